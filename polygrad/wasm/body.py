@@ -1,0 +1,73 @@
+"""`Body`: one function being written, as locals and chunks of encoded instructions.
+
+Structured control is counted, so a function that does not close what it opened never gets out. Knows nothing
+of modules; knows no types beyond value types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.errors import CompileError, InternalError
+from polygrad.wasm.instructions import END, instruction
+from polygrad.wasm.leb128 import uleb128, vector
+from polygrad.wasm.module import Function
+from polygrad.wasm.types import MAX_LOCALS, FuncType
+
+_OPENERS = frozenset({"block", "loop", "if"})
+
+
+def encode_locals(types: Sequence[int]) -> bytes:
+    """The local declarations of a code entry: runs of equal value types."""
+    runs: list[bytes] = []
+    start, n = 0, len(types)
+    while start < n:
+        end = start + 1
+        while end < n and types[end] == types[start]:
+            end += 1
+        runs.append(uleb128(end - start) + bytes((types[start],)))
+        start = end
+    return vector(runs)
+
+
+class Body:
+    """A function of `params` to `results`. `chunks` is the code so far; `types` the type of every local.
+
+    >>> b = Body("add", (I32, I32), (I32,))
+    >>> b.op("local.get", 0).op("local.get", 1).op("i32.add").finish().code.hex()
+    '00200020016a0b'
+    """
+
+    def __init__(self, name: str, params: Sequence[int] = (), results: Sequence[int] = ()) -> None:
+        self.name = name
+        self.type = FuncType(tuple(params), tuple(results))
+        self.types: list[int] = list(params)
+        self.chunks: list[bytes] = []
+        self._open: list[str] = []
+
+    def local(self, valtype: int) -> int:
+        """The index of a new local, zero until set. Raises CompileError when there are too many."""
+        index = len(self.types)
+        if index >= MAX_LOCALS:
+            raise CompileError(f"WebAssembly function {self.name}: expected at most {MAX_LOCALS} locals: split the kernel")
+        self.types.append(valtype)
+        return index
+
+    def op(self, name: str, *immediates: Any) -> Body:
+        """Append one instruction; itself."""
+        if name in _OPENERS:
+            self._open.append(name)
+        elif name == "end":
+            if not self._open:
+                raise InternalError(f"WebAssembly function {self.name}: `end` without a block, loop or if")
+            self._open.pop()
+        self.chunks.append(instruction(name, *immediates))
+        return self
+
+    def finish(self) -> Function:
+        """The function, closed. Raises InternalError while a block is open."""
+        if self._open:
+            raise InternalError(f"WebAssembly function {self.name}: expected all blocks closed, `{self._open[-1]}` is open")
+        locals_ = encode_locals(self.types[len(self.type.params) :])
+        return Function(self.name, self.type, b"".join((locals_, *self.chunks, END)))

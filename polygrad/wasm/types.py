@@ -1,0 +1,52 @@
+"""The types of WebAssembly: what a value, a function, a memory, a table or a global is.
+
+Value types are the bytes the binary format spells them with (WebAssembly Core Specification, section 5.3), so
+the encoder writes them as they are. Knows nothing of instructions, modules or polygrad's IR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+I32, I64, F32, F64, V128, FUNCREF, EXTERNREF = 0x7F, 0x7E, 0x7D, 0x7C, 0x7B, 0x70, 0x6F
+
+VALTYPE_NAMES: dict[int, str] = {
+    I32: "i32", I64: "i64", F32: "f32", F64: "f64", V128: "v128", FUNCREF: "funcref", EXTERNREF: "externref",
+}  # fmt: skip
+
+PAGE = 65536
+MAX_LOCALS = 50_000  # what every engine takes (the JS API's implementation limit)
+
+
+@dataclass(frozen=True)
+class FuncType:
+    """What a function takes and gives, as value types."""
+
+    params: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MemoryType:
+    """A memory's size in pages of 64 KiB. A shared memory must have a maximum."""
+
+    minimum: int
+    maximum: int | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class TableType:
+    """A table of references (`FUNCREF` or `EXTERNREF`) and its size in elements."""
+
+    reftype: int
+    minimum: int
+    maximum: int | None = None
+
+
+@dataclass(frozen=True)
+class GlobalType:
+    """A global's value type, and whether it may be set."""
+
+    valtype: int
+    mutable: bool = False
