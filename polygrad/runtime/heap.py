@@ -1,0 +1,162 @@
+"""`Heap`: an allocator over a linear address space, such as a WebAssembly memory. Bookkeeping only.
+
+Every address is a multiple of 64. The first and the last 64 bytes of the space are never handed out, so a
+kernel may read 64 bytes before and after any allocation. Knows no memory and no device: it asks for more
+space through a callback.
+
+Free blocks are binned by size, four bins to a power of two, with a bit set for each bin that has any, and
+found from either end to be joined with their neighbours (Masmano and others, "TLSF: a new dynamic memory
+allocator for real-time systems", 2004). Unlike TLSF, the request's own bin is searched for the best fit
+first, so an allocation fails only when no free block is large enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polygrad.errors import InternalError, OutOfMemoryError
+
+ALIGN = 64
+_GROW_STEP = 1 << 20
+
+
+def _bin(size: int) -> int:
+    """The bin of blocks of `size` bytes: the power of two and the two bits below it."""
+    n = size.bit_length()
+    return n * 4 + (size >> (n - 3) & 3)
+
+
+class Heap:
+    """Allocations in the addresses 0 to `end`, which `grow` moves.
+
+    `grow(end)` makes the space reach at least `end` bytes and returns its new end, or 0 when it cannot.
+    `limit` is the largest end to ask for.
+    """
+
+    def __init__(self, grow: Callable[[int], int], limit: int, end: int = 0) -> None:
+        self._grow, self.limit = grow, limit // ALIGN * ALIGN
+        self.allocated = 0  # bytes handed out, rounding included
+        self._end = ALIGN  # of what is managed; the guard behind it is not
+        self._used: dict[int, int] = {}  # address -> size
+        self._free: dict[int, int] = {}  # address -> size
+        self._free_by_end: dict[int, int] = {}  # end -> address
+        self._bins: dict[int, dict[int, None]] = {}  # bin -> addresses, oldest first
+        self._nonempty = 0  # a bit per bin
+        self._dead: list[int] = []  # freed, not yet given back
+        self._busy = False
+        self._extend(end)
+
+    @property
+    def end(self) -> int:
+        """How many bytes of space there are."""
+        return self._end + ALIGN
+
+    def allocate(self, nbytes: int) -> int:
+        """The address of `nbytes` bytes. Raises OutOfMemoryError, and then nothing has changed."""
+        size = max(-(-nbytes // ALIGN), 1) * ALIGN
+        self._busy = True
+        try:
+            address = self._find(size)
+            if address is None:
+                self._extend_for(size)
+                address = self._find(size)
+                if address is None:
+                    raise InternalError(f"heap: no block of {size} bytes after growing to {self.end}")
+            rest = self._take(address) - size
+            if rest:
+                self._put(address + size, rest)
+            self._used[address] = size
+            self.allocated += size
+        finally:
+            self._busy = False
+            if self._dead:
+                self._give_back()
+        return address
+
+    def free(self, address: int) -> None:
+        """Give an allocation back. Raises InternalError when `address` is none.
+
+        Safe to call from a finaliser, which may run in the middle of any other method: the block then
+        waits until that method is done.
+        """
+        self._dead.append(address)
+        if not self._busy:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """Free every block in `_dead`."""
+        self._busy = True
+        try:
+            while self._dead:
+                address = self._dead.pop()
+                size = self._used.pop(address, 0)
+                if not size:
+                    raise InternalError(f"heap: free of {address}, expected the address of a live allocation")
+                self.allocated -= size
+                self._put(address, size)
+        finally:
+            self._busy = False
+
+    def _find(self, size: int) -> int | None:
+        """The free block to cut `size` bytes from: the best of its own bin, else the oldest of the next."""
+        own = _bin(size)
+        free, best, best_size = self._free, None, 0
+        for address in self._bins.get(own, ()):
+            block = free[address]
+            if block == size:
+                return address
+            if block > size and (best is None or block < best_size):
+                best, best_size = address, block
+        if best is not None:
+            return best
+        larger = self._nonempty >> (own + 1)
+        if not larger:
+            return None
+        return next(iter(self._bins[own + (larger & -larger).bit_length()]))
+
+    def _take(self, address: int) -> int:
+        """Take a block off the free lists; its size."""
+        size = self._free.pop(address)
+        del self._free_by_end[address + size]
+        b = _bin(size)
+        members = self._bins[b]
+        del members[address]
+        if not members:
+            self._nonempty &= ~(1 << b)
+        return size
+
+    def _put(self, address: int, size: int) -> None:
+        """Add a free block, joined with the free blocks before and after it."""
+        before = self._free_by_end.get(address)
+        if before is not None:
+            size += self._take(before)
+            address = before
+        if address + size in self._free:
+            size += self._take(address + size)
+        self._free[address] = size
+        self._free_by_end[address + size] = address
+        b = _bin(size)
+        self._bins.setdefault(b, {})[address] = None
+        self._nonempty |= 1 << b
+
+    def _extend_for(self, size: int) -> None:
+        """Grow until a block of `size` bytes is free at the end: generously, else as little as needed."""
+        tail = self._free_by_end.get(self._end, self._end)
+        needed = tail + size + ALIGN
+        for end in (max(needed, self.end + max(self.end >> 2, _GROW_STEP)), needed):
+            end = min(end, self.limit)
+            if end >= needed and (reached := self._grow(end)) >= needed:
+                self._extend(min(reached, self.limit))
+                return
+        raise OutOfMemoryError(
+            f"allocate {size} bytes: expected room below the limit of {self.limit} bytes, got "
+            f"{self.allocated} in use of a memory of {self.end} that cannot grow to {needed}: "
+            "free tensors, or use smaller ones"
+        )
+
+    def _extend(self, end: int) -> None:
+        """Manage the space up to `end`."""
+        end = end // ALIGN * ALIGN - ALIGN
+        if end > self._end:
+            start, self._end = self._end, end
+            self._put(start, end - start)

@@ -1,0 +1,134 @@
+"""`WasmRuntime`: the WASM device. Kernels are WebAssembly modules, run by whichever engine is here.
+
+Handles are addresses in the host's one memory, which `Heap` shares out. At load, every launch becomes a call
+whose arguments are words of one table (the bound buffers, the arena, the variables) plus constants, so that
+a run fills the table and hands it over once, however many launches there are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from polygrad.errors import DeviceError, ProgramError
+from polygrad.helpers import env_int
+from polygrad.runtime.heap import Heap
+from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.program import Launch, Program
+from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmFunction, WasmHost
+
+MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
+
+
+def default_host() -> WasmHost:
+    """The page's or Node's engine under Pyodide, wasmtime elsewhere. Raises DeviceError."""
+    if sys.platform == "emscripten":
+        module, advice = "wasm_js", "load polygrad with its own loader (polygrad.load, loadPolygrad)"
+    else:
+        module, advice = "wasm_wasmtime", "pip install wasmtime"
+    try:
+        host: WasmHost = importlib.import_module(f"polygrad.runtime.{module}").open_host()
+    except ImportError as e:
+        raise DeviceError(f"device WASM: expected a WebAssembly engine, got {e}: {advice}") from e
+    return host
+
+
+class WasmRuntime(Runtime):
+    """A WebAssembly engine as a device.
+
+    `limit` is the most bytes its memory may grow to; the environment's `WASM_MEMORY_LIMIT` unless given.
+    """
+
+    name = "WASM"
+
+    def __init__(self, host: WasmHost | None = None, limit: int | None = None) -> None:
+        self.host = default_host() if host is None else host
+        self.features = self.host.features
+        limit = env_int("WASM_MEMORY_LIMIT", MAX_BYTES) if limit is None else limit
+        self.heap = Heap(self.host.grow, min(limit, MAX_BYTES))
+        self._functions: WeakValueDictionary[tuple[str, bytes], WasmFunction] = WeakValueDictionary()
+
+    def allocate(self, nbytes: int) -> int:
+        return self.heap.allocate(nbytes)
+
+    def free(self, handle: int) -> None:
+        self.heap.free(handle)
+
+    def write(self, handle: int, offset: int, data: memoryview) -> None:
+        self.host.write(handle + offset, data)
+
+    def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
+        return self.host.read(handle + offset, nbytes)
+
+    def load(self, program: Program) -> WasmExecutable:
+        """Raises ProgramError for another device's Program, CompileError when the engine rejects a kernel."""
+        if program.device != self.name:
+            raise ProgramError(f"load: expected a Program for {self.name}, got one for {program.device}")
+        return WasmExecutable(self, program)
+
+    def function(self, name: str, code: bytes) -> WasmFunction:
+        """The kernel `name` of `code`; the same bytes are instantiated once as long as anything uses them."""
+        found = self._functions.get((name, code))
+        if found is None:
+            found = self._functions[name, code] = self.host.load(name, code)
+        return found
+
+
+class WasmExecutable(Executable):
+    """A Program's launches as calls."""
+
+    def __init__(self, runtime: WasmRuntime, program: Program) -> None:
+        self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch"]
+        self._variables = program.variables
+        functions = [runtime.function(k.name, k.code) for k in program.kernels]
+        sources = _Sources(program, self._bound)
+        calls = [WasmCall(functions[x.kernel], *sources.of(x)) for x in program.launches]
+        self._calls = runtime.host.prepare(calls, sources.count)
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        words: list[Any] = [buffers[i] for i in self._bound]
+        words.append(arena or 0)
+        for v in self._variables:
+            value = variables.get(v.name)
+            if value is None or not v.lo <= value <= v.hi:
+                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
+            words.append(value & 0xFFFFFFFF)
+        try:
+            table = array(WORD, words)
+        except TypeError as e:
+            raise ProgramError(f"run: expected allocations for buffers {self._bound}, got {words}") from e
+        self._calls.run(table)
+
+
+class _Sources:
+    """Where the arguments of a Program's launches come from: the table is bound buffers, arena, variables."""
+
+    def __init__(self, program: Program, bound: list[int]) -> None:
+        self._kernels = program.kernels
+        self._places = {b: (i, 0) for i, b in enumerate(bound)}
+        for i, spec in enumerate(program.buffers):
+            if spec.role == "scratch":
+                self._places[i] = (len(bound), spec.offset)
+        self._variables = {v.name: len(bound) + 1 + i for i, v in enumerate(program.variables)}
+        self.count = len(bound) + 1 + len(program.variables)
+
+    def of(self, launch: Launch) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The arguments' places in the table, and what to add to each."""
+        kernel = self._kernels[launch.kernel]
+        if len(launch.bindings) != kernel.n_buffers:
+            raise ProgramError(
+                f"kernel {kernel.name}: expected {kernel.n_buffers} bindings, got {len(launch.bindings)}"
+            )
+        sources, offsets = [], []
+        for b in launch.bindings:
+            source, offset = self._places[b.buffer]
+            sources.append(source)
+            offsets.append(offset + b.offset)
+        for name in kernel.variables:
+            sources.append(self._variables[name])
+            offsets.append(0)
+        return tuple(sources), tuple(offsets)

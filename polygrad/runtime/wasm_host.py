@@ -1,0 +1,70 @@
+"""`WasmHost`: all that the WASM device asks of a WebAssembly engine. One file per engine beside this.
+
+A host owns one linear memory and the instances that import it. It knows nothing of Programs, buffers or
+allocation: addresses in, bytes and calls out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PAGE = 65536
+MAX_PAGES = 65536
+WORD = "I"  # the array code of a 32-bit address or argument
+
+
+class WasmFunction:
+    """A kernel that the host can call: `value` is the host's own. Dropping it lets the host forget it."""
+
+    __slots__ = ("__weakref__", "name", "value")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self.value = name, value
+
+
+@dataclass(frozen=True)
+class WasmCall:
+    """One call. Argument number i is `bases[sources[i]] + offsets[i]`, modulo 2**32."""
+
+    function: WasmFunction
+    sources: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+class WasmCalls(ABC):
+    """A list of calls made ready. Dropping it releases what it holds."""
+
+    @abstractmethod
+    def run(self, bases: array[int]) -> None:
+        """Make every call in order, with these 32-bit words. Raises InternalError when a kernel traps."""
+
+
+class WasmHost(ABC):
+    """A WebAssembly engine with one memory."""
+
+    features: frozenset[str]  # of "simd", "relaxed-simd"
+
+    @abstractmethod
+    def grow(self, nbytes: int) -> int:
+        """Make the memory at least `nbytes` long; its length then, or 0 when it cannot."""
+
+    @abstractmethod
+    def write(self, address: int, data: memoryview) -> None:
+        """Copy `data` (contiguous, format 'B') to `address`."""
+
+    @abstractmethod
+    def read(self, address: int, nbytes: int) -> memoryview:
+        """A writable copy of `nbytes` bytes from `address`, format 'B'."""
+
+    @abstractmethod
+    def load(self, name: str, code: bytes) -> WasmFunction:
+        """The function that the module `code` exports as `name`; the module may import `env.memory` and
+        nothing else. Raises CompileError."""
+
+    @abstractmethod
+    def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> WasmCalls:
+        """Make `calls`, which take their arguments from `n_bases` words, ready."""
