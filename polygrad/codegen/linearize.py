@@ -1,0 +1,132 @@
+"""From a kernel's graph to a list: what happens in which order, loops properly nested.
+
+A topological sort by priority, built from the end: work stays as far out of the loops as its sources allow, loads
+come early, stores late. The idea and the priorities are tinygrad's.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from polygrad.codegen.scopes import scopes
+from polygrad.dtype import dtypes
+from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.ops import Ops
+
+_PRIORITY = {
+    Ops.PARAM: -20,
+    Ops.DEFINE_VAR: -19,
+    Ops.DEFINE_REG: -17,
+    Ops.CONST: -10,
+    Ops.LOAD: -1,
+    Ops.STORE: 1,
+    Ops.RANGE: 5,
+    Ops.END: -5,
+}
+_NUMBERED = frozenset({Ops.PARAM, Ops.DEFINE_VAR})
+
+
+def linearize(sink: UOp) -> list[UOp]:
+    """The nodes of a kernel in execution order."""
+    sink = _split_ends(sink)
+    sink = _order_loops(sink)
+    order = sink.toposort()
+    scope = scopes(order)
+    sizes = [sint_max(r.src[0]) for r in scope.ranges]
+    times: dict[int, int] = {0: 1}  # how often code under a mask runs
+    keys = []
+    uses: dict[UOp, int] = dict.fromkeys(order, 0)
+    for position, node in enumerate(order):
+        for s in node.src:
+            uses[s] += 1
+        mask = scope.mask[node]
+        runs = times.get(mask)
+        if runs is None:
+            runs = 1
+            for i, size in enumerate(sizes):
+                if mask >> i & 1:
+                    runs *= size
+            times[mask] = runs
+        slot = node.arg if node.op in _NUMBERED else ()
+        keys.append((runs, _PRIORITY.get(node.op, 0), slot, position))
+    ideal = {order[k[3]]: i for i, k in enumerate(sorted(keys))}
+    names = {ideal[n]: n for n in order}
+    out: list[UOp] = []
+    todo = [-ideal[sink]]
+    while todo:
+        node = names[-heapq.heappop(todo)]
+        out.append(node)
+        for s in node.src:
+            uses[s] -= 1
+            if uses[s] == 0:
+                heapq.heappush(todo, -ideal[s])
+    out.reverse()
+    return out
+
+
+def _split_ends(sink: UOp) -> UOp:
+    """END(x, outer, inner) = END(END(x, inner), outer)."""
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        src = tuple([new[s] for s in node.src])
+        if node.op is Ops.END and len(src) > 2:
+            out = src[0]
+            for r in sorted(src[1:], key=lambda r: r.arg, reverse=True):
+                out = UOp(Ops.END, dtypes.void, (out, r))
+            new[node] = out
+        else:
+            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return new[sink]
+
+
+def _order_loops(sink: UOp) -> UOp:
+    """Loops side by side run one after the other: a RANGE gets an edge from the END of the loop before it."""
+    order = sink.toposort()
+    ends = [n for n in order if n.op is Ops.END]
+    if len(ends) < 2:
+        return sink
+    number = {e: i for i, e in enumerate(ends)}
+    needs: dict[UOp, int] = {}  # the ENDs that come before, as bits
+    opens: dict[UOp, int] = {}  # the RANGEs
+    bit_of_range = {e.src[1]: 1 << i for i, e in enumerate(ends)}
+    for node in order:
+        m = r = 0
+        for s in node.src:
+            m |= needs[s]
+            r |= opens[s]
+        if node.op is Ops.END:
+            m |= 1 << number[node]
+        elif node.op is Ops.RANGE:
+            r |= bit_of_range.get(node, 0)
+        needs[node], opens[node] = m, r
+    parent: dict[UOp, UOp] = {}
+    for outer in [*ends, sink]:
+        for i, inner in enumerate(ends):
+            if inner is outer or inner in parent or not needs[outer] >> i & 1:
+                continue
+            if outer is sink or opens[inner] & bit_of_range[outer.src[1]]:
+                parent[inner] = outer
+    edges: dict[UOp, UOp] = {}
+    for outer in {id(p): p for p in parent.values()}.values():
+        inside = [e for e in ends if parent.get(e) is outer]
+        mask = sum(1 << number[e] for e in inside)
+        inside.sort(key=lambda e: (needs[e] & mask).bit_count())
+        for a, b in zip(inside, inside[1:], strict=False):
+            if not needs[b.src[1]] >> number[a] & 1:
+                edges[b.src[1]] = a
+    if not edges:
+        return sink
+    new: dict[UOp, UOp] = {}
+    stack = [(sink, False)]
+    while stack:  # a toposort that follows the new edges too
+        node, ready = stack.pop()
+        if node in new:
+            continue
+        extra = (edges[node],) if node in edges else ()
+        if not ready:
+            stack.append((node, True))
+            stack.extend((s, False) for s in (*extra, *node.src) if s not in new)
+            continue
+        src = tuple([new[s] for s in (*node.src, *extra)])
+        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return new[sink]

@@ -1,0 +1,55 @@
+"""The code generation pipeline: from a kernel's AST to its linear form for one Target.
+
+Optimised and unoptimised lowering share the passes and the IR; with optimisation off the linear form is scalar, one node an operation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from polygrad.codegen.decompose import decompose
+from polygrad.codegen.linearize import linearize
+from polygrad.codegen.optimize import optimize
+from polygrad.codegen.reduce import reduces_to_registers, simplify_reduces
+from polygrad.codegen.target import Target
+from polygrad.codegen.tile import is_tile, split_indices
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import symbolic
+
+
+def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
+    """The linear form of a kernel AST."""
+    sink = graph_rewrite(ast, symbolic, name="simplify")
+    sink = simplify_reduces(sink)
+    if optimized:
+        sink = optimize(sink, target)
+    sink = graph_rewrite(sink, symbolic, name="simplify again")
+    tile = frozenset(n for n in sink.toposort() if is_tile(n))
+    sink = reduces_to_registers(sink, tile)
+    if tile:
+        sink = split_indices(sink)
+    sink = graph_rewrite(sink, decompose(target, optimized), name="decompose")
+    return linearize(sink)
+
+
+def signature(linear: list[UOp]) -> str:
+    """A text that two linear kernels share exactly when they are the same, in every process."""
+    position = {node: i for i, node in enumerate(linear)}
+    lines = []
+    for node in linear:
+        arg = node.arg
+        if node.op is Ops.INDEX and arg is not None:
+            arg = [[(position[r], step) for r, step in arg.steps], arg.offset]
+        sources = ",".join([str(position[s]) for s in node.src])
+        lines.append(f"{int(node.op)} {node.dtype} {sources} {arg!r}" if arg is not None else f"{int(node.op)} {node.dtype} {sources}")
+    return "\n".join(lines)
+
+
+def kernel_name(linear: list[UOp], text: str) -> str:
+    """A readable, unique name: `r` for a reduction or `e`, the loop sizes, a digest of the signature."""
+    sizes = [str(n.src[0].arg) if n.src[0].is_const else "n" for n in linear if n.op is Ops.RANGE]
+    kind = "r" if any(n.op is Ops.DEFINE_REG for n in linear) else "e"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return "_".join([kind, *sizes[:6], digest])

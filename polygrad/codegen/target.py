@@ -1,0 +1,27 @@
+"""`Target`: what code generation may ask of a device. A frozen record; nothing below it is ever asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """Capabilities of one device.
+
+    `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are.
+    `fma`: a fused multiply-add is as fast as a multiply. `index_bits`: the width of `dtypes.index`.
+    """
+
+    name: str
+    simd_bytes: int = 0
+    registers: int = 16
+    fma: bool = False
+    threads: int = 1
+    index_bits: int = 64
+
+    @property
+    def key(self) -> str:
+        """A string that names these capabilities; part of every cache key."""
+        fma = "+fma" if self.fma else ""
+        return f"{self.name}-simd{self.simd_bytes}x{self.registers}{fma}-i{self.index_bits}"

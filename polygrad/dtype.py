@@ -1,0 +1,179 @@
+"""Data types and the promotion lattice (tinygrad's, which is JAX's with unsigned integers joined in).
+
+A `DType` is a `str`: it is equal to its own name (`t.dtype == "float32"`), hashes at C speed, and is
+written to a Program as it is. `dtypes.index` is the type of index arithmetic: a machine integer whose
+width the Target chooses; it never overflows and never reaches a user.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from polygrad.errors import DTypeError
+
+
+class DType(str):
+    """An element type. Equal to its name; made once, below.
+
+    Attributes: `itemsize` (bytes), `fmt` (struct/memoryview code, or None for bfloat16 and index),
+    `kind` ('bool', 'int', 'uint', 'float' or 'index'), `priority` (its place in promotion).
+    """
+
+    itemsize: int
+    fmt: str | None
+    kind: str
+    priority: int
+
+    def __new__(cls, name: str, itemsize: int, fmt: str | None, kind: str, priority: int) -> DType:
+        self = str.__new__(cls, name)
+        self.itemsize, self.fmt, self.kind, self.priority = itemsize, fmt, kind, priority
+        self.is_float = kind == "float"
+        self.is_int = kind in ("int", "uint", "index")
+        self.is_unsigned = kind == "uint"
+        self.is_bool = kind == "bool"
+        self.bits = max(itemsize * 8, 1)
+        if kind == "float":
+            self.min, self.max = -math.inf, math.inf
+        elif kind == "bool":
+            self.min, self.max = False, True
+        elif kind == "uint":
+            self.min, self.max = 0, (1 << self.bits) - 1
+        else:
+            self.min, self.max = -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return self
+
+    is_float: bool
+    is_int: bool
+    is_unsigned: bool
+    is_bool: bool
+    bits: int
+    min: Any
+    max: Any
+
+    __hash__ = str.__hash__
+
+    @property
+    def name(self) -> str:
+        return str.__str__(self)
+
+    def __repr__(self) -> str:
+        return f"dtypes.{str.__str__(self)}"
+
+    def __reduce__(self) -> Any:
+        return (to_dtype, (str.__str__(self),))
+
+    def cast(self, value: Any) -> Any:
+        """The Python value `value` as this type holds it: bool, wrapped int, or float (not rounded)."""
+        if self.is_float:
+            return float(value)
+        if self.is_bool:
+            return bool(value)
+        n = int(value)
+        if self.kind == "index" or self.min <= n <= self.max:
+            return n
+        n &= (1 << self.bits) - 1
+        return n - (1 << self.bits) if self.kind == "int" and n > self.max else n
+
+
+class dtypes:
+    """The namespace of all data types."""
+
+    void = DType("void", 0, None, "void", -2)
+    index = DType("index", 8, None, "index", -1)
+    bool = DType("bool", 1, "?", "bool", 0)
+    int8 = DType("int8", 1, "b", "int", 1)
+    uint8 = DType("uint8", 1, "B", "uint", 2)
+    int16 = DType("int16", 2, "h", "int", 3)
+    uint16 = DType("uint16", 2, "H", "uint", 4)
+    int32 = DType("int32", 4, "i", "int", 5)
+    uint32 = DType("uint32", 4, "I", "uint", 6)
+    int64 = DType("int64", 8, "q", "int", 7)
+    uint64 = DType("uint64", 8, "Q", "uint", 8)
+    float16 = DType("float16", 2, "e", "float", 9)
+    bfloat16 = DType("bfloat16", 2, None, "float", 10)
+    float32 = DType("float32", 4, "f", "float", 11)
+    float64 = DType("float64", 8, "d", "float", 12)
+
+    half, float, double = float16, float32, float64
+    char, short, int, long = int8, int16, int32, int64
+    uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
+
+    default_float = float32
+    default_int = int32
+
+    all: tuple[DType, ...] = (
+        bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16, float32, float64,
+    )  # fmt: skip
+    floats = tuple(d for d in all if d.is_float)
+    ints = tuple(d for d in all if d.is_int)
+
+    @staticmethod
+    def from_py(value: Any) -> DType:
+        """The dtype of a Python scalar: bool, `default_int` or `default_float`."""
+        if value is True or value is False:
+            return dtypes.bool
+        if isinstance(value, int_type):
+            return dtypes.default_int
+        if isinstance(value, float_type):
+            return dtypes.default_float
+        raise DTypeError(f"dtype of {value!r}: expected a bool, int or float, got {type(value).__name__}")
+
+
+int_type, float_type = (1).__class__, (1.0).__class__
+_BY_NAME = {str(d): d for d in (*dtypes.all, dtypes.index, dtypes.void)}
+_ALIASES = {
+    "half": "float16", "float": "float32", "double": "float64", "char": "int8", "short": "int16",
+    "int": "int32", "long": "int64", "uchar": "uint8", "ushort": "uint16", "uint": "uint32", "ulong": "uint64",
+}  # fmt: skip
+
+
+def to_dtype(dtype: Any) -> DType:
+    """A `DType` from a DType, its name, or tinygrad's alias of it. Raises DTypeError."""
+    if isinstance(dtype, DType):
+        return dtype
+    found = _BY_NAME.get(_ALIASES.get(dtype, dtype)) if isinstance(dtype, str) else None
+    if found is None:
+        raise DTypeError(f"dtype: expected one of {', '.join(dtypes.all)}, got {dtype!r}")
+    return found
+
+
+_PARENTS: dict[DType, tuple[DType, ...]] = {
+    dtypes.bool: (dtypes.int8, dtypes.uint8),
+    dtypes.int8: (dtypes.int16,),
+    dtypes.int16: (dtypes.int32,),
+    dtypes.int32: (dtypes.int64,),
+    dtypes.int64: (dtypes.float16, dtypes.bfloat16),
+    dtypes.uint8: (dtypes.int16, dtypes.uint16),
+    dtypes.uint16: (dtypes.int32, dtypes.uint32),
+    dtypes.uint32: (dtypes.int64, dtypes.uint64),
+    dtypes.uint64: (dtypes.float16, dtypes.bfloat16),
+    dtypes.float16: (dtypes.float32,),
+    dtypes.bfloat16: (dtypes.float32,),
+    dtypes.float32: (dtypes.float64,),
+    dtypes.float64: (),
+}
+
+
+@functools.cache
+def _ancestors(dtype: DType) -> frozenset[DType]:
+    return frozenset({dtype}).union(*(_ancestors(p) for p in _PARENTS[dtype]))
+
+
+@functools.cache
+def promote(*ds: DType) -> DType:
+    """The least dtype that all of `ds` convert to (tinygrad's `least_upper_dtype`)."""
+    return min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
+
+
+def promote_float(dtype: DType) -> DType:
+    """`dtype` if it is a float, else the default float."""
+    return dtype if dtype.is_float else promote(dtype, dtypes.default_float)
+
+
+def sum_dtype(dtype: DType) -> DType:
+    """What a sum of `dtype` accumulates in: at least int32/uint32; float16 and bfloat16 in float32."""
+    if dtype.is_unsigned:
+        return promote(dtype, dtypes.uint32)
+    return promote(dtype, dtypes.int32) if dtype.is_int or dtype.is_bool else promote(dtype, dtypes.float32)

@@ -1,0 +1,150 @@
+"""From a normalised graph to a Program: schedule, lower and compile each distinct kernel once, plan the arena."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from polygrad.codegen.lower import kernel_name, lower, signature
+from polygrad.engine.cache import DiskCache
+from polygrad.engine.devices import Backend, Device
+from polygrad.engine.stats import stats
+from polygrad.errors import InternalError
+from polygrad.helpers import env_int, prod
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
+from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.schedule.schedule import Schedule, schedule
+from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.ops import Ops
+from polygrad.uop.printer import render
+
+_MAX_KERNELS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A Program and where its results are: the SINK's source i lies in buffer `outputs[i]`, the first buffers are the slots."""
+
+    program: Program
+    outputs: tuple[int, ...]
+
+
+_kernels: OrderedDict[tuple[UOp, str, bool], Kernel] = OrderedDict()
+
+
+def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
+    """Make the Program of a normalised graph with `n_slots` BUFFERs."""
+    started = time.perf_counter()
+    plan_ = schedule(sink)
+    stats.schedule_seconds += time.perf_counter() - started
+    backend = Device.backend(device)
+    kernels = compile_kernels([call.ast for call in plan_.calls], backend)
+    stats.programs += 1
+    return _assemble(sink, plan_, kernels, device, backend, n_slots)
+
+
+def optimizing() -> bool:
+    """NOOPT=1 turns the optimiser off."""
+    return not env_int("NOOPT", 0)
+
+
+def compile_kernels(asts: list[UOp], backend: Backend) -> list[Kernel]:
+    """A compiled Kernel for each AST; equal ASTs share one, from memory, disk or the compiler."""
+    optimized = backend.optimized and optimizing()
+    key = backend.target.key
+    missing = [a for a in dict.fromkeys(asts) if (a, key, optimized) not in _kernels]
+    if missing:
+        _compile_missing(missing, backend, optimized)
+    out = []
+    for a in asts:
+        _kernels.move_to_end((a, key, optimized))
+        out.append(_kernels[a, key, optimized])
+    while len(_kernels) > _MAX_KERNELS:
+        _kernels.popitem(last=False)
+    return out
+
+
+def _compile_missing(asts: list[UOp], backend: Backend, optimized: bool) -> None:
+    started = time.perf_counter()
+    key = backend.target.key
+    disk = DiskCache.default() if backend.caches_on_disk else None
+    todo: list[tuple[str, list[UOp]]] = []
+    wanted: list[tuple[UOp, str, str, list[UOp], bytes | None]] = []
+    for ast in asts:
+        linear = lower(ast, backend.target, optimized)
+        text = signature(linear)
+        name = kernel_name(linear, text)
+        if env_int("DEBUG", 0) >= 3:
+            print(f"# {name}\n{render(linear)}")
+        code = disk.get(DiskCache.key(key, text)) if disk is not None else None
+        wanted.append((ast, name, text, linear, code))
+        if code is None:
+            todo.append((name, linear))
+    stats.codegen_seconds += time.perf_counter() - started
+    started = time.perf_counter()
+    fresh = iter(backend.compile(todo))
+    for ast, name, text, linear, code in wanted:
+        if code is None:
+            code = next(fresh)
+            if disk is not None:
+                disk.put(DiskCache.key(key, text), code)
+        n_buffers = sum(n.op is Ops.PARAM for n in linear)
+        variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
+        _kernels[ast, key, optimized] = Kernel(name, code, n_buffers, variables)
+    stats.kernels_compiled += len(asts)
+    stats.compile_seconds += time.perf_counter() - started
+
+
+def _assemble(
+    sink: UOp, done: Schedule, kernels: list[Kernel], device: str, backend: Backend, n_slots: int
+) -> Compiled:
+    """Number the buffers (slots, outputs, scratch), plan the scratch, and list the launches."""
+    specs: list[BufferSpec | None] = [None] * n_slots
+    number: dict[UOp, int] = {}
+    for node in sink.toposort():
+        if node.op is Ops.BUFFER:
+            number[node] = node.arg.slot
+            specs[node.arg.slot] = BufferSpec(node.arg.size, node.dtype.name, "input")
+    written = {call.args[0] for call in done.calls}
+    outputs = []
+    for root in done.roots:
+        if root not in number:
+            if root not in written:
+                raise InternalError(f"{root.op} was asked for but no kernel computes it")
+            number[root] = len(specs)
+            specs.append(BufferSpec(_size(root), root.dtype.name, "output"))
+        elif root in written:
+            specs[number[root]] = BufferSpec(_size(root), root.dtype.name, "state")
+        outputs.append(number[root])
+    first: dict[UOp, int] = {}
+    last: dict[UOp, int] = {}
+    for i, call in enumerate(done.calls):
+        for arg in call.args:
+            if arg not in number:
+                first.setdefault(arg, i)
+                last[arg] = i
+    lives = [Lifetime(_size(n) * n.dtype.itemsize, first[n], last[n]) for n in first]
+    offsets, arena = plan(lives)
+    stats.arena_bytes, stats.arena_lower_bound = arena, lower_bound(lives)
+    for node, offset in zip(first, offsets, strict=True):
+        number[node] = len(specs)
+        specs.append(BufferSpec(_size(node), node.dtype.name, "scratch", offset))
+    distinct = list(dict.fromkeys(kernels))
+    where = {k: i for i, k in enumerate(distinct)}
+    launches = tuple(
+        Launch(where[k], tuple(Binding(number[a]) for a in call.args[: k.n_buffers]))
+        for k, call in zip(kernels, done.calls, strict=True)
+    )
+    variables = tuple(Variable(*v.arg) for v in _variables(done))
+    buffers = tuple(s if s is not None else BufferSpec(0, "uint8", "input") for s in specs)
+    program = Program(device, backend.target.key, buffers, tuple(distinct), launches, variables, arena)
+    return Compiled(program, tuple(outputs))
+
+
+def _variables(done: Schedule) -> list[UOp]:
+    return sorted({v for call in done.calls for v in call.ast.variables()}, key=lambda v: v.arg)
+
+
+def _size(node: UOp) -> int:
+    return int(prod(sint_max(n) for n in node.shape))

@@ -1,0 +1,98 @@
+"""The devices of this host: what each is made of, and which is the default.
+
+    Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
+    Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polygrad.codegen.target import Target
+from polygrad.errors import DeviceError
+from polygrad.runtime.interface import Runtime
+from polygrad.uop.node import UOp
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What a device is made of. `compile` turns named linear kernels into artefacts, all at once."""
+
+    target: Target
+    compile: Callable[[list[tuple[str, list[UOp]]]], list[bytes]]
+    open: Callable[[], Runtime]
+    optimized: bool = True
+    caches_on_disk: bool = False
+
+
+# The module that defines `BACKEND` for a device, and what to do when its packages are missing.
+_MODULES = {
+    "CPU": ("polygrad.engine.backends.cpu", "pip install llvmlite"),
+    "WASM": ("polygrad.engine.backends.wasm", "pip install wasmtime"),
+    "INTERP": ("polygrad.engine.backends.interp", "it needs nothing: please report this"),
+}
+
+
+class _Devices:
+    """The registry; `Device` is its only instance."""
+
+    def __init__(self) -> None:
+        self._backends: dict[str, Backend] = {}
+        self._runtimes: dict[str, Runtime] = {}
+        self._default: str | None = None
+
+    @property
+    def DEFAULT(self) -> str:  # noqa: N802 - tinygrad's name
+        """The device of a Tensor made without naming one."""
+        if self._default is None:
+            fallback = "WASM" if sys.platform == "emscripten" else "CPU"
+            self._default = self.canonical(os.environ.get("DEVICE") or fallback)
+        return self._default
+
+    @DEFAULT.setter
+    def DEFAULT(self, name: str) -> None:  # noqa: N802
+        self._default = self.canonical(name)
+
+    def canonical(self, name: str) -> str:
+        """The device's name in upper case. Raises DeviceError for one that does not exist."""
+        upper = name.upper() if isinstance(name, str) else name
+        if upper not in _MODULES:
+            raise DeviceError(f"device: expected one of {', '.join(_MODULES)}, got {name!r}")
+        return upper
+
+    def backend(self, name: str) -> Backend:
+        """How to compile for a device. Raises DeviceError when this host cannot."""
+        found = self._backends.get(name)
+        if found is None:
+            module, remedy = _MODULES[self.canonical(name)]
+            try:
+                found = importlib.import_module(module).BACKEND
+            except ImportError as e:
+                raise DeviceError(f"device {name}: not available here ({e}): {remedy}") from e
+            self._backends[name] = found
+        return found
+
+    def __getitem__(self, name: str) -> Runtime:
+        name = self.canonical(name)
+        found = self._runtimes.get(name)
+        if found is None:
+            found = self._runtimes[name] = self.backend(name).open()
+        return found
+
+    def available(self) -> list[str]:
+        """The names of the devices that open on this host."""
+        out = []
+        for name in _MODULES:
+            try:
+                self[name]
+            except DeviceError:
+                continue
+            out.append(name)
+        return out
+
+
+Device = _Devices()

@@ -1,0 +1,99 @@
+"""A tensor graph without what differs from run to run: the key of the schedule cache.
+
+BUFFERs become numbered slots, bound Variables unbound ones, nodes that have been computed the slots of their values.
+Graphs are hash-consed, so two steps of a training loop normalise to the same object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from polygrad.errors import ArgumentError, InternalError
+from polygrad.runtime.buffer import Buffer
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class Slot(NamedTuple):
+    """A BUFFER of a normalised graph: number `slot`, `size` elements."""
+
+    slot: int
+    size: int
+
+
+@dataclass(slots=True)
+class Normalized:
+    """`sink` over slots; `buffers[i]` is slot i's BUFFER, `variables` what the Variables are bound to."""
+
+    sink: UOp
+    buffers: list[UOp]
+    variables: dict[str, int]
+
+
+def value_of(node: UOp) -> UOp | None:
+    """The BUFFER that holds a node's value, if it was computed and not overwritten since."""
+    value = node.value
+    if value is not None and value.arg.overwritten:
+        node.value = value = None
+    return value
+
+
+def uncomputed(node: UOp) -> bool:
+    """Whether a walk must look at how the node is made."""
+    return value_of(node) is None
+
+
+_SIZES_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.ARANGE})
+
+
+def normalize(sink: UOp) -> Normalized:
+    """Normalise a graph. Raises ArgumentError when a Variable is bound to two values or not bound."""
+    new: dict[UOp, UOp] = {}
+    slots: dict[Buffer, UOp] = {}
+    buffers: list[UOp] = []
+    variables: dict[str, int] = {}
+
+    def slot_of(node: UOp) -> UOp:
+        slot = slots.get(node.arg)
+        if slot is None:
+            slot = slots[node.arg] = UOp(Ops.BUFFER, node.dtype, (), Slot(len(buffers), node.arg.size))
+            buffers.append(node)
+        return slot
+
+    def unbind(size: Any) -> Any:
+        if isinstance(size, tuple):
+            return tuple([unbind(s) for s in size])
+        if not isinstance(size, UOp):
+            return size
+        return size.substitute({n: unbound(n) for n in size.toposort() if n.op is Ops.BIND})
+
+    def unbound(node: UOp) -> UOp:
+        variable, value = node.unbind()
+        if variables.setdefault(variable.arg.name, value) != value:
+            raise ArgumentError(
+                f"Variable {variable.arg.name}: expected one value in one computation, got {variables[variable.arg.name]} and {value}"
+            )
+        return variable
+
+    for node in sink.toposort(uncomputed):
+        if node.value is not None:
+            new[node] = slot_of(node.value).reshape(unbind(node.shape))
+        elif node.op is Ops.BUFFER:
+            new[node] = slot_of(node)
+        elif node.op is Ops.BIND:
+            new[node] = unbound(node)
+        elif node.op is Ops.DETACH:
+            new[node] = new[node.src[0]]
+        elif node.op is Ops.COPY:
+            raise InternalError("a COPY reached the scheduler")
+        else:
+            src = tuple([new[s] for s in node.src])
+            arg = node.arg
+            if node.op in _SIZES_IN_ARG:
+                for part in arg if isinstance(arg, tuple) else (arg,):
+                    if type(part) is not int:
+                        arg = unbind(arg)
+                        break
+            new[node] = UOp(node.op, node.dtype, src, arg)
+    return Normalized(new[sink], buffers, variables)

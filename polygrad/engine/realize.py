@@ -1,0 +1,201 @@
+"""`realize`: compute nodes of a tensor graph, now.
+
+Each call normalises its graph, takes the Program from the schedule cache or makes it, binds buffers and runs. What was
+computed is remembered on the node (`UOp.value`), so nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from polygrad.dtype import DType
+from polygrad.engine.compile import Compiled, compile_graph, optimizing
+from polygrad.engine.devices import Device
+from polygrad.engine.normalize import normalize, uncomputed, value_of
+from polygrad.engine.stats import stats
+from polygrad.errors import DeviceError
+from polygrad.helpers import dedup, prod
+from polygrad.runtime.buffer import Allocation, Buffer, reclaim
+from polygrad.runtime.interface import Executable
+from polygrad.schedule.kernels import assigned
+from polygrad.uop.node import UOp, collect
+from polygrad.uop.ops import Ops
+
+# Who knows of lazy values that are still wanted: asked before an in-place write overwrites what they read.
+live_roots: list[Callable[[], list[UOp]]] = []
+
+_MAX_GRAPHS = 256
+
+
+@dataclass(slots=True)
+class _Ready:
+    compiled: Compiled
+    executable: Executable
+
+
+_graphs: OrderedDict[tuple[UOp, str, bool], _Ready] = OrderedDict()
+_arenas: dict[str, Allocation] = {}
+reclaim.append(collect)
+
+
+def clear_caches() -> None:
+    """Forget every Program (kernels stay)."""
+    _graphs.clear()
+
+
+def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
+    """A 1-D BUFFER on `device` with a copy of `data`, whose bytes are elements of `dtype`."""
+    buffer = Buffer(Device[device], data.nbytes // dtype.itemsize, dtype)
+    buffer.write(data)
+    return UOp(Ops.BUFFER, dtype, (), buffer)
+
+
+def data_of(uop: UOp) -> memoryview:
+    """The bytes of a node's value, computed if need be."""
+    (done,) = realize([uop])
+    buffer: Buffer = done.base.arg
+    return buffer.read()[: int(prod(done.shape)) * done.dtype.itemsize]
+
+
+def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
+    """Compute every node; the BUFFERs that hold them, reshaped. `device` is where graphs without a buffer go."""
+    roots = [_base(u) for u in uops]
+    todo = dedup(r for r in roots if uncomputed(r) and r.op is not Ops.BUFFER)
+    if todo:
+        _realize(todo, device)
+    return [(r if r.op is Ops.BUFFER else _value(r)).reshape(u.shape) for r, u in zip(roots, uops, strict=True)]
+
+
+def _base(node: UOp) -> UOp:
+    while node.op in (Ops.RESHAPE, Ops.DETACH):
+        node = node.src[0]
+    return node
+
+
+def _value(node: UOp) -> UOp:
+    assert node.value is not None
+    return node.value
+
+
+def _realize(todo: list[UOp], device: str | None) -> None:
+    order = _pending(todo)
+    copies = [n for n in order if n.op is Ops.COPY]
+    if copies:
+        _copy(copies)
+        order = _pending(todo)
+        todo = [n for n in todo if uncomputed(n)]
+    by_device: dict[str, list[UOp]] = {}
+    places = devices_of(order)
+    for node in todo:
+        by_device.setdefault(places.get(node) or device or Device.DEFAULT, []).append(node)
+    for name, nodes in by_device.items():
+        _run(nodes, name)
+
+
+def _pending(roots: list[UOp]) -> list[UOp]:
+    return UOp.sink(*roots).toposort(uncomputed)
+
+
+def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
+    """The device of each node of a toposort: that of its buffers; None where there are none. Raises DeviceError."""
+    out: dict[UOp, str | None] = {}
+    for node in order:
+        if node.op is Ops.SINK:
+            continue
+        if node.value is not None:
+            out[node] = node.value.arg.device
+        elif node.op is Ops.BUFFER:
+            out[node] = node.arg.device
+        elif node.op is Ops.COPY:
+            out[node] = node.arg
+        else:
+            found: str | None = None
+            for s in node.src:
+                place = out[s]
+                if place is not None and found is not None and place != found:
+                    raise DeviceError(f"{node.op}: expected operands on one device, got {found} and {place}: use .to()")
+                found = found or place
+            out[node] = found
+    return out
+
+
+def _copy(copies: list[UOp]) -> None:
+    """Carry out COPYs, sources first; each goes through the host."""
+    for copy in copies:
+        if value_of(copy) is not None:
+            continue
+        source = copy.src[0]
+        (done,) = realize([source], copy.arg)
+        target = Buffer(Device[copy.arg], int(prod(source.shape)), copy.dtype)
+        old: Buffer = done.base.arg
+        if old.device == copy.arg:
+            copy.value = done.base
+            continue
+        target.write(old.read())
+        copy.value = UOp(Ops.BUFFER, copy.dtype, (), target)
+
+
+def _run(todo: list[UOp], device: str) -> None:
+    order = _pending(todo)
+    assigns = [n for n in order if n.op is Ops.ASSIGN and uncomputed(n)]
+    roots = dedup([*todo, *assigns, *(_readers_of_old_values(assigns) if assigns else ())])
+    normal = normalize(UOp.sink(*roots))
+    key = (normal.sink, device, optimizing())
+    ready = _graphs.get(key)
+    if ready is None:
+        compiled = compile_graph(normal.sink, device, len(normal.buffers))
+        ready = _graphs[key] = _Ready(compiled, Device[device].load(compiled.program))
+        if len(_graphs) > _MAX_GRAPHS:
+            _graphs.popitem(last=False)
+    else:
+        _graphs.move_to_end(key)
+    _execute(ready, roots, normal.buffers, normal.variables, device)
+
+
+def _readers_of_old_values(assigns: list[UOp]) -> list[UOp]:
+    """Live lazy values that read a buffer which is about to be overwritten: they are computed before."""
+    overwritten = {assigned(a) for a in assigns}
+    out = []
+    for hook in live_roots:
+        for uop in hook():
+            root = _base(uop)
+            if root.op in (Ops.BUFFER, Ops.ASSIGN) or not uncomputed(root):
+                continue
+            reads = root.toposort(lambda n: n.op is not Ops.ASSIGN and uncomputed(n))
+            if any(n in overwritten for n in reads):
+                out.append(root)
+    return out
+
+
+def _execute(ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str) -> None:
+    program, outputs = ready.compiled.program, ready.compiled.outputs
+    runtime = Device[device]
+    buffers: list[Buffer | None] = [s.arg for s in slots]
+    buffers += [None] * (len(program.buffers) - len(slots))
+    for root, position in zip(roots, outputs, strict=True):
+        if program.buffers[position].role == "output":
+            buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
+    arena = _arena(device, program.arena) if program.arena else None
+    handles = [b.handle if b is not None else None for b in buffers]
+    ready.executable.run(handles, arena, variables)
+    stats.runs += 1
+    stats.launches += len(program.launches)
+    for root, position in zip(roots, outputs, strict=True):
+        buffer = buffers[position]
+        assert buffer is not None
+        if root.op is Ops.ASSIGN:
+            buffer, old = buffer.alias(), buffer
+            old.overwritten = True
+        root.value = UOp(Ops.BUFFER, root.dtype, (), buffer)
+
+
+def _arena(device: str, nbytes: int) -> object:
+    """The device's scratch, grown as needed: Programs run one after the other."""
+    held = _arenas.get(device)
+    if held is None or held.nbytes < nbytes:
+        _arenas.pop(device, None)
+        held = None
+        _arenas[device] = Allocation(Device[device], nbytes)
+    return _arenas[device].handle

@@ -1,0 +1,28 @@
+"""Counters of what the engine has done, for benchmarks, tests and the curious."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(slots=True)
+class Stats:
+    """Totals since the start, or since `reset`."""
+
+    launches: int = 0  # kernels run
+    kernels_compiled: int = 0  # distinct kernels lowered
+    programs: int = 0  # distinct schedules made
+    runs: int = 0  # Programs run
+    schedule_seconds: float = 0.0
+    codegen_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    arena_bytes: int = 0  # of the last Program made
+    arena_lower_bound: int = 0
+
+    def reset(self) -> None:
+        """Everything back to zero."""
+        for f in fields(self):
+            setattr(self, f.name, type(getattr(self, f.name))(0))
+
+
+stats = Stats()

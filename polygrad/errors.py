@@ -1,0 +1,56 @@
+"""Every error polygrad raises on purpose.
+
+Each message says the subject, what was expected, what came, and what to do next. A bug of ours is an
+`InternalError`, whose message starts with `internal:`.
+"""
+
+
+class PolygradError(Exception):
+    """The base of all polygrad errors."""
+
+
+class ShapeError(PolygradError, ValueError):
+    """Shapes that do not fit each other or the operation."""
+
+
+class AxisError(PolygradError, IndexError):
+    """An axis (or an index along one) outside the tensor's dimensions."""
+
+
+class DTypeError(PolygradError, TypeError):
+    """An unknown dtype, or one that the operation does not take."""
+
+
+class ArgumentError(PolygradError, ValueError):
+    """An argument of the wrong kind or value."""
+
+
+class OverflowError_(PolygradError, OverflowError):
+    """A Python integer that does not fit the tensor's dtype."""
+
+
+class GradientError(PolygradError, RuntimeError):
+    """A gradient that does not exist: a non-scalar root, an integer leaf, an op without a derivative."""
+
+
+class DeviceError(PolygradError, RuntimeError):
+    """A device that is unknown or not available on this host; says what to install."""
+
+
+class OutOfMemoryError(PolygradError, MemoryError):
+    """A device's memory cannot hold the allocation."""
+
+
+class CompileError(PolygradError, RuntimeError):
+    """A backend rejected a kernel, or the target cannot express it."""
+
+
+class ProgramError(PolygradError, ValueError):
+    """Bytes that are not a Program of this version, or bindings that do not fit it."""
+
+
+class InternalError(PolygradError, AssertionError):
+    """A bug in polygrad."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if message.startswith("internal:") else f"internal: {message}")

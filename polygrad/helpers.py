@@ -1,0 +1,51 @@
+"""Small things that every layer uses. Knows nothing of the rest of polygrad."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def prod(xs: Iterable[Any]) -> Any:
+    """The product of `xs`; 1 when empty. Symbolic factors are allowed."""
+    out: Any = 1
+    for x in xs:
+        out = out * x
+    return out
+
+
+def argsort(xs: Iterable[Any]) -> tuple[int, ...]:
+    """The permutation that sorts `xs`; for a permutation, its inverse."""
+    seq = list(xs)
+    return tuple(sorted(range(len(seq)), key=seq.__getitem__))
+
+
+def dedup(xs: Iterable[T]) -> list[T]:
+    """`xs` without repeats, first occurrence kept."""
+    return list(dict.fromkeys(xs))
+
+
+def ceildiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def round_up(a: int, b: int) -> int:
+    return -(-a // b) * b
+
+
+def is_pow2(x: int) -> bool:
+    return x > 0 and x & (x - 1) == 0
+
+
+def env_int(name: str, default: int) -> int:
+    """The environment variable `name` as an integer; `default` when unset or empty."""
+    text = os.environ.get(name, "")
+    return int(text) if text else default
+
+
+def debug_level() -> int:
+    """`DEBUG=n`: 1 kernels, 2 sources and timings, 4 every pass."""
+    return env_int("DEBUG", 0)

@@ -1,0 +1,118 @@
+"""`Builder`: how the emitter (emit.py) writes one function in a backend's language.
+
+The emitter walks a linear kernel, keeps track of tiles (unrolled axes) and calls these methods; a builder
+knows instructions, not axes. A value is whatever the builder likes. `lanes` is 1 for a scalar, else the
+number of elements of a SIMD value: one number per kernel (the size of its LANE axis, a power of two).
+The dtypes given are those of the IR (`dtypes.index` included: the target's machine integer). A bool is a
+builder's own matter until it is stored (one byte, 0 or 1).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.dtype import DType
+from polygrad.uop.ops import Ops
+
+Value = Any
+Register = Any
+Pointer = Any
+
+
+class Builder(ABC):
+    """One function being written: `begin`, then values and stores in order, then `finish`."""
+
+    @abstractmethod
+    def begin(self, name: str, params: Sequence[DType], variables: Sequence[str]) -> tuple[list[Pointer], list[Value]]:
+        """Open the function; its pointers (one per element dtype) and its integer variables (index scalars)."""
+
+    @abstractmethod
+    def finish(self) -> Any:
+        """Close the function; what it gives is the renderer's business."""
+
+    # --- values
+
+    @abstractmethod
+    def const(self, dtype: DType, value: Any, lanes: int) -> Value:
+        """`value` (a Python bool, int or float; NaN, -0.0 and infinities included) in every lane."""
+
+    @abstractmethod
+    def const_lanes(self, dtype: DType, values: Sequence[Any]) -> Value:
+        """A SIMD constant, lane by lane."""
+
+    @abstractmethod
+    def alu(self, op: Ops, dtype: DType, args: Sequence[Value], lanes: int) -> Value:
+        """An elementwise op. `dtype` is that of the operands (of the last two, for WHERE, whose first is bool).
+
+        Comparisons give bool; CMPNE of floats is true for NaN, CMPLT and CMPEQ are false. MAX of floats
+        gives NaN when either is. Integers wrap. IDIV and MOD round to minus infinity; the divisor is never 0
+        or -1. Shift amounts are in range. Ops: SQRT, RECIPROCAL, NEG, TRUNC, ADD, SUB, MUL, FDIV, IDIV, MOD,
+        MAX, SHL, SHR (arithmetic for signed), AND, OR, XOR, CMPLT, CMPNE, CMPEQ, WHERE, MULACC (a*b + c, fused
+        where the target says so). float16 and bfloat16 arithmetic never comes: it is done in float32.
+        """
+
+    @abstractmethod
+    def cast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
+        """Convert numerically. float to int truncates and saturates, NaN gives 0; to bool is != 0; to
+        float16/bfloat16 rounds to nearest even."""
+
+    @abstractmethod
+    def bitcast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
+        """The same bits as another dtype of the same size."""
+
+    @abstractmethod
+    def splat(self, value: Value, dtype: DType, lanes: int) -> Value:
+        """A scalar in every lane."""
+
+    @abstractmethod
+    def extract(self, value: Value, dtype: DType, lane: int, lanes: int) -> Value:
+        """One lane as a scalar."""
+
+    @abstractmethod
+    def pack(self, values: Sequence[Value], dtype: DType) -> Value:
+        """Scalars as the lanes of one SIMD value."""
+
+    @abstractmethod
+    def reduce(self, op: Ops, value: Value, dtype: DType, lanes: int) -> Value:
+        """The lanes combined with ADD, MUL or MAX into a scalar, as a balanced tree."""
+
+    # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for 0.
+
+    @abstractmethod
+    def load(self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int) -> Value:
+        """`lanes` consecutive elements."""
+
+    @abstractmethod
+    def load_masked(
+        self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int, mask: Value, other: Value
+    ) -> Value:
+        """`lanes` (> 1) consecutive elements where the bool `mask` holds, `other` elsewhere. Elements whose mask
+        is false may lie anywhere, outside memory too."""
+
+    @abstractmethod
+    def store(self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int) -> None:
+        """`lanes` consecutive elements written."""
+
+    # --- control
+
+    @abstractmethod
+    def loop(self, size: Value) -> Value:
+        """Open a loop of `size` rounds (an index scalar, possibly 0); the counter, from 0, an index scalar."""
+
+    @abstractmethod
+    def end_loop(self) -> None:
+        """Close the innermost open loop."""
+
+    # --- registers: variables that live across rounds of a loop
+
+    @abstractmethod
+    def register(self, dtype: DType, lanes: int) -> Register:
+        """A new mutable variable, undefined until set."""
+
+    @abstractmethod
+    def get(self, register: Register) -> Value: ...
+
+    @abstractmethod
+    def set(self, register: Register, value: Value) -> None: ...

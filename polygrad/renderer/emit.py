@@ -1,0 +1,346 @@
+"""The emitter: walks a linear kernel and drives a Builder.
+
+Each node stands for a tile of values: one per combination of the UPCAST and UNROLL ranges it depends on, each a SIMD
+value if it depends on the LANE range. A value is made once and at the narrowest: what does not depend on the lanes stays
+a scalar until a SIMD operation needs it.
+
+Knows axes; knows no instruction set.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.codegen.tile import Steps
+from polygrad.dtype import dtypes
+from polygrad.errors import InternalError
+from polygrad.renderer.builder import Builder, Value
+from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+Axes = tuple[UOp, ...]  # UPCAST and UNROLL ranges, by id
+
+_NO_STEPS = Steps((), 0)
+
+
+def emit(name: str, linear: Sequence[UOp], builder: Builder) -> Any:
+    """The function `name` for a linear kernel, as `builder.finish()` gives it."""
+    return _Emitter(name, linear, builder).run()
+
+
+def pointer_of(index: UOp) -> UOp:
+    """The PARAM or DEFINE_REG under an INDEX."""
+    node = index.src[0]
+    while node.op is Ops.AFTER:
+        node = node.src[0]
+    return node
+
+
+class _Emitter:
+    def __init__(self, name: str, linear: Sequence[UOp], builder: Builder) -> None:
+        self.name, self.linear, self.builder = name, linear, builder
+        self.axes: dict[UOp, Axes] = {}
+        self.simd: dict[UOp, bool] = {}  # depends on the LANE range
+        self.values: dict[UOp, list[Value]] = {}
+        self.splats: dict[UOp, list[Value]] = {}
+        self.wants_splat: set[UOp] = set()  # scalars that a SIMD operation uses
+        self.projections: dict[tuple[Axes, Axes], list[int]] = {}
+        lane = [n for n in linear if n.op is Ops.RANGE and n.arg.kind is AxisKind.LANE]
+        sizes = {n.src[0].arg for n in lane}
+        if len(sizes) > 1:
+            raise InternalError(f"kernel {name}: expected one SIMD width, got {sorted(sizes)}")
+        self.lanes: int = sizes.pop() if sizes else 1
+        self._find_axes()
+        self._find_axes()  # again: a register's axes are known only after its last store
+        self._find_splats()
+
+    # --- which node depends on which tile ranges
+
+    def _find_axes(self) -> None:
+        axes, simd = self.axes, self.simd
+        for node in self.linear:
+            found: set[UOp] = set()
+            lane = False
+            if node.op is Ops.RANGE:
+                kind = node.arg.kind
+                if kind is AxisKind.LANE:
+                    lane = True
+                elif kind in (AxisKind.UPCAST, AxisKind.UNROLL):
+                    found.add(node)
+            elif node.op is Ops.DEFINE_REG:
+                axes.setdefault(node, ())
+                simd.setdefault(node, False)
+                continue
+            elif node.op is Ops.END:
+                pass
+            else:
+                for s in node.src:
+                    found.update(axes[s])
+                    lane = lane or simd[s]
+                if node.op is Ops.REDUCE:
+                    found.difference_update(node.src[1:])
+                    lane = lane and not any(r.arg.kind is AxisKind.LANE for r in node.src[1:])
+                elif node.op is Ops.INDEX and node.arg is not None:
+                    for r, _ in node.arg.steps:
+                        if r.arg.kind is AxisKind.LANE:
+                            lane = True
+                        else:
+                            found.add(r)
+                elif node.op is Ops.STORE and pointer_of(node.src[0]).op is Ops.DEFINE_REG:
+                    reg = pointer_of(node.src[0])
+                    axes[reg] = tuple(sorted(found.union(axes[reg]), key=_by_id))
+                    simd[reg] = simd[reg] or lane
+                elif node.op is Ops.AFTER:
+                    found, lane = set(axes[node.src[0]]), simd[node.src[0]]
+            axes[node] = tuple(sorted(found, key=_by_id))
+            simd[node] = lane
+
+    def _find_splats(self) -> None:
+        for node in self.linear:
+            if node.op in GroupOp.Elementwise and self.simd[node]:
+                used = node.src
+            elif node.op is Ops.LOAD and self.simd[node]:
+                used = node.src[1:]
+            elif node.op is Ops.STORE:
+                pointer = pointer_of(node.src[0])
+                simd = self.simd[pointer if pointer.op is Ops.DEFINE_REG else node.src[0]]
+                used = node.src[1:] if simd else ()
+            else:
+                continue
+            self.wants_splat.update(s for s in used if not self.simd[s])
+
+    def _project(self, outer: Axes, inner: Axes) -> list[int]:
+        """For each coordinate over `outer`, the position of the value over `inner`."""
+        key = (outer, inner)
+        found = self.projections.get(key)
+        if found is None:
+            sizes = [r.src[0].arg for r in inner]
+            where = [outer.index(r) for r in inner]
+            found = []
+            for at in _coordinates(outer):
+                position = 0
+                for size, w in zip(sizes, where, strict=True):
+                    position = position * size + at[w]
+                found.append(position)
+            self.projections[key] = found
+        return found
+
+    def _value(self, node: UOp, position: int, simd: bool) -> Value:
+        """A value of `node`'s tile; if a SIMD value is wanted of a scalar, its splat."""
+        return (self.splats if simd and not self.simd[node] else self.values)[node][position]
+
+    # --- emission
+
+    def run(self) -> Any:
+        params = sorted((n for n in self.linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
+        variables = sorted((n for n in self.linear if n.op is Ops.DEFINE_VAR), key=lambda n: n.arg)
+        pointers, numbers = self.builder.begin(self.name, [p.dtype for p in params], [v.arg.name for v in variables])
+        for node, pointer in zip(params, pointers, strict=True):
+            self.values[node] = [pointer]
+        for node, number in zip(variables, numbers, strict=True):
+            self.values[node] = [number]
+        for node in self.linear:
+            self._emit(node)
+        return self.builder.finish()
+
+    def _emit(self, node: UOp) -> None:
+        """Emit a node; a scalar that some SIMD operation uses is splat here, outside of the loops to come."""
+        self._emit_values(node)
+        if node in self.wants_splat:
+            b, lanes = self.builder, self.lanes
+            if node.op is Ops.CONST:
+                self.splats[node] = [b.const(node.dtype, node.arg, lanes)]
+            else:
+                self.splats[node] = [b.splat(v, node.dtype, lanes) for v in self.values[node]]
+
+    def _emit_values(self, node: UOp) -> None:
+        b, op = self.builder, node.op
+        if op is Ops.CONST:
+            self.values[node] = [b.const(node.dtype, node.arg, 1)]
+        elif op in GroupOp.Elementwise:
+            self._emit_elementwise(node)
+        elif op is Ops.LOAD:
+            self._emit_load(node)
+        elif op is Ops.STORE:
+            self._emit_store(node)
+        elif op is Ops.RANGE:
+            self._emit_range(node)
+        elif op is Ops.END:
+            b.end_loop()
+        elif op is Ops.DEFINE_REG:
+            lanes = self.lanes if self.simd[node] else 1
+            self.values[node] = [b.register(node.dtype, lanes) for _ in _coordinates(self.axes[node])]
+        elif op is Ops.REDUCE:
+            self._emit_reduce(node)
+        elif op in (Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR):
+            pass
+        else:
+            raise InternalError(f"kernel {self.name}: {op} cannot be emitted")
+
+    def _emit_range(self, node: UOp) -> None:
+        b = self.builder
+        if node.arg.kind is AxisKind.LANE:
+            self.values[node] = [b.const_lanes(dtypes.index, range(self.lanes))]
+        elif node.arg.kind in (AxisKind.UPCAST, AxisKind.UNROLL):
+            self.values[node] = [b.const(dtypes.index, i, 1) for i in range(node.src[0].arg)]
+        else:
+            self.values[node] = [b.loop(self.values[node.src[0]][0])]
+
+    def _emit_elementwise(self, node: UOp) -> None:
+        b, op, axes, simd = self.builder, node.op, self.axes[node], self.simd[node]
+        lanes = self.lanes if simd else 1
+        operand = node.src[-1].dtype
+        sources = [(s, self._project(axes, self.axes[s])) for s in node.src]
+        out = []
+        for k in range(len(sources[0][1])):
+            args = [self._value(s, at[k], simd) for s, at in sources]
+            if op is Ops.CAST:
+                out.append(b.cast(args[0], operand, node.dtype, lanes))
+            elif op is Ops.BITCAST:
+                out.append(b.bitcast(args[0], operand, node.dtype, lanes))
+            else:
+                out.append(b.alu(op, operand, args, lanes))
+        self.values[node] = out
+
+    def _emit_reduce(self, node: UOp) -> None:
+        """Combine a tile over some of its axes: elements pairwise, then the lanes."""
+        b, value, op = self.builder, node.src[0], node.arg
+        axes, inner = self.axes[node], self.axes[value]
+        lanes = self.lanes if self.simd[value] else 1
+        groups: dict[int, list[Value]] = {}
+        for position, k in enumerate(self._project(inner, axes)):
+            groups.setdefault(k, []).append(self.values[value][position])
+        out = []
+        for k in range(len(groups)):
+            parts = groups[k]
+            while len(parts) > 1:
+                half = len(parts) // 2
+                pairs = [b.alu(op, node.dtype, [parts[i], parts[i + half]], lanes) for i in range(half)]
+                parts = pairs + parts[2 * half :]
+            total = parts[0]
+            if self.simd[value] and not self.simd[node]:
+                total = b.reduce(op, total, node.dtype, lanes)
+            out.append(total)
+        self.values[node] = out
+
+    # --- memory
+
+    def _addresses(self, index: UOp, axes: Axes) -> list[tuple[Value | None, int]]:
+        """For each coordinate over `axes`: the index value (scalar, SIMD if it is not linear) and constant offset."""
+        base = index.src[1]
+        steps = index.arg or _NO_STEPS
+        at = self._project(axes, self.axes[base])
+        sizes = [(axes.index(r), step) for r, step in steps.steps if r.arg.kind is not AxisKind.LANE]
+        out: list[tuple[Value | None, int]] = []
+        for k, coordinate in enumerate(_coordinates(axes)):
+            offset = steps.offset + sum(coordinate[i] * step for i, step in sizes)
+            if base.op is Ops.CONST:
+                out.append((None, offset + base.arg))
+            else:
+                out.append((self.values[base][at[k]], offset))
+        return out
+
+    def _lane_step(self, index: UOp) -> int | None:
+        """How far apart in memory neighbouring lanes are; None when it is not a constant."""
+        if self.simd[index.src[1]]:
+            return None
+        return sum(step for r, step in (index.arg or _NO_STEPS).steps if r.arg.kind is AxisKind.LANE)
+
+    def _emit_load(self, node: UOp) -> None:
+        index = node.src[0]
+        pointer = pointer_of(index)
+        if pointer.op is Ops.DEFINE_REG:
+            self.values[node] = [self.builder.get(r) for r in self.values[pointer]]
+            self.axes[node], self.simd[node] = self.axes[pointer], self.simd[pointer]
+            return
+        axes, simd = self.axes[node], self.simd[node]
+        gate = index.src[2] if len(index.src) > 2 else None
+        gates = self._project(axes, self.axes[gate]) if gate is not None else None
+        others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
+        step = self._lane_step(index) if simd else 1
+        out = []
+        for k, (base, offset) in enumerate(self._addresses(index, axes)):
+            if gate is None:
+                out.append(self._load(node, base, offset, step, simd))
+                continue
+            assert gates is not None and others is not None
+            other = self._value(node.src[1], others[k], simd)
+            held = self.values[gate][gates[k]]
+            out.append(self._load_gated(node, base, offset, step, simd, gate, held, other))
+        self.values[node] = out
+
+    def _load(self, node: UOp, base: Value | None, offset: int, step: int | None, simd: bool) -> Value:
+        b, dtype = self.builder, node.dtype
+        pointer = self.values[pointer_of(node.src[0])][0]
+        if not simd or step == 1:
+            return b.load(pointer, base, offset, dtype, self.lanes if simd else 1)
+        if step == 0:
+            return b.splat(b.load(pointer, base, offset, dtype, 1), dtype, self.lanes)
+        return b.pack([b.load(pointer, *self._lane(base, offset, step, i), dtype, 1) for i in range(self.lanes)], dtype)
+
+    def _lane(self, base: Value | None, offset: int, step: int | None, lane: int) -> tuple[Value | None, int]:
+        """The address of one lane."""
+        if step is None:
+            return self.builder.extract(base, dtypes.index, lane, self.lanes), offset
+        return base, offset + step * lane
+
+    def _load_gated(
+        self, node: UOp, base: Value | None, offset: int, step: int | None, simd: bool, gate: UOp, held: Value, other: Value
+    ) -> Value:
+        b, dtype = self.builder, node.dtype
+        pointer = self.values[pointer_of(node.src[0])][0]
+        if not self.simd[gate] and (not simd or step is not None):
+            safe = self._safe(held, base, offset)
+            loaded = self._load(node, safe, offset, step, simd)
+            if simd:
+                held = b.splat(held, dtypes.bool, self.lanes)
+            return b.alu(Ops.WHERE, dtype, [held, loaded, other], self.lanes if simd else 1)
+        if step == 1:
+            return b.load_masked(pointer, base, offset, dtype, self.lanes, held, other)
+        picked = []
+        for i in range(self.lanes):
+            at, off = self._lane(base, offset, step, i)
+            ok = b.extract(held, dtypes.bool, i, self.lanes) if self.simd[gate] else held
+            picked.append(b.load(pointer, self._safe(ok, at, off), off, dtype, 1))
+        mask = held if self.simd[gate] else b.splat(held, dtypes.bool, self.lanes)
+        return b.alu(Ops.WHERE, dtype, [mask, b.pack(picked, dtype), other], self.lanes)
+
+    def _safe(self, held: Value, base: Value | None, offset: int) -> Value:
+        """The index where the gate holds, else one that makes the address the buffer's start."""
+        b = self.builder
+        index = b.const(dtypes.index, 0, 1) if base is None else base
+        return b.alu(Ops.WHERE, dtypes.index, [held, index, b.const(dtypes.index, -offset, 1)], 1)
+
+    def _emit_store(self, node: UOp) -> None:
+        b, (index, value) = self.builder, node.src
+        pointer = pointer_of(index)
+        if pointer.op is Ops.DEFINE_REG:
+            axes, simd = self.axes[pointer], self.simd[pointer]
+            at = self._project(axes, self.axes[value])
+            for k, register in enumerate(self.values[pointer]):
+                b.set(register, self._value(value, at[k], simd))
+            return
+        axes = tuple(sorted({*self.axes[index], *self.axes[value]}, key=_by_id))
+        at = self._project(axes, self.axes[value])
+        target = self.values[pointer][0]
+        simd = self.simd[index]
+        step = self._lane_step(index) if simd else 1
+        for k, (base, offset) in enumerate(self._addresses(index, axes)):
+            stored = self._value(value, at[k], simd)
+            if not simd or step == 1:
+                b.store(target, base, offset, stored, node.src[1].dtype, self.lanes if simd else 1)
+                continue
+            for i in range(self.lanes):
+                lane = b.extract(stored, value.dtype, i, self.lanes)
+                b.store(target, *self._lane(base, offset, step, i), lane, value.dtype, 1)
+
+
+def _by_id(r: UOp) -> int:
+    return int(r.arg.id)
+
+
+def _coordinates(axes: Axes) -> itertools.product[tuple[int, ...]]:
+    """Every combination of positions along `axes`, the last fastest."""
+    return itertools.product(*(range(r.src[0].arg) for r in axes))

@@ -1,0 +1,51 @@
+"""What a device is to the layers above: memory, and a way to run Programs. One implementation per file beside this.
+
+A runtime sees Programs and bytes, never UOps. Calls on one runtime come one at a time and in order; `run`
+may return before the device has finished, `read` waits for it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polygrad.runtime.program import Program
+
+Handle = Any  # a device's own name for an allocation: an address, an object
+
+
+class Executable(ABC):
+    """A Program made ready on a device. Dropping it releases what it holds."""
+
+    @abstractmethod
+    def run(self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]) -> None:
+        """Run every launch. `buffers[i]` is the Program's buffer i (None for scratch, which lies in `arena`,
+        an allocation of at least `program.arena` bytes, or None when that is 0)."""
+
+
+class Runtime(ABC):
+    """One device."""
+
+    name: str
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> Handle:
+        """`nbytes` (at least 1) of uninitialised memory, 64-byte aligned. Raises OutOfMemoryError, and then
+        nothing has changed."""
+
+    @abstractmethod
+    def free(self, handle: Handle) -> None:
+        """Release an allocation; the handle is dead."""
+
+    @abstractmethod
+    def write(self, handle: Handle, offset: int, data: memoryview) -> None:
+        """Copy the bytes `data` (contiguous, format 'B') into the allocation at byte `offset`."""
+
+    @abstractmethod
+    def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
+        """A copy of `nbytes` of the allocation from byte `offset`, writable, format 'B'."""
+
+    @abstractmethod
+    def load(self, program: Program) -> Executable:
+        """Make a Program for this device ready. Raises ProgramError when it is not for this device."""

@@ -1,0 +1,122 @@
+"""`Program`: the waist. Everything above makes one; everything below runs one.
+
+Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` writes
+
+    b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the kernels' code, back to back
+
+(little-endian), so any language can read it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.errors import ProgramError
+
+MAGIC, VERSION = b"PGRD", 1
+ROLES = ("input", "output", "param", "state", "scratch")
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """A buffer: `size` elements of `dtype`. Scratch lives in the arena at byte `offset`, others are bound at each run."""
+
+    size: int
+    dtype: str
+    role: str
+    offset: int = -1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One compiled artefact: `code` holds a function `name` of `n_buffers` pointers, then the named `variables`."""
+
+    name: str
+    code: bytes
+    n_buffers: int
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Which of the Program's buffers a kernel's pointer is, and at which byte offset."""
+
+    buffer: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Run kernel number `kernel` once with these buffers, in the order of its pointers."""
+
+    kernel: int
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A symbolic integer given at each run, `lo` to `hi`, both included."""
+
+    name: str
+    lo: int
+    hi: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes."""
+
+    device: str
+    target: str
+    buffers: tuple[BufferSpec, ...]
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    variables: tuple[Variable, ...] = ()
+    arena: int = 0
+
+    def to_bytes(self) -> bytes:
+        """This Program as bytes; the same Program always gives the same bytes."""
+        header = dataclasses.asdict(self)
+        for kernel in header["kernels"]:
+            kernel["code"] = len(kernel["code"])
+        text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+        return MAGIC + struct.pack("<II", VERSION, len(text)) + text + b"".join(k.code for k in self.kernels)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Program:
+        """The Program that `to_bytes` wrote. Raises ProgramError for anything else."""
+        data = bytes(data)
+        if data[:4] != MAGIC or len(data) < 12:
+            raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {data[:4]!r}")
+        version, length = struct.unpack_from("<II", data, 4)
+        if version != VERSION:
+            raise ProgramError(f"Program.from_bytes: expected version {VERSION}, got {version}: export it again")
+        try:
+            return _parse(json.loads(data[12 : 12 + length]), data[12 + length :])
+        except (ValueError, KeyError, TypeError, IndexError) as e:
+            raise ProgramError(f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})") from e
+
+
+def _parse(header: dict[str, Any], blob: bytes) -> Program:
+    kernels, at = [], 0
+    for k in header["kernels"]:
+        code = blob[at : at + k["code"]]
+        if len(code) != k["code"]:
+            raise ValueError(f"kernel {k['name']} needs {k['code']} bytes, {len(code)} are left")
+        at += k["code"]
+        kernels.append(Kernel(k["name"], code, k["n_buffers"], tuple(k["variables"])))
+    if at != len(blob):
+        raise ValueError(f"{len(blob) - at} bytes too many")
+    return Program(
+        device=header["device"],
+        target=header["target"],
+        buffers=tuple(BufferSpec(**b) for b in header["buffers"]),
+        kernels=tuple(kernels),
+        launches=tuple(Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"])) for x in header["launches"]),
+        variables=tuple(Variable(**v) for v in header["variables"]),
+        arena=header["arena"],
+    )

@@ -1,0 +1,178 @@
+"""From a stored node to its kernel: one scalar expression over ranges, loads from other buffers, one store.
+
+A kernel's AST is `SINK(END(STORE(INDEX(PARAM 0, i), value), *ranges))`; REDUCE nodes stand where the values are needed.
+PARAMs and ranges are numbered within the kernel, so equal computations (a network's equal layers) are the same node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polygrad.dtype import dtypes
+from polygrad.errors import InternalError
+from polygrad.schedule.grouping import LEAVES, output_ranges
+from polygrad.schedule.movement import TRUE, Indices, flat_index, input_indices
+from polygrad.uop.node import AxisKind, Param, UOp, sint_max
+from polygrad.uop.ops import GroupOp, Ops
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """A kernel and the nodes its PARAMs are: the stored node (or assigned buffer) first, then what is read."""
+
+    ast: UOp
+    args: tuple[UOp, ...]
+
+
+def storage_of(node: UOp) -> UOp:
+    """The node whose buffer the value of a stored node lies in: itself, or the BUFFER that an ASSIGN writes."""
+    while node.op is Ops.ASSIGN:
+        node = assigned(node)
+    return node
+
+
+def assigned(assign: UOp) -> UOp:
+    """What an ASSIGN writes over: a BUFFER, or an earlier ASSIGN."""
+    node = assign.src[0]
+    while node.op in GroupOp.Movement:
+        node = node.src[0]
+    return node
+
+
+def make_kernel(node: UOp, stored: set[UOp]) -> KernelCall:
+    """The kernel that computes the stored `node` from other stored nodes and BUFFERs."""
+    return _KernelMaker(stored).make(node)
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A node's value at `indices`, where `valid` holds."""
+
+    node: UOp
+    indices: Indices
+    valid: UOp
+
+
+class _KernelMaker:
+    def __init__(self, stored: set[UOp]) -> None:
+        self.stored = stored
+        self.slots: dict[UOp, UOp] = {}
+        self.next_range = 0
+
+    def make(self, node: UOp) -> KernelCall:
+        ranges = output_ranges(node)
+        self.next_range = len(ranges)
+        if node.op is Ops.ASSIGN:
+            target, source = node.src
+            pointer, index, _ = self._locate(target, ranges, TRUE)
+        else:
+            source = node.src[0] if node.op is Ops.CONTIGUOUS else node
+            pointer, index = self._param(node), flat_index(node.shape, ranges)
+        if source is node:
+            value = self._lower_inside(node, ranges)
+        else:
+            value = self._lower(source, ranges, TRUE)
+        store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), value))
+        loops = tuple(r for r in ranges if r.op is Ops.RANGE)
+        ast = UOp.sink(UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store)
+        return KernelCall(ast, tuple(self.slots))
+
+    def _param(self, node: UOp) -> UOp:
+        node = storage_of(node)
+        param = self.slots.get(node)
+        if param is None:
+            size = 1
+            for n in node.shape:
+                size *= sint_max(n)
+            param = self.slots[node] = UOp(Ops.PARAM, node.dtype, (), Param(len(self.slots), size))
+        return param
+
+    def _locate(self, node: UOp, indices: Indices, valid: UOp) -> tuple[UOp, UOp, UOp]:
+        """The pointer, flat index and condition of an element of a view of a stored node."""
+        while node.op not in (Ops.BUFFER, Ops.ASSIGN) and node not in self.stored:
+            indices, valid = input_indices(node, indices, valid)
+            node = node.src[0]
+        if node.op is Ops.ASSIGN:
+            return self._locate(node.src[0], indices, valid)
+        return self._param(node), flat_index(node.shape, indices), valid
+
+    def _lower_inside(self, node: UOp, indices: Indices) -> UOp:
+        """The value of the stored node itself: computed, not loaded."""
+        self.stored.discard(node)
+        try:
+            return self._lower(node, indices, TRUE)
+        finally:
+            self.stored.add(node)
+
+    def _lower(self, root: UOp, indices: Indices, valid: UOp) -> UOp:
+        """The scalar expression of `root` at `indices`. Iterative: expressions may be a thousand nodes deep."""
+        memo: dict[tuple[UOp, Indices, UOp], UOp] = {}
+        inner: dict[tuple[UOp, Indices, UOp], tuple[Indices, UOp]] = {}
+        stack = [(root, indices, valid)]
+        while stack:
+            key = stack[-1]
+            if key in memo:
+                stack.pop()
+                continue
+            node, at, ok = key
+            if node.op in LEAVES or node in self.stored:
+                memo[key] = self._leaf(node, at, ok)
+                stack.pop()
+                continue
+            if key not in inner:
+                inner[key] = self._inside(node, at, ok)
+            at_src, ok_src = inner[key]
+            wanted = [(s, at_src, ok_src) for s in node.src]
+            missing = [w for w in wanted if w not in memo]
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            memo[key] = self._apply(node, at_src, ok_src, ok, tuple([memo[w] for w in wanted]))
+            stack.pop()
+        return memo[root, indices, valid]
+
+    def _inside(self, node: UOp, indices: Indices, valid: UOp) -> tuple[Indices, UOp]:
+        """Where `node` needs its sources."""
+        if node.op in GroupOp.Movement:
+            return input_indices(node, indices, valid)
+        if node.op is Ops.REDUCE_AXIS:
+            at = list(indices)
+            for axis in node.arg.axes:
+                at[axis] = UOp.range(node.src[0].shape[axis], self.next_range, AxisKind.REDUCE)
+                self.next_range += 1
+            return tuple(at), valid
+        return indices, valid
+
+    def _leaf(self, node: UOp, indices: Indices, valid: UOp) -> UOp:
+        if node.op is Ops.CONST:
+            return node
+        if node.op is Ops.DEFINE_VAR:
+            return node
+        if node.op is Ops.ARANGE:
+            return indices[0].cast(node.dtype)
+        pointer, index, valid = self._locate(node, indices, valid)
+        if valid is TRUE:
+            return UOp(Ops.LOAD, node.dtype, (UOp(Ops.INDEX, node.dtype, (pointer, index)),))
+        gated = UOp(Ops.INDEX, node.dtype, (pointer, index, valid))
+        return UOp(Ops.LOAD, node.dtype, (gated, UOp.const(node.dtype, 0)))
+
+    def _apply(self, node: UOp, at_src: Indices, ok_src: UOp, ok: UOp, src: tuple[UOp, ...]) -> UOp:
+        op = node.op
+        if op is Ops.PAD:
+            if ok_src is ok or _is_masked(src[0], ok_src):
+                return src[0]
+            return ok_src.where(src[0], UOp.const(node.dtype, 0))
+        if op in GroupOp.Movement or op is Ops.DETACH:
+            return src[0]
+        if op in GroupOp.Elementwise:
+            return UOp(op, node.dtype, src, node.arg)
+        if op is Ops.REDUCE_AXIS:
+            ranges = tuple(at_src[axis] for axis in node.arg.axes)
+            return UOp(Ops.REDUCE, node.dtype, (src[0], *ranges), node.arg.op)
+        raise InternalError(f"{op} cannot be fused into a kernel")
+
+
+def _is_masked(value: UOp, valid: UOp) -> bool:
+    """`value` is already zero where `valid` fails."""
+    return value.op is Ops.LOAD and len(value.src[0].src) == 3 and value.src[0].src[2] is valid
+

@@ -1,0 +1,152 @@
+"""`schedule`: a tensor graph to kernels in an order that respects data and in-place writes.
+
+    prepare -> choose_stored -> make_kernel for each -> order
+
+The graph is a SINK over the nodes wanted. Its BUFFERs are leaves. Afterwards every node of the SINK has a
+buffer: a BUFFER (its own, or the one that an ASSIGN writes), or the output of a kernel.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from polygrad.errors import InternalError
+from polygrad.schedule.grouping import choose_stored
+from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Kernels in order. `roots[i]` is the node whose storage holds the SINK's source i."""
+
+    calls: tuple[KernelCall, ...]
+    roots: tuple[UOp, ...]
+
+
+def schedule(sink: UOp) -> Schedule:
+    """Kernels that compute every source of `sink`, each of which is stored whole."""
+    sink = prepare(sink)
+    for _ in range(3):
+        order = sink.toposort()
+        stored = choose_stored(order, {s for s in sink.src if s.op is not Ops.BUFFER})
+        produced = [n for n in order if n in stored]
+        positions = _toposort(_dependencies(produced, stored))
+        if len(positions) < len(produced):
+            sink = _old_values_copied(sink)
+            continue
+        calls = tuple(make_kernel(produced[i], stored) for i in positions)
+        hazards = {produced[i] for i, call in zip(positions, calls, strict=True) if _is_hazard(produced[i], call)}
+        if not hazards:
+            return Schedule(calls, tuple(storage_of(s) for s in sink.src))
+        sink = _values_stored_first(sink, hazards)
+    raise InternalError("the kernels of this graph wait for each other")
+
+
+def prepare(sink: UOp) -> UOp:
+    """Drop what means nothing to a schedule and fold reductions of nothing."""
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        src = tuple([new[s] for s in node.src])
+        op = node.op
+        if op is Ops.DETACH:
+            new[node] = src[0]
+            continue
+        if op is Ops.REDUCE_AXIS and 0 in node.src[0].shape and 0 not in node.shape:
+            identity = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: node.dtype.min}[node.arg.op]
+            new[node] = node.const_like(identity)
+            continue
+        new[node] = node if src == node.src else UOp(op, node.dtype, src, node.arg)
+    return new[sink]
+
+
+def _is_hazard(node: UOp, call: KernelCall) -> bool:
+    """An ASSIGN whose kernel reads elements of its target other than the one it writes."""
+    if node.op is not Ops.ASSIGN:
+        return False
+    nodes = call.ast.toposort()
+    written = next(n.src[0].src[1] for n in nodes if n.op is Ops.STORE)
+    return any(
+        n.op is Ops.INDEX and n.src[0].arg.slot == 0 and n.src[1] is not written
+        for n in nodes
+    )
+
+
+def _values_stored_first(sink: UOp, hazards: set[UOp]) -> UOp:
+    """The values of these ASSIGNs go through a buffer of their own."""
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        src = tuple([new[s] for s in node.src])
+        if node in hazards:
+            src = (src[0], UOp(Ops.CONTIGUOUS, src[1].dtype, (src[1],)))
+        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return new[sink]
+
+
+def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
+    """For each stored node, the positions of those that must be computed before: what it reads, and before an
+    in-place write all who read the value that it overwrites."""
+    writer = {node: i for i, node in enumerate(produced)}
+    before: list[set[int]] = []
+    readers: dict[UOp, list[int]] = {}
+    for i, node in enumerate(produced):
+        reads = _reads(node, stored)
+        before.append({writer[r] for r in reads if r in writer})
+        for r in reads:
+            readers.setdefault(r, []).append(i)
+    for i, node in enumerate(produced):
+        if node.op is Ops.ASSIGN:
+            before[i].update(r for r in readers[assigned(node)] if r != i)
+    return before
+
+
+def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
+    """The BUFFERs and stored nodes whose values the kernel of `node` reads."""
+    found: set[UOp] = set()
+    seen: set[UOp] = set()
+    stack = list(node.src)
+    while stack:
+        n = stack.pop()
+        if n in stored or n.op is Ops.BUFFER:
+            found.add(n)
+        elif n not in seen:
+            seen.add(n)
+            stack.extend(n.src)
+    return found
+
+
+def _old_values_copied(sink: UOp) -> UOp:
+    """Whoever reads a BUFFER that is also assigned reads a copy: for graphs that need both values at once."""
+    overwritten = {assigned(n) for n in sink.toposort() if n.op is Ops.ASSIGN}
+    copies = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in overwritten}
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        in_place = node.op is Ops.ASSIGN
+        src = [new[s] if in_place and i == 0 else copies.get(s, new[s]) for i, s in enumerate(node.src)]
+        if in_place or node.op is not Ops.SINK:
+            new[node] = UOp(node.op, node.dtype, tuple(src), node.arg)
+        else:
+            new[node] = UOp(node.op, node.dtype, tuple([new[s] for s in node.src]), node.arg)
+    return new[sink]
+
+
+def _toposort(after: list[set[int]]) -> list[int]:
+    blocks: list[list[int]] = [[] for _ in after]
+    waiting = [len(a) for a in after]
+    for i, before in enumerate(after):
+        for b in before:
+            blocks[b].append(i)
+    ready = [i for i, n in enumerate(waiting) if n == 0]
+    heapq.heapify(ready)
+    out = []
+    while ready:
+        i = heapq.heappop(ready)
+        out.append(i)
+        for j in blocks[i]:
+            waiting[j] -= 1
+            if waiting[j] == 0:
+                heapq.heappush(ready, j)
+    return out
+

@@ -1,0 +1,537 @@
+"""`UOp`: the one node type of the IR, immutable and hash-consed, from the tensor graph to the linear kernel.
+
+    UOp(op, dtype, src, arg)
+
+Two structurally equal nodes are the same object, so equality is identity and sharing is free. The
+intern table *owns* the nodes; `collect()` drops those that only the table holds, newest first, so a
+node always goes before its sources and freeing a chain of any depth never recurses (a C stack inside a
+page is small). No walk in this package recurses either.
+
+Knows nothing of tensors, devices or rewriting. The idea is tinygrad's.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
+from typing import Any, NamedTuple, Optional
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError, InternalError, ShapeError
+from polygrad.helpers import prod
+from polygrad.uop.bounds import bounds_of
+from polygrad.uop.ops import GroupOp, Ops
+
+Sint = Any  # an int, or a UOp of dtype index: a symbolic size
+Shape = tuple[Sint, ...]
+
+
+# --- structured arguments -------------------------------------------------------------------------
+
+
+class AxisKind(IntEnum):
+    """How a RANGE runs."""
+
+    LOOP = 0  # a loop over output elements
+    REDUCE = 1  # a loop over reduced elements
+    UPCAST = 2  # unrolled output elements: a tile of registers
+    UNROLL = 3  # unrolled reduced elements
+    LANE = 4  # the lanes of a SIMD vector
+    THREAD = 5  # split between threads
+
+    __hash__ = int.__hash__
+
+
+class Axis(NamedTuple):
+    """RANGE: `id` orders loops outermost first and tells equal sizes apart."""
+
+    id: int
+    kind: AxisKind
+
+
+class Param(NamedTuple):
+    """PARAM: a kernel's pointer argument number `slot`, to `size` elements."""
+
+    slot: int
+    size: int
+
+
+class Reg(NamedTuple):
+    """DEFINE_REG: a mutable register, told apart by `id`."""
+
+    id: int
+
+
+class Var(NamedTuple):
+    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included."""
+
+    name: str
+    lo: int
+    hi: int
+
+
+class Reduction(NamedTuple):
+    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1."""
+
+    op: Ops
+    axes: tuple[int, ...]
+
+
+class ExactFloat(float):
+    """A float constant that is told apart by its bits: -0.0 is not 0.0 and NaN equals NaN."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and struct.pack("<d", self) == struct.pack("<d", other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(struct.pack("<d", self))
+
+
+_NAN, _NEGATIVE_ZERO = ExactFloat("nan"), ExactFloat("-0.0")
+
+
+# --- the intern table -------------------------------------------------------------------------------
+
+_table: dict[Any, UOp] = {}
+_MIN_LIMIT = 1 << 16
+_limit = _MIN_LIMIT
+
+
+def _only_held_here() -> int:
+    """What sys.getrefcount says of an object that one local variable holds."""
+    node = object()
+    return sys.getrefcount(node)
+
+
+def collect() -> int:
+    """Free every node that nothing but the intern table (and freed nodes) holds; how many went.
+
+    Newest first: consumers are always newer than their sources, so dropping one never starts a chain.
+    """
+    global _limit
+    alone, before = _only_held_here(), len(_table)
+    while True:
+        kept, held_value = [], False
+        while _table:
+            key, node = _table.popitem()
+            if sys.getrefcount(node) == alone:
+                held_value = held_value or node.value is not None
+                continue
+            kept.append((key, node))
+        del node
+        kept.reverse()
+        _table.update(kept)
+        kept.clear()
+        if not held_value:  # a `value` is newer than its holder: one more round frees it
+            break
+    _limit = max(_MIN_LIMIT, 2 * len(_table))
+    return before - len(_table)
+
+
+def node_count() -> int:
+    """How many nodes the intern table holds."""
+    return len(_table)
+
+
+# --- the node -----------------------------------------------------------------------------------------
+
+_UNSET: Any = object()
+_SHAPE_OF_FIRST = GroupOp.Elementwise | {Ops.CONTIGUOUS, Ops.DETACH, Ops.COPY, Ops.ASSIGN, Ops.BIND}
+_SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
+
+
+class UOp:
+    """One operation. `src` are its operands, `arg` what `op` needs besides (see the classes above).
+
+    Tensor graph (every node has a `shape`):
+    BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape (); ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape);
+    PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi), ...)); FLIP(arg=axes); elementwise ops over equal shapes;
+    REDUCE_AXIS(arg=Reduction); CONTIGUOUS; DETACH; COPY(arg=device name); ASSIGN(target, value);
+    THREEFRY(counter: uint64, key: uint64).
+
+    Kernels (scalar nodes):
+    PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
+    INDEX(pointer, index[, gate]); LOAD(INDEX[, value where the gate is false]); STORE(INDEX, value);
+    REDUCE(value, *ranges, arg=op); END(what, *ranges); AFTER(value, *what must come first); SINK(*stores).
+
+    IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
+    """
+
+    __slots__ = ("op", "dtype", "src", "arg", "bounds", "value", "_shape")
+
+    op: Ops
+    dtype: DType
+    src: tuple[UOp, ...]
+    arg: Any
+    bounds: Optional[tuple[Any, Any]]  # of integers and bools: the least and greatest value
+    value: Optional[UOp]  # tensor graph: the BUFFER that holds this node's value, once computed
+    _shape: Any
+
+    def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
+        key = (op, dtype, src, arg)
+        node = _table.get(key)
+        if node is not None:
+            return node
+        node = object.__new__(cls)
+        node.op = op
+        node.dtype = dtype
+        node.src = src
+        node.arg = arg
+        node.value = None
+        node._shape = _UNSET
+        node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
+        _table[key] = node
+        if len(_table) > _limit:
+            collect()
+        return node
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a UOp is not pickled: serialise a Program instead")
+
+    def __repr__(self) -> str:
+        arg = "" if self.arg is None else f", {self.arg!r}"
+        return f"UOp({self.op.name}, {self.dtype}, [{', '.join(s.op.name for s in self.src)}]{arg})"
+
+    def replace(self, **changes: Any) -> UOp:
+        """This node with some of op, dtype, src, arg changed."""
+        get = changes.get
+        return UOp(get("op", self.op), get("dtype", self.dtype), get("src", self.src), get("arg", self.arg))
+
+    # --- constants and variables ----------------------------------------------------------------------
+
+    @staticmethod
+    def const(dtype: DType, value: Any) -> UOp:
+        """A scalar constant, wrapped into integer dtypes as a cast would."""
+        value = dtype.cast(value)
+        if dtype.is_float:
+            if value != value:
+                value = _NAN
+            elif value == 0.0:
+                value = _NEGATIVE_ZERO if math.copysign(1.0, value) < 0 else 0.0
+        return UOp(Ops.CONST, dtype, (), value)
+
+    @staticmethod
+    def index(value: Sint) -> UOp:
+        """`value` as a UOp of dtype index."""
+        return value if isinstance(value, UOp) else UOp(Ops.CONST, dtypes.index, (), int(value))
+
+    @staticmethod
+    def variable(name: str, lo: int, hi: int) -> UOp:
+        """An unbound symbolic integer."""
+        return UOp(Ops.DEFINE_VAR, dtypes.index, (), Var(name, lo, hi))
+
+    def bind(self, value: int) -> UOp:
+        """This variable, bound to `value` for the next run. Raises ArgumentError when out of bounds."""
+        if self.op is not Ops.DEFINE_VAR:
+            raise ArgumentError(f"bind: expected a Variable, got {self.op}")
+        if not self.arg.lo <= value <= self.arg.hi:
+            raise ArgumentError(
+                f"bind: {self.arg.name} expected {self.arg.lo} to {self.arg.hi}, got {value}"
+            )
+        return UOp(Ops.BIND, self.dtype, (self, UOp.index(value)))
+
+    def unbind(self) -> tuple[UOp, int]:
+        """A BIND's variable and its value."""
+        return self.src[0], self.src[1].arg
+
+    @staticmethod
+    def sink(*src: UOp) -> UOp:
+        return UOp(Ops.SINK, dtypes.void, src)
+
+    @staticmethod
+    def range(size: Sint, id: int, kind: AxisKind = AxisKind.LOOP) -> UOp:
+        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), Axis(id, kind))
+
+    def const_like(self, value: Any) -> UOp:
+        """A constant of this node's dtype and shape."""
+        out, shape = UOp.const(self.dtype, value), self.shape
+        return out if not shape else out.reshape((1,) * len(shape)).expand(shape)
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Ops.CONST
+
+    # --- bounds ----------------------------------------------------------------------------------------
+
+    @property
+    def vmin(self) -> Any:
+        return self.bounds[0] if self.bounds is not None else (self.arg if self.is_const else self.dtype.min)
+
+    @property
+    def vmax(self) -> Any:
+        return self.bounds[1] if self.bounds is not None else (self.arg if self.is_const else self.dtype.max)
+
+    # --- arithmetic (both stages) -----------------------------------------------------------------------
+
+    def _other(self, x: Any) -> UOp:
+        return x if isinstance(x, UOp) else self.const_like(x) if self._shape_known() else UOp.const(self.dtype, x)
+
+    def _shape_known(self) -> bool:
+        return self._shape is not _UNSET and bool(self._shape)
+
+    def alu(self, op: Ops, *others: UOp) -> UOp:
+        """An elementwise op of this node and `others`, all of one shape. Comparisons give bool."""
+        if op in GroupOp.Comparison:
+            return UOp(op, dtypes.bool, (self, *others))
+        return UOp(op, others[0].dtype if op is Ops.WHERE else self.dtype, (self, *others))
+
+    def __add__(self, x: Any) -> UOp:
+        return UOp(Ops.ADD, self.dtype, (self, self._other(x)))
+
+    def __radd__(self, x: Any) -> UOp:
+        return UOp(Ops.ADD, self.dtype, (self._other(x), self))
+
+    def __mul__(self, x: Any) -> UOp:
+        return UOp(Ops.MUL, self.dtype, (self, self._other(x)))
+
+    def __rmul__(self, x: Any) -> UOp:
+        return UOp(Ops.MUL, self.dtype, (self._other(x), self))
+
+    def __sub__(self, x: Any) -> UOp:
+        return self + (-x)
+
+    def __rsub__(self, x: Any) -> UOp:
+        return self._other(x) + (-self)
+
+    def __neg__(self) -> UOp:
+        return self * -1
+
+    def __floordiv__(self, x: Any) -> UOp:
+        return UOp(Ops.IDIV, self.dtype, (self, self._other(x)))
+
+    def __rfloordiv__(self, x: Any) -> UOp:
+        return UOp(Ops.IDIV, self.dtype, (self._other(x), self))
+
+    def __mod__(self, x: Any) -> UOp:
+        return UOp(Ops.MOD, self.dtype, (self, self._other(x)))
+
+    def __and__(self, x: Any) -> UOp:
+        return UOp(Ops.AND, self.dtype, (self, self._other(x)))
+
+    def __or__(self, x: Any) -> UOp:
+        return UOp(Ops.OR, self.dtype, (self, self._other(x)))
+
+    def __xor__(self, x: Any) -> UOp:
+        return UOp(Ops.XOR, self.dtype, (self, self._other(x)))
+
+    def __lshift__(self, x: Any) -> UOp:
+        return UOp(Ops.SHL, self.dtype, (self, self._other(x)))
+
+    def __rshift__(self, x: Any) -> UOp:
+        return UOp(Ops.SHR, self.dtype, (self, self._other(x)))
+
+    def __lt__(self, x: Any) -> UOp:
+        return UOp(Ops.CMPLT, dtypes.bool, (self, self._other(x)))
+
+    def __gt__(self, x: Any) -> UOp:
+        return UOp(Ops.CMPLT, dtypes.bool, (self._other(x), self))
+
+    def __ge__(self, x: Any) -> UOp:
+        return (self < x).logical_not()
+
+    def __le__(self, x: Any) -> UOp:
+        return (self > x).logical_not()
+
+    def ne(self, x: Any) -> UOp:
+        return UOp(Ops.CMPNE, dtypes.bool, (self, self._other(x)))
+
+    def eq(self, x: Any) -> UOp:
+        return UOp(Ops.CMPEQ, dtypes.bool, (self, self._other(x)))
+
+    def logical_not(self) -> UOp:
+        return self.ne(True)
+
+    def maximum(self, x: Any) -> UOp:
+        return UOp(Ops.MAX, self.dtype, (self, self._other(x)))
+
+    def where(self, a: Any, b: Any) -> UOp:
+        """`a` where this bool holds, else `b`; one of them is a UOp."""
+        a = a if isinstance(a, UOp) else b.const_like(a) if b._shape_known() else UOp.const(b.dtype, a)
+        b = b if isinstance(b, UOp) else a.const_like(b) if a._shape_known() else UOp.const(a.dtype, b)
+        return UOp(Ops.WHERE, a.dtype, (self, a, b))
+
+    def cast(self, dtype: DType) -> UOp:
+        return self if dtype is self.dtype else UOp(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> UOp:
+        return self if dtype is self.dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+    # --- the tensor graph ----------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of a tensor-graph node. Raises InternalError for kernel nodes that have none."""
+        if self._shape is _UNSET:
+            pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
+            while pending:
+                node = pending[-1]
+                missing = [s for s in node.src if s._shape is _UNSET]
+                if missing:
+                    pending.extend(missing)
+                else:
+                    pending.pop()
+                    node._shape = _shape_of(node)
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> Sint:
+        return prod(self.shape)
+
+    def reshape(self, shape: Shape) -> UOp:
+        """The same elements in row-major order as `shape` (every size given)."""
+        if shape == self.shape:
+            return self
+        if self.op is Ops.RESHAPE:
+            return self.src[0].reshape(shape)
+        return UOp(Ops.RESHAPE, self.dtype, (self,), shape)
+
+    def expand(self, shape: Shape) -> UOp:
+        """Sizes of 1 repeated to `shape`."""
+        if shape == self.shape:
+            return self
+        src = self.src[0] if self.op is Ops.EXPAND else self
+        return UOp(Ops.EXPAND, self.dtype, (src,), shape)
+
+    def permute(self, axes: tuple[int, ...]) -> UOp:
+        """Axis i of the result is axis `axes[i]`."""
+        if self.op is Ops.PERMUTE:
+            inner = self.arg
+            return self.src[0].permute(tuple(inner[a] for a in axes))
+        return self if axes == tuple(range(len(axes))) else UOp(Ops.PERMUTE, self.dtype, (self,), axes)
+
+    def pad(self, arg: tuple[tuple[Sint, Sint], ...]) -> UOp:
+        """Zeros (False) added before and after each axis."""
+        return self if all(p == (0, 0) for p in arg) else UOp(Ops.PAD, self.dtype, (self,), arg)
+
+    def shrink(self, arg: tuple[tuple[Sint, Sint], ...]) -> UOp:
+        """Elements `lo` (included) to `hi` (not) of each axis."""
+        same = all(lo == 0 and hi == s for (lo, hi), s in zip(arg, self.shape, strict=True))
+        return self if same else UOp(Ops.SHRINK, self.dtype, (self,), arg)
+
+    def flip(self, axes: tuple[int, ...]) -> UOp:
+        """The listed axes reversed."""
+        return UOp(Ops.FLIP, self.dtype, (self,), tuple(sorted(axes))) if axes else self
+
+    def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
+        """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 are dropped from `axes`."""
+        shape = self.shape
+        axes = tuple(sorted(a for a in axes if not (isinstance(shape[a], int) and shape[a] == 1)))
+        return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes)) if axes else self
+
+    def contiguous(self) -> UOp:
+        """This value in a buffer of its own."""
+        return self if self.op in (Ops.CONTIGUOUS, Ops.BUFFER) else UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+
+    def detach(self) -> UOp:
+        """This value, cut from gradients."""
+        return UOp(Ops.DETACH, self.dtype, (self,))
+
+    def copy_to(self, device: str) -> UOp:
+        """This value on `device`."""
+        return UOp(Ops.COPY, self.dtype, (self,), device)
+
+    def assign(self, value: UOp) -> UOp:
+        """Write `value` into the buffer under this node (a BUFFER, an ASSIGN, or movement ops over one)."""
+        return UOp(Ops.ASSIGN, self.dtype, (self, value))
+
+    @property
+    def base(self) -> UOp:
+        """The node under this one's RESHAPEs."""
+        node = self
+        while node.op is Ops.RESHAPE:
+            node = node.src[0]
+        return node
+
+    # --- walks ---------------------------------------------------------------------------------------------
+
+    def toposort(self, gate: Callable[[UOp], bool] | None = None) -> list[UOp]:
+        """This node and all it is made of, sources before consumers. Sources of nodes that fail `gate` are left out."""
+        order: dict[UOp, None] = {}
+        stack: list[tuple[UOp, bool]] = [(self, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if node in order:
+                continue
+            if expanded or not node.src or (gate is not None and not gate(node)):
+                order[node] = None
+                continue
+            stack.append((node, True))
+            for s in reversed(node.src):
+                if s not in order:
+                    stack.append((s, False))
+        return list(order)
+
+    def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
+        """This graph with some nodes replaced."""
+        done = dict(replacements)
+        for node in self.toposort(lambda n: n not in replacements):
+            if node in done:
+                continue
+            src = tuple([done[s] for s in node.src])
+            done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        return done[self]
+
+    def variables(self) -> list[UOp]:
+        """The DEFINE_VARs of this graph, by name."""
+        return sorted((n for n in self.toposort() if n.op is Ops.DEFINE_VAR), key=lambda n: n.arg)
+
+    def __iter__(self) -> Iterator[UOp]:
+        raise TypeError("a UOp is not iterable")
+
+
+def _shape_of(node: UOp) -> Shape:
+    op = node.op
+    if op in _SHAPE_OF_FIRST:
+        return node.src[0]._shape
+    if op in _SHAPE_IN_ARG:
+        return node.arg
+    if op in (Ops.CONST, Ops.DEFINE_VAR):
+        return ()
+    if op is Ops.BUFFER:
+        return (node.arg.size,)
+    if op is Ops.ARANGE:
+        return (node.arg,)
+    s = node.src[0]._shape if node.src else None
+    if s is None:
+        raise InternalError(f"shape of {op}: a kernel node has none")
+    if op is Ops.PERMUTE:
+        return tuple(s[a] for a in node.arg)
+    if op is Ops.PAD:
+        return tuple(n + lo + hi for n, (lo, hi) in zip(s, node.arg, strict=True))
+    if op is Ops.SHRINK:
+        return tuple(hi - lo for lo, hi in node.arg)
+    if op is Ops.FLIP:
+        return s
+    if op is Ops.REDUCE_AXIS:
+        return tuple(1 if i in node.arg.axes else n for i, n in enumerate(s))
+    raise InternalError(f"shape of {op}: a kernel node has none")
+
+
+def sint_max(x: Sint) -> int:
+    """The greatest value a size can take."""
+    return int(x.vmax) if isinstance(x, UOp) else x
+
+
+def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
+    """The common shape that `shapes` expand to, aligned at the right. Raises ShapeError."""
+    rows = list(shapes)
+    ndim = max((len(s) for s in rows), default=0)
+    out: list[Sint] = []
+    for column in zip(*((1,) * (ndim - len(s)) + tuple(s) for s in rows), strict=True):
+        sizes = {n for n in column if not (isinstance(n, int) and n == 1)}
+        if len(sizes) > 1:
+            raise ShapeError(f"broadcast: shapes {', '.join(map(str, rows))} do not fit: sizes {sorted(map(str, sizes))}")
+        out.append(sizes.pop() if sizes else 1)
+    return tuple(out)
