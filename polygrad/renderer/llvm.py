@@ -1,0 +1,543 @@
+"""`LLVMBuilder`: writes one kernel as LLVM IR text, for llvm_compile.py to compile.
+
+A value is its operand text (`%v7`, `5`, `splat (float 0x3FF0000000000000)`), so writing an instruction is one
+string appended to a list; nothing is parsed or built before LLVM reads the text. Registers are SSA values with
+phis at loop heads, made as they are read (Braun et al., "Simple and Efficient Construction of Static Single
+Assignment Form", 2013), and loops are written bottom-tested, so that the text needs no clean-up pass. Every
+function is complete in itself: texts of several put one after the other are a module. No fast-math flags: only
+MULACC is fused. float16 and bfloat16 live in registers as their bits (i16), bool as i1.
+
+Must not know: llvmlite, the host, axes and tiles.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import InternalError
+from polygrad.helpers import is_pow2
+from polygrad.renderer.builder import Builder
+from polygrad.uop.ops import Ops
+
+_TYPE: dict[DType, str] = {
+    dtypes.bool: "i1",
+    dtypes.int8: "i8", dtypes.uint8: "i8",
+    dtypes.int16: "i16", dtypes.uint16: "i16",
+    dtypes.int32: "i32", dtypes.uint32: "i32",
+    dtypes.int64: "i64", dtypes.uint64: "i64", dtypes.index: "i64",
+    dtypes.float16: "i16", dtypes.bfloat16: "i16",
+    dtypes.float32: "float", dtypes.float64: "double",
+}  # fmt: skip
+
+# Ops that are one instruction, by kind of operand.
+_FLOAT_OPS = {
+    Ops.ADD: "fadd", Ops.SUB: "fsub", Ops.MUL: "fmul", Ops.FDIV: "fdiv",
+    Ops.CMPLT: "fcmp olt", Ops.CMPNE: "fcmp une", Ops.CMPEQ: "fcmp oeq",
+}  # fmt: skip
+_INT_OPS = {
+    Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.SHL: "shl", Ops.SHR: "ashr",
+    Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor",
+    Ops.CMPLT: "icmp slt", Ops.CMPNE: "icmp ne", Ops.CMPEQ: "icmp eq",
+}  # fmt: skip
+_UINT_OPS = {**_INT_OPS, Ops.SHR: "lshr", Ops.CMPLT: "icmp ult", Ops.IDIV: "udiv", Ops.MOD: "urem"}
+_INDEX_OPS = {**_INT_OPS, Ops.ADD: "add nsw", Ops.SUB: "sub nsw", Ops.MUL: "mul nsw"}
+_BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
+_OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
+
+
+def vector(scalar: str, lanes: int) -> str:
+    """The LLVM type of `lanes` values of the LLVM type `scalar`."""
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
+def _mangled(scalar: str, lanes: int) -> str:
+    """A type as intrinsics spell it in their names."""
+    scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
+    return scalar if lanes == 1 else f"v{lanes}{scalar}"
+
+
+def _literal(dtype: DType, value: Any) -> str:
+    """A scalar constant as LLVM spells it."""
+    if dtype.is_bool:
+        return "true" if value else "false"
+    if not dtype.is_float:
+        return str(int(value))
+    value = float(value)
+    if dtype == dtypes.float64:
+        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+    elif dtype == dtypes.float32:
+        bits = struct.unpack("<Q", struct.pack("<d", _to_float32(value)))[0]
+    elif dtype == dtypes.float16:
+        return str(_float16_bits(value))
+    else:
+        return str(_bfloat16_bits(value))
+    return "0x7FF8000000000000" if value != value else f"0x{bits:016X}"
+
+
+def _to_float32(value: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _float16_bits(value: float) -> int:
+    if value != value:
+        return 0x7E00
+    try:
+        return int(struct.unpack("<H", struct.pack("<e", value))[0])
+    except OverflowError:
+        return 0x7C00 if value > 0 else 0xFC00
+
+
+def _bfloat16_bits(value: float) -> int:
+    if value != value:
+        return 0x7FC0
+    single = _to_float32(value)
+    bits = int(struct.unpack("<I", struct.pack("<f", single))[0])
+    if single != value and abs(value) != float("inf"):  # round to odd, so that rounding again is exact
+        bits = (bits - (abs(single) > abs(value))) | 1
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+class Pointer(NamedTuple):
+    """A buffer: its address and the type of its elements in memory."""
+
+    address: str
+    type: str
+    itemsize: int
+
+
+class Register:
+    """A variable of LLVM type `type`; its values are in the builder's loop levels."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type_: str) -> None:
+        self.type = type_
+
+
+class _Level:
+    """An open loop (or the function's body): the registers' values now, and what its head still needs."""
+
+    __slots__ = ("values", "phis", "before", "label", "counter", "size", "slot", "guarded", "addresses")
+
+    def __init__(self, before: str, label: str, counter: str, size: str, slot: int, guarded: bool) -> None:
+        self.values: dict[Register, str] = {}
+        self.phis: list[tuple[str, Register, str]] = []  # phi, its register, its value before the loop
+        self.before, self.label, self.counter, self.size = before, label, counter, size
+        self.slot, self.guarded = slot, guarded
+        self.addresses: dict[tuple[str, str], str] = {}
+
+
+class LLVMBuilder(Builder):
+    """LLVM IR text. `native_half`: the machine converts between float and half (else: by integer arithmetic).
+
+    A kernel is `void NAME(char **buffers, int64_t *variables)`.
+    """
+
+    def __init__(self, target: Target, native_half: bool = False) -> None:
+        self.target, self.native_half = target, native_half
+        self._lines: list[str] = []
+        self._levels: list[_Level] = []
+        self._block = "entry"
+        self._count = 0
+        self._ints: dict[str, int] = {}  # integer constants by operand
+        self._numbers: set[str] = set()  # float constants that are not NaN
+
+    def begin(self, name: str, params: Sequence[DType], variables: Sequence[str]) -> tuple[list[Pointer], list[str]]:
+        bits = 8 * self.target.simd_bytes
+        width = f' "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"' if bits else ""
+        self._lines = [f"define void @{name}(ptr %buffers, ptr %variables) nounwind{width} {{", "entry:"]
+        self._levels = [_Level("", "entry", "0", "1", -1, False)]
+        self._block = "entry"
+        pointers, values = [], []
+        for i, dtype in enumerate(params):
+            slot = self._emit(f"getelementptr ptr, ptr %buffers, i64 {i}")
+            address = self._emit(f"load ptr, ptr {slot}, align 8")
+            pointers.append(Pointer(address, "i8" if dtype.is_bool else _TYPE[dtype], dtype.itemsize))
+        for i in range(len(variables)):
+            slot = self._emit(f"getelementptr i64, ptr %variables, i64 {i}")
+            values.append(self._emit(f"load i64, ptr {slot}, align 8"))
+        return pointers, values
+
+    def finish(self) -> str:
+        """The function's text."""
+        if len(self._levels) != 1:
+            raise InternalError(f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open")
+        self._lines.append("  ret void\n}\n")
+        return "\n".join(self._lines)
+
+    def _emit(self, instruction: str) -> str:
+        self._count = n = self._count + 1
+        self._lines.append(f"  %v{n} = {instruction}")
+        return f"%v{n}"
+
+    # --- values
+
+    def const(self, dtype: DType, value: Any, lanes: int) -> str:
+        text = _literal(dtype, value)
+        if lanes != 1:
+            text = f"splat ({_TYPE[dtype]} {text})"
+        if dtype.is_int:
+            self._ints[text] = int(value)
+        elif dtype.is_float and value == value:
+            self._numbers.add(text)
+        return text
+
+    def const_lanes(self, dtype: DType, values: Sequence[Any]) -> str:
+        scalar = _TYPE[dtype]
+        return "<" + ", ".join([f"{scalar} {_literal(dtype, v)}" for v in values]) + ">"
+
+    def alu(self, op: Ops, dtype: DType, args: Sequence[str], lanes: int) -> str:
+        t = vector(_TYPE[dtype], lanes)
+        name = _OPS[dtype.kind].get(op)
+        if name is not None:
+            return self._emit(f"{name} {t} {args[0]}, {args[1]}")
+        if op is Ops.WHERE:
+            return self._emit(f"select {vector('i1', lanes)} {args[0]}, {t} {args[1]}, {t} {args[2]}")
+        if op is Ops.MAX:
+            return self._max(dtype, args[0], args[1], lanes)
+        if op is Ops.MULACC:
+            if dtype.is_float and self.target.fma:
+                suffix = _mangled(_TYPE[dtype], lanes)
+                return self._emit(f"call {t} @llvm.fma.{suffix}({t} {args[0]}, {t} {args[1]}, {t} {args[2]})")
+            return self.alu(Ops.ADD, dtype, (self.alu(Ops.MUL, dtype, args[:2], lanes), args[2]), lanes)
+        if op is Ops.NEG:
+            return self._emit(f"fneg {t} {args[0]}" if dtype.is_float else f"sub {t} zeroinitializer, {args[0]}")
+        if op is Ops.RECIPROCAL:
+            return self._emit(f"fdiv {t} {self.const(dtype, 1.0, lanes)}, {args[0]}")
+        if op is Ops.SQRT or op is Ops.TRUNC:
+            function = f"@llvm.{'sqrt' if op is Ops.SQRT else 'trunc'}.{_mangled(_TYPE[dtype], lanes)}"
+            return self._emit(f"call {t} {function}({t} {args[0]})") if dtype.is_float else args[0]
+        if op is Ops.IDIV or op is Ops.MOD:
+            return self._divide(op, dtype, args[0], args[1], lanes)
+        raise InternalError(f"LLVMBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
+
+    def _max(self, dtype: DType, a: str, b: str, lanes: int) -> str:
+        t, mask = vector(_TYPE[dtype], lanes), vector("i1", lanes)
+        if not dtype.is_float:
+            greater = self._emit(f"icmp {'u' if dtype.is_unsigned else 's'}gt {t} {a}, {b}")
+            return self._emit(f"select {mask} {greater}, {t} {a}, {t} {b}")
+        if a in self._numbers:
+            a, b = b, a
+        # b > a ? b : a is a when a is NaN: one instruction. Then only b's NaN is missing.
+        greater = self._emit(f"fcmp ogt {t} {b}, {a}")
+        larger = self._emit(f"select {mask} {greater}, {t} {b}, {t} {a}")
+        if b in self._numbers:
+            return larger
+        nan = self._emit(f"fcmp uno {t} {b}, {b}")
+        return self._emit(f"select {mask} {nan}, {t} {b}, {t} {larger}")
+
+    def _divide(self, op: Ops, dtype: DType, a: str, b: str, lanes: int) -> str:
+        """Signed IDIV and MOD, to minus infinity."""
+        t, divisor, sign = vector(_TYPE[dtype], lanes), self._ints.get(b, 0), dtype.bits - 1
+        if is_pow2(divisor):
+            other = self.const(dtype, divisor.bit_length() - 1 if op is Ops.IDIV else divisor - 1, lanes)
+            return self._emit(f"{'ashr' if op is Ops.IDIV else 'and'} {t} {a}, {other}")
+        if divisor > 0:  # a // c = ~(~a // c) for negative a
+            flip = self._emit(f"ashr {t} {a}, {self.const(dtype, sign, lanes)}")
+            quotient = self._emit(f"udiv {t} {self._emit(f'xor {t} {a}, {flip}')}, {b}")
+            quotient = self._emit(f"xor {t} {quotient}, {flip}")
+            if op is Ops.IDIV:
+                return quotient
+            return self._emit(f"sub {t} {a}, {self._emit(f'mul {t} {quotient}, {b}')}")
+        quotient = self._emit(f"sdiv {t} {a}, {b}")
+        remainder = self._emit(f"sub {t} {a}, {self._emit(f'mul {t} {quotient}, {b}')}")
+        nonzero = self._emit(f"icmp ne {t} {remainder}, zeroinitializer")
+        signs = self._emit(f"xor {t} {remainder}, {b}")
+        differ = self._emit(f"icmp slt {t} {signs}, zeroinitializer")
+        mask = vector("i1", lanes)
+        wrong = self._emit(f"and {mask} {nonzero}, {differ}")
+        if op is Ops.IDIV:
+            return self._emit(f"add {t} {quotient}, {self._emit(f'sext {mask} {wrong} to {t}')}")
+        fix = self._emit(f"select {mask} {wrong}, {t} {b}, {t} zeroinitializer")
+        return self._emit(f"add {t} {remainder}, {fix}")
+
+    # --- conversions
+
+    def cast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        if src == dst:
+            return value
+        if src.is_float and src.itemsize == 2:
+            single = self._half_to_float(value, lanes) if src == dtypes.float16 else self._bfloat_to_float(value, lanes)
+            return self.cast(single, dtypes.float32, dst, lanes)
+        if dst.is_float and dst.itemsize == 2:
+            single = self._float_to_odd(value, lanes) if src == dtypes.float64 else self.cast(value, src, dtypes.float32, lanes)
+            return self._float_to_half(single, lanes) if dst == dtypes.float16 else self._float_to_bfloat(single, lanes)
+        s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
+        if dst.is_bool:
+            return self._emit(f"{'fcmp une' if src.is_float else 'icmp ne'} {s} {value}, zeroinitializer")
+        if src.is_bool and dst.is_float:
+            one = self.const(dst, 1.0, lanes)
+            return self._emit(f"select {s} {value}, {d} {one}, {d} zeroinitializer")
+        if src.is_float:
+            if dst.is_float:
+                return self._emit(f"{'fpext' if dst.itemsize > src.itemsize else 'fptrunc'} {s} {value} to {d}")
+            return self._float_to_int(value, src, dst, lanes)
+        if dst.is_float:
+            return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
+        if s == d:
+            return value
+        if dst.bits < src.bits:
+            return self._emit(f"trunc {s} {value} to {d}")
+        return self._emit(f"{'zext' if src.is_unsigned or src.is_bool else 'sext'} {s} {value} to {d}")
+
+    def _float_to_int(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        """Truncated and saturated, NaN gives 0. (Vectors of llvm.fptosi.sat become scalar code on x86.)"""
+        s, d, mask = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes), vector("i1", lanes)
+        out = self._emit(f"{'fptoui' if dst.is_unsigned else 'fptosi'} {s} {value} to {d}")
+        over = self._emit(f"fcmp oge {s} {value}, {self.const(src, float(dst.max + 1), lanes)}")
+        out = self._emit(f"select {mask} {over}, {d} {self.const(dst, dst.max, lanes)}, {d} {out}")
+        if dst.is_unsigned:
+            under = self._emit(f"fcmp ult {s} {value}, zeroinitializer")  # NaN too
+            return self._emit(f"select {mask} {under}, {d} zeroinitializer, {d} {out}")
+        under = self._emit(f"fcmp olt {s} {value}, {self.const(src, float(dst.min), lanes)}")
+        out = self._emit(f"select {mask} {under}, {d} {self.const(dst, dst.min, lanes)}, {d} {out}")
+        nan = self._emit(f"fcmp uno {s} {value}, {value}")
+        return self._emit(f"select {mask} {nan}, {d} zeroinitializer, {d} {out}")
+
+    def _float_to_odd(self, value: str, lanes: int) -> str:
+        """double to float, rounded to odd: rounding the result again to 16 bits is rounding once
+        (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008)."""
+        d, f, i, mask = (vector(x, lanes) for x in ("double", "float", "i32", "i1"))
+        single = self._emit(f"fptrunc {d} {value} to {f}")
+        back = self._emit(f"fpext {f} {single} to {d}")
+        bits = self._emit(f"bitcast {f} {single} to {i}")
+        fabs = f"@llvm.fabs.{_mangled('double', lanes)}"
+        sizes = [self._emit(f"call {d} {fabs}({d} {x})") for x in (back, value)]
+        up = self._emit(f"fcmp ogt {d} {sizes[0]}, {sizes[1]}")
+        lower = self._emit(f"add {i} {bits}, {self._emit(f'sext {mask} {up} to {i}')}")
+        inexact = self._emit(f"fcmp one {d} {back}, {value}")
+        odd = self._emit(f"or {i} {lower}, {self._emit(f'zext {mask} {inexact} to {i}')}")
+        return self._emit(f"bitcast {i} {odd} to {f}")
+
+    def _half_to_float(self, value: str, lanes: int) -> str:
+        h, f, i, x, mask = (vector(x, lanes) for x in ("half", "float", "i32", "i16", "i1"))
+        if self.native_half:
+            return self._emit(f"fpext {h} {self._emit(f'bitcast {x} {value} to {h}')} to {f}")
+        wide = self._emit(f"zext {x} {value} to {i}")
+        size = self._emit(f"shl {i} {self._emit(f'and {i} {wide}, {self._i32(0x7FFF, lanes)}')}, {self._i32(13, lanes)}")
+        # The exponent's bias is put right by a multiplication, which also normalises what was denormal.
+        moved = self._emit(f"fmul {f} {self._emit(f'bitcast {i} {size} to {f}')}, {self.const(dtypes.float32, 2.0**112, lanes)}")
+        bits = self._emit(f"bitcast {f} {moved} to {i}")
+        special = self._emit(f"icmp uge {i} {size}, {self._i32(0x7C00 << 13, lanes)}")
+        exponent = self._emit(f"select {mask} {special}, {i} {self._i32(0x7F800000, lanes)}, {i} zeroinitializer")
+        sign = self._emit(f"shl {i} {self._emit(f'and {i} {wide}, {self._i32(0x8000, lanes)}')}, {self._i32(16, lanes)}")
+        bits = self._emit(f"or {i} {self._emit(f'or {i} {bits}, {exponent}')}, {sign}")
+        return self._emit(f"bitcast {i} {bits} to {f}")
+
+    def _float_to_half(self, value: str, lanes: int) -> str:
+        h, f, i, x, mask = (vector(x, lanes) for x in ("half", "float", "i32", "i16", "i1"))
+        if self.native_half:
+            return self._emit(f"bitcast {h} {self._emit(f'fptrunc {f} {value} to {h}')} to {x}")
+        bits = self._emit(f"bitcast {f} {value} to {i}")
+        size = self._emit(f"and {i} {bits}, {self._i32(0x7FFFFFFF, lanes)}")
+        # Denormal results: adding 1/2 lets the adder round at the bit where a half ends.
+        half = self.const(dtypes.float32, 0.5, lanes)
+        sum_ = self._emit(f"fadd {f} {self._emit(f'bitcast {i} {size} to {f}')}, {half}")
+        small = self._emit(f"sub {i} {self._emit(f'bitcast {f} {sum_} to {i}')}, {self._i32(0x3F000000, lanes)}")
+        odd = self._emit(f"and {i} {self._emit(f'lshr {i} {size}, {self._i32(13, lanes)}')}, {self._i32(1, lanes)}")
+        rebiased = self._emit(f"add {i} {size}, {self._i32((-112 << 23) + 0xFFF, lanes)}")
+        normal = self._emit(f"lshr {i} {self._emit(f'add {i} {rebiased}, {odd}')}, {self._i32(13, lanes)}")
+        is_small = self._emit(f"icmp ult {i} {size}, {self._i32(0x38800000, lanes)}")
+        out = self._emit(f"select {mask} {is_small}, {i} {small}, {i} {normal}")
+        is_nan = self._emit(f"icmp ugt {i} {size}, {self._i32(0x7F800000, lanes)}")
+        special = self._emit(f"select {mask} {is_nan}, {i} {self._i32(0x7E00, lanes)}, {i} {self._i32(0x7C00, lanes)}")
+        is_special = self._emit(f"icmp uge {i} {size}, {self._i32(0x47800000, lanes)}")
+        out = self._emit(f"select {mask} {is_special}, {i} {special}, {i} {out}")
+        sign = self._emit(f"and {i} {self._emit(f'lshr {i} {bits}, {self._i32(16, lanes)}')}, {self._i32(0x8000, lanes)}")
+        return self._emit(f"trunc {i} {self._emit(f'or {i} {out}, {sign}')} to {x}")
+
+    def _bfloat_to_float(self, value: str, lanes: int) -> str:
+        f, i, x = (vector(x, lanes) for x in ("float", "i32", "i16"))
+        wide = self._emit(f"shl {i} {self._emit(f'zext {x} {value} to {i}')}, {self._i32(16, lanes)}")
+        return self._emit(f"bitcast {i} {wide} to {f}")
+
+    def _float_to_bfloat(self, value: str, lanes: int) -> str:
+        f, i, x, mask = (vector(x, lanes) for x in ("float", "i32", "i16", "i1"))
+        bits = self._emit(f"bitcast {f} {value} to {i}")
+        high = self._emit(f"lshr {i} {bits}, {self._i32(16, lanes)}")
+        odd = self._emit(f"and {i} {high}, {self._i32(1, lanes)}")
+        rounded = self._emit(f"add {i} {self._emit(f'add {i} {bits}, {self._i32(0x7FFF, lanes)}')}, {odd}")
+        rounded = self._emit(f"lshr {i} {rounded}, {self._i32(16, lanes)}")
+        quiet = self._emit(f"or {i} {high}, {self._i32(0x40, lanes)}")
+        nan = self._emit(f"fcmp uno {f} {value}, {value}")
+        return self._emit(f"trunc {i} {self._emit(f'select {mask} {nan}, {i} {quiet}, {i} {rounded}')} to {x}")
+
+    def _i32(self, value: int, lanes: int) -> str:
+        return str(value) if lanes == 1 else f"splat (i32 {value})"
+
+    def bitcast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        if src.is_bool != dst.is_bool:
+            return self.cast(value, src, dst, lanes)  # a bool's byte is 0 or 1
+        s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
+        return value if s == d else self._emit(f"bitcast {s} {value} to {d}")
+
+    # --- lanes
+
+    def splat(self, value: str, dtype: DType, lanes: int) -> str:
+        if lanes == 1:
+            return value
+        t, scalar = vector(_TYPE[dtype], lanes), _TYPE[dtype]
+        if value[0] != "%":
+            text = f"splat ({scalar} {value})"
+            if value in self._ints:
+                self._ints[text] = self._ints[value]
+            if value in self._numbers:
+                self._numbers.add(text)
+            return text
+        first = self._emit(f"insertelement {t} poison, {scalar} {value}, i64 0")
+        return self._emit(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
+
+    def extract(self, value: str, dtype: DType, lane: int, lanes: int) -> str:
+        return value if lanes == 1 else self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
+
+    def pack(self, values: Sequence[str], dtype: DType) -> str:
+        if len(values) == 1:
+            return values[0]
+        t, scalar, out = vector(_TYPE[dtype], len(values)), _TYPE[dtype], "poison"
+        for i, value in enumerate(values):
+            out = self._emit(f"insertelement {t} {out}, {scalar} {value}, i64 {i}")
+        return out
+
+    def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
+        """The low half with the high half, until one is left."""
+        while lanes > 1:
+            t, half = vector(_TYPE[dtype], lanes), lanes // 2
+            if half == 1:
+                parts = [self._emit(f"extractelement {t} {value}, i64 {i}") for i in (0, 1)]
+            else:
+                parts = []
+                for start in (0, half):
+                    mask = ", ".join([f"i32 {i}" for i in range(start, start + half)])
+                    parts.append(self._emit(f"shufflevector {t} {value}, {t} poison, <{half} x i32> <{mask}>"))
+            value, lanes = self.alu(op, dtype, parts, half), half
+        return value
+
+    # --- memory
+
+    def _address(self, pointer: Pointer, index: str | None, offset: int) -> str:
+        base = pointer.address
+        if index is not None and index in self._ints:
+            offset += self._ints[index]
+        elif index is not None:
+            base = self._element(pointer, index)
+        if offset == 0:
+            return base
+        return self._emit(f"getelementptr i8, ptr {base}, i64 {offset * pointer.itemsize}")
+
+    def _element(self, pointer: Pointer, index: str) -> str:
+        key = (pointer.address, index)
+        for level in self._levels:
+            if key in level.addresses:
+                return level.addresses[key]
+        out = self._emit(f"getelementptr {pointer.type}, ptr {pointer.address}, i64 {index}")
+        self._levels[-1].addresses[key] = out
+        return out
+
+    def load(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+        t = vector(pointer.type, lanes)
+        value = self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
+        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+
+    def load_masked(
+        self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int, mask: str, other: str
+    ) -> str:
+        t = vector(pointer.type, lanes)
+        if dtype.is_bool:
+            other = self._emit(f"zext <{lanes} x i1> {other} to {t}")
+        name = f"@llvm.masked.load.{_mangled(pointer.type, lanes)}.p0"
+        address = self._address(pointer, index, offset)
+        value = self._emit(
+            f"call {t} {name}(ptr align {pointer.itemsize} {address}, <{lanes} x i1> {mask}, {t} {other})"
+        )
+        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+
+    def store(self, pointer: Pointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int) -> None:
+        t = vector(pointer.type, lanes)
+        if dtype.is_bool:
+            value = self._emit(f"zext {vector('i1', lanes)} {value} to {t}")
+        address = self._address(pointer, index, offset)
+        self._lines.append(f"  store {t} {value}, ptr {address}, align {pointer.itemsize}")
+
+    # --- control
+
+    def loop(self, size: str) -> str:
+        known = self._ints.get(size)
+        self._count = n = self._count + 1
+        if known == 1:
+            self._levels.append(_Level(self._block, "", self.const(dtypes.index, 0, 1), "1", -1, False))
+            return self._levels[-1].counter
+        guarded, label = known is None or known <= 0, f"loop{n}"
+        if guarded:
+            some = self._emit(f"icmp sgt i64 {size}, 0")
+            self._lines.append(f"  br i1 {some}, label %{label}, label %end{n}")
+        else:
+            self._lines.append(f"  br label %{label}")
+        self._lines.append(f"{label}:")
+        self._lines.append("")  # the phis, when the loop is closed
+        self._levels.append(_Level(self._block, label, f"%i{n}", size, len(self._lines) - 1, guarded))
+        self._block = label
+        return f"%i{n}"
+
+    def end_loop(self) -> None:
+        level = self._levels.pop()
+        if not level.label:
+            self._levels[-1].values.update(level.values)
+            return
+        n, latch = level.label[4:], self._block
+        self._lines.append(f"  %n{n} = add nuw nsw i64 {level.counter}, 1")
+        self._lines.append(f"  %c{n} = icmp slt i64 %n{n}, {level.size}")
+        self._lines.append(f"  br i1 %c{n}, label %{level.label}, label %end{n}")
+        self._lines.append(f"end{n}:")
+        self._block = f"end{n}"
+        phis = [f"  {level.counter} = phi i64 [ 0, %{level.before} ], [ %n{n}, %{latch} ]"]
+        for phi, register, first in level.phis:
+            last = level.values[register]
+            phis.append(f"  {phi} = phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
+            if last == phi:
+                del level.values[register]  # only read in this loop
+        self._lines[level.slot] = "\n".join(phis)
+        outer = self._levels[-1].values
+        for register, last in level.values.items():
+            if level.guarded:
+                first = self._value(register) or "poison"
+                last = self._emit(
+                    f"phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]"
+                )
+            outer[register] = last
+
+    # --- registers
+
+    def register(self, dtype: DType, lanes: int) -> Register:
+        return Register(vector(_TYPE[dtype], lanes))
+
+    def _value(self, register: Register) -> str | None:
+        """The register's value now, with a phi in every open loop it comes into; None if it was never set."""
+        depth = len(self._levels) - 1
+        while depth >= 0 and register not in self._levels[depth].values:
+            depth -= 1
+        if depth < 0:
+            return None
+        value = self._levels[depth].values[register]
+        for level in self._levels[depth + 1 :]:
+            if level.label:
+                self._count += 1
+                first, value = value, f"%v{self._count}"
+                level.phis.append((value, register, first))
+            level.values[register] = value
+        return value
+
+    def get(self, register: Register) -> str:
+        value = self._value(register)
+        if value is None:
+            raise InternalError("LLVMBuilder.get: expected a register that was set, got an undefined one")
+        return value
+
+    def set(self, register: Register, value: str) -> None:
+        self._levels[-1].values[register] = value
