@@ -1,0 +1,178 @@
+"""What each elementwise op gives for Python scalars, exactly as a device computes it.
+
+Integers wrap, IDIV and MOD round to minus infinity and x // 0 = x % 0 = 0, float32 results are float32's, float16 and
+bfloat16 are computed in float32 and rounded, float -> int casts truncate and saturate. Knows ops and dtypes, no nodes.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.uop.ops import GroupOp, Ops
+
+_F32, _F16, _U32 = struct.Struct("<f"), struct.Struct("<e"), struct.Struct("<I")
+
+
+def _float32(x: float) -> float:
+    try:
+        return float(_F32.unpack(_F32.pack(x))[0])
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _float16(x: float) -> float:
+    try:
+        return float(_F16.unpack(_F16.pack(x))[0])
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _bfloat16_bits(x: float) -> int:
+    """The bits of `x`, a float32 value, rounded to nearest even."""
+    bits = int(_U32.unpack(_F32.pack(x))[0])
+    if x != x:
+        return (bits >> 16) | 0x40  # quiet; rounding could carry a NaN into infinity
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+
+
+def _bfloat16(x: float) -> float:
+    return float(_F32.unpack(_U32.pack(_bfloat16_bits(_float32(x)) << 16))[0])
+
+
+_ROUND: dict[DType, Callable[[float], float]] = {
+    dtypes.float16: _float16, dtypes.bfloat16: _bfloat16, dtypes.float32: _float32, dtypes.float64: float,
+}  # fmt: skip
+
+
+def rounded(dtype: DType, value: float) -> float:
+    """`value` as the float `dtype` holds it."""
+    return _ROUND[dtype](value)
+
+
+def _trunc(x: float) -> float:
+    return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else x
+
+
+def _exp2(x: float) -> float:
+    try:
+        return math.exp2(x)
+    except OverflowError:
+        return math.inf
+
+
+def _log2(x: float) -> float:
+    return math.log2(x) if x > 0 else -math.inf if x == 0 else math.nan
+
+
+def _fdiv(a: float, b: float) -> float:
+    if b != 0:
+        return a / b
+    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _max(a: Any, b: Any) -> Any:
+    return a if a != a or (b == b and a > b) else b
+
+
+_FLOAT: dict[Ops, Callable[..., float]] = {
+    Ops.ADD: lambda a, b: a + b,
+    Ops.SUB: lambda a, b: a - b,
+    Ops.MUL: lambda a, b: a * b,
+    Ops.FDIV: _fdiv,
+    Ops.MAX: _max,
+    Ops.NEG: lambda a: -a,
+    Ops.RECIPROCAL: lambda a: _fdiv(1.0, a),
+    Ops.TRUNC: _trunc,
+    Ops.SQRT: lambda a: math.sqrt(a) if a >= 0 else math.nan,
+    Ops.EXP2: _exp2,
+    Ops.LOG2: _log2,
+    Ops.SIN: lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+}
+_INTEGER: dict[Ops, Callable[..., int]] = {
+    Ops.ADD: lambda a, b: a + b,
+    Ops.SUB: lambda a, b: a - b,
+    Ops.MUL: lambda a, b: a * b,
+    Ops.NEG: lambda a: -a,
+    Ops.IDIV: lambda a, b: a // b if b else 0,
+    Ops.MOD: lambda a, b: a % b if b else 0,
+    Ops.MAX: max,
+    Ops.AND: lambda a, b: a & b,
+    Ops.OR: lambda a, b: a | b,
+    Ops.XOR: lambda a, b: a ^ b,
+    Ops.SHL: lambda a, b: a << b,
+    Ops.SHR: lambda a, b: a >> b,
+    Ops.MULACC: lambda a, b, c: a * b + c,
+}
+_COMPARE: dict[Ops, Callable[..., bool]] = {
+    Ops.CMPLT: lambda a, b: a < b,
+    Ops.CMPNE: lambda a, b: a != b,
+    Ops.CMPEQ: lambda a, b: a == b,
+}
+
+
+def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
+    """`op` of Python scalars of `dtype` (for WHERE: the last two). None where it has no value to fold.
+
+    That is: an op that is not the dtype's, a shift amount out of range, and POW, THREEFRY and a float MULACC, which
+    are decomposed or fused later.
+    """
+    if op is Ops.WHERE:
+        return operands[1] if operands[0] else operands[2]
+    if dtype.is_float:
+        values = [rounded(dtype, x) for x in operands]
+        if op in GroupOp.Comparison:
+            # ExactFloat constants tell -0.0 from 0.0; floats as a device compares them do not
+            return _COMPARE[op](*[float(x) for x in values])
+        function = _FLOAT.get(op)
+        if function is None:
+            return None
+        out = function(*values)
+        return rounded(dtype, out if dtype is dtypes.float64 else _float32(out))
+    if op in GroupOp.Comparison:
+        return _COMPARE[op](*operands)
+    if op in (Ops.SHL, Ops.SHR) and not 0 <= operands[1] < dtype.bits:
+        return None
+    whole = _INTEGER.get(op)
+    return None if whole is None else dtype.cast(whole(*operands))
+
+
+def _int_to_float(n: int) -> float:
+    """A double that rounds to every narrower float as `n` itself would (63 bits would round twice)."""
+    extra = n.bit_length() - 50
+    if extra <= 3:
+        return float(n)
+    sticky = (n >> extra) | (n & ((1 << extra) - 1) != 0)
+    return math.ldexp(float(sticky), extra)
+
+
+def convert(value: Any, src: DType, dst: DType) -> Any:
+    """CAST of a Python scalar."""
+    if src.is_float:
+        value = rounded(src, value)
+        if dst.is_float:
+            return rounded(dst, value)
+        if dst.is_bool:
+            return bool(value != 0)
+        if value != value:
+            return 0
+        return int(max(dst.min, min(dst.max, value if math.isinf(value) else math.trunc(value))))
+    if dst.is_float:
+        return float(value) if dst is dtypes.float64 else rounded(dst, _int_to_float(int(value)))
+    return dst.cast(value)
+
+
+def reinterpret(value: Any, src: DType, dst: DType) -> Any:
+    """BITCAST of a Python scalar; None when the sizes differ or `dtypes.index` takes part."""
+    if src.itemsize != dst.itemsize or dtypes.index in (src, dst):
+        return None
+    if src is dtypes.bfloat16:
+        raw = _bfloat16_bits(_float32(value)).to_bytes(2, "little")
+    else:
+        raw = struct.pack(f"<{src.fmt}", rounded(src, value) if src.is_float else value)
+    if dst is dtypes.bfloat16:
+        return float(_F32.unpack(b"\0\0" + raw)[0])
+    return struct.unpack(f"<{dst.fmt}", raw)[0]
