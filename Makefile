@@ -1,0 +1,105 @@
+# The front door. Needs Python 3.11 or newer, Node 20 or newer, make, a C compiler and git; everything else is
+# installed here, once: Python packages into .venv, JavaScript packages into node_modules, and a Chromium.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+
+BIN := .venv/bin
+STAMPS := .venv/stamps
+WHEEL := dist/polygrad-0.1.0-py3-none-any.whl
+
+PY_SOURCES := $(shell find polygrad -type f -not -name '*.pyc')
+JS_SOURCES := $(shell find wasm_runtime node web scripts -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
+
+# What ships is what is tested: pytest sees the installed wheel, never the source tree.
+PYTEST := POLYGRAD_TEST_WHEEL=1 $(BIN)/pytest
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+.PHONY: demo
+demo: python javascript chromium ## train on handwritten digits on four hosts and compare them
+	$(BIN)/python examples/demo.py
+
+.PHONY: test
+test: python javascript chromium ## every test but the slow ones, quick ones first
+	$(PYTEST) -n $(JOBS) -m "not slow and not e2e"
+	npm test --silent
+	$(PYTEST) -m "e2e and not slow"
+
+.PHONY: test-all
+test-all: export HYPOTHESIS_PROFILE = thorough
+test-all: python javascript chromium ## every test, more examples for each, then the demo
+	$(PYTEST) -n $(JOBS) -m "not e2e"
+	npm test --silent
+	$(PYTEST) -m e2e
+	$(BIN)/python examples/demo.py
+
+.PHONY: check
+check: $(STAMPS)/packages node_modules/.stamp ## formatting, lint and types, Python and TypeScript
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	npm run check --silent
+
+.PHONY: bench
+bench: python javascript ## compile-time figures beside tinygrad's (bench/RESULTS.md)
+	scripts/clang.sh
+	$(BIN)/python -m bench compile
+
+.PHONY: bless
+bless: python ## rewrite the golden files with what the code makes now; review the diff
+	$(PYTEST) --bless -q
+
+.PHONY: wheel
+wheel: $(WHEEL) ## build the wheel into dist/
+
+.PHONY: clean
+clean: ## remove what was built; installed packages stay
+	rm -rf dist */dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f node_modules/.stamp-build $(STAMPS)/wheel $(STAMPS)/sources
+	find . -name __pycache__ -not -path './.venv/*' -not -path '*/node_modules/*' -prune -exec rm -rf {} +
+
+# How each piece is installed. A stamp file marks it done until what it depends on changes.
+
+.PHONY: python javascript chromium FORCE
+python: $(STAMPS)/packages $(STAMPS)/wheel
+javascript: node_modules/.stamp-build
+chromium: node_modules/.stamp
+	scripts/chromium.sh
+
+$(STAMPS)/venv:
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	mkdir -p $(@D) && touch $@
+
+$(STAMPS)/packages: pyproject.toml $(STAMPS)/venv
+	$(BIN)/pip install --quiet --group dev
+	touch $@
+
+# Changes when a file comes or goes, which timestamps of the files that are there do not show.
+$(STAMPS)/sources: FORCE | $(STAMPS)/venv
+	@printf '%s\n' $(sort $(PY_SOURCES)) | cmp -s - $@ || printf '%s\n' $(sort $(PY_SOURCES)) > $@
+
+$(WHEEL): $(PY_SOURCES) pyproject.toml README.md LICENSE $(STAMPS)/sources | $(STAMPS)/packages
+	rm -rf dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+$(STAMPS)/wheel: $(WHEEL)
+	$(BIN)/pip install --quiet $(WHEEL)
+	$(BIN)/pip install --quiet --no-deps --force-reinstall $(WHEEL)
+	touch $@
+
+node_modules/.stamp: package.json package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+node_modules/.stamp-build: node_modules/.stamp $(WHEEL) $(JS_SOURCES)
+	npm run build --silent
+	touch $@

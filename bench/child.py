@@ -1,0 +1,75 @@
+"""One measurement in one fresh process: `child.py LIBRARY CASE`, on any host; the last line printed is JSON.
+
+Knows the cases of the compile suite, not who asks for them nor what is hoped for. Timed parts start after the
+library is imported and the parameters are in place, and end when the result has been read back.
+"""
+
+import importlib
+import json
+import sys
+import time
+from typing import Any
+
+
+def gpt_forward(lib: Any) -> dict[str, float]:
+    from models import gpt
+
+    config = gpt.Config()
+    model, ids = gpt.GPT(lib, config), gpt.tokens(lib, config, 1)
+    start = time.perf_counter()
+    logits = model(ids).realize()
+    logits.data()
+    return {"value": time.perf_counter() - start}
+
+
+def gpt_train(lib: Any) -> dict[str, float]:
+    from models import gpt
+
+    config = gpt.Config()
+    model = gpt.GPT(lib, config)
+    ids, targets = gpt.tokens(lib, config, 1), gpt.tokens(lib, config, 2)
+    start = time.perf_counter()
+    optimizer = lib.nn.optim.Adam(model.parameters, lr=1e-3)
+    loss = model.loss(ids, targets).backward()
+    lib.Tensor.realize(loss, *optimizer.schedule_step())
+    value = loss.item()
+    return {"value": time.perf_counter() - start, "loss": value}
+
+
+def kernels(lib: Any, name: str) -> dict[str, float]:
+    from models import blocks
+
+    inputs, forward = blocks.BLOCKS[name](lib)
+    count = kernel_counter(lib)
+    before = count()
+    forward(*inputs).realize()
+    return {"value": count() - before}
+
+
+def kernel_counter(lib: Any) -> Any:
+    """A function that says how many kernels `lib` has launched so far."""
+    if lib.__name__ == "tinygrad":
+        return lambda: lib.GlobalCounters.kernel_count
+    stats = importlib.import_module(f"{lib.__name__}.engine.stats").stats
+    return lambda: stats.launches
+
+
+def import_library(name: str) -> dict[str, float]:
+    start = time.perf_counter()
+    importlib.import_module(name)
+    return {"value": time.perf_counter() - start}
+
+
+def main(library: str, case: str) -> dict[str, float]:
+    if case == "import":
+        return import_library(library)
+    lib = importlib.import_module(library)
+    importlib.import_module(f"{library}.nn")
+    if case == "gpt-forward":
+        return gpt_forward(lib)
+    if case == "gpt-train":
+        return gpt_train(lib)
+    return kernels(lib, case)
+
+
+print(json.dumps(main(*sys.argv[1:])))

@@ -1,0 +1,81 @@
+"""Where a measurement can run: each host starts `child.py` in a fresh process with an empty compile cache.
+
+A host that this machine cannot start raises `Unavailable` with the reason, which the report then names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHILD = ROOT / "bench" / "child.py"
+PEERS = ROOT / "bench" / ".venv"
+NODE_RUNNER = ROOT / "node" / "bin" / "polygrad-node.mjs"
+TIMEOUT = 600  # seconds for one measurement
+
+
+class Unavailable(Exception):
+    """A host or a peer that cannot run here; the message is the reason."""
+
+
+Host = Callable[[str, str], dict[str, float]]  # (library, case) -> what the child measured
+
+
+def cpython(library: str, case: str) -> dict[str, float]:
+    """polygrad of this source tree, or an installed library, under the running Python."""
+    return _measure([sys.executable, str(CHILD), library, case], {"DEVICE": "CPU", "PYTHONPATH": str(ROOT)})
+
+
+def pyodide_node(library: str, case: str) -> dict[str, float]:
+    """polygrad in Pyodide in Node, on the WASM device."""
+    node = shutil.which("node")
+    if node is None:
+        raise Unavailable("node is not on PATH")
+    return _measure([node, str(NODE_RUNNER), str(CHILD), library, case], {"DEVICE": "WASM"})
+
+
+def peer(library: str, case: str) -> dict[str, float]:
+    """A peer under CPython, from the benchmarks' own environment."""
+    if library == "tinygrad" and shutil.which("clang") is None:
+        raise Unavailable("tinygrad's CPU device needs clang on PATH")
+    return _measure([str(_peer_python()), str(CHILD), library, case], {"DEV": "CPU", "TRAINING": "1"})
+
+
+def _peer_python() -> Path:
+    python = PEERS / "bin" / "python"
+    if not (PEERS / "ready").exists():
+        print("installing the peers into bench/.venv", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(PEERS)], check=True, stdout=sys.stderr)
+        requirements = str(ROOT / "bench" / "requirements.txt")
+        pip = [str(python), "-m", "pip", "install", "--quiet", "-r", requirements]
+        if subprocess.run(pip, stdout=sys.stderr).returncode:
+            raise Unavailable("the peers could not be installed (pip failed, see above)")
+        (PEERS / "ready").touch()
+    return python
+
+
+def _measure(command: list[str], extra: dict[str, str]) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="polygrad-bench-") as empty:
+        caches = {"POLYGRAD_CACHE": f"{empty}/polygrad", "CACHEDB": f"{empty}/tinygrad/cache.db"}
+        done = subprocess.run(
+            command,
+            env=os.environ | caches | extra,
+            cwd=empty,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        errors = (done.stderr or done.stdout).strip().splitlines()
+        raise Unavailable(f"exit status {done.returncode}: {errors[-1] if errors else 'no output'}")
+    measured: dict[str, float] = json.loads(lines[-1])
+    return measured

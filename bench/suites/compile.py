@@ -1,0 +1,98 @@
+"""Compile time: a 12-layer GPT from a cold start, import time, and how many kernels small programs become.
+
+Every figure is the median over fresh processes with empty caches; ours and the peer's alternate within one
+run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from bench.hosts import Host, Unavailable, cpython, peer, pyodide_node
+from bench.report import Result
+
+Judge = Callable[[float, dict[str, float]], bool]  # (ours, peers) -> target met
+
+
+def at_most(limit: float) -> Judge:
+    return lambda value, peers: value <= limit
+
+
+def beyond_numpy(limit: float) -> Judge:
+    return lambda value, peers: "numpy" in peers and value <= peers["numpy"] + limit
+
+
+def kernels_at_most(limit: int) -> Judge:
+    return lambda value, peers: value <= min([limit, *peers.values()])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement of ours, and of a peer where one can run the same."""
+
+    name: str  # what child.py knows it by
+    host: str
+    device: str
+    run: Host
+    peer: tuple[str, Host] | None
+    unit: str
+    repeats: int
+    target: str
+    met: Judge
+
+
+NODE, TINYGRAD, NUMPY = "pyodide-node", ("tinygrad", peer), ("numpy", peer)
+COUNT = "kernels, no more than tinygrad"
+CASES = [
+    # name, host, device, ours, peer, unit, repeats, target, met
+    Case("gpt-forward", "cpython", "CPU", cpython, TINYGRAD, "s", 3, "≤ 0.5 s", at_most(0.5)),
+    Case("gpt-train", "cpython", "CPU", cpython, TINYGRAD, "s", 3, "≤ 2.5 s", at_most(2.5)),
+    Case("gpt-forward", NODE, "WASM", pyodide_node, None, "s", 3, "≤ 1.2 s", at_most(1.2)),
+    Case("gpt-train", NODE, "WASM", pyodide_node, None, "s", 3, "≤ 6 s", at_most(6)),
+    Case("import", "cpython", "CPU", cpython, NUMPY, "s", 5, "≤ import numpy + 0.15 s", beyond_numpy(0.15)),
+    Case("import", NODE, "WASM", pyodide_node, None, "s", 5, "≤ 0.3 s", at_most(0.3)),
+    Case("softmax", "cpython", "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 3 {COUNT}", kernels_at_most(3)),
+    Case("layernorm", "cpython", "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 3 {COUNT}", kernels_at_most(3)),
+    Case("attention", "cpython", "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 4 {COUNT}", kernels_at_most(4)),
+]
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Each case's result as it is known; `quick` measures every case once."""
+    for case in CASES:
+        yield measure(case, 1 if quick else case.repeats)
+
+
+def measure(case: Case, repeats: int) -> Result:
+    runs: dict[str, list[float]] = {}
+    skipped: dict[str, str] = {}
+    contestants = [("polygrad", case.run)] + ([case.peer] if case.peer else [])
+    if not case.peer:
+        skipped["tinygrad"] = "compiles with clang and loads machine code, which Pyodide cannot"
+    for i in range(repeats):
+        for name, host in contestants:
+            if name in skipped:
+                continue
+            print(f"{case.name} {case.host} {name} {i + 1}/{repeats}", file=sys.stderr, flush=True)
+            try:
+                runs.setdefault(name, []).append(host(name, case.name)["value"])
+            except Unavailable as reason:
+                skipped[name] = str(reason)
+    medians = {name: median(values) for name, values in runs.items() if values and name not in skipped}
+    value = medians.pop("polygrad", None)
+    return Result(
+        suite="compile",
+        case=case.name,
+        host=case.host,
+        device=case.device,
+        value=value,
+        unit=case.unit,
+        better="lower",
+        target=case.target,
+        met=value is not None and case.met(value, medians),
+        peers=medians,
+        skipped=skipped,
+    )

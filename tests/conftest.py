@@ -1,0 +1,74 @@
+"""What all tests share: which polygrad, which devices, how hard hypothesis tries, and goldens.
+
+- `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
+- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host.
+- `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
+- `--bless`: rewrite the golden files instead of comparing with them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = Path(__file__).parent / "golden"
+
+_common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
+hypothesis.settings.register_profile("default", max_examples=50, **_common)
+hypothesis.settings.register_profile("thorough", max_examples=500, **_common)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="rewrite golden files with what the code makes now")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("POLYGRAD_TEST_WHEEL") != "1":
+        return
+    found = importlib.util.find_spec("polygrad")
+    origin = found.origin if found else None
+    if origin is None or "site-packages" not in Path(origin).parts:
+        raise pytest.UsageError(f"polygrad: expected the installed wheel, got {origin}: run `make test`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Quick tests first: what starts other processes, and what takes minutes, comes last."""
+    if config.getoption("--bless"):
+        items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+    items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `device` runs once on each device of this host, or on the one in `DEVICE`."""
+    if "device" in metafunc.fixturenames:
+        wanted = os.environ.get("DEVICE")
+        metafunc.parametrize("device", [wanted.upper()] if wanted else ["CPU", "WASM", "INTERP"])
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("name.txt", text)` compares the text with that file of tests/golden; `make bless` refreshes it."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        text = text.rstrip("\n") + "\n"
+        if request.config.getoption("--bless"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(f"{path.relative_to(ROOT)} does not exist: run `make bless` and review it")
+        old = path.read_text(encoding="utf-8")
+        if old != text:
+            diff = difflib.unified_diff(old.splitlines(), text.splitlines(), "golden", "now", lineterm="")
+            pytest.fail("\n".join([f"{path.relative_to(ROOT)} differs; `make bless` accepts it:", *diff]))
+
+    return check

@@ -1,0 +1,128 @@
+"""The layer order of the architecture holds: imports point towards the foundations only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "polygrad"
+
+# From the foundations upwards: a layer may import those before it, and itself. `tensor` and `nn` share one.
+ORDER = [
+    {"helpers", "errors", "dtype"},
+    {"wasm"},
+    {"uop"},
+    {"gradient"},
+    {"schedule"},
+    {"codegen"},
+    {"renderer"},
+    {"runtime"},
+    {"engine"},
+    {"tensor", "nn"},
+    {"hf", "onnx", "export", "cli"},
+    {""},  # the package itself, `polygrad/__init__.py`: the public face
+]
+RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
+
+# Closer than the order: who must not know whom although it stands lower.
+FORBIDDEN = {
+    "wasm": {"dtype"},  # a pure encoder of the WebAssembly format
+    "runtime": {"wasm", "uop", "gradient", "schedule", "codegen", "renderer"},  # sees Programs, never UOps
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    line: int
+    target: str  # the layer imported; "" is the package's public face
+    in_function: bool
+
+
+def layer(module: str) -> str:
+    """`polygrad.uop.node` is of `uop`, `polygrad` of ``."""
+    return (module.split(".") + [""])[1]
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules_named(node: ast.stmt, package: str) -> list[str]:
+    """The absolute names of the modules an import statement of `package` names."""
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+    base = ".".join([*parents, *([node.module] if node.module else [])])
+    # `from polygrad import uop` names a layer; `from polygrad import Tensor` the public face.
+    return (
+        [f"{base}.{a.name}" if a.name in RANK else base for a in node.names] if base == "polygrad" else [base]
+    )
+
+
+def imports(source: str, package: str) -> Iterator[Import]:
+    """Every import of polygrad in `source`, whose package is `package`."""
+    stack: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
+    while stack:
+        node, inside = stack.pop()
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+        if isinstance(node, ast.stmt):
+            for name in modules_named(node, package):
+                if name.split(".")[0] == "polygrad":
+                    yield Import(node.lineno, layer(name), inside)
+
+
+def violations(source: str, module: str, package: str) -> list[str]:
+    own = layer(module)
+    out = []
+    for i in imports(source, package):
+        if i.in_function:
+            out.append(f"{module}:{i.line}: imports polygrad inside a function")
+        if RANK[i.target] > RANK[own] or i.target in FORBIDDEN.get(own, ()):
+            out.append(f"{module}:{i.line}: {own or 'polygrad'} imports {i.target or 'polygrad'}")
+    return out
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_of)
+def test_imports_point_down(path: Path) -> None:
+    module = module_of(path)
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    assert layer(module) in RANK, f"{module}: its layer is not in ORDER"
+    assert violations(path.read_text(encoding="utf-8"), module, package) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("from polygrad.engine import realize", "polygrad.uop.node"),
+        ("from polygrad import engine", "polygrad.uop.node"),
+        ("import polygrad.tensor", "polygrad.engine.realize"),
+        ("from ..tensor import Tensor", "polygrad.engine.realize"),
+        ("from polygrad import Tensor", "polygrad.nn.optim"),
+        ("from polygrad.uop.node import UOp", "polygrad.runtime.wasm"),
+        ("def f():\n    from polygrad.helpers import prod", "polygrad.uop.node"),
+        ("if TYPE_CHECKING:\n    from polygrad.engine.realize import realize", "polygrad.uop.node"),
+    ],
+)
+def test_an_upward_import_is_seen(source: str, module: str) -> None:
+    assert violations(source, module, module.rpartition(".")[0])
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("from polygrad.helpers import prod", "polygrad.uop.node"),
+        ("from . import ops", "polygrad.uop.node"),
+        ("from polygrad.nn.state import get_parameters", "polygrad.nn.optim"),
+        ("import math", "polygrad.uop.node"),
+    ],
+)
+def test_a_downward_import_is_allowed(source: str, module: str) -> None:
+    assert not violations(source, module, module.rpartition(".")[0])
