@@ -1,0 +1,111 @@
+"""Runs `digits.py`, unchanged, on four hosts and compares them: `make demo`.
+
+CPython with native code, CPython with WebAssembly (wasmtime), Pyodide in Node, Pyodide in headless Chromium.
+Prints one table; exits non-zero when a host fails, an accuracy is under 95 % or the final losses differ by
+more than 1e-3. Compile caches start empty, so the compile times are those of a first visit.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = [str(ROOT / "examples" / "digits.py"), "--json"]
+MINIMUM_ACCURACY, MAXIMUM_LOSS_DIFFERENCE, TIMEOUT = 0.95, 1e-3, 600
+
+# Host, device, how to run a Python file there.
+HOSTS: list[tuple[str, str, list[str]]] = [
+    ("cpython", "CPU", [sys.executable]),
+    ("cpython", "WASM", [sys.executable]),
+    ("pyodide-node", "WASM", ["node", str(ROOT / "node" / "bin" / "polygrad-node.mjs")]),
+    ("chromium", "WASM", ["node", str(ROOT / "web" / "run-in-chromium.mjs")]),
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `digits.py --json` printed on one host."""
+
+    host: str
+    device: str
+    steps_per_second: float
+    compile_seconds: float
+    final_loss: float
+    test_accuracy: float
+
+
+def run(host: str, device: str, command: list[str]) -> Outcome | str:
+    """The outcome on one host, or why there is none. Progress passes through to this terminal."""
+    with tempfile.TemporaryDirectory(prefix="polygrad-demo-") as empty:
+        environment = os.environ | {"DEVICE": device, "POLYGRAD_CACHE": empty}
+        try:
+            done = subprocess.run(
+                [*command, *PROGRAM],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                text=True,
+                timeout=TIMEOUT,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        return f"exit status {done.returncode}, see above"
+    outcome = Outcome(**json.loads(lines[-1]))
+    if (outcome.host, outcome.device) != (host, device):
+        return f"expected {host} on {device}, it ran on {outcome.host} on {outcome.device}"
+    return outcome
+
+
+def table(outcomes: list[Outcome]) -> str:
+    header = ("host", "device", "steps/s", "compile time", "final loss", "test accuracy")
+    rows = [
+        (o.host, o.device, f"{o.steps_per_second:.0f}", f"{o.compile_seconds:.2f} s")
+        + (f"{o.final_loss:.6f}", f"{o.test_accuracy:.2%}")
+        for o in outcomes
+    ]
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [[cell.ljust(w) for cell, w in zip(row, widths, strict=True)] for row in [header, *rows]]
+    lines.insert(1, ["─" * w for w in widths])
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def faults(outcomes: list[Outcome]) -> list[str]:
+    """What the outcomes fall short of."""
+    out = [
+        f"{o.host} {o.device}: test accuracy {o.test_accuracy:.2%} is under {MINIMUM_ACCURACY:.0%}"
+        for o in outcomes
+        if not o.test_accuracy >= MINIMUM_ACCURACY
+    ]
+    losses = [o.final_loss for o in outcomes]
+    if losses and not max(losses) - min(losses) <= MAXIMUM_LOSS_DIFFERENCE:
+        out.append(
+            f"final losses differ by {max(losses) - min(losses):.2g}, more than {MAXIMUM_LOSS_DIFFERENCE:g}"
+        )
+    return out
+
+
+def main() -> int:
+    outcomes, problems = [], []
+    for host, device, command in HOSTS:
+        result = run(host, device, command)
+        if isinstance(result, Outcome):
+            outcomes.append(result)
+        else:
+            problems.append(f"{host} {device}: {result}")
+    print(f"\n{table(outcomes)}\n")
+    problems += faults(outcomes)
+    for problem in problems:
+        print(f"FAILED {problem}")
+    if not problems:
+        print(f"{len(outcomes)} hosts agree.")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
