@@ -1,0 +1,257 @@
+"""Device CPU: native code in this process. Memory of its own, object files linked by LLVM's ORC, calls by ctypes.
+
+A handle is the address of an allocation. Freed blocks are kept by size class and used again: fresh pages cost
+more to touch than most kernels take to run. A kernel is linked once, however many Programs hold it. A launch is
+one ctypes call: its argument table is made when the Program is loaded, and only pointers that have changed since
+the last run are written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.renderer.llvm_compile import llvm, make_target_machine
+from polygrad.runtime.interface import Executable, Handle, Runtime
+from polygrad.runtime.program import Program
+
+_ALIGN = 64  # of every allocation; as many bytes before and after one are readable
+_MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
+_HUGE_PAGE = 2 << 20
+_FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a quarter of the machine's)
+_LINKED_KERNELS = 4096
+
+_KernelFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@functools.cache
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # no sysconf on this system
+        return 1 << 62
+
+
+def _size_class(nbytes: int) -> int:
+    """`nbytes` rounded up to one of eight sizes per power of two, a multiple of 64: at most an eighth is lost."""
+    step = max(_ALIGN, 1 << max((nbytes - 1).bit_length() - 4, 0))
+    return -(-nbytes // step) * step
+
+
+class _Heap:
+    """Aligned blocks of memory by address, freed ones kept by size class."""
+
+    def __init__(self) -> None:
+        self.live: dict[int, tuple[int, Any]] = {}  # address -> size class, what keeps the memory alive
+        self.free: OrderedDict[int, list[tuple[int, Any]]] = OrderedDict()  # by size class, least used first
+        self.free_bytes = 0
+        self.free_limit = min(_FREE_BYTES, _physical_memory() // 4)
+
+    def allocate(self, nbytes: int) -> int:
+        size = _size_class(nbytes)
+        blocks = self.free.get(size)
+        if blocks:
+            address, owner = blocks.pop()
+            self.free_bytes -= size
+            self.free.move_to_end(size)
+        else:
+            address, owner = self._fresh(nbytes, size)
+        self.live[address] = (size, owner)
+        return address
+
+    def _fresh(self, nbytes: int, size: int) -> tuple[int, Any]:
+        if nbytes <= _physical_memory():
+            try:
+                return _map(size)
+            except (MemoryError, OSError, ValueError, OverflowError):
+                self.trim(0)
+                try:
+                    return _map(size)
+                except (MemoryError, OSError, ValueError, OverflowError):
+                    pass
+        raise OutOfMemoryError(
+            f"device CPU: expected room for an allocation of {nbytes} bytes, got none "
+            f"({len(self.live)} blocks are in use): free tensors, or use smaller ones"
+        )
+
+    def release(self, address: int) -> None:
+        size, owner = self.live.pop(address)
+        if size > self.free_limit:
+            return
+        self.free.setdefault(size, []).append((address, owner))
+        self.free_bytes += size
+        if self.free_bytes > self.free_limit:
+            self.trim(self.free_limit // 2)
+
+    def trim(self, limit: int) -> None:
+        """Give kept memory back until no more than `limit` bytes are kept."""
+        while self.free_bytes > limit:
+            size, blocks = next(iter(self.free.items()))
+            while blocks and self.free_bytes > limit:
+                blocks.pop()
+                self.free_bytes -= size
+            if not blocks:
+                del self.free[size]
+
+
+def _map(size: int) -> tuple[int, Any]:
+    """Fresh memory: an aligned address with `size` bytes and a guard on both sides, and its owner."""
+    large = size >= _MAP_BYTES
+    align = _HUGE_PAGE if size >= 2 * _HUGE_PAGE else _ALIGN
+    total = size + 2 * _ALIGN + align
+    memory = _pages(total) if large else bytearray(total)
+    owner = (ctypes.c_char * total).from_buffer(memory)
+    start = ctypes.addressof(owner) + _ALIGN
+    return -(-start // align) * align, owner
+
+
+def _pages(size: int) -> Any:
+    """Anonymous pages, huge where the system has them (private: shared ones are seldom huge)."""
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:  # a kernel built without them
+            pass
+    return memory
+
+
+class _Linker:
+    """Object files -> callable functions, one ORC library per kernel."""
+
+    def __init__(self) -> None:
+        self.jit = llvm().create_lljit_compiler(make_target_machine())
+        self.count = 0
+        self.linked: OrderedDict[tuple[str, bytes], tuple[Any, Any]] = OrderedDict()
+
+    def link(self, name: str, code: bytes) -> tuple[Any, Any]:
+        """A ctypes function, and what keeps its code alive. Raises CompileError."""
+        key = (name, code)
+        found = self.linked.get(key)
+        if found is None:
+            self.count += 1
+            library = llvm().JITLibraryBuilder().add_object_img(code).export_symbol(name)
+            try:
+                tracker = library.link(self.jit, f"polygrad{self.count}")
+            except RuntimeError as e:
+                raise CompileError(f"kernel {name}: expected an object file for this machine, got: {e}") from e
+            found = self.linked[key] = (_KernelFunction(tracker[name]), tracker)
+            if len(self.linked) > _LINKED_KERNELS:
+                self.linked.popitem(last=False)
+        else:
+            self.linked.move_to_end(key)
+        return found
+
+
+class CPUExecutable(Executable):
+    """A Program's launches as (function, address of its pointer table, address of its variables)."""
+
+    def __init__(self, program: Program, linker: _Linker) -> None:
+        functions = [linker.link(kernel.name, kernel.code) for kernel in program.kernels]
+        self._trackers = [tracker for _, tracker in functions]
+        n_pointers = sum(len(launch.bindings) for launch in program.launches)
+        n_variables = sum(len(program.kernels[launch.kernel].variables) for launch in program.launches)
+        self._pointers = (ctypes.c_uint64 * max(n_pointers, 1))()
+        self._values = (ctypes.c_int64 * max(n_variables, 1))()
+        self._launches: list[tuple[Any, int, int]] = []
+        # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
+        self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
+        self._names: list[str] = []
+        at = 0
+        for launch in program.launches:
+            kernel = program.kernels[launch.kernel]
+            if len(launch.bindings) != kernel.n_buffers:
+                raise ProgramError(
+                    f"kernel {kernel.name}: expected {kernel.n_buffers} bindings, got {len(launch.bindings)}"
+                )
+            table = ctypes.addressof(self._pointers) + 8 * at
+            values = ctypes.addressof(self._values) + 8 * len(self._names)
+            self._launches.append((functions[launch.kernel][0], table, values))
+            self._names.extend(kernel.variables)
+            for binding in launch.bindings:
+                spec = program.buffers[binding.buffer]
+                if spec.role == "scratch":
+                    self._slots[-1].append((at, spec.offset + binding.offset))
+                else:
+                    self._slots[binding.buffer].append((at, binding.offset))
+                at += 1
+        self._bound: list[Handle | None] = []  # what the table holds
+
+    def run(self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]) -> None:
+        given = [*buffers, arena]
+        if given != self._bound:
+            self._bind(given)
+        if self._names:
+            self._set_variables(variables)
+        for function, table, values in self._launches:
+            function(table, values)
+
+    def _bind(self, given: list[Handle | None]) -> None:
+        """Write the pointers that differ from the last run's."""
+        if len(given) != len(self._slots):
+            raise ProgramError(f"run: expected {len(self._slots) - 1} buffers, got {len(given) - 1}")
+        before = self._bound or [None] * len(given)
+        self._bound = []  # until all is written
+        pointers = self._pointers
+        for i, handle in enumerate(given):
+            if handle is None:
+                if self._slots[i]:
+                    what = f"buffer {i}" if i < len(given) - 1 else "the arena"
+                    raise ProgramError(f"run: expected memory for {what}, got None")
+            elif handle != before[i]:
+                for slot, offset in self._slots[i]:
+                    pointers[slot] = handle + offset
+        self._bound = given
+
+    def _set_variables(self, variables: Mapping[str, int]) -> None:
+        try:
+            for i, name in enumerate(self._names):
+                self._values[i] = variables[name]
+        except KeyError as e:
+            raise ProgramError(f"run: expected a value for the variable {e}, got {sorted(variables)}") from e
+
+
+class CPURuntime(Runtime):
+    """This process's processor and memory. Raises DeviceError when llvmlite is missing."""
+
+    name = "CPU"
+
+    def __init__(self) -> None:
+        self._linker = _Linker()
+        self._heap = _Heap()
+
+    def allocate(self, nbytes: int) -> int:
+        return self._heap.allocate(nbytes)
+
+    def free(self, handle: Handle) -> None:
+        self._heap.release(handle)
+
+    def write(self, handle: Handle, offset: int, data: memoryview) -> None:
+        if data.nbytes:
+            view = memoryview((ctypes.c_char * data.nbytes).from_address(handle + offset))
+            view.cast("B")[:] = data
+
+    def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
+        source = (ctypes.c_char * nbytes).from_address(handle + offset)
+        if nbytes < _MAP_BYTES:
+            return memoryview(bytearray(source))
+        # A large copy goes to a block of the heap, which comes back when the last view of it is gone.
+        address = self._heap.allocate(nbytes)
+        copy = (ctypes.c_char * nbytes).from_address(address)
+        weakref.finalize(copy, self._heap.release, address).atexit = False
+        ctypes.memmove(copy, source, nbytes)
+        return memoryview(copy).cast("B")
+
+    def load(self, program: Program) -> CPUExecutable:
+        if program.device != self.name:
+            raise ProgramError(f"CPU.load: expected a Program for CPU, got one for {program.device}")
+        return CPUExecutable(program, self._linker)
