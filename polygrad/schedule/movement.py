@@ -15,7 +15,8 @@ from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.node import Shape, UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.symbolic import simplify, simplify_given
+from polygrad.uop.given import simplify_given
+from polygrad.uop.symbolic import simplify
 
 Indices = tuple[UOp, ...]
 
