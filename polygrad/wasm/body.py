@@ -50,7 +50,9 @@ class Body:
         """The index of a new local, zero until set. Raises CompileError when there are too many."""
         index = len(self.types)
         if index >= MAX_LOCALS:
-            raise CompileError(f"WebAssembly function {self.name}: expected at most {MAX_LOCALS} locals: split the kernel")
+            raise CompileError(
+                f"WebAssembly function {self.name}: expected at most {MAX_LOCALS} locals: split the kernel"
+            )
         self.types.append(valtype)
         return index
 
@@ -68,6 +70,8 @@ class Body:
     def finish(self) -> Function:
         """The function, closed. Raises InternalError while a block is open."""
         if self._open:
-            raise InternalError(f"WebAssembly function {self.name}: expected all blocks closed, `{self._open[-1]}` is open")
+            raise InternalError(
+                f"WebAssembly function {self.name}: expected all blocks closed, `{self._open[-1]}` is open"
+            )
         locals_ = encode_locals(self.types[len(self.type.params) :])
         return Function(self.name, self.type, b"".join((locals_, *self.chunks, END)))

@@ -128,4 +128,6 @@ def instruction(name: str, *immediates: Any) -> bytes:
     try:
         return row.code + _IMMEDIATES[row.immediate](row, *immediates)
     except (TypeError, ValueError, struct.error) as e:
-        raise InternalError(f"{name}: expected immediates of kind {row.immediate!r}, got {immediates}: {e}") from e
+        raise InternalError(
+            f"{name}: expected immediates of kind {row.immediate!r}, got {immediates}: {e}"
+        ) from e

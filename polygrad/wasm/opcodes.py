@@ -1,11 +1,13 @@
 """The one table of WebAssembly instructions; encoder, printer, reader and checks all derive from it.
 
-A row is: opcode bytes in hex, name as the specification spells it, kind of immediate, signature. The signature
-is operands `>` results with i = i32, l = i64, f = f32, d = f64, v = v128; `*` where it depends on the context.
-Kinds of immediate: `-` none; `mem.A` a memarg with natural alignment 2**A bytes; `memlane.A` a memarg and a lane;
-`lane.N` a lane below N; `shuffle` sixteen lanes below 32; the others are named for what they hold.
+A row is: opcode bytes in hex, name as the specification spells it, kind of immediate, signature. The
+signature is operands `>` results with i = i32, l = i64, f = f32, d = f64, v = v128; `*` where it depends on
+the context. Kinds of immediate: `-` none; `mem.A` a memarg with natural alignment 2**A bytes; `memlane.A` a
+memarg and a lane; `lane.N` a lane below N; `shuffle` sixteen lanes below 32; the others are named for what
+they hold.
 
-Core specification 2.0 (MVP, sign extension, saturating conversions, bulk memory, SIMD), relaxed SIMD, threads.
+Core specification 2.0 (MVP, sign extension, saturating conversions, bulk memory, SIMD), relaxed SIMD and
+threads.
 """
 
 from __future__ import annotations

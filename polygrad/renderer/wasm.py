@@ -1,0 +1,152 @@
+"""`WasmBuilder`: a kernel as a WebAssembly function, and `wasm_module`: functions as a module.
+
+Joins the files beside this: wasm_function.py (code, locals, loops), wasm_lanes.py (how dtypes lie in values),
+wasm_alu.py, wasm_cast.py, wasm_memory.py. `dtypes.index` is i32, pointers are i32 byte addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.dtype import DType
+from polygrad.renderer.builder import Builder
+from polygrad.renderer.wasm_alu import reduce, scalar_alu, simd_alu
+from polygrad.renderer.wasm_cast import scalar_bitcast, scalar_cast, simd_bitcast, simd_cast
+from polygrad.renderer.wasm_function import SET, FunctionWriter, Value
+from polygrad.renderer.wasm_lanes import (
+    VALTYPE,
+    Vectors,
+    extract,
+    lane_bytes,
+    pack,
+    scalar_const,
+    splat,
+    splat_const,
+    vector_consts,
+    vector_count,
+)  # fmt: skip
+from polygrad.renderer.wasm_memory import scalar_load, scalar_store, simd_load, simd_load_masked, simd_store
+from polygrad.uop.ops import Ops
+from polygrad.wasm.module import Export, Function, Import, Module
+from polygrad.wasm.types import I32, V128, MemoryType
+
+Registers = tuple[int, ...]
+
+
+def wasm_module(
+    functions: Sequence[Function], *, minimum: int = 1, maximum: int | None = None, shared: bool = False
+) -> bytes:
+    """A module of these functions, each exported by its name, over an imported memory `env.memory` of at least
+    `minimum` pages; its limits and sharing must match the host's. Raises InternalError when two names are equal
+    or a shared memory has no maximum."""
+    return Module(
+        imports=(Import("env", "memory", MemoryType(minimum, maximum, shared)),),
+        functions=tuple(functions),
+        exports=tuple(Export(f.name, "func", i) for i, f in enumerate(functions)),
+    ).to_bytes()
+
+
+class WasmBuilder(Builder):
+    """Writes one `polygrad.wasm.module.Function`. With `relaxed`, uses relaxed SIMD: MULACC of lanes is fused."""
+
+    def __init__(self, relaxed: bool = False) -> None:
+        self.relaxed = relaxed
+
+    def begin(
+        self, name: str, params: Sequence[DType], variables: Sequence[str]
+    ) -> tuple[list[int], list[Value]]:
+        count = len(params) + len(variables)
+        self.w = FunctionWriter(name, [I32] * count)
+        return list(range(len(params))), list(range(len(params), count))
+
+    def finish(self) -> Function:
+        return self.w.finish()
+
+    # --- values
+
+    def const(self, dtype: DType, value: Any, lanes: int) -> Any:
+        if lanes == 1:
+            return scalar_const(dtype, value)
+        return (splat_const(self.w, dtype, value),) * vector_count(dtype, lanes)
+
+    def const_lanes(self, dtype: DType, values: Sequence[Any]) -> Vectors:
+        return vector_consts(self.w, b"".join(lane_bytes(dtype, v) for v in values))
+
+    def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
+        if lanes == 1:
+            return scalar_alu(self.w, op, dtype, args)
+        return simd_alu(self.w, self.relaxed, op, dtype, args, lanes)
+
+    def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return scalar_cast(self.w, value, src, dst)
+        return simd_cast(self.w, value, src, dst, lanes)
+
+    def bitcast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return scalar_bitcast(self.w, value, src, dst)
+        return simd_bitcast(self.w, value, src, dst, lanes)
+
+    def splat(self, value: Value, dtype: DType, lanes: int) -> Any:
+        return value if lanes == 1 else splat(self.w, value, dtype, lanes)
+
+    def extract(self, value: Any, dtype: DType, lane: int, lanes: int) -> Value:
+        return value if lanes == 1 else extract(self.w, value, dtype, lane)
+
+    def pack(self, values: Sequence[Value], dtype: DType) -> Any:
+        return values[0] if len(values) == 1 else pack(self.w, values, dtype)
+
+    def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Value:
+        return value if lanes == 1 else reduce(self.w, self.relaxed, op, value, dtype, lanes)
+
+    # --- memory
+
+    def load(self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return scalar_load(self.w, pointer, index, offset, dtype)
+        return simd_load(self.w, pointer, index, offset, dtype, lanes)
+
+    def load_masked(
+        self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int, mask: Any, other: Any
+    ) -> Any:
+        return simd_load_masked(self.w, self.relaxed, pointer, index, offset, dtype, lanes, mask, other)
+
+    def store(
+        self, pointer: int, index: Value | None, offset: int, value: Any, dtype: DType, lanes: int
+    ) -> None:
+        if lanes == 1:
+            scalar_store(self.w, pointer, index, offset, value, dtype)
+        else:
+            simd_store(self.w, pointer, index, offset, value, dtype, lanes)
+
+    # --- control
+
+    def loop(self, size: Value) -> Value:
+        return self.w.loop(size)
+
+    def end_loop(self) -> None:
+        self.w.end_loop()
+
+    # --- registers
+
+    def register(self, dtype: DType, lanes: int) -> int | Registers:
+        depth = len(self.w.frames) - 1
+        if lanes == 1:
+            return self.w.local(VALTYPE[dtype], depth)
+        return tuple(self.w.local(V128, depth) for _ in range(vector_count(dtype, lanes)))
+
+    def get(self, register: int | Registers) -> Any:
+        # a copy: the register may be set while this value is still wanted
+        w = self.w
+        if isinstance(register, int):
+            return w.here(w.types[register], register)
+        return tuple(w.here(V128, r) for r in register)
+
+    def set(self, register: int | Registers, value: Any) -> None:
+        w = self.w
+        if isinstance(register, int):
+            w.do(value, SET[register])
+        else:
+            for r, v in zip(register, value, strict=True):
+                w.do(v, SET[r])
