@@ -83,10 +83,9 @@ def faults(outcomes: list[Outcome]) -> list[str]:
         if not o.test_accuracy >= MINIMUM_ACCURACY
     ]
     losses = [o.final_loss for o in outcomes]
-    if losses and not max(losses) - min(losses) <= MAXIMUM_LOSS_DIFFERENCE:
-        out.append(
-            f"final losses differ by {max(losses) - min(losses):.2g}, more than {MAXIMUM_LOSS_DIFFERENCE:g}"
-        )
+    # Every pair, so that a loss that is not a number agrees with none.
+    if not all(abs(a - b) <= MAXIMUM_LOSS_DIFFERENCE for a in losses for b in losses):
+        out.append(f"final losses {losses} differ by more than {MAXIMUM_LOSS_DIFFERENCE:g}")
     return out
 
 

@@ -6,6 +6,7 @@ run.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,13 +61,25 @@ CASES = [
 ]
 
 
+Checks = dict[str, float]  # case -> the number every library and host must agree on
+
+
 def run(quick: bool) -> Iterator[Result]:
     """Each case's result as it is known; `quick` measures every case once."""
+    checks: Checks = {}
     for case in CASES:
-        yield measure(case, 1 if quick else case.repeats)
+        yield measure(case, 1 if quick else case.repeats, checks)
 
 
-def measure(case: Case, repeats: int) -> Result:
+def agree(case: str, measured: dict[str, float], checks: Checks) -> None:
+    """Exits when a measurement computed something else than the others of its case."""
+    if "check" in measured:
+        expected = checks.setdefault(case, measured["check"])
+        if not math.isclose(expected, measured["check"], rel_tol=1e-3):
+            sys.exit(f"{case}: expected every run to compute {expected}, one computed {measured['check']}")
+
+
+def measure(case: Case, repeats: int, checks: Checks) -> Result:
     runs: dict[str, list[float]] = {}
     skipped: dict[str, str] = {}
     contestants = [("polygrad", case.run)] + ([case.peer] if case.peer else [])
@@ -78,9 +91,12 @@ def measure(case: Case, repeats: int) -> Result:
                 continue
             print(f"{case.name} {case.host} {name} {i + 1}/{repeats}", file=sys.stderr, flush=True)
             try:
-                runs.setdefault(name, []).append(host(name, case.name)["value"])
+                measured = host(name, case.name)
             except Unavailable as reason:
                 skipped[name] = str(reason)
+                continue
+            agree(case.name, measured, checks)
+            runs.setdefault(name, []).append(measured["value"])
     medians = {name: median(values) for name, values in runs.items() if values and name not in skipped}
     value = medians.pop("polygrad", None)
     return Result(
