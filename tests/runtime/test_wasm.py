@@ -130,11 +130,7 @@ def test_a_missing_export_and_a_wrong_signature_are_compile_errors(runtime: Wasm
         runtime.function("nothing", ADD.code)
     wrong, buffer = Kernel("add", ADD.code, 2), BufferSpec(1, "int32", "input")
     with pytest.raises(CompileError, match="expected 2 parameters"):
-        runtime.load(
-            Program(
-                "WASM", "test", (BufferSpec(1, "int32", "input"),), (wrong,), (Launch(0, (Binding(0),) * 2),)
-            )
-        )
+        runtime.load(Program("WASM", "test", (buffer,), (wrong,), (Launch(0, (Binding(0),) * 2),)))
 
 
 def test_a_trap_names_the_kernel_and_the_runtime_lives_on(runtime: WasmRuntime) -> None:
@@ -168,10 +164,7 @@ def test_bindings_that_do_not_fit_are_refused(runtime: WasmRuntime) -> None:
 
 def test_a_launch_costs_microseconds(runtime: WasmRuntime) -> None:
     program = chain()
-    many = Program(
-        "WASM", "test", program.buffers, program.kernels, program.launches * 500, program.variables, 128
-    )
-    executable = runtime.load(many)
+    executable = runtime.load(dataclasses.replace(program, launches=program.launches * 500))
     source, out, arena = runtime.allocate(8), runtime.allocate(8), runtime.allocate(128)
     seconds = []
     for _ in range(5):

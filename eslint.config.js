@@ -1,0 +1,57 @@
+import eslint from "@eslint/js";
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["**/node_modules", "**/dist", "**/build", ".venv", "bench", "examples"] },
+  eslint.configs.recommended,
+  {
+    files: ["**/*.ts"],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      // A number in a message is a number.
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+    },
+  },
+  {
+    // It runs in a page, in a worker and in Node, so it may use what all three have and nothing else.
+    files: ["wasm_runtime/src/**/*.ts"],
+    rules: {
+      "no-restricted-imports": ["error", { patterns: ["node:*", "../../node/*", "../../web/*"] }],
+      "no-restricted-globals": [
+        "error",
+        ...[
+          "window",
+          "document",
+          "self",
+          "location",
+          "navigator",
+          "localStorage",
+          "process",
+          "Buffer",
+          "require",
+        ],
+      ],
+    },
+  },
+  {
+    files: ["**/*.mjs", "*.js"],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          "console",
+          "process",
+          "URL",
+          "Buffer",
+          "setTimeout",
+          "clearTimeout",
+          "performance",
+          "fetch",
+          "WebAssembly",
+        ]
+          .concat(["document", "window", "globalThis"])
+          .map((name) => [name, "readonly"]),
+      ),
+    },
+  },
+);

@@ -1,0 +1,40 @@
+/**
+ * polygrad in Node.
+ *
+ *     import { loadPolygrad } from "polygrad";
+ *     const polygrad = await loadPolygrad();
+ *     polygrad.runPython("from polygrad import Tensor; Tensor([1, 2]).sum().item()");
+ */
+
+import { readFile } from "node:fs/promises";
+import { setFlagsFromString } from "node:v8";
+
+import { loadPyodide } from "pyodide";
+
+import { detectFeatures } from "../../wasm_runtime/src/features";
+import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import { diskStore } from "./disk_store";
+import { findWheel } from "./find_wheel";
+
+export { runScript } from "../../wasm_runtime/src/loader/script";
+export { mountFolder } from "./mount";
+export * from "../../wasm_runtime/src/index";
+export type { Polygrad };
+
+export interface LoadOptions extends CommonOptions {
+  /** The wheel: its bytes, or its path. The one that came with this package unless given. */
+  wheel?: string | Uint8Array<ArrayBuffer>;
+  /** Where bytecode is kept between starts; a folder in the user's cache unless given, nowhere if `false`. */
+  cacheDir?: string | false;
+}
+
+/** Start Python with polygrad installed. */
+export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad> {
+  // Node 20 has relaxed SIMD but hides it behind this flag, which later Nodes no longer know.
+  if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
+  const { wheel = await findWheel() } = options;
+  const bytes = typeof wheel === "string" ? readFile(wheel).then((data) => Uint8Array.from(data)) : wheel;
+  const pyodide = await loadPyodide({ env: { HOME: "/home/pyodide", ...options.env } });
+  const store = options.cacheDir === false ? undefined : diskStore(options.cacheDir);
+  return furnish(pyodide, await bytes, store, options);
+}

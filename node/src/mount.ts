@@ -1,0 +1,24 @@
+/** Folders of this machine inside Pyodide's file system. */
+
+import { relative, resolve, sep } from "node:path";
+
+import type { Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+
+/** Where Pyodide keeps its own files: nothing of the host may cover these, or lie above them. */
+const TAKEN = ["/dev", "/home/pyodide", "/lib", "/proc", "/tmp"];
+
+function inside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (!way.startsWith("..") && !way.startsWith(sep));
+}
+
+/**
+ * Mount `folder` and return the path it has for Python: its own, unless Pyodide uses that for itself.
+ */
+export function mountFolder({ pyodide }: Polygrad, folder: string): string {
+  const path = resolve(folder);
+  const posix = path.replaceAll("\\", "/").replace(/^([A-Za-z]):/, "/$1");
+  const target = TAKEN.some((taken) => inside(taken, path)) ? `/mnt${posix}` : posix;
+  pyodide.mountNodeFS(target, path);
+  return target;
+}

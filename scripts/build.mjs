@@ -1,0 +1,25 @@
+/** Bundles the Node package into `node/dist` and the browser package into `web/dist`. */
+
+import { rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+const path = (relative) => fileURLToPath(new URL(`../${relative}`, import.meta.url));
+
+const common = { bundle: true, sourcemap: true, target: "es2022", logLevel: "warning" };
+
+await Promise.all(
+  ["node/dist", "web/dist"].map((folder) => rm(path(folder), { recursive: true, force: true })),
+);
+await Promise.all([
+  build({
+    ...common,
+    entryPoints: [path("node/src/index.ts"), path("node/src/cli.ts")],
+    outdir: path("node/dist"),
+    platform: "node",
+    format: "esm",
+    splitting: true,
+    external: ["pyodide"],
+  }),
+]);

@@ -1,0 +1,29 @@
+/** The errors of this runtime. Messages say subject, expected, got, and what to do next, as in Python. */
+
+export class PolygradError extends Error {
+  override name = "PolygradError";
+}
+
+/** Bytes that are not a Program of this version, or inputs that do not fit it. */
+export class ProgramError extends PolygradError {
+  override name = "ProgramError";
+}
+
+/** The engine rejects a kernel. */
+export class CompileError extends PolygradError {
+  override name = "CompileError";
+}
+
+/** The memory cannot grow to what a Program needs. */
+export class OutOfMemoryError extends PolygradError {
+  override name = "OutOfMemoryError";
+}
+
+/** A bug in polygrad. */
+export class InternalError extends PolygradError {
+  override name = "InternalError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.startsWith("internal:") ? message : `internal: ${message}`, options);
+  }
+}

@@ -1,0 +1,28 @@
+/** What this engine's WebAssembly can do, found by validating one small module for each feature. */
+
+export type Feature = "simd" | "relaxed-simd";
+
+/** A module with one function of type () -> v128 whose body is `code`. */
+function vectorModule(code: readonly number[]): Uint8Array<ArrayBuffer> {
+  const body = [0, ...code, 0x0b];
+  return new Uint8Array([
+    ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...[1, 5, 1, 0x60, 0, 1, 0x7b],
+    ...[3, 2, 1, 0],
+    ...[10, body.length + 2, 1, body.length, ...body],
+  ]);
+}
+
+const SPLAT = [0x41, 0, 0xfd, 15]; // i32.const 0, i8x16.splat
+
+const PROBES: Readonly<Record<Feature, readonly number[]>> = {
+  simd: [...SPLAT, 0xfd, 98], // i8x16.popcnt
+  "relaxed-simd": [...SPLAT, ...SPLAT, ...SPLAT, 0xfd, 0x85, 2], // f32x4.relaxed_madd
+};
+
+/** The features this engine has. */
+export function detectFeatures(): Feature[] {
+  return (Object.keys(PROBES) as Feature[]).filter((name) =>
+    WebAssembly.validate(vectorModule(PROBES[name])),
+  );
+}

@@ -1,0 +1,37 @@
+/** Runs a Python file as `python FILE ARGS` would: `__main__`, `sys.argv`, `sys.path[0]`, an exit status. */
+
+import type { Polygrad } from "./polygrad";
+import type { PyFunction, PyProxy } from "./pyodide_types";
+
+const RUN = `
+def run_script(path, args):
+    import os, runpy, sys, traceback
+    sys.argv[:] = [path, *args]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        runpy.run_path(path, run_name="__main__")
+        status = 0
+    except SystemExit as stop:
+        if stop.code is not None and not isinstance(stop.code, int):
+            print(stop.code, file=sys.stderr)
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status
+run_script
+`;
+
+/** Run the file at `path`, an absolute path in Pyodide's file system; the exit status. */
+export function runScript({ pyodide }: Polygrad, path: string, args: readonly string[]): number {
+  const globals = pyodide.toPy({}) as PyProxy;
+  const run = pyodide.runPython(RUN, { globals }) as PyFunction;
+  const list = pyodide.toPy([...args]) as PyProxy;
+  try {
+    return run(path, list) as number;
+  } finally {
+    for (const proxy of [list, run, globals]) proxy.destroy();
+  }
+}

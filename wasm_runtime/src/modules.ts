@@ -1,0 +1,49 @@
+/**
+ * Compiled modules by their bytes: the same code is compiled once, for as long as anything uses it.
+ *
+ * The table holds modules weakly, and a finalizer drops an entry when its module has been collected.
+ */
+
+interface Entry {
+  readonly code: Uint8Array;
+  readonly module: WeakRef<WebAssembly.Module>;
+}
+
+const table = new Map<number, Entry[]>();
+
+const collected = new FinalizationRegistry<number>((hash) => {
+  const alive = (table.get(hash) ?? []).filter((entry) => entry.module.deref() !== undefined);
+  if (alive.length > 0) table.set(hash, alive);
+  else table.delete(hash);
+});
+
+/** FNV-1a, 32 bits. */
+function hashOf(code: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of code) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash;
+}
+
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+/** The module of `code`, compiled now unless it is there. Throws WebAssembly.CompileError. */
+export function compileModule(code: Uint8Array): WebAssembly.Module {
+  const hash = hashOf(code);
+  const entries = table.get(hash) ?? [];
+  for (const entry of entries) {
+    const module = entry.module.deref();
+    if (module !== undefined && equal(entry.code, code)) return module;
+  }
+  const copy = code.slice();
+  const module = new WebAssembly.Module(copy);
+  table.set(hash, [...entries, { code: copy, module: new WeakRef(module) }]);
+  collected.register(module, hash);
+  return module;
+}
+
+/** How many modules the table knows. For tests. */
+export function moduleCount(): number {
+  return [...table.values()].reduce((n, entries) => n + entries.length, 0);
+}

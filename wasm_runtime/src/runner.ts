@@ -1,0 +1,156 @@
+/**
+ * Runs a serialized Program, without Python.
+ *
+ * Everything a Program needs is known when it is loaded, so its buffers lie one after another in a memory of
+ * its own, which goes when the `LoadedProgram` is collected.
+ */
+
+import { OutOfMemoryError, ProgramError } from "./errors";
+import { WasmHost } from "./host";
+import type { LaunchList } from "./launches";
+import { readProgram, type BufferSpec, type Program } from "./program";
+
+const ALIGN = 64; // also the guard before the first and after the last buffer
+
+/** How the elements of each dtype come to JavaScript. The 16-bit floats come as their bits. */
+const ARRAYS = {
+  bool: Uint8Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int64: BigInt64Array,
+  uint64: BigUint64Array,
+  float16: Uint16Array,
+  bfloat16: Uint16Array,
+  float32: Float32Array,
+  float64: Float64Array,
+} as const;
+
+export type DType = keyof typeof ARRAYS;
+export type TensorData = InstanceType<(typeof ARRAYS)[DType]>;
+
+function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
+  if (!(spec.dtype in ARRAYS)) {
+    throw new ProgramError(`buffer: expected one of ${Object.keys(ARRAYS).join(", ")}, got ${spec.dtype}`);
+  }
+  return ARRAYS[spec.dtype as DType];
+}
+
+/** A Program in memory. */
+export class LoadedProgram {
+  readonly #host = new WasmHost();
+  readonly #addresses: readonly number[];
+  readonly #calls: LaunchList;
+
+  constructor(readonly program: Program) {
+    if (program.device !== "WASM") {
+      throw new ProgramError(`loadProgram: expected a Program for WASM, got one for ${program.device}`);
+    }
+    this.#addresses = this.#layOut();
+    this.#calls = this.#prepare();
+    this.#calls.bases.set(this.#addresses);
+  }
+
+  /**
+   * Run every launch. `inputs` fill the buffers with the role input, in order; the result is a copy of each
+   * buffer with the role output, in order. Throws ProgramError when inputs or variables do not fit.
+   */
+  run(
+    inputs: readonly ArrayBufferView[] = [],
+    variables: Readonly<Record<string, number>> = {},
+  ): TensorData[] {
+    const slots = this.#having("input");
+    if (slots.length !== inputs.length) {
+      throw new ProgramError(`run: expected ${slots.length} inputs, got ${inputs.length}`);
+    }
+    inputs.forEach((data, i) => {
+      this.write(slots[i] ?? 0, data);
+    });
+    this.program.variables.forEach(({ name, lo, hi }, i) => {
+      const value = variables[name];
+      if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
+        throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
+      }
+      this.#calls.bases[this.#addresses.length + i] = value;
+    });
+    this.#calls.run();
+    return this.#having("output").map((buffer) => this.read(buffer));
+  }
+
+  /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
+  write(buffer: number, data: ArrayBufferView): void {
+    const { spec, address } = this.#buffer(buffer);
+    const nbytes = spec.size * arrayOf(spec).BYTES_PER_ELEMENT;
+    if (data.byteLength !== nbytes) {
+      throw new ProgramError(
+        `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${nbytes} bytes, got ${data.byteLength} bytes`,
+      );
+    }
+    this.#host.view(address, nbytes).set(new Uint8Array(data.buffer, data.byteOffset, nbytes));
+  }
+
+  /** A copy of buffer number `buffer`. */
+  read(buffer: number): TensorData {
+    const { spec, address } = this.#buffer(buffer);
+    return new (arrayOf(spec))(this.#host.memory.buffer, address, spec.size).slice();
+  }
+
+  #having(role: BufferSpec["role"]): number[] {
+    return [...this.program.buffers.keys()].filter((i) => this.program.buffers[i]?.role === role);
+  }
+
+  #buffer(number: number): { spec: BufferSpec; address: number } {
+    const spec = this.program.buffers[number];
+    const address = this.#addresses[number];
+    if (spec === undefined || address === undefined) {
+      throw new ProgramError(`buffer: expected 0 to ${this.program.buffers.length - 1}, got ${number}`);
+    }
+    return { spec, address };
+  }
+
+  /** An address for every buffer. */
+  #layOut(): number[] {
+    let end = ALIGN;
+    const take = (nbytes: number): number => {
+      const address = end;
+      end += Math.ceil(nbytes / ALIGN) * ALIGN;
+      return address;
+    };
+    const arena = take(this.program.arena);
+    const addresses = this.program.buffers.map((spec) =>
+      spec.role === "scratch" ? arena + spec.offset : take(spec.size * arrayOf(spec).BYTES_PER_ELEMENT),
+    );
+    if (this.#host.grow(end + ALIGN) === 0) {
+      throw new OutOfMemoryError(`loadProgram: expected a memory of ${end + ALIGN} bytes, got a refusal`);
+    }
+    return addresses;
+  }
+
+  /** The launches as calls; the table is every buffer's address, then the variables. */
+  #prepare(): LaunchList {
+    const { program } = this;
+    const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
+    const variables = new Map(program.variables.map(({ name }, i) => [name, program.buffers.length + i]));
+    const plan = program.launches.flatMap((launch) => {
+      const names = program.kernels[launch.kernel]?.variables ?? [];
+      return [
+        ...[launch.kernel, launch.bindings.length + names.length],
+        ...launch.bindings.flatMap(({ buffer, offset }) => [buffer, offset]),
+        ...names.flatMap((name) => [variables.get(name) ?? 0, 0]),
+      ];
+    });
+    return this.#host.launches(
+      kernels,
+      Uint32Array.from(plan),
+      program.buffers.length + program.variables.length,
+    );
+  }
+}
+
+/** Make the serialized Program `data` ready. Throws ProgramError, CompileError, OutOfMemoryError. */
+export function loadProgram(data: Uint8Array): LoadedProgram {
+  return new LoadedProgram(readProgram(data));
+}
