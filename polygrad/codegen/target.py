@@ -11,6 +11,7 @@ class Target:
 
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are.
     `fma`: a fused multiply-add is as fast as a multiply. `index_bits`: the width of `dtypes.index`.
+    `processor`: what compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str
@@ -19,9 +20,11 @@ class Target:
     fma: bool = False
     threads: int = 1
     index_bits: int = 64
+    processor: str = ""
 
     @property
     def key(self) -> str:
         """A string that names these capabilities; part of every cache key."""
         fma = "+fma" if self.fma else ""
-        return f"{self.name}-simd{self.simd_bytes}x{self.registers}{fma}-i{self.index_bits}"
+        host = f"-{self.processor}" if self.processor else ""
+        return f"{self.name}-simd{self.simd_bytes}x{self.registers}{fma}-i{self.index_bits}{host}"

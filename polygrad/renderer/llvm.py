@@ -1,11 +1,12 @@
 """`LLVMBuilder`: writes one kernel as LLVM IR text, for llvm_compile.py to compile.
 
-A value is its operand text (`%v7`, `5`, `splat (float 0x3FF0000000000000)`), so writing an instruction is one
-string appended to a list; nothing is parsed or built before LLVM reads the text. Registers are SSA values with
-phis at loop heads, made as they are read (Braun et al., "Simple and Efficient Construction of Static Single
-Assignment Form", 2013), and loops are written bottom-tested, so that the text needs no clean-up pass. Every
-function is complete in itself: texts of several put one after the other are a module. No fast-math flags: only
-MULACC is fused. float16 and bfloat16 live in registers as their bits (i16), bool as i1.
+A value is its operand text (`%v7`, `5`, `splat (float 0x3FF0000000000000)`), so writing an instruction is
+one string appended to a list; nothing is parsed or built before LLVM reads the text. Registers are SSA
+values with phis at loop heads, made as they are read (Braun et al., "Simple and Efficient Construction of
+Static Single Assignment Form", 2013), and loops are written bottom-tested, so that the text needs no
+clean-up pass. Every function is complete in itself: texts of several put one after the other are a module.
+No fast-math flags: only MULACC is fused. float16 and bfloat16 live in registers as their bits (i16), bool
+as i1.
 
 Must not know: llvmlite, the host, axes and tiles.
 """
@@ -20,7 +21,9 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
+from polygrad.renderer import llvm_convert as convert
 from polygrad.renderer.builder import Builder
+from polygrad.renderer.llvm_convert import vector
 from polygrad.uop.ops import Ops
 
 _TYPE: dict[DType, str] = {
@@ -32,6 +35,8 @@ _TYPE: dict[DType, str] = {
     dtypes.float16: "i16", dtypes.bfloat16: "i16",
     dtypes.float32: "float", dtypes.float64: "double",
 }  # fmt: skip
+
+_SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 # Ops that are one instruction, by kind of operand.
 _FLOAT_OPS = {
@@ -49,11 +54,6 @@ _BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
 _OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
 
 
-def vector(scalar: str, lanes: int) -> str:
-    """The LLVM type of `lanes` values of the LLVM type `scalar`."""
-    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
-
-
 def _mangled(scalar: str, lanes: int) -> str:
     """A type as intrinsics spell it in their names."""
     scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
@@ -67,15 +67,13 @@ def _literal(dtype: DType, value: Any) -> str:
     if not dtype.is_float:
         return str(int(value))
     value = float(value)
-    if dtype == dtypes.float64:
-        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-    elif dtype == dtypes.float32:
-        bits = struct.unpack("<Q", struct.pack("<d", _to_float32(value)))[0]
-    elif dtype == dtypes.float16:
+    if dtype == dtypes.float16:
         return str(_float16_bits(value))
-    else:
+    if dtype == dtypes.bfloat16:
         return str(_bfloat16_bits(value))
-    return "0x7FF8000000000000" if value != value else f"0x{bits:016X}"
+    if value != value:
+        return "0x7FF8000000000000"
+    return convert.float_text(_to_float32(value) if dtype == dtypes.float32 else value)
 
 
 def _to_float32(value: float) -> float:
@@ -124,7 +122,7 @@ class Register:
 class _Level:
     """An open loop (or the function's body): the registers' values now, and what its head still needs."""
 
-    __slots__ = ("values", "phis", "before", "label", "counter", "size", "slot", "guarded", "addresses")
+    __slots__ = ("addresses", "before", "counter", "guarded", "label", "phis", "size", "slot", "values")
 
     def __init__(self, before: str, label: str, counter: str, size: str, slot: int, guarded: bool) -> None:
         self.values: dict[Register, str] = {}
@@ -149,7 +147,9 @@ class LLVMBuilder(Builder):
         self._ints: dict[str, int] = {}  # integer constants by operand
         self._numbers: set[str] = set()  # float constants that are not NaN
 
-    def begin(self, name: str, params: Sequence[DType], variables: Sequence[str]) -> tuple[list[Pointer], list[str]]:
+    def begin(
+        self, name: str, params: Sequence[DType], variables: Sequence[str]
+    ) -> tuple[list[Pointer], list[str]]:
         bits = 8 * self.target.simd_bytes
         width = f' "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"' if bits else ""
         self._lines = [f"define void @{name}(ptr %buffers, ptr %variables) nounwind{width} {{", "entry:"]
@@ -168,7 +168,9 @@ class LLVMBuilder(Builder):
     def finish(self) -> str:
         """The function's text."""
         if len(self._levels) != 1:
-            raise InternalError(f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open")
+            raise InternalError(
+                f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open"
+            )
         self._lines.append("  ret void\n}\n")
         return "\n".join(self._lines)
 
@@ -182,7 +184,7 @@ class LLVMBuilder(Builder):
     def const(self, dtype: DType, value: Any, lanes: int) -> str:
         text = _literal(dtype, value)
         if lanes != 1:
-            text = f"splat ({_TYPE[dtype]} {text})"
+            text = convert.splat(_TYPE[dtype], text, lanes)
         if dtype.is_int:
             self._ints[text] = int(value)
         elif dtype.is_float and value == value:
@@ -208,7 +210,9 @@ class LLVMBuilder(Builder):
                 return self._emit(f"call {t} @llvm.fma.{suffix}({t} {args[0]}, {t} {args[1]}, {t} {args[2]})")
             return self.alu(Ops.ADD, dtype, (self.alu(Ops.MUL, dtype, args[:2], lanes), args[2]), lanes)
         if op is Ops.NEG:
-            return self._emit(f"fneg {t} {args[0]}" if dtype.is_float else f"sub {t} zeroinitializer, {args[0]}")
+            return self._emit(
+                f"fneg {t} {args[0]}" if dtype.is_float else f"sub {t} zeroinitializer, {args[0]}"
+            )
         if op is Ops.RECIPROCAL:
             return self._emit(f"fdiv {t} {self.const(dtype, 1.0, lanes)}, {args[0]}")
         if op is Ops.SQRT or op is Ops.TRUNC:
@@ -263,114 +267,36 @@ class LLVMBuilder(Builder):
     def cast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         if src == dst:
             return value
-        if src.is_float and src.itemsize == 2:
-            single = self._half_to_float(value, lanes) if src == dtypes.float16 else self._bfloat_to_float(value, lanes)
+        if src in _SHORT_FLOATS:
+            if src == dtypes.float16:
+                single = convert.half_to_float(self._emit, value, lanes, self.native_half)
+            else:
+                single = convert.bfloat_to_float(self._emit, value, lanes)
             return self.cast(single, dtypes.float32, dst, lanes)
-        if dst.is_float and dst.itemsize == 2:
-            single = self._float_to_odd(value, lanes) if src == dtypes.float64 else self.cast(value, src, dtypes.float32, lanes)
-            return self._float_to_half(single, lanes) if dst == dtypes.float16 else self._float_to_bfloat(single, lanes)
+        if dst in _SHORT_FLOATS:
+            if src == dtypes.float64:
+                single = convert.double_to_odd(self._emit, value, lanes)
+            else:
+                single = self.cast(value, src, dtypes.float32, lanes)
+            if dst == dtypes.float16:
+                return convert.float_to_half(self._emit, single, lanes, self.native_half)
+            return convert.float_to_bfloat(self._emit, single, lanes)
         s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
         if dst.is_bool:
             return self._emit(f"{'fcmp une' if src.is_float else 'icmp ne'} {s} {value}, zeroinitializer")
         if src.is_bool and dst.is_float:
-            one = self.const(dst, 1.0, lanes)
-            return self._emit(f"select {s} {value}, {d} {one}, {d} zeroinitializer")
-        if src.is_float:
-            if dst.is_float:
-                return self._emit(f"{'fpext' if dst.itemsize > src.itemsize else 'fptrunc'} {s} {value} to {d}")
-            return self._float_to_int(value, src, dst, lanes)
-        if dst.is_float:
-            return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
+            return self._emit(f"select {s} {value}, {d} {self.const(dst, 1.0, lanes)}, {d} zeroinitializer")
+        if src.is_float and not dst.is_float:
+            return convert.float_to_int(self._emit, value, (_TYPE[src], _TYPE[dst]), dst, lanes)
         if s == d:
             return value
-        if dst.bits < src.bits:
-            return self._emit(f"trunc {s} {value} to {d}")
-        return self._emit(f"{'zext' if src.is_unsigned or src.is_bool else 'sext'} {s} {value} to {d}")
-
-    def _float_to_int(self, value: str, src: DType, dst: DType, lanes: int) -> str:
-        """Truncated and saturated, NaN gives 0. (Vectors of llvm.fptosi.sat become scalar code on x86.)"""
-        s, d, mask = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes), vector("i1", lanes)
-        out = self._emit(f"{'fptoui' if dst.is_unsigned else 'fptosi'} {s} {value} to {d}")
-        over = self._emit(f"fcmp oge {s} {value}, {self.const(src, float(dst.max + 1), lanes)}")
-        out = self._emit(f"select {mask} {over}, {d} {self.const(dst, dst.max, lanes)}, {d} {out}")
-        if dst.is_unsigned:
-            under = self._emit(f"fcmp ult {s} {value}, zeroinitializer")  # NaN too
-            return self._emit(f"select {mask} {under}, {d} zeroinitializer, {d} {out}")
-        under = self._emit(f"fcmp olt {s} {value}, {self.const(src, float(dst.min), lanes)}")
-        out = self._emit(f"select {mask} {under}, {d} {self.const(dst, dst.min, lanes)}, {d} {out}")
-        nan = self._emit(f"fcmp uno {s} {value}, {value}")
-        return self._emit(f"select {mask} {nan}, {d} zeroinitializer, {d} {out}")
-
-    def _float_to_odd(self, value: str, lanes: int) -> str:
-        """double to float, rounded to odd: rounding the result again to 16 bits is rounding once
-        (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008)."""
-        d, f, i, mask = (vector(x, lanes) for x in ("double", "float", "i32", "i1"))
-        single = self._emit(f"fptrunc {d} {value} to {f}")
-        back = self._emit(f"fpext {f} {single} to {d}")
-        bits = self._emit(f"bitcast {f} {single} to {i}")
-        fabs = f"@llvm.fabs.{_mangled('double', lanes)}"
-        sizes = [self._emit(f"call {d} {fabs}({d} {x})") for x in (back, value)]
-        up = self._emit(f"fcmp ogt {d} {sizes[0]}, {sizes[1]}")
-        lower = self._emit(f"add {i} {bits}, {self._emit(f'sext {mask} {up} to {i}')}")
-        inexact = self._emit(f"fcmp one {d} {back}, {value}")
-        odd = self._emit(f"or {i} {lower}, {self._emit(f'zext {mask} {inexact} to {i}')}")
-        return self._emit(f"bitcast {i} {odd} to {f}")
-
-    def _half_to_float(self, value: str, lanes: int) -> str:
-        h, f, i, x, mask = (vector(x, lanes) for x in ("half", "float", "i32", "i16", "i1"))
-        if self.native_half:
-            return self._emit(f"fpext {h} {self._emit(f'bitcast {x} {value} to {h}')} to {f}")
-        wide = self._emit(f"zext {x} {value} to {i}")
-        size = self._emit(f"shl {i} {self._emit(f'and {i} {wide}, {self._i32(0x7FFF, lanes)}')}, {self._i32(13, lanes)}")
-        # The exponent's bias is put right by a multiplication, which also normalises what was denormal.
-        moved = self._emit(f"fmul {f} {self._emit(f'bitcast {i} {size} to {f}')}, {self.const(dtypes.float32, 2.0**112, lanes)}")
-        bits = self._emit(f"bitcast {f} {moved} to {i}")
-        special = self._emit(f"icmp uge {i} {size}, {self._i32(0x7C00 << 13, lanes)}")
-        exponent = self._emit(f"select {mask} {special}, {i} {self._i32(0x7F800000, lanes)}, {i} zeroinitializer")
-        sign = self._emit(f"shl {i} {self._emit(f'and {i} {wide}, {self._i32(0x8000, lanes)}')}, {self._i32(16, lanes)}")
-        bits = self._emit(f"or {i} {self._emit(f'or {i} {bits}, {exponent}')}, {sign}")
-        return self._emit(f"bitcast {i} {bits} to {f}")
-
-    def _float_to_half(self, value: str, lanes: int) -> str:
-        h, f, i, x, mask = (vector(x, lanes) for x in ("half", "float", "i32", "i16", "i1"))
-        if self.native_half:
-            return self._emit(f"bitcast {h} {self._emit(f'fptrunc {f} {value} to {h}')} to {x}")
-        bits = self._emit(f"bitcast {f} {value} to {i}")
-        size = self._emit(f"and {i} {bits}, {self._i32(0x7FFFFFFF, lanes)}")
-        # Denormal results: adding 1/2 lets the adder round at the bit where a half ends.
-        half = self.const(dtypes.float32, 0.5, lanes)
-        sum_ = self._emit(f"fadd {f} {self._emit(f'bitcast {i} {size} to {f}')}, {half}")
-        small = self._emit(f"sub {i} {self._emit(f'bitcast {f} {sum_} to {i}')}, {self._i32(0x3F000000, lanes)}")
-        odd = self._emit(f"and {i} {self._emit(f'lshr {i} {size}, {self._i32(13, lanes)}')}, {self._i32(1, lanes)}")
-        rebiased = self._emit(f"add {i} {size}, {self._i32((-112 << 23) + 0xFFF, lanes)}")
-        normal = self._emit(f"lshr {i} {self._emit(f'add {i} {rebiased}, {odd}')}, {self._i32(13, lanes)}")
-        is_small = self._emit(f"icmp ult {i} {size}, {self._i32(0x38800000, lanes)}")
-        out = self._emit(f"select {mask} {is_small}, {i} {small}, {i} {normal}")
-        is_nan = self._emit(f"icmp ugt {i} {size}, {self._i32(0x7F800000, lanes)}")
-        special = self._emit(f"select {mask} {is_nan}, {i} {self._i32(0x7E00, lanes)}, {i} {self._i32(0x7C00, lanes)}")
-        is_special = self._emit(f"icmp uge {i} {size}, {self._i32(0x47800000, lanes)}")
-        out = self._emit(f"select {mask} {is_special}, {i} {special}, {i} {out}")
-        sign = self._emit(f"and {i} {self._emit(f'lshr {i} {bits}, {self._i32(16, lanes)}')}, {self._i32(0x8000, lanes)}")
-        return self._emit(f"trunc {i} {self._emit(f'or {i} {out}, {sign}')} to {x}")
-
-    def _bfloat_to_float(self, value: str, lanes: int) -> str:
-        f, i, x = (vector(x, lanes) for x in ("float", "i32", "i16"))
-        wide = self._emit(f"shl {i} {self._emit(f'zext {x} {value} to {i}')}, {self._i32(16, lanes)}")
-        return self._emit(f"bitcast {i} {wide} to {f}")
-
-    def _float_to_bfloat(self, value: str, lanes: int) -> str:
-        f, i, x, mask = (vector(x, lanes) for x in ("float", "i32", "i16", "i1"))
-        bits = self._emit(f"bitcast {f} {value} to {i}")
-        high = self._emit(f"lshr {i} {bits}, {self._i32(16, lanes)}")
-        odd = self._emit(f"and {i} {high}, {self._i32(1, lanes)}")
-        rounded = self._emit(f"add {i} {self._emit(f'add {i} {bits}, {self._i32(0x7FFF, lanes)}')}, {odd}")
-        rounded = self._emit(f"lshr {i} {rounded}, {self._i32(16, lanes)}")
-        quiet = self._emit(f"or {i} {high}, {self._i32(0x40, lanes)}")
-        nan = self._emit(f"fcmp uno {f} {value}, {value}")
-        return self._emit(f"trunc {i} {self._emit(f'select {mask} {nan}, {i} {quiet}, {i} {rounded}')} to {x}")
-
-    def _i32(self, value: int, lanes: int) -> str:
-        return str(value) if lanes == 1 else f"splat (i32 {value})"
+        wider = dst.bits > src.bits
+        if src.is_float:
+            return self._emit(f"{'fpext' if wider else 'fptrunc'} {s} {value} to {d}")
+        if dst.is_float:
+            return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
+        extend = "zext" if src.is_unsigned or src.is_bool else "sext"
+        return self._emit(f"{extend if wider else 'trunc'} {s} {value} to {d}")
 
     def bitcast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         if src.is_bool != dst.is_bool:
@@ -395,7 +321,11 @@ class LLVMBuilder(Builder):
         return self._emit(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
 
     def extract(self, value: str, dtype: DType, lane: int, lanes: int) -> str:
-        return value if lanes == 1 else self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
+        return (
+            value
+            if lanes == 1
+            else self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
+        )
 
     def pack(self, values: Sequence[str], dtype: DType) -> str:
         if len(values) == 1:
@@ -415,7 +345,9 @@ class LLVMBuilder(Builder):
                 parts = []
                 for start in (0, half):
                     mask = ", ".join([f"i32 {i}" for i in range(start, start + half)])
-                    parts.append(self._emit(f"shufflevector {t} {value}, {t} poison, <{half} x i32> <{mask}>"))
+                    parts.append(
+                        self._emit(f"shufflevector {t} {value}, {t} poison, <{half} x i32> <{mask}>")
+                    )
             value, lanes = self.alu(op, dtype, parts, half), half
         return value
 
@@ -446,7 +378,14 @@ class LLVMBuilder(Builder):
         return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
 
     def load_masked(
-        self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int, mask: str, other: str
+        self,
+        pointer: Pointer,
+        index: str | None,
+        offset: int,
+        dtype: DType,
+        lanes: int,
+        mask: str,
+        other: str,
     ) -> str:
         t = vector(pointer.type, lanes)
         if dtype.is_bool:
@@ -458,7 +397,9 @@ class LLVMBuilder(Builder):
         )
         return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
 
-    def store(self, pointer: Pointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int) -> None:
+    def store(
+        self, pointer: Pointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int
+    ) -> None:
         t = vector(pointer.type, lanes)
         if dtype.is_bool:
             value = self._emit(f"zext {vector('i1', lanes)} {value} to {t}")
@@ -507,9 +448,7 @@ class LLVMBuilder(Builder):
         for register, last in level.values.items():
             if level.guarded:
                 first = self._value(register) or "poison"
-                last = self._emit(
-                    f"phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]"
-                )
+                last = self._emit(f"phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
             outer[register] = last
 
     # --- registers

@@ -1,9 +1,10 @@
-"""Device CPU: native code in this process. Memory of its own, object files linked by LLVM's ORC, calls by ctypes.
+"""Device CPU: native code in this process. Memory of its own, object files linked by LLVM's ORC, calls by
+ctypes.
 
-A handle is the address of an allocation. Freed blocks are kept by size class and used again: fresh pages cost
-more to touch than most kernels take to run. A kernel is linked once, however many Programs hold it. A launch is
-one ctypes call: its argument table is made when the Program is loaded, and only pointers that have changed since
-the last run are written.
+A handle is the address of an allocation. Freed blocks are kept by size class and used again: fresh pages
+cost more to touch than most kernels take to run. A kernel is linked once, however many Programs hold it. A
+launch is one ctypes call: its argument table is made when the Program is loaded, and only pointers that
+have changed since the last run are written.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import llvmlite.binding as llvm
+
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
-from polygrad.renderer.llvm_compile import llvm, make_target_machine
 from polygrad.runtime.interface import Executable, Handle, Runtime
 from polygrad.runtime.program import Program
 
@@ -40,7 +42,7 @@ def _physical_memory() -> int:
 
 
 def _size_class(nbytes: int) -> int:
-    """`nbytes` rounded up to one of eight sizes per power of two, a multiple of 64: at most an eighth is lost."""
+    """`nbytes` rounded up to one of eight sizes per power of two: at most an eighth is lost. In 64s."""
     step = max(_ALIGN, 1 << max((nbytes - 1).bit_length() - 4, 0))
     return -(-nbytes // step) * step
 
@@ -129,7 +131,9 @@ class _Linker:
     """Object files -> callable functions, one ORC library per kernel."""
 
     def __init__(self) -> None:
-        self.jit = llvm().create_lljit_compiler(make_target_machine())
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.jit = llvm.create_lljit_compiler()
         self.count = 0
         self.linked: OrderedDict[tuple[str, bytes], tuple[Any, Any]] = OrderedDict()
 
@@ -139,11 +143,13 @@ class _Linker:
         found = self.linked.get(key)
         if found is None:
             self.count += 1
-            library = llvm().JITLibraryBuilder().add_object_img(code).export_symbol(name)
+            library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name)
             try:
                 tracker = library.link(self.jit, f"polygrad{self.count}")
             except RuntimeError as e:
-                raise CompileError(f"kernel {name}: expected an object file for this machine, got: {e}") from e
+                raise CompileError(
+                    f"kernel {name}: expected an object file for this machine, got: {e}"
+                ) from e
             found = self.linked[key] = (_KernelFunction(tracker[name]), tracker)
             if len(self.linked) > _LINKED_KERNELS:
                 self.linked.popitem(last=False)
@@ -186,7 +192,9 @@ class CPUExecutable(Executable):
                 at += 1
         self._bound: list[Handle | None] = []  # what the table holds
 
-    def run(self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]) -> None:
+    def run(
+        self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
+    ) -> None:
         given = [*buffers, arena]
         if given != self._bound:
             self._bind(given)
@@ -221,11 +229,12 @@ class CPUExecutable(Executable):
 
 
 class CPURuntime(Runtime):
-    """This process's processor and memory. Raises DeviceError when llvmlite is missing."""
+    """This process's processor and memory. `target`: the only Program.target to run here (None: any)."""
 
     name = "CPU"
 
-    def __init__(self) -> None:
+    def __init__(self, target: str | None = None) -> None:
+        self._target = target
         self._linker = _Linker()
         self._heap = _Heap()
 
@@ -254,4 +263,9 @@ class CPURuntime(Runtime):
     def load(self, program: Program) -> CPUExecutable:
         if program.device != self.name:
             raise ProgramError(f"CPU.load: expected a Program for CPU, got one for {program.device}")
+        if self._target is not None and program.target != self._target:
+            raise ProgramError(
+                f"CPU.load: expected code for {self._target}, got code for {program.target}: "
+                "compile it on this machine"
+            )
         return CPUExecutable(program, self._linker)

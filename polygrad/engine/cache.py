@@ -1,0 +1,199 @@
+"""Compiled artefacts by what they were compiled from: in memory, and on disk between processes.
+
+An entry is a file `<directory>/<2 hex digits>/<62 hex digits>` of
+
+    b"PGC1" | u64 length (little-endian) | 16-byte BLAKE2b of key and payload | payload
+
+written beside its place and moved there, so that a reader sees a whole entry or none, whoever else writes.
+What does not check out is a miss, and is written anew. No trouble with the file system is ever an error: a
+cache that cannot keep things forgets them. The directory is `$POLYGRAD_CACHE`, else
+`$XDG_CACHE_HOME/polygrad`, else `~/.cache/polygrad`; `POLYGRAD_CACHE=0` (or set and empty) keeps to memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import itertools
+import os
+import struct
+import threading
+import time
+from collections import OrderedDict
+
+_MAGIC = b"PGC1"
+_HEADER = struct.Struct("<4sQ16s")
+_MEMORY_BYTES = 64 << 20
+_DISK_BYTES = 512 << 20
+_SHARDS = 256
+_DAY = 86400.0
+
+
+@functools.cache
+def _renderers() -> hashlib._Hash:
+    """A digest of the code that makes artefacts of linear kernels: what another version made is not ours."""
+    digest = hashlib.sha256(_MAGIC)
+    package = os.path.dirname(os.path.dirname(__file__))
+    for layer in ("renderer", "wasm"):
+        try:
+            names = sorted(os.listdir(os.path.join(package, layer)))
+        except OSError:  # not files: a frozen or zipped package, whose path names its version
+            digest.update(f"{__file__}{importlib.metadata.version('polygrad')}".encode())
+            continue
+        for name in names:
+            path = os.path.join(package, layer, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    digest.update(file.read())
+    return digest
+
+
+def cache_directory() -> str | None:
+    """The directory that the environment asks for; None for no disk."""
+    given = os.environ.get("POLYGRAD_CACHE")
+    if given is not None:
+        return None if given in ("", "0") else given
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return None if base.startswith("~") else os.path.join(base, "polygrad")
+
+
+class DiskCache:
+    """`get` and `put` bytes by key. Thread-safe. `directory` None: memory only."""
+
+    def __init__(
+        self, directory: str | None, memory_bytes: int = _MEMORY_BYTES, disk_bytes: int = _DISK_BYTES
+    ) -> None:
+        self.directory, self.memory_bytes, self.disk_bytes = directory, memory_bytes, disk_bytes
+        self._memory: OrderedDict[str, bytes] = OrderedDict()  # least used first
+        self._used = 0
+        self._lock = threading.Lock()
+        self._serial = itertools.count()
+
+    @staticmethod
+    @functools.cache
+    def default() -> DiskCache:
+        """The cache of this process, where the environment asked for it when it was first used."""
+        return DiskCache(cache_directory())
+
+    @staticmethod
+    def key(target: str, source: str | bytes) -> str:
+        """The key of an artefact: SHA-256 in hex of the renderers' code, the target's key and the source."""
+        digest = _renderers().copy()
+        for part in (target, source):
+            data = part.encode() if isinstance(part, str) else part
+            digest.update(len(data).to_bytes(8, "little"))
+            digest.update(data)
+        return digest.hexdigest()
+
+    def get(self, key: str) -> bytes | None:
+        """What `put` stored under `key`, or None."""
+        with self._lock:
+            data = self._memory.get(key)
+            if data is not None:
+                self._memory.move_to_end(key)
+                return data
+        data = self._read(key)
+        if data is not None:
+            self._remember(key, data)
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store `data` under `key`, as far as there is room and the file system allows."""
+        self._remember(key, data)
+        self._write(key, data)
+
+    def _remember(self, key: str, data: bytes) -> None:
+        with self._lock:
+            self._used += len(data) - len(self._memory.pop(key, b""))
+            self._memory[key] = data
+            while self._used > self.memory_bytes:
+                _, dropped = self._memory.popitem(last=False)
+                self._used -= len(dropped)
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.directory or "", key[:2], key[2:])
+
+    def _read(self, key: str) -> bytes | None:
+        if self.directory is None:
+            return None
+        path = self._path(key)
+        try:
+            with open(path, "rb") as file:
+                entry = file.read()
+                changed = os.fstat(file.fileno()).st_mtime
+        except OSError:
+            return None
+        data = _unpacked(key, entry)
+        if data is not None and time.time() - changed > _DAY:
+            try:
+                os.utime(path)  # it is in use: not the next to be dropped
+            except OSError:
+                pass
+        return data
+
+    def _write(self, key: str, data: bytes) -> None:
+        if self.directory is None:
+            return
+        path = self._path(key)
+        folder = os.path.dirname(path)
+        part = os.path.join(folder, f".{key[2:]}.{os.getpid()}.{next(self._serial)}")
+        try:
+            try:
+                file = open(part, "wb")
+            except FileNotFoundError:
+                os.makedirs(folder, exist_ok=True)
+                file = open(part, "wb")
+            with file:
+                file.write(_packed(key, data))
+            os.replace(part, path)
+        except OSError:
+            _remove(part)
+            return
+        if key.endswith("0"):  # keys are hashes: one write in 16
+            self._prune(folder, path)
+
+    def _prune(self, folder: str, newest: str) -> None:
+        """Drop the oldest entries of one folder until it keeps to its share of the room."""
+        entries, now = [], time.time()
+        try:
+            with os.scandir(folder) as found:
+                for entry in found:
+                    stat = entry.stat()
+                    if not entry.name.startswith("."):
+                        entries.append((stat.st_mtime, stat.st_size, entry.path))
+                    elif now - stat.st_mtime > _DAY:
+                        _remove(entry.path)  # its writer died
+        except OSError:
+            return
+        room = self.disk_bytes // _SHARDS - sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if room >= 0:
+                return
+            if path != newest:
+                _remove(path)
+                room += size
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16, key=key.encode()).digest()
+
+
+def _packed(key: str, data: bytes) -> bytes:
+    return _HEADER.pack(_MAGIC, len(data), _checksum(key, data)) + data
+
+
+def _unpacked(key: str, entry: bytes) -> bytes | None:
+    """The payload of an entry, or None when anything about it is wrong."""
+    if len(entry) < _HEADER.size:
+        return None
+    magic, length, checksum = _HEADER.unpack_from(entry)
+    data = entry[_HEADER.size :]
+    return data if magic == _MAGIC and length == len(data) and checksum == _checksum(key, data) else None
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except OSError:
+        pass
