@@ -5,6 +5,7 @@ A host that this machine cannot start raises `Unavailable` with the reason, whic
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -35,10 +36,17 @@ def cpython(library: str, case: str) -> dict[str, float]:
 
 def pyodide_node(library: str, case: str) -> dict[str, float]:
     """polygrad in Pyodide in Node, on the WASM device."""
-    node = shutil.which("node")
-    if node is None:
+    _build_node_package()
+    return _measure(["node", str(NODE_RUNNER), str(CHILD), library, case], {"DEVICE": "WASM"})
+
+
+@functools.cache
+def _build_node_package() -> None:
+    """Node runs the built wheel: make sure it is this source tree's."""
+    if shutil.which("node") is None:
         raise Unavailable("node is not on PATH")
-    return _measure([node, str(NODE_RUNNER), str(CHILD), library, case], {"DEVICE": "WASM"})
+    if subprocess.run(["make", "--silent", "javascript"], cwd=ROOT, stdout=sys.stderr).returncode:
+        raise Unavailable("the Node package could not be built (`make javascript` failed, see above)")
 
 
 def peer(library: str, case: str) -> dict[str, float]:
