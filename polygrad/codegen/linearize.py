@@ -80,7 +80,7 @@ def _split_ends(sink: UOp) -> UOp:
 
 
 def _order_loops(sink: UOp) -> UOp:
-    """Loops side by side run one after the other: a RANGE gets an edge from the END of the loop before it."""
+    """A RANGE gets an edge from the RANGE it is nested in, or from the END of the loop that runs before it there."""
     order = sink.toposort()
     ends = [n for n in order if n.op is Ops.END]
     if len(ends) < 2:
@@ -111,9 +111,9 @@ def _order_loops(sink: UOp) -> UOp:
         inside = [e for e in ends if parent.get(e) is outer]
         mask = sum(1 << number[e] for e in inside)
         inside.sort(key=lambda e: (needs[e] & mask).bit_count())
-        for a, b in zip(inside, inside[1:], strict=False):
-            if not needs[b.src[1]] >> number[a] & 1:
-                edges[b.src[1]] = a
+        before = inside if outer is sink else [outer.src[1], *inside]
+        for a, b in zip(before, inside[1:] if outer is sink else inside, strict=False):
+            edges[b.src[1]] = a
     if not edges:
         return sink
     new: dict[UOp, UOp] = {}

@@ -118,9 +118,6 @@ def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     lanes = _lanes(native, lane.src[0].arg)
     plan = {lane: Split(lanes, 1)}
     body = sum(_DEAR.get(n.op, 1) for n in order if n.op in GroupOp.Elementwise)
-    if lane in reduce_ranges:
-        plan[lane] = Split(lanes, _fit(lane.src[0].arg // lanes, _ACCUMULATORS) if body < _SMALL_BODY else 1)
-        return plan
     if not reduce_ranges:
         plan[lane] = Split(lanes, _fit(lane.src[0].arg // lanes, 4) if body < _SMALL_BODY else 1)
         return plan
@@ -133,26 +130,42 @@ def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
 def _tile_for_reuse(
     plan: dict[UOp, Split], lane: UOp, order: list[UOp], scope: Scopes, reduce_ranges: set[UOp], target: Target
 ) -> None:
-    """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all of them."""
+    """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all of them.
+    Without such a loop, several accumulators hide the latency of the sum."""
     reduce_mask = scope.mask_of(reduce_ranges)
     inner_loads = [n for n in order if n.op is Ops.LOAD and scope.mask[n] & reduce_mask]
-    outputs = [r for r in scope.ranges if r not in reduce_ranges and r is not lane and r.src[0].is_const]
-    reused = [r for r in outputs if any(not scope.mask[n] & scope.bit[r] for n in inner_loads)]
     lanes = plan[lane].lanes
     vectors = lane.src[0].arg // lanes
-    wide = 4 if target.registers >= 32 else 2
+    reused = [
+        r
+        for r in scope.ranges
+        if r not in reduce_ranges
+        and r is not lane
+        and r.src[0].is_const
+        and any(not scope.mask[n] & scope.bit[r] for n in inner_loads)
+    ]
     if not reused:
         plan[lane] = Split(lanes, _fit(vectors, _ACCUMULATORS))
         return
-    row = max(reused, key=lambda r: sum(not scope.mask[n] & scope.bit[r] for n in inner_loads) * 1000 + r.arg.id)
+    reused.sort(key=lambda r: (-sum(not scope.mask[n] & scope.bit[r] for n in inner_loads), -r.arg.id))
+    wide = 4 if target.registers >= 32 else 2
+    if lane in reduce_ranges:
+        plan[reused[0]] = Split(1, min(wide, reused[0].src[0].arg))
+        if len(reused) > 1:
+            plan[reused[1]] = Split(1, min(4, reused[1].src[0].arg))
+        return
     across = _fit(vectors, wide)
-    rows = min(6, row.src[0].arg)
-    while rows * across > target.registers - 3 and rows > 1:
-        rows -= 1
-    if rows == 6 and row.src[0].arg % 6 and row.src[0].arg % 4 == 0 and row.src[0].arg < 32:
-        rows = 4
     plan[lane] = Split(lanes, across)
-    plan[row] = Split(1, rows)
+    plan[reused[0]] = Split(1, _rows(reused[0].src[0].arg, (target.registers - 3) // across))
+
+
+def _rows(size: int, most: int) -> int:
+    """How many rows of a register tile: up to 6, rather one that divides `size`."""
+    best = min(6, most, size)
+    for rows in range(best, max(best // 2, 2) - 1, -1):
+        if size % rows == 0:
+            return rows
+    return best
 
 
 def _fit(count: int, most: int) -> int:
@@ -225,20 +238,32 @@ def _cost(
 
 def split_range(sink: UOp, r: UOp, split: Split) -> UOp:
     """Tile `r` everywhere. Output loops become several nests, reductions several sums, when the size is no multiple."""
-    size = r.src[0].arg
-    next_id = 1 + max(n.arg.id for n in sink.toposort() if n.op is Ops.RANGE)
-    segments = _segments(size, split)
+    segments = _segments(r.src[0].arg, split)
     stores: list[UOp] = []
     for nest in sink.src:
         if nest.op is Ops.END and r in nest.src[1:]:
-            for segment in segments:
-                ranges, value = segment.ranges(r, next_id)
-                loops = tuple(x for q in nest.src[1:] for x in (ranges if q is r else (q,)) if x.arg.kind is AxisKind.LOOP)
-                store = _substituted(nest.src[0], {r: value})
+            for i, segment in enumerate(segments):
+                ids = _next_id(sink)
+                ranges, value = segment.ranges(r, ids)
+                inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
+                renamed = _renamed(inside, ids + 2) if i else {}
+                loops = tuple(x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),)))
+                loops = tuple(x for x in loops if x.arg.kind is AxisKind.LOOP)
+                store = _substituted(nest.src[0], {r: value, **renamed})
                 stores.append(UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store)
+                sink = UOp.sink(*sink.src, *stores)
         else:
-            stores.append(_split_reduces(nest, r, segments, next_id))
+            stores.append(_split_reduces(nest, r, segments))
     return UOp.sink(*stores)
+
+
+def _next_id(root: UOp) -> int:
+    return 1 + max(n.arg.id for n in root.toposort() if n.op is Ops.RANGE)
+
+
+def _renamed(ranges: list[UOp], first: int) -> dict[UOp, UOp]:
+    """The same ranges with ids of their own, in the same order: a loop is opened in one place only."""
+    return {r: UOp(Ops.RANGE, r.dtype, r.src, Axis(first + r.arg.id, r.arg.kind)) for r in ranges}
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +281,8 @@ class _Segment:
         out: list[UOp] = []
         value: UOp | None = None
         if self.trips > 1:
-            outer = UOp(Ops.RANGE, dtypes.index, (UOp.index(self.trips),), Axis(r.arg.id, r.arg.kind))
+            id = r.arg.id if self.start == 0 else next_id + 2 + r.arg.id
+            outer = UOp.range(self.trips, id, r.arg.kind)
             out.append(outer)
             value = outer * (lanes * unroll) if lanes * unroll > 1 else outer
         if unroll > 1:
@@ -309,16 +335,21 @@ def _substituted(root: UOp, replacements: dict[UOp, UOp]) -> UOp:
     return new[root]
 
 
-def _split_reduces(nest: UOp, r: UOp, segments: list[_Segment], next_id: int) -> UOp:
+def _split_reduces(nest: UOp, r: UOp, segments: list[_Segment]) -> UOp:
     new: dict[UOp, UOp] = {}
+    ids = _next_id(nest)
     for node in nest.toposort():
         src = tuple([new[s] for s in node.src])
         if node.op is Ops.REDUCE and r in node.src[1:]:
             total: UOp | None = None
-            for segment in segments:
-                ranges, value = segment.ranges(r, next_id)
-                rest = tuple(x for q in src[1:] for x in (ranges if q is r else (q,)))
-                inner = _substituted(src[0], {r: value})
+            order = src[0].toposort()
+            ended = [q for n in order if n.op is Ops.REDUCE for q in n.src[1:]] + [q for q in src[1:] if q is not r]
+            for i, segment in enumerate(segments):
+                ranges, value = segment.ranges(r, ids)
+                renamed = _renamed(ended, ids + 2) if i else {}
+                ids += 2 + ids if i else 2
+                rest = tuple(x for q in src[1:] for x in (ranges if q is r else (renamed.get(q, q),)))
+                inner = _substituted(src[0], {r: value, **renamed})
                 part = UOp(Ops.REDUCE, node.dtype, (inner, *rest), node.arg) if rest else inner
                 total = part if total is None else UOp(node.arg, node.dtype, (total, part))
             assert total is not None

@@ -46,7 +46,7 @@ def scopes(order: list[UOp]) -> Scopes:
         elif node.op in _CLOSES:
             ended = 0
             for s in node.src[1:]:
-                ended |= mask[s]
+                ended |= bit[s]
             m = mask[node.src[0]] & ~ended
         else:
             for s in node.src:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower import kernel_name, lower, signature
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError
-from polygrad.helpers import env_int, prod
+from polygrad.helpers import debug_level, env_int, prod
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
@@ -67,31 +68,30 @@ def compile_kernels(asts: list[UOp], backend: Backend) -> list[Kernel]:
 
 def _compile_missing(asts: list[UOp], backend: Backend, optimized: bool) -> None:
     started = time.perf_counter()
-    key = backend.target.key
+    target = backend.target
     disk = DiskCache.default() if backend.caches_on_disk else None
-    todo: list[tuple[str, list[UOp]]] = []
-    wanted: list[tuple[UOp, str, str, list[UOp], bytes | None]] = []
+    waiting: list[tuple[UOp, Kernel, str, Callable[[], bytes]]] = []
     for ast in asts:
-        linear = lower(ast, backend.target, optimized)
+        linear = lower(ast, target, optimized)
         text = signature(linear)
         name = kernel_name(linear, text)
-        if env_int("DEBUG", 0) >= 3:
+        if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}")
-        code = disk.get(DiskCache.key(key, text)) if disk is not None else None
-        wanted.append((ast, name, text, linear, code))
-        if code is None:
-            todo.append((name, linear))
-    stats.codegen_seconds += time.perf_counter() - started
-    started = time.perf_counter()
-    fresh = iter(backend.compile(todo))
-    for ast, name, text, linear, code in wanted:
-        if code is None:
-            code = next(fresh)
-            if disk is not None:
-                disk.put(DiskCache.key(key, text), code)
         n_buffers = sum(n.op is Ops.PARAM for n in linear)
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
-        _kernels[ast, key, optimized] = Kernel(name, code, n_buffers, variables)
+        key = DiskCache.key(target.key, text) if disk is not None else ""
+        code = disk.get(key) if disk is not None else None
+        if code is None:
+            waiting.append((ast, Kernel(name, b"", n_buffers, variables), key, backend.compile(name, linear)))
+        else:
+            _kernels[ast, target.key, optimized] = Kernel(name, code, n_buffers, variables)
+    stats.codegen_seconds += time.perf_counter() - started
+    started = time.perf_counter()
+    for ast, kernel, key, finish in waiting:
+        code = finish()
+        _kernels[ast, target.key, optimized] = replace(kernel, code=code)
+        if disk is not None:
+            disk.put(key, code)
     stats.kernels_compiled += len(asts)
     stats.compile_seconds += time.perf_counter() - started
 

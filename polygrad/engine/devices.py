@@ -20,10 +20,11 @@ from polygrad.uop.node import UOp
 
 @dataclass(frozen=True)
 class Backend:
-    """What a device is made of. `compile` turns named linear kernels into artefacts, all at once."""
+    """What a device is made of. `compile` starts to turn a named linear kernel into an artefact, which calling its
+    result waits for."""
 
     target: Target
-    compile: Callable[[list[tuple[str, list[UOp]]]], list[bytes]]
+    compile: Callable[[str, list[UOp]], Callable[[], bytes]]
     open: Callable[[], Runtime]
     optimized: bool = True
     caches_on_disk: bool = False

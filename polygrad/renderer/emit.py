@@ -47,8 +47,9 @@ class _Emitter:
         self.splats: dict[UOp, list[Value]] = {}
         self.wants_splat: set[UOp] = set()  # scalars that a SIMD operation uses
         self.projections: dict[tuple[Axes, Axes], list[int]] = {}
-        lane = [n for n in linear if n.op is Ops.RANGE and n.arg.kind is AxisKind.LANE]
-        sizes = {n.src[0].arg for n in lane}
+        ranges = {n for n in linear if n.op is Ops.RANGE}
+        ranges.update(r for n in linear if n.op is Ops.INDEX and n.arg is not None for r, _ in n.arg.steps)
+        sizes = {n.src[0].arg for n in ranges if n.arg.kind is AxisKind.LANE}
         if len(sizes) > 1:
             raise InternalError(f"kernel {name}: expected one SIMD width, got {sorted(sizes)}")
         self.lanes: int = sizes.pop() if sizes else 1

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.renderer.interp import render_interp
 from polygrad.runtime.interp import InterpRuntime
+from polygrad.uop.node import UOp
 
-BACKEND = Backend(
-    target=Target("INTERP"),
-    compile=lambda kernels: [render_interp(name, linear) for name, linear in kernels],
-    open=InterpRuntime,
-    optimized=False,
-)
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    code = render_interp(name, linear)
+    return lambda: code
+
+
+BACKEND = Backend(target=Target("INTERP"), compile=_compile, open=InterpRuntime, optimized=False)

@@ -1,0 +1,21 @@
+"""CPU: this machine's own processor, through LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polygrad.engine.devices import Backend
+from polygrad.renderer.emit import emit
+from polygrad.renderer.llvm import LLVMBuilder
+from polygrad.renderer.llvm_compile import host_has_half, host_target, submit
+from polygrad.runtime.cpu import CPURuntime
+from polygrad.uop.node import UOp
+
+_target = host_target()
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    return submit(emit(name, linear, LLVMBuilder(_target, host_has_half()))).result
+
+
+BACKEND = Backend(target=_target, compile=_compile, open=CPURuntime, caches_on_disk=True)

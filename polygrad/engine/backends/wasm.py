@@ -1,0 +1,27 @@
+"""WASM: WebAssembly with SIMD, run by wasmtime under CPython and by the host's own engine under Pyodide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polygrad.codegen.target import Target
+from polygrad.engine.devices import Backend
+from polygrad.renderer.emit import emit
+from polygrad.renderer.wasm import WasmBuilder, wasm_module
+from polygrad.runtime.wasm import WasmRuntime
+from polygrad.uop.node import UOp
+
+_runtime = WasmRuntime()
+_relaxed = "relaxed-simd" in _runtime.features
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    code = wasm_module([emit(name, linear, WasmBuilder(_relaxed))])
+    return lambda: code
+
+
+BACKEND = Backend(
+    target=Target("WASM", simd_bytes=16, registers=16, fma=_relaxed, index_bits=32),
+    compile=_compile,
+    open=lambda: _runtime,
+)

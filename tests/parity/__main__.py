@@ -1,0 +1,47 @@
+"""`python -m tests.parity [dump CASE]`: the parity table, or one case's kernels beside the recorded ones."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+from tests.parity.compare import compare, kernels_of, load_cases, names_of, outputs_of
+
+
+def table() -> int:
+    """Print a row per case; how many failed."""
+    failed = 0
+    print(f"{'case':32} values kernels structure sequence")
+    for name, case in load_cases().items():
+        r = compare(case)
+        marks = [("ok" if x else "DIFF") for x in (r.values, r.kernels, r.structure, r.sequence)]
+        print(f"{name:32} {marks[0]:6} {marks[1]:7} {marks[2]:9} {marks[3]:8} {'; '.join(r.why)}"[:180])
+        failed += not r.passed
+    total = len(load_cases())
+    print(f"{total - failed}/{total} in full mode")
+    return failed
+
+
+def dump(name: str) -> None:
+    """Print a case's linear kernels beside the recorded ones, differences marked."""
+    cases = load_cases()
+    if name not in cases:
+        raise SystemExit(f"dump: expected one of {', '.join(cases)}, got {name!r}")
+    case = cases[name]
+    ours = [names_of(k) for k in kernels_of(outputs_of(case))]
+    theirs = case["kernels"]
+    for i in range(max(len(ours), len(theirs))):
+        a, b = (theirs[i] if i < len(theirs) else []), (ours[i] if i < len(ours) else [])
+        print(f"kernel {i}: {'recorded':24} polygrad")
+        for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+            for k in range(max(a1 - a0, b1 - b0)):
+                left = a[a0 + k] if a0 + k < a1 else ""
+                right = b[b0 + k] if b0 + k < b1 else ""
+                print(f"{'  ' if tag == 'equal' else '* '}{left:24} {right}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["dump"]:
+        dump(sys.argv[2])
+    else:
+        sys.exit(1 if table() else 0)
