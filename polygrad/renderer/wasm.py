@@ -37,9 +37,11 @@ Registers = tuple[int, ...]
 def wasm_module(
     functions: Sequence[Function], *, minimum: int = 1, maximum: int | None = None, shared: bool = False
 ) -> bytes:
-    """A module of these functions, each exported by its name, over an imported memory `env.memory` of at least
-    `minimum` pages; its limits and sharing must match the host's. Raises InternalError when two names are equal
-    or a shared memory has no maximum."""
+    """A module of these functions, each exported by its name, over an imported memory `env.memory`.
+
+    `minimum` and `maximum` are in pages; limits and sharing must match the host's. Raises InternalError when two
+    names are equal or a shared memory has no maximum.
+    """
     return Module(
         imports=(Import("env", "memory", MemoryType(minimum, maximum, shared)),),
         functions=tuple(functions),
@@ -48,7 +50,7 @@ def wasm_module(
 
 
 class WasmBuilder(Builder):
-    """Writes one `polygrad.wasm.module.Function`. With `relaxed`, uses relaxed SIMD: MULACC of lanes is fused."""
+    """Writes one `polygrad.wasm.module.Function`. With `relaxed`, in relaxed SIMD: MULACC is fused."""
 
     def __init__(self, relaxed: bool = False) -> None:
         self.relaxed = relaxed

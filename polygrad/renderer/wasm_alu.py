@@ -58,8 +58,8 @@ WRAP_LANES: dict[DType, Template] = {
 }
 
 _INFIX = {
-    Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor", Ops.SHL: "shl",
-    Ops.CMPEQ: "eq", Ops.CMPNE: "ne",
+    Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor",
+    Ops.SHL: "shl", Ops.CMPEQ: "eq", Ops.CMPNE: "ne",
 }  # fmt: skip
 _WRAPPED = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.SHL})
 
@@ -307,9 +307,11 @@ _I32_ZERO = {True: code("i32x4.trunc_sat_f64x2_u_zero"), False: code("i32x4.trun
 
 
 def _simd_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value) -> Value:
-    """Floor division of four 32-bit lanes in floating point, exact: a/b lies at least 1/|b| from the integers that
-    it is not, relatively more than 1/|a|, so the rounded quotient has the same floor (float32 for 16-bit operands,
-    float64 for 32-bit ones). Never traps."""
+    """Floor division of four 32-bit lanes in floating point, or its remainder. Never traps.
+
+    Exact: a/b is an integer or at least 1/|b| away from one, relatively more than 1/|a|, so the rounded quotient
+    has the same floor, in float32 for operands of 16 bits, in float64 for those of 32.
+    """
     if dtype.bits <= 16 and dtype is not dtypes.index:
         convert = code("f32x4.convert_i32x4_s")
         q = w.expr(

@@ -1,8 +1,8 @@
 """Conversions between dtypes in WebAssembly, for scalars and for lanes.
 
 float16 and bfloat16 are their bits; both ways between them and float32 is integer arithmetic (after Fabian
-Giesen, "Half to float done quick" and "float->half variants"): round to nearest even, denormals, infinities; a NaN
-stays a NaN. From float64 they round once, through a float32 rounded to odd (Boldo and Melquiond, 2008);
+Giesen, "Half to float done quick" and "float->half variants"): round to nearest even, denormals, infinities; a
+NaN stays a NaN. From float64 they round once, through a float32 rounded to odd (Boldo and Melquiond, 2008);
 integers go through float32.
 """
 
@@ -138,7 +138,7 @@ def _float32_to_float16(w: FunctionWriter, value: Value) -> Value:
     )
     half = f32_const(0.5)
     denormal = (magnitude, FROM_BITS + half + code("f32.add") + TO_BITS + i32_const(_DENORMAL_MAGIC) + SUB)
-    # at most infinity; with float32's exponent too small the normal form wrapped to something large, and is not taken
+    # at most infinity; for float16's denormals this wrapped to something large, and is not taken
     capped = (normal, i32_const(0x7C00), normal, i32_const(0x7C00) + code("i32.lt_u") + SELECT)
     finite = w.expr(
         I32, *denormal, *capped, magnitude, i32_const(_F16_MIN_NORMAL) + code("i32.lt_u") + SELECT

@@ -1,8 +1,8 @@
 """`FunctionWriter`: a WebAssembly function under construction, as expressions whose results live in locals.
 
-A value is an int, the index of the local that holds it, or bytes, a constant instruction that is written again
-at each use. `expr` writes the instructions of one result in the outermost open loop that has all its operands,
-so loop invariants leave their loops as they are made (engines do not move them). It can do so at any time
+A value is an int, the index of the local that holds it, or bytes, a constant instruction that is written
+again at each use. `expr` writes the instructions of a result in the outermost open loop that has all its
+operands, so loop invariants leave their loops as they are made (engines do not move them). It can do so at any time
 because a loop's header is written when the loop closes: until then the code before it may still grow. Vector
 constants are set once, at the function's start. Locals of a closed loop are free for what follows it.
 
@@ -64,9 +64,9 @@ class _Frame:
 class FunctionWriter:
     """One function that takes `params` (value types) and gives nothing.
 
-    `info[local]` is what is known of a local's value: True if it is a non-negative i32; ("const", 16 bytes) and
-    ("splat", scalar) of vectors; ("load", code, position, memarg) of a scalar load that may become a splatting
-    one, and ("vector", local) once it did; else None.
+    `info[local]` is what is known of a local's value: True if it is a non-negative i32; ("const", 16 bytes)
+    and ("splat", scalar) of vectors; ("load", code, position, memarg) of a scalar load that may become a
+    splatting one, and ("vector", local) once it did; else None.
     """
 
     def __init__(self, name: str, params: Sequence[int]) -> None:
@@ -81,8 +81,8 @@ class FunctionWriter:
         _grow(len(params))
 
     def local(self, valtype: int, depth: int, fresh: bool = False) -> int:
-        """A local for a value made in the loop `depth` (0: outside all); one that nothing used before if `fresh`,
-        for a value that is set in code already written. Raises CompileError when there are too many."""
+        """A local for a value made in the loop `depth` (0: outside all); one not used before
+        if `fresh`, for a value that is set in code already written. Raises CompileError when there are too many."""
         frame = self.frames[depth]
         free = None if fresh else frame.free.get(valtype)
         if free:
@@ -93,8 +93,8 @@ class FunctionWriter:
             index = len(self.types)
             if index >= MAX_LOCALS:
                 raise CompileError(
-                    f"kernel {self.name}: expected at most {MAX_LOCALS} values in a WebAssembly function, got more: "
-                    "unroll it less or split it"
+                    f"kernel {self.name}: expected at most {MAX_LOCALS} values in a WebAssembly function, "
+                    "got more: unroll it less or split it"
                 )
             if index == len(GET):
                 _grow(2 * index)
@@ -105,7 +105,7 @@ class FunctionWriter:
         return index
 
     def expr(self, valtype: int, *pieces: Value) -> int:
-        """A new local holding what `pieces`, postfix code over values, leave on the stack. They must be pure."""
+        """A new local holding what `pieces`, postfix code over values, leave on the stack; they are pure."""
         depth, depths = 0, self.depths
         chunks: Code = []
         for piece in pieces:
@@ -146,7 +146,7 @@ class FunctionWriter:
         """Open a loop of `size` (an i32) rounds, none if it is not positive; the counter, from 0."""
         parent = self.frames[-1]
         frame = _Frame(parent.free)
-        parent.free = {}  # the loop's to use: what is hoisted out of it must not share a local with what is in it
+        parent.free = {}  # the loop's: what is hoisted out of it must share no local with it
         self.frames.append(frame)
         frame.counter, frame.size = self.local(I32, len(self.frames) - 1), size
         self.info[frame.counter] = True

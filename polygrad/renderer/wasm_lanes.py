@@ -147,7 +147,7 @@ def _lane_of_const(dtype: DType, const: bytes) -> bytes:
 
 
 def splat(w: FunctionWriter, value: Value, dtype: DType, lanes: int) -> Vectors:
-    """A scalar in every lane. A scalar just loaded becomes a splatting load, with the scalar as its lane 0."""
+    """A scalar in every lane. A scalar just loaded becomes a splatting load and its lane 0."""
     if isinstance(value, bytes):
         lane = _lane_of_const(dtype, value)
         vector = w.vector(lane * (16 // len(lane)))

@@ -1,6 +1,6 @@
 """One instruction to bytes: opcode and immediates, by the kind of immediate the opcode table gives.
 
-Hot callers encode what they need once and join bytes; this is the readable way in. Knows nothing of functions.
+Hot callers encode what they need once and join bytes; this is the readable way in. Knows no functions.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Data:
-    """A segment of bytes: active at the constant expression `offset` (with its `end`), passive without one."""
+    """A segment of bytes: active at constant expression `offset` (its `end` included), passive without."""
 
     data: bytes
     offset: bytes | None = None
