@@ -13,9 +13,9 @@ import functools
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
+from polygrad.uop.given import simplify_given
 from polygrad.uop.node import Shape, UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.given import simplify_given
 from polygrad.uop.symbolic import simplify
 
 Indices = tuple[UOp, ...]
