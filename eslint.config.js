@@ -49,7 +49,7 @@ export default tseslint.config(
           "fetch",
           "WebAssembly",
         ]
-          .concat(["document", "window", "globalThis"])
+          .concat(["atob", "document", "window", "globalThis", "devicePixelRatio", "getComputedStyle"])
           .map((name) => [name, "readonly"]),
       ),
     },

@@ -22,4 +22,18 @@ await Promise.all([
     splitting: true,
     external: ["pyodide"],
   }),
+  build({
+    ...common,
+    entryPoints: { polygrad: path("web/src/index.ts"), "polygrad-worker": path("web/src/worker.ts") },
+    outdir: path("web/dist"),
+    format: "esm",
+    outExtension: { ".js": ".mjs" },
+  }),
+  build({
+    ...common,
+    entryPoints: { polygrad: path("web/src/script.ts") },
+    outdir: path("web/dist"),
+    format: "iife",
+    globalName: "polygrad",
+  }),
 ]);

@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { basename, dirname, relative, resolve } from "node:path";
 
 import { fileSystem } from "../../wasm_runtime/src/loader/pyodide_types";
-import { loadPolygrad, mountFolder, runScript } from "./index";
+import { loadPolygrad, mountFolder } from "./index";
 
 const USAGE = `usage: polygrad-node [--wheel FILE] SCRIPT [ARGS...]
 
@@ -58,5 +58,5 @@ export async function main(argv: readonly string[]): Promise<number> {
   const way = relative(cwd, path);
   const outside = way.startsWith("..") || way === path;
   const mounted = outside ? mountFolder(polygrad, dirname(path)) : here;
-  return runScript(polygrad, `${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`, args);
+  return polygrad.runScript(`${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`, args);
 }

@@ -16,7 +16,6 @@ import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/s
 import { diskStore } from "./disk_store";
 import { findWheel } from "./find_wheel";
 
-export { runScript } from "../../wasm_runtime/src/loader/script";
 export { mountFolder } from "./mount";
 export * from "../../wasm_runtime/src/index";
 export type { Polygrad };

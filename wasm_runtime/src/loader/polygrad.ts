@@ -3,6 +3,8 @@
 import type { PyodideAPI } from "pyodide";
 
 import { installPolygrad } from "./install";
+import { fileSystem } from "./pyodide_types";
+import { runScript } from "./script";
 import type { ByteStore } from "./store";
 
 /** Receives output as text, in pieces: progress bars arrive as they are drawn. */
@@ -17,18 +19,41 @@ export interface CommonOptions {
   isatty?: boolean;
 }
 
-/** A Pyodide with polygrad in it: `import polygrad` works. */
-export class Polygrad {
+/** A value, or a promise of it: the same calls serve a Python on this thread and one in a worker. */
+export type Awaitable<T> = T | Promise<T>;
+
+/** A Python with polygrad in it, wherever it runs: `import polygrad` works. */
+export interface Python {
+  /** Run Python source; the value of its last expression. */
+  runPython(code: string): Awaitable<unknown>;
+  /** Run Python source that may use `await` at its top level. */
+  runPythonAsync(code: string): Promise<unknown>;
+  /** Run the file at the absolute `path` as `python path args…` would; the exit status. */
+  runScript(path: string, args?: readonly string[]): Awaitable<number>;
+  /** Make a file, and the folders above it, in Python's file system. */
+  writeFile(path: string, data: Uint8Array): Awaitable<void>;
+}
+
+/** A Python on this thread. */
+export class Polygrad implements Python {
   constructor(readonly pyodide: PyodideAPI) {}
 
-  /** Run Python source; the value of its last expression. */
   runPython(code: string): unknown {
     return this.pyodide.runPython(code) as unknown;
   }
 
-  /** Run Python source that may use `await` at its top level. */
   async runPythonAsync(code: string): Promise<unknown> {
     return (await this.pyodide.runPythonAsync(code)) as unknown;
+  }
+
+  runScript(path: string, args: readonly string[] = []): number {
+    return runScript(this.pyodide, path, args);
+  }
+
+  writeFile(path: string, data: Uint8Array): void {
+    const fs = fileSystem(this.pyodide);
+    fs.mkdirTree(path.replace(/\/[^/]*$/, ""));
+    fs.writeFile(path, data);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Runs a Python file as `python FILE ARGS` would: `__main__`, `sys.argv`, `sys.path[0]`, an exit status. */
 
-import type { Polygrad } from "./polygrad";
+import type { PyodideAPI } from "pyodide";
+
 import type { PyFunction, PyProxy } from "./pyodide_types";
 
 const RUN = `
@@ -25,7 +26,7 @@ run_script
 `;
 
 /** Run the file at `path`, an absolute path in Pyodide's file system; the exit status. */
-export function runScript({ pyodide }: Polygrad, path: string, args: readonly string[]): number {
+export function runScript(pyodide: PyodideAPI, path: string, args: readonly string[]): number {
   const globals = pyodide.toPy({}) as PyProxy;
   const run = pyodide.runPython(RUN, { globals }) as PyFunction;
   const list = pyodide.toPy([...args]) as PyProxy;

@@ -1,0 +1,31 @@
+/** Finds and starts a headless Chromium: `CHROMIUM_PATH`, else Debian's, else the one Playwright installed. */
+
+import { existsSync } from "node:fs";
+
+import { chromium } from "playwright-core";
+
+const FLAGS = [
+  "--no-sandbox",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** The path of a Chromium, or undefined. */
+export function findChromium() {
+  const named = process.env.CHROMIUM_PATH;
+  if (named) return named;
+  return ["/usr/bin/chromium", chromium.executablePath()].find((path) => path && existsSync(path));
+}
+
+/** A running browser. */
+export async function launchChromium() {
+  const executablePath = findChromium();
+  if (executablePath === undefined) {
+    throw new Error(
+      "expected a Chromium at CHROMIUM_PATH or /usr/bin/chromium, got none: npx playwright-core install chromium",
+    );
+  }
+  return chromium.launch({ executablePath, args: FLAGS });
+}

@@ -1,0 +1,19 @@
+/** The public functions, given the address from which the package's own files are to be loaded. */
+
+import type { Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import { load, type LoadOptions } from "./load";
+import { RemotePolygrad } from "./remote";
+
+export interface Api {
+  /** Start Python with polygrad on this thread. Long computations keep the page from responding. */
+  readonly load: (options?: LoadOptions) => Promise<Polygrad>;
+  /** Start it in a worker: the same calls, all awaitable, and the page stays responsive. */
+  readonly loadWorker: (options?: LoadOptions) => Promise<RemotePolygrad>;
+}
+
+export function api(base: string | URL): Api {
+  return {
+    load: (options = {}) => load(options, base),
+    loadWorker: (options = {}) => RemotePolygrad.load(options, base),
+  };
+}
