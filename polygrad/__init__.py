@@ -1,0 +1,52 @@
+"""polygrad: a tensor compiler whose core is Python, for CPython and the browser alike.
+
+    from polygrad import Tensor
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    (x @ x).sum().backward()
+    print(x.grad.tolist())
+
+Names load when they are first used: importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from polygrad import errors
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import PolygradError
+
+if TYPE_CHECKING:
+    from polygrad import nn
+    from polygrad.engine.devices import Device
+    from polygrad.tensor.tensor import Tensor
+    from polygrad.tensor.variable import Variable
+
+__version__ = "0.1.0"
+__all__ = ["DType", "Device", "PolygradError", "Tensor", "Variable", "dtypes", "errors", "nn"]
+
+# Where each name that loads late comes from; None: it is a module of its own.
+_LATE = {
+    "Tensor": "polygrad.tensor.tensor",
+    "Variable": "polygrad.tensor.variable",
+    "Device": "polygrad.engine.devices",
+    "nn": None,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'polygrad' has no attribute {name!r}")
+    module = _LATE[name]
+    found = (
+        importlib.import_module("polygrad.nn")
+        if module is None
+        else getattr(importlib.import_module(module), name)
+    )
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

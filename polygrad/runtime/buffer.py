@@ -50,11 +50,12 @@ def run_reclaim() -> None:
 class Buffer:
     """`size` elements of `dtype` on `runtime`'s device. Told apart by identity: it is a BUFFER's argument."""
 
-    __slots__ = ("runtime", "size", "dtype", "overwritten", "_allocation")
+    __slots__ = ("runtime", "size", "dtype", "overwritten", "owner", "_allocation")
 
     def __init__(self, runtime: Runtime, size: int, dtype: DType, allocation: Allocation | None = None) -> None:
         self.runtime, self.size, self.dtype, self._allocation = runtime, size, dtype, allocation
         self.overwritten = False  # written in place since: an alias holds the new value
+        self.owner: Callable[[], Any] | None = None  # a weak reference: who above this layer may write it in place
 
     def __repr__(self) -> str:
         return f"Buffer({self.runtime.name}, {self.size} x {self.dtype})"

@@ -1,0 +1,230 @@
+"""Gradients: one table of vector-Jacobian products over the tensor graph.
+
+`gradient` walks a graph from its root to the targets once, without recursion, and gives new lazy nodes: they
+can be differentiated again. Gradients flow through floats only; DETACH and integers stop them. Knows
+nodes, not Tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from polygrad.dtype import dtypes, sum_dtype
+from polygrad.errors import GradientError
+from polygrad.helpers import argsort
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+Grads = tuple[UOp | None, ...]  # one per source of the node
+
+
+def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
+    """The gradient of `root` with respect to each of `targets` that it depends on differentiably.
+
+    `root_grad` is what flows into the root: a node of its shape and dtype. Raises GradientError for an op without a
+    derivative.
+    """
+    wanted = set(targets)
+    order = root.toposort(_carries_gradient)
+    needed: set[UOp] = set()  # nodes that lead to a target
+    for node in order:
+        if node in wanted or (_carries_gradient(node) and any(s in needed for s in node.src)):
+            needed.add(node)
+    grads: dict[UOp, UOp] = {root: root_grad}
+    for node in reversed(order):
+        g = grads.get(node)
+        if g is None or not node.src or node not in needed or not _carries_gradient(node):
+            continue
+        if not any(s in needed for s in node.src):
+            continue
+        rule = VJP.get(node.op)
+        if rule is None:
+            raise GradientError(f"gradient of {node.op}: expected an op with a derivative: use .detach()")
+        for s, ds in zip(node.src, rule(g, node), strict=True):
+            if ds is not None and s in needed:
+                old = grads.get(s)
+                grads[s] = ds if old is None else UOp(Ops.ADD, ds.dtype, (old, ds))
+        if node not in wanted:
+            del grads[node]
+    return {t: grads[t] for t in targets if t in grads}
+
+
+def _carries_gradient(node: UOp) -> bool:
+    return node.dtype.is_float and node.op is not Ops.DETACH
+
+
+# --- helpers: products that fold the ones and zeros that gradients are full of
+
+
+def _constant(x: UOp) -> float | None:
+    """The value of a constant under RESHAPE and EXPAND."""
+    while x.op is Ops.RESHAPE or x.op is Ops.EXPAND:
+        x = x.src[0]
+    return x.arg if x.op is Ops.CONST else None
+
+
+def _mul(a: UOp, b: UOp) -> UOp:
+    if _constant(a) == 1.0:
+        return b
+    return a if _constant(b) == 1.0 else UOp(Ops.MUL, a.dtype, (a, b))
+
+
+def _where(condition: UOp, a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.WHERE, a.dtype, (condition, a, b))
+
+
+def _compare(op: Ops, a: UOp, b: UOp) -> UOp:
+    return UOp(op, dtypes.bool, (a, b))
+
+
+def _reciprocal(x: UOp) -> UOp:
+    return UOp(Ops.RECIPROCAL, x.dtype, (x,))
+
+
+def _sum(x: UOp, axes: tuple[int, ...]) -> UOp:
+    return x.cast(sum_dtype(x.dtype)).reduce_axis(Ops.ADD, axes).cast(x.dtype)
+
+
+# --- the rules
+
+
+def _maximum(g: UOp, node: UOp) -> Grads:
+    a, b = node.src
+    zero, shared = g.const_like(0.0), _where(_compare(Ops.CMPEQ, a, b), g * 0.5, g)
+    return (
+        _where(_compare(Ops.CMPLT, a, b), zero, shared),
+        _where(_compare(Ops.CMPLT, b, a), zero, shared),
+    )
+
+
+def _sin(g: UOp, node: UOp) -> Grads:
+    half = UOp(Ops.SIN, g.dtype, (node.src[0] * 0.5,))
+    return (_mul(g, half * half * -2.0 + 1.0),)
+
+
+def _reduce(g: UOp, node: UOp) -> Grads:
+    x = node.src[0]
+    shape, op, axes = x.shape, node.arg.op, node.arg.axes
+    if op is Ops.ADD:
+        return (g.expand(shape),)
+    if op is Ops.MAX:
+        top = _compare(Ops.CMPEQ, x, node.expand(shape))
+        share = _mul(g, _reciprocal(_sum(top.cast(g.dtype), axes)))
+        return (_where(top, share.expand(shape), x.const_like(0.0)),)
+    # the product of the others: product / x without zeros, the product of the rest for the only zero, else 0
+    zero = _compare(Ops.CMPEQ, x, x.const_like(0.0))
+    others = _where(zero, x.const_like(1.0), x)
+    product = others.reduce_axis(Ops.MUL, axes).expand(shape)
+    zeros = _sum(zero.cast(g.dtype), axes).expand(shape)
+    alone = _where(zero, zeros.const_like(1.0), zeros.const_like(0.0))
+    remaining = _compare(Ops.CMPEQ, zeros, alone)
+    return (_where(remaining, _mul(g.expand(shape), product * _reciprocal(others)), x.const_like(0.0)),)
+
+
+def _expand(g: UOp, node: UOp) -> Grads:
+    x = node.src[0]
+    axes = tuple([i for i, (a, b) in enumerate(zip(x.shape, node.shape, strict=True)) if a != b])
+    return (_sum(g, axes).reshape(x.shape),)
+
+
+def _shrink(g: UOp, node: UOp) -> Grads:
+    sizes = node.src[0].shape
+    return (
+        g.pad(
+            tuple([(lo, n if _is_zero(hi) else n - hi) for (lo, hi), n in zip(node.arg, sizes, strict=True)])
+        ),
+    )
+
+
+def _pad(g: UOp, node: UOp) -> Grads:
+    sizes = node.src[0].shape
+    return (
+        g.shrink(
+            tuple([(lo, n if _is_zero(lo) else n + lo) for (lo, _), n in zip(node.arg, sizes, strict=True)])
+        ),
+    )
+
+
+def _is_zero(n: object) -> bool:
+    return isinstance(n, int) and n == 0
+
+
+def _cast(g: UOp, node: UOp) -> Grads:
+    x = node.src[0]
+    return (g.cast(x.dtype) if x.dtype.is_float else None,)
+
+
+def _copy(g: UOp, node: UOp) -> Grads:
+    home = device_of(node.src[0])
+    return (g if home is None else g.copy_to(home),)
+
+
+def device_of(node: UOp) -> str | None:
+    """The device that holds a node's first buffer; None for constants."""
+    for n in node.toposort(lambda n: n.op is not Ops.COPY and n.value is None):
+        if n.value is not None:
+            return str(n.value.arg.device)
+        if n.op is Ops.COPY:
+            return str(n.arg)
+        if n.op is Ops.BUFFER:
+            return str(n.arg.device)
+    return None
+
+
+# d/dx of each op, times the incoming g; y is the node itself.
+VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
+    # x + y: g, g
+    Ops.ADD: lambda g, n: (g, g),
+    # a * b: g b, g a
+    Ops.MUL: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0])),
+    # 1 / x: -g y^2
+    Ops.RECIPROCAL: lambda g, n: (_mul(_mul(g, n), n) * -1.0,),
+    # 2^x: g y ln 2
+    Ops.EXP2: lambda g, n: (_mul(g, n * math.log(2)),),
+    # log2 x: g / (x ln 2)
+    Ops.LOG2: lambda g, n: (g * (1 / math.log(2)) * _reciprocal(n.src[0]),),
+    # sqrt x: g / (2 y)
+    Ops.SQRT: lambda g, n: (g * 0.5 * _reciprocal(n),),
+    # sin x: g cos x, as 1 - 2 sin^2(x/2)
+    Ops.SIN: _sin,
+    # trunc x: 0
+    Ops.TRUNC: lambda g, n: (None,),
+    # max(a, b): g to the greater, halves to equals
+    Ops.MAX: _maximum,
+    # where(c, a, b)
+    Ops.WHERE: lambda g, n: (
+        None,
+        _where(n.src[0], g, g.const_like(0.0)),
+        _where(n.src[0], g.const_like(0.0), g),
+    ),
+    Ops.CAST: _cast,
+    Ops.BITCAST: lambda g, n: (None,),
+    Ops.REDUCE_AXIS: _reduce,
+    # movement: the movement back
+    Ops.RESHAPE: lambda g, n: (g.reshape(n.src[0].shape),),
+    Ops.EXPAND: _expand,
+    Ops.PERMUTE: lambda g, n: (g.permute(argsort(n.arg)),),
+    Ops.PAD: _pad,
+    Ops.SHRINK: _shrink,
+    Ops.FLIP: lambda g, n: (g.flip(n.arg),),
+    # identities
+    Ops.CONTIGUOUS: lambda g, n: (g,),
+    Ops.COPY: _copy,
+    # target <- value: what was there is gone
+    Ops.ASSIGN: lambda g, n: (None, g),
+}
+
+
+def moved_back(view: UOp, base: UOp, value: UOp) -> UOp:
+    """`value`, of the shape of `view`, at the elements of `base` that `view` shows, zeros elsewhere.
+
+    `view` is `base` under movement ops without EXPAND.
+    """
+    while view is not base:
+        if view.op not in GroupOp.Movement or view.op is Ops.EXPAND:
+            raise GradientError(f"internal: {view.op} cannot be moved back")
+        (moved,) = VJP[view.op](value, view)
+        assert moved is not None
+        view, value = view.src[0], moved
+    return value

@@ -1,0 +1,103 @@
+"""Activation functions: elementwise formulas over the arithmetic of elementwise.py."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+from polygrad.errors import ArgumentError
+from polygrad.tensor.elementwise import ElementwiseMixin
+
+
+class ActivationsMixin(ElementwiseMixin):
+    """Activations. Each takes and gives a float tensor of any shape."""
+
+    __slots__ = ()
+
+    def relu(self) -> Self:
+        """max(self, 0); its gradient at 0 is 0."""
+        return (self > 0).where(self, 0)
+
+    def relu6(self) -> Self:
+        """self clipped to 0..6."""
+        return self.clamp(0, 6)
+
+    def leaky_relu(self, neg_slope: float = 0.01) -> Self:
+        """self where positive, else `neg_slope` * self."""
+        return (self > 0).where(self, self * neg_slope)
+
+    def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
+        """self clipped to `min_val`..`max_val`."""
+        return self.clamp(min_val, max_val)
+
+    def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
+        """alpha * self + beta clipped to 0..1."""
+        return (self * alpha + beta).clamp(0.0, 1.0)
+
+    def hardswish(self) -> Self:
+        """self * relu6(self + 3) / 6."""
+        return self * (self + 3).relu6() * (1 / 6)
+
+    def sigmoid(self) -> Self:
+        """1 / (1 + exp(-self))."""
+        return ((self * (-1 / math.log(2))).exp2() + 1.0).reciprocal()
+
+    def logsigmoid(self) -> Self:
+        """log(sigmoid(self)), without overflow."""
+        return -(-self).softplus()
+
+    def tanh(self) -> Self:
+        """The hyperbolic tangent, as 2 sigmoid(2 self) - 1."""
+        return (self * 2.0).sigmoid() * 2.0 - 1.0
+
+    def gelu(self, approximate: str = "tanh") -> Self:
+        """self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Raises ArgumentError."""
+        if approximate == "tanh":  # (1 + tanh u) / 2 is sigmoid(2u)
+            return self * ((self * self * 0.044715 + 1.0) * self * (2 * math.sqrt(2 / math.pi))).sigmoid()
+        if approximate == "none":
+            return self * 0.5 * ((self * math.sqrt(0.5)).erf() + 1.0)
+        raise ArgumentError(f"gelu: expected approximate 'tanh' or 'none', got {approximate!r}")
+
+    def quick_gelu(self) -> Self:
+        """self * sigmoid(1.702 self)."""
+        return self * (self * 1.702).sigmoid()
+
+    def swish(self) -> Self:
+        """self * sigmoid(self)."""
+        return self * self.sigmoid()
+
+    def silu(self) -> Self:
+        """self * sigmoid(self)."""
+        return self.swish()
+
+    def elu(self, alpha: float = 1.0) -> Self:
+        """self where positive, else alpha * (exp(self) - 1)."""
+        return (self > 0).where(self, (self.minimum(0.0).exp() - 1.0) * alpha)
+
+    def celu(self, alpha: float = 1.0) -> Self:
+        """max(self, 0) + min(0, alpha * (exp(self / alpha) - 1))."""
+        return (self > 0).where(self, ((self.minimum(0.0) * (1 / alpha)).exp() - 1.0) * alpha)
+
+    def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
+        """gamma * (self where positive, else alpha * (exp(self) - 1))."""
+        return self.elu(alpha) * gamma
+
+    def softplus(self, beta: float = 1.0) -> Self:
+        """log(1 + exp(beta * self)) / beta, without overflow."""
+        x = self * beta
+        return (x.relu() + (x.abs() * -1.0).exp().add(1.0).log()) * (1 / beta)
+
+    def mish(self) -> Self:
+        """self * tanh(softplus(self))."""
+        return self * self.softplus().tanh()
+
+    def softsign(self) -> Self:
+        """self / (1 + |self|)."""
+        return self / (self.abs() + 1.0)
+
+    def sequential(self, ll: list[Any]) -> Self:
+        """The callables of `ll`, one after the other."""
+        out = self
+        for f in ll:
+            out = f(out)
+        return out

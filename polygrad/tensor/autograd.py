@@ -1,0 +1,128 @@
+"""backward and gradient: from Tensors to the table of gradient.py and back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Self
+
+from polygrad.errors import GradientError, ShapeError
+from polygrad.gradient import gradient
+from polygrad.tensor.base import TensorBase, filled
+from polygrad.tensor.registry import live_tensors
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class AutogradMixin(TensorBase):
+    """Gradients."""
+
+    __slots__ = ()
+
+    def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
+        """The gradient of this Tensor with respect to each target, lazy and differentiable again.
+
+        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that this Tensor
+        depends on only through integers or `detach` has gradient 0. Raises GradientError, ShapeError.
+        """
+        for t in targets:
+            if not t.dtype.is_float:
+                raise GradientError(f"gradient: expected float targets, got {t.dtype}")
+        found = self._gradients(list(targets), gradient)
+        out = []
+        for t, g in zip(targets, found, strict=True):
+            if g is None:
+                raise GradientError(
+                    f"gradient: the target of shape {t.shape} is not part of this tensor's graph"
+                )
+            out.append(t._of(g, t._device or self._device))
+        return out
+
+    def backward(self, gradient: Self | None = None) -> Self:
+        """Add the gradient of this Tensor to `.grad` of every leaf that requires one; self.
+
+        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Raises GradientError.
+        """
+        leaves = [t for t in live_tensors() if t.requires_grad and not t._derived and t.dtype.is_float]
+        for t, g in zip(leaves, self._gradients(leaves, gradient), strict=True):
+            if g is None:
+                continue
+            new = t._of(g, t._device or self._device, False)
+            t.grad = (
+                new
+                if t.grad is None
+                else t._of(UOp(Ops.ADD, new.dtype, (t.grad.uop, new.uop)), new._device, False)
+            )
+        return self
+
+    def _gradients(self, targets: list[Any], into: Self | None) -> list[UOp | None]:
+        """The gradient for each target; None for one that is not in the graph."""
+        root = self.uop
+        if not root.dtype.is_float:
+            raise GradientError(f"gradient: expected a float tensor to differentiate, got {root.dtype}")
+        if into is None:
+            if self.shape != ():
+                raise GradientError(
+                    f"gradient: expected a scalar, got shape {self.shape}: sum it, or pass gradient="
+                )
+            root_grad = filled(root.dtype, 1.0, ())
+        else:
+            if into.shape != self.shape:
+                raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {into.shape}")
+            root_grad = into.uop.cast(root.dtype)
+        # a target is its node, or an older node of the same value, from before it was realized
+        nodes: dict[UOp, list[int]] = {}
+        by_buffer: dict[UOp, int] = {}
+        for i, t in enumerate(targets):
+            nodes.setdefault(t.uop, []).append(i)
+            if t.uop.base.op is Ops.BUFFER:
+                by_buffer[t.uop.base] = i
+        present: dict[UOp, list[int]] = {}
+        for n in root.toposort():
+            if n in nodes:
+                present[n] = nodes[n]
+            elif n.value is not None and n.value in by_buffer:
+                present[n] = [by_buffer[n.value]]
+        found = gradient(root, root_grad, list(present))
+        out: list[UOp | None] = [None] * len(targets)
+        for n, positions in present.items():
+            for i in positions:
+                shape = targets[i].shape
+                g = found[n].reshape(shape) if n in found else None
+                old = out[i]
+                if g is None:
+                    out[i] = old if old is not None else filled(targets[i].dtype, 0.0, shape)
+                else:
+                    out[i] = g if old is None or _is_zero(old) else UOp(Ops.ADD, g.dtype, (old, g))
+        return out
+
+    @classmethod
+    @contextlib.contextmanager
+    def train(cls, mode: bool = True) -> Iterator[None]:
+        """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step."""
+        old, TensorBase.training = TensorBase.training, mode
+        try:
+            yield
+        finally:
+            TensorBase.training = old
+
+    @classmethod
+    def test(cls) -> Any:
+        """`with Tensor.test():` the reverse of `train`."""
+        return cls.train(False)
+
+    @classmethod
+    @contextlib.contextmanager
+    def no_grad(cls) -> Iterator[None]:
+        """`with Tensor.no_grad():` results require no gradient, so `realize` keeps no graph for them."""
+        old, TensorBase._grad_enabled = TensorBase._grad_enabled, False
+        try:
+            yield
+        finally:
+            TensorBase._grad_enabled = old
+
+
+def _is_zero(x: UOp) -> bool:
+    while x.op is Ops.RESHAPE or x.op is Ops.EXPAND:
+        x = x.src[0]
+    return x.op is Ops.CONST and x.arg == 0

@@ -1,0 +1,284 @@
+"""What every part of `Tensor` stands on: its slots, how results are made from nodes, promotion and broadcasting.
+
+A Tensor is one lazy node (`uop`), its gradient, and whether gradients flow to it. Nothing here computes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from polygrad.dtype import DType, dtypes, promote
+from polygrad.engine.devices import Device
+from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
+from polygrad.helpers import prod
+from polygrad.tensor.registry import _alive, _forget
+from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
+from polygrad.uop.ops import GroupOp, Ops
+
+_new = object.__new__
+_ref = weakref.ref
+_SCALARS = (bool, int, float)
+
+
+def broadcast_to(uop: UOp, shape: Shape) -> UOp:
+    """`uop` aligned at the right with `shape`, which it is known to fit, and repeated to it."""
+    own = uop.shape
+    if own == shape:
+        return uop
+    if len(own) < len(shape):
+        uop = uop.reshape((1,) * (len(shape) - len(own)) + own)
+    return uop.expand(shape)
+
+
+def filled(dtype: DType, value: Any, shape: Shape) -> UOp:
+    """The constant `value` in every element of `shape`."""
+    out = UOp.const(dtype, value)
+    return out.reshape((1,) * len(shape)).expand(shape) if shape else out
+
+
+def is_constant(uop: UOp) -> bool:
+    """Whether the node is a CONST or an ARANGE under movement ops and casts."""
+    while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
+        uop = uop.src[0]
+    return uop.op is Ops.CONST or uop.op is Ops.ARANGE
+
+
+def check_fits(value: int, dtype: DType, subject: str) -> None:
+    """Raises OverflowError_ when the integer `value` is outside `dtype`."""
+    if not dtype.min <= value <= dtype.max:
+        raise OverflowError_(
+            f"{subject}: expected an integer in {dtype.min}..{dtype.max} ({dtype}), got {value}"
+        )
+
+
+class TensorBase:
+    """The slots of a Tensor, and what its mixins share."""
+
+    __slots__ = ("uop", "requires_grad", "grad", "_derived", "_device", "__weakref__")
+
+    uop: UOp
+    requires_grad: bool | None  # None: not said; an optimizer sets it
+    grad: Self | None
+    _derived: bool  # computed from a tensor that requires a gradient
+    _device: str | None  # None: a constant, at home on any device
+
+    training: ClassVar[bool] = False
+    _grad_enabled: ClassVar[bool] = True
+
+    # --- results
+
+    @classmethod
+    def _of(cls, uop: UOp, device: str | None = None, requires_grad: bool | None = None) -> Self:
+        """A new Tensor over `uop` that comes from nowhere."""
+        out = _new(cls)
+        out.uop, out._device, out.requires_grad, out._derived, out.grad = (
+            uop,
+            device,
+            requires_grad,
+            False,
+            None,
+        )
+        _alive[_ref(out, _forget)] = None
+        return out
+
+    def _with(self, uop: UOp) -> Self:
+        """A result computed from this Tensor alone."""
+        out = _new(type(self))
+        out.uop, out._device, out.grad = uop, self._device, None
+        needs = self.requires_grad
+        if needs and not (self._grad_enabled and uop.dtype.is_float):
+            needs = False
+        out.requires_grad = needs
+        out._derived = needs is True
+        _alive[_ref(out, _forget)] = None
+        return out
+
+    def _join(self, uop: UOp, *others: TensorBase) -> Self:
+        """A result computed from this Tensor and `others`. Raises DeviceError when they lie on different devices."""
+        out = _new(type(self))
+        device, needs = self._device, self.requires_grad
+        for x in others:
+            if x._device is not device and x._device != device:
+                if device is None:
+                    device = x._device
+                elif x._device is not None:
+                    raise DeviceError(
+                        f"operands: expected one device, got {device} and {x._device}: use .to()"
+                    )
+            if needs is not True and x.requires_grad is not None:
+                needs = x.requires_grad or (False if needs is False else None)
+        if needs and not (self._grad_enabled and uop.dtype.is_float):
+            needs = False
+        out.uop, out._device, out.grad, out.requires_grad, out._derived = (
+            uop,
+            device,
+            None,
+            needs,
+            needs is True,
+        )
+        _alive[_ref(out, _forget)] = None
+        return out
+
+    # --- properties
+
+    @property
+    def dtype(self) -> DType:
+        """The element type; equal to its name (`t.dtype == "float32"`)."""
+        return self.uop.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes: ints, or symbolic integers."""
+        return self.uop.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.uop.shape)
+
+    @property
+    def device(self) -> str:
+        """The name of the device that holds, or will hold, the elements."""
+        return self._device or Device.DEFAULT
+
+    def numel(self) -> Sint:
+        """The number of elements."""
+        return prod(self.uop.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of axis `dim`. Raises AxisError."""
+        return self.shape if dim is None else self.shape[self._axis(dim)]
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def nbytes(self) -> Sint:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a float."""
+        return self.dtype.is_float
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeError("len(): expected a tensor with axes, got shape ()")
+        return int(self.shape[0])
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # --- arguments
+
+    def _axis(self, axis: int, extra: int = 0) -> int:
+        """`axis` counted from 0. `extra` axes are about to be added. Raises AxisError."""
+        n = len(self.uop.shape) + extra
+        if axis.__class__ is not int:
+            try:
+                axis = axis.__index__()
+            except AttributeError:
+                raise ArgumentError(f"axis: expected an int, got {axis!r}") from None
+        if not -max(n, 1) <= axis < max(n, 1):
+            raise AxisError(
+                f"axis: expected {-max(n, 1)} to {max(n, 1) - 1} for shape {self.shape}, got {axis}"
+            )
+        return axis + n if axis < 0 and n else axis
+
+    def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+        """Axes counted from 0; None means all. Raises AxisError, and ArgumentError for a repeated one."""
+        if axis is None:
+            return tuple(range(len(self.uop.shape)))
+        if isinstance(axis, (tuple, list)):
+            out = tuple([self._axis(a) for a in axis])
+            if len(set(out)) != len(out):
+                raise ArgumentError(f"axis: expected distinct axes, got {tuple(axis)}")
+        else:
+            out = (self._axis(axis),)
+        return out if self.uop.shape else ()
+
+    # --- two operands
+
+    def _scalar(self, x: Any) -> DType:
+        """The dtype in which this Tensor and the Python scalar `x` meet."""
+        dtype = self.uop.dtype
+        if dtype.is_float or x is True or x is False:
+            return dtype
+        if isinstance(x, float):
+            return dtypes.default_float
+        if dtype.is_bool:
+            dtype = dtypes.default_int
+        check_fits(x, dtype, f"operand of a {dtype} tensor")
+        return dtype
+
+    def _constant(self, x: Any) -> UOp:
+        """The Python scalar `x` as a node of this Tensor's shape and the dtype in which they meet."""
+        return filled(self._scalar(x), x, self.uop.shape)
+
+    def _pair(self, x: Any, reverse: bool = False) -> tuple[UOp, UOp]:
+        """This Tensor and `x` as nodes of one dtype and shape, in order, swapped when `reverse`.
+
+        Raises ShapeError, DTypeError, OverflowError_.
+        """
+        a = self.uop
+        if isinstance(x, TensorBase):
+            b = x.uop
+            if a.dtype is not b.dtype:
+                dtype = promote(a.dtype, b.dtype)
+                a, b = a.cast(dtype), b.cast(dtype)
+            if a.shape != b.shape:
+                shape = broadcast_shape((a.shape, b.shape))
+                a, b = broadcast_to(a, shape), broadcast_to(b, shape)
+        elif isinstance(x, _SCALARS):
+            dtype = self._scalar(x)
+            a, b = a.cast(dtype), filled(dtype, x, a.shape)
+        elif isinstance(x, UOp) and x.dtype is dtypes.index:
+            b = UOp(Ops.CAST, dtypes.default_int, (x,))
+            dtype = promote(a.dtype, dtypes.default_int)
+            a, b = a.cast(dtype), broadcast_to(b.cast(dtype), a.shape)
+        else:
+            return self._pair(self._lift(x), reverse)
+        return (b, a) if reverse else (a, b)
+
+    def _lift(self, x: Any) -> Self:
+        """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
+        try:
+            return type(self)(x, device=self._device)  # type: ignore[call-arg]
+        except DTypeError:
+            raise DTypeError(
+                f"operand: expected a Tensor, a number or an array, got {type(x).__name__}"
+            ) from None
+
+    def _binary(self, op: Ops, x: Any, reverse: bool = False) -> Self:
+        """`op` of this Tensor and `x`, promoted and broadcast."""
+        a = self.uop
+        if isinstance(x, TensorBase):
+            b = x.uop
+            if a.dtype is not b.dtype or a.shape != b.shape:
+                a, b = self._pair(x)
+            if reverse:
+                a, b = b, a
+            return self._join(UOp(op, dtypes.bool if op in GroupOp.Comparison else a.dtype, (a, b)), x)
+        if not isinstance(x, (bool, int, float, UOp)):
+            return self._binary(op, self._lift(x), reverse)
+        a, b = self._pair(x, reverse)
+        return self._with(UOp(op, dtypes.bool if op in GroupOp.Comparison else a.dtype, (a, b)))
+
+    def _unary(self, op: Ops) -> Self:
+        """A float op of this Tensor, whose integers become the default float first."""
+        a = self._as_float()
+        return self._with(UOp(op, a.dtype, (a,)))
+
+    def _as_float(self) -> UOp:
+        a = self.uop
+        return a if a.dtype.is_float else a.cast(promote(a.dtype, dtypes.default_float))
+
+    def _need_int(self, what: str) -> None:
+        if not (self.dtype.is_int or self.dtype.is_bool):
+            raise DTypeError(f"{what}: expected an integer or bool tensor, got {self.dtype}")
+
+    def _need_float(self, what: str) -> None:
+        if not self.dtype.is_float:
+            raise DTypeError(f"{what}: expected a float tensor, got {self.dtype}: use .float()")

@@ -1,0 +1,165 @@
+"""Tensors from nothing: constants, ranges. They are constants of the graph: no memory until something stores them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from polygrad.dtype import dtypes, to_dtype
+from polygrad.engine.devices import Device
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.helpers import ceildiv
+from polygrad.tensor.base import TensorBase, check_fits, filled
+from polygrad.tensor.movement import args_of, check_shape
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+def placed(uop: UOp, device: str | None) -> tuple[UOp, str | None]:
+    """A constant node at home on `device`: None is anywhere, the default device needs nothing said."""
+    if device is None:
+        return uop, None
+    name = Device.canonical(device)
+    return (uop, name) if name == Device.DEFAULT else (uop.copy_to(name), name)
+
+
+class CreationMixin(TensorBase):
+    """Creation. `shape` is given as one sequence or as arguments; `dtype` defaults to the default float."""
+
+    __slots__ = ()
+
+    @classmethod
+    def full(
+        cls,
+        shape: Any,
+        fill_value: Any,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
+        buffer: bool = True,
+    ) -> Self:
+        """`fill_value` everywhere, in its own dtype unless told. Raises ShapeError, OverflowError_."""
+        to = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
+        if to.is_int and isinstance(fill_value, int):
+            check_fits(fill_value, to, "fill_value")
+        shape = check_shape(args_of(shape, ()), "full")
+        return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)
+
+    @classmethod
+    def zeros(cls, *shape: Any, **kwargs: Any) -> Self:
+        """0 everywhere. Keywords: dtype, device, requires_grad."""
+        return cls.full(
+            args_of(shape[0], shape[1:]) if shape else (), 0.0, **{"dtype": dtypes.default_float, **kwargs}
+        )
+
+    @classmethod
+    def ones(cls, *shape: Any, **kwargs: Any) -> Self:
+        """1 everywhere. Keywords: dtype, device, requires_grad."""
+        return cls.full(
+            args_of(shape[0], shape[1:]) if shape else (), 1.0, **{"dtype": dtypes.default_float, **kwargs}
+        )
+
+    @classmethod
+    def empty(cls, *shape: Any, **kwargs: Any) -> Self:
+        """A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad."""
+        return cls.zeros(*shape, **kwargs)
+
+    def full_like(self, fill_value: Any, **kwargs: Any) -> Self:
+        """`fill_value` in this Tensor's shape, dtype and on its device, unless told."""
+        return self.full(self.shape, fill_value, **{"dtype": self.dtype, "device": self._device, **kwargs})
+
+    def zeros_like(self, **kwargs: Any) -> Self:
+        """0 in this Tensor's shape, dtype and on its device, unless told."""
+        return self.full_like(0, **kwargs)
+
+    def ones_like(self, **kwargs: Any) -> Self:
+        """1 in this Tensor's shape, dtype and on its device, unless told."""
+        return self.full_like(1, **kwargs)
+
+    def empty_like(self, **kwargs: Any) -> Self:
+        """A Tensor like this one whose elements do not matter."""
+        return self.full_like(0, **kwargs)
+
+    @classmethod
+    def arange(
+        cls,
+        start: Any,
+        stop: Any = None,
+        step: Any = 1,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
+
+        The dtype is the default int, or the default float when an argument is a float. Raises ArgumentError.
+        """
+        if stop is None:
+            start, stop = 0, start
+        if step == 0:
+            raise ArgumentError("arange: expected a step other than 0")
+        if dtype is None:
+            floats = any(isinstance(x, float) for x in (start, stop, step))
+            dtype = dtypes.default_float if floats else dtypes.default_int
+        to = to_dtype(dtype)
+        if isinstance(stop, UOp) or isinstance(start, UOp):
+            if step != 1:
+                raise ArgumentError(f"arange: expected step 1 with a symbolic bound, got {step}")
+            count: Any = stop if isinstance(start, int) and start == 0 else stop - start
+        else:
+            span = stop - start
+            exact = all(isinstance(x, int) for x in (start, stop, step))
+            count = max(ceildiv(span, step) if exact else _ceil(span / step), 0)
+            if to.is_int and count:
+                for name, x in (("start", start), ("stop", start + (count - 1) * step)):
+                    check_fits(int(x), to, f"arange {name}")
+        whole = to.is_int or isinstance(step, int) and isinstance(start, int)
+        out = UOp(Ops.ARANGE, to if to.is_int else dtypes.int32, (), count)
+        if whole and to.is_int:
+            out = _affine(out, int(step), start)
+        else:
+            out = _affine(out.cast(to), float(step), start)
+        return cls._of(*placed(out, device), requires_grad)
+
+    @classmethod
+    def linspace(cls, start: float, stop: float, steps: int, dtype: Any = None, **kwargs: Any) -> Self:
+        """`steps` evenly spaced values from `start` to `stop`, both included. 1-D. Raises ArgumentError."""
+        if not isinstance(steps, int) or steps < 0:
+            raise ArgumentError(f"linspace: expected steps of at least 0, got {steps!r}")
+        to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if steps <= 1:
+            return cls.full((steps,), start, dtype=to, **kwargs)
+        wide = to if to.is_float and to.itemsize >= 4 else dtypes.float32
+        ramp = UOp(Ops.ARANGE, dtypes.int32, (), steps).cast(wide)
+        out = _affine(ramp, (stop - start) / (steps - 1), start).cast(to)
+        uop, home = placed(out, kwargs.get("device"))
+        return cls._of(uop, home, kwargs.get("requires_grad"))
+
+    @classmethod
+    def eye(
+        cls,
+        n: int,
+        m: int | None = None,
+        dtype: Any = None,
+        device: str | None = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Raises ShapeError."""
+        m = n if m is None else m
+        if n < 0 or m < 0:
+            raise ShapeError(f"eye: expected sizes of at least 0, got {n} and {m}")
+        to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        rows = UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)).expand((n, m))
+        columns = UOp(Ops.ARANGE, dtypes.int32, (), m).reshape((1, m)).expand((n, m))
+        return cls._of(*placed(UOp(Ops.CMPEQ, dtypes.bool, (rows, columns)).cast(to), device), requires_grad)
+
+
+def _affine(ramp: UOp, step: Any, start: Any) -> UOp:
+    """ramp * step + start."""
+    out = ramp if step == 1 else ramp * step
+    if isinstance(start, UOp):
+        return out + UOp(Ops.CAST, out.dtype, (start,)).reshape((1,)).expand(out.shape)
+    return out if start == 0 else out + start
+
+
+def _ceil(x: float) -> int:
+    return -int(-x // 1)

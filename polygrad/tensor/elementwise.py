@@ -1,0 +1,663 @@
+"""Elementwise arithmetic, comparisons and mathematics.
+
+Every method broadcasts and promotes as NumPy's shapes and tinygrad's dtypes do; integers given to a float function
+become the default float. Subtraction is addition of a negative and division multiplication by a reciprocal: the
+graph has few ops, code generation finds the better instruction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, Self
+
+from polygrad.dtype import dtypes, promote
+from polygrad.errors import ArgumentError, DTypeError
+from polygrad.tensor.base import TensorBase, broadcast_to, filled
+from polygrad.uop.node import UOp, broadcast_shape
+from polygrad.uop.ops import Ops
+
+_LN2 = math.log(2)
+_PER_LN2 = 1 / _LN2
+
+
+class ElementwiseMixin(TensorBase):
+    """Arithmetic, comparisons, mathematics."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # numpy hands `array + tensor` to __radd__
+
+    # --- arithmetic
+
+    def add(self, x: Any, reverse: bool = False) -> Self:
+        """self + x."""
+        return self._binary(Ops.ADD, x, reverse)
+
+    def sub(self, x: Any, reverse: bool = False) -> Self:
+        """self - x. Raises DTypeError for two bools."""
+        a, b = self._pair(x if _is_operand(x) else (x := self._lift(x)), reverse)
+        if a.dtype.is_bool:
+            raise DTypeError("sub: expected numbers, got two bool tensors: use ^ or logical_not()")
+        return self._of_pair(UOp(Ops.ADD, a.dtype, (a, _negative(b))), x)
+
+    def mul(self, x: Any, reverse: bool = False) -> Self:
+        """self * x."""
+        return self._binary(Ops.MUL, x, reverse)
+
+    def neg(self) -> Self:
+        """-self; of bools, logical_not."""
+        return self.logical_not() if self.uop.dtype.is_bool else self._with(_negative(self.uop))
+
+    def reciprocal(self) -> Self:
+        """1 / self."""
+        return self._unary(Ops.RECIPROCAL)
+
+    def div(
+        self, x: Any, reverse: bool = False, rounding_mode: Literal["trunc", "floor"] | None = None
+    ) -> Self:
+        """self / x in floats; with `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype."""
+        if rounding_mode not in (None, "trunc", "floor"):
+            raise ArgumentError(
+                f"div: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
+            )
+        x = x if _is_operand(x) else self._lift(x)
+        if not reverse and rounding_mode is None and isinstance(x, (int, float)) and self.uop.dtype.is_float:
+            return self._with(UOp(Ops.MUL, self.uop.dtype, (self.uop, self._constant(_inverse(x)))))
+        a, b = self._pair(x, reverse)
+        if rounding_mode is not None and not a.dtype.is_float:
+            return self._of_pair(_idiv(a, b) if rounding_mode == "floor" else _idiv_trunc(a, b), x)
+        dtype = a.dtype if a.dtype.is_float else promote(a.dtype, dtypes.default_float)
+        a, b = a.cast(dtype), b.cast(dtype)
+        out = self._of_pair(UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,)))), x)
+        return out if rounding_mode is None else out.floor() if rounding_mode == "floor" else out.trunc()
+
+    def mod(self, x: Any, reverse: bool = False) -> Self:
+        """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0."""
+        x = x if _is_operand(x) else self._lift(x)
+        a, b = self._pair(x, reverse)
+        if not a.dtype.is_float:
+            return self._of_pair(UOp(Ops.MOD, a.dtype, (a, b)), x)
+        whole = _floor(UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))))
+        return self._of_pair(a + _negative(whole * b), x)
+
+    def fmod(self, x: Any) -> Self:
+        """The remainder with the sign of the dividend, as C's fmod."""
+        x = x if _is_operand(x) else self._lift(x)
+        a, b = self._pair(x)
+        if not a.dtype.is_float:
+            return self._of_pair(a + _negative(_idiv_trunc(a, b) * b), x)
+        whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))),))
+        return self._of_pair(a + _negative(whole * b), x)
+
+    def _of_pair(self, uop: UOp, x: Any) -> Self:
+        return self._join(uop, x) if isinstance(x, TensorBase) else self._with(uop)
+
+    # --- bits
+
+    def _bits(self, op: Ops, x: Any, reverse: bool, name: str) -> Self:
+        x = x if _is_operand(x) else self._lift(x)
+        a, b = self._pair(x, reverse)
+        if a.dtype.is_float:
+            raise DTypeError(f"{name}: expected integers or bools, got {a.dtype}")
+        return self._of_pair(UOp(op, a.dtype, (a, b)), x)
+
+    def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
+        """self & x of integers or bools."""
+        return self._bits(Ops.AND, x, reverse, "bitwise_and")
+
+    def bitwise_or(self, x: Any, reverse: bool = False) -> Self:
+        """self | x of integers or bools."""
+        return self._bits(Ops.OR, x, reverse, "bitwise_or")
+
+    def bitwise_xor(self, x: Any, reverse: bool = False) -> Self:
+        """self ^ x of integers or bools."""
+        return self._bits(Ops.XOR, x, reverse, "bitwise_xor")
+
+    def bitwise_not(self) -> Self:
+        """~self of integers; of bools, logical_not."""
+        if self.dtype.is_bool:
+            return self.logical_not()
+        self._need_int("bitwise_not")
+        return self._with(_complement(self.uop))
+
+    def lshift(self, x: Any, reverse: bool = False) -> Self:
+        """self << x of integers."""
+        return self._bits(Ops.SHL, x, reverse, "lshift")
+
+    def rshift(self, x: Any, reverse: bool = False) -> Self:
+        """self >> x of integers; arithmetic for signed ones."""
+        return self._bits(Ops.SHR, x, reverse, "rshift")
+
+    def logical_not(self) -> Self:
+        """Whether each element is 0 (False)."""
+        a = self.uop.cast(dtypes.bool)
+        return self._with(UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape))))
+
+    # --- comparisons (bool results)
+
+    def lt(self, x: Any) -> Self:
+        """self < x."""
+        return self._binary(Ops.CMPLT, x)
+
+    def gt(self, x: Any) -> Self:
+        """self > x."""
+        return self._binary(Ops.CMPLT, x, True)
+
+    def ge(self, x: Any) -> Self:
+        """self >= x; False where either is NaN."""
+        return self._compare_or_equal(x, True)
+
+    def le(self, x: Any) -> Self:
+        """self <= x; False where either is NaN."""
+        return self._compare_or_equal(x, False)
+
+    def _compare_or_equal(self, x: Any, reverse: bool) -> Self:
+        x = x if _is_operand(x) else self._lift(x)
+        a, b = self._pair(x, reverse)  # wanted: b >= a for reverse=True as a, b are then (x, self): a <= b
+        out = _not(UOp(Ops.CMPLT, dtypes.bool, (b, a)))
+        if a.dtype.is_float:  # NaN compares false: b < a is false too, so exclude it
+            out = UOp(
+                Ops.OR,
+                dtypes.bool,
+                (UOp(Ops.CMPLT, dtypes.bool, (a, b)), UOp(Ops.CMPEQ, dtypes.bool, (a, b))),
+            )
+        return self._of_pair(out, x)
+
+    def eq(self, x: Any) -> Self:
+        """self == x."""
+        return self._binary(Ops.CMPEQ, x)
+
+    def ne(self, x: Any) -> Self:
+        """self != x."""
+        return self._binary(Ops.CMPNE, x)
+
+    def isnan(self) -> Self:
+        """Whether each element is NaN."""
+        return self._with(UOp(Ops.CMPNE, dtypes.bool, (self.uop, self.uop)))
+
+    def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
+        """Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`)."""
+        positive, negative = self._floatself().eq(math.inf), self._floatself().eq(-math.inf)
+        if detect_positive and detect_negative:
+            return positive | negative
+        return positive if detect_positive else negative if detect_negative else positive & False
+
+    def isfinite(self) -> Self:
+        """Whether each element is neither infinite nor NaN."""
+        x = self._floatself()
+        return (x - x).eq(0.0)
+
+    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Self:
+        """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`."""
+        other = other if isinstance(other, TensorBase) else self._lift(other)
+        close = (
+            self.isfinite() & other.isfinite() & ((self - other).abs() <= atol + rtol * other.abs())
+        ) | self.eq(other)
+        return close | (self.isnan() & other.isnan()) if equal_nan else close
+
+    def _floatself(self) -> Self:
+        return self if self.dtype.is_float else self._with(self._as_float())
+
+    # --- choice
+
+    def where(self, x: Any, y: Any) -> Self:
+        """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
+        x, y = (v if _is_operand(v) else self._lift(v) for v in (x, y))
+        if isinstance(x, TensorBase):
+            a, b = x._pair(y)
+        elif isinstance(y, TensorBase):
+            a, b = y._pair(x, True)
+        else:
+            a, b = _scalar_pair(x, y)
+        c = self.uop.cast(dtypes.bool)
+        if not c.shape == a.shape == b.shape:
+            shape = broadcast_shape((c.shape, a.shape, b.shape))
+            c, a, b = broadcast_to(c, shape), broadcast_to(a, shape), broadcast_to(b, shape)
+        out = UOp(Ops.WHERE, a.dtype, (c, a, b))
+        return self._join(out, *[v for v in (x, y) if isinstance(v, TensorBase)])
+
+    def masked_fill(self, mask: Self, value: Any) -> Self:
+        """`value` where `mask` holds, self elsewhere."""
+        return mask.where(value, self)
+
+    def maximum(self, x: Any) -> Self:
+        """The greater of self and x; NaN where either is."""
+        return self._binary(Ops.MAX, x)
+
+    def minimum(self, x: Any) -> Self:
+        """The lesser of self and x; NaN where either is."""
+        x = x if _is_operand(x) else self._lift(x)
+        a, b = self._pair(x)
+        return self._of_pair(_mirror(UOp(Ops.MAX, a.dtype, (_mirror(a), _mirror(b)))), x)
+
+    def clamp(self, min_: Any = None, max_: Any = None) -> Self:
+        """self, at least `min_` and at most `max_`. The gradient flows where self is within. Raises ArgumentError."""
+        if min_ is None and max_ is None:
+            raise ArgumentError("clamp: expected min_ or max_, got neither")
+        out = self
+        if min_ is not None:
+            out = (out < min_).where(min_, out)
+        return (out > max_).where(max_, out) if max_ is not None else out
+
+    clip = clamp
+
+    def copysign(self, other: Any) -> Self:
+        """The magnitude of self with the sign of `other` (of -0.0 too)."""
+        other = other if isinstance(other, TensorBase) else self._lift(other)
+        a = self.abs()
+        negative = (other < 0) | (other.eq(0.0) & (other.reciprocal() < 0))
+        return negative.where(-a, a)
+
+    def lerp(self, end: Self, weight: Any) -> Self:
+        """self + (end - self) * weight."""
+        return self + (end - self) * weight
+
+    # --- powers and exponentials
+
+    def square(self) -> Self:
+        """self * self."""
+        return self * self
+
+    def sqrt(self) -> Self:
+        """The square root; NaN below 0."""
+        return self._unary(Ops.SQRT)
+
+    def rsqrt(self) -> Self:
+        """1 / sqrt(self)."""
+        return self.sqrt().reciprocal()
+
+    def exp2(self) -> Self:
+        """2 to the power of self."""
+        return self._unary(Ops.EXP2)
+
+    def exp(self) -> Self:
+        """e to the power of self, as 2 to the power of self / ln 2."""
+        a = self._as_float()
+        return self._with(UOp(Ops.EXP2, a.dtype, (a * _PER_LN2,)))
+
+    def log2(self) -> Self:
+        """The logarithm to base 2; -inf of 0, NaN below."""
+        return self._unary(Ops.LOG2)
+
+    def log(self) -> Self:
+        """The natural logarithm; -inf of 0, NaN below."""
+        a = self._as_float()
+        return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * _LN2)
+
+    def log10(self) -> Self:
+        """The logarithm to base 10; -inf of 0, NaN below."""
+        a = self._as_float()
+        return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * math.log10(2))
+
+    def pow(self, x: Any, reverse: bool = False) -> Self:
+        """self to the power of x. 0**0 is 1; a negative base needs an integral exponent, else NaN.
+
+        A constant integral or half-integral exponent becomes multiplications (and a square root).
+        Raises ArgumentError for an integer base with a negative integer exponent.
+        """
+        x = x if _is_operand(x) else self._lift(x)
+        if not isinstance(x, TensorBase):
+            return self._of_constant_base(x) if reverse else self._to_constant(x)
+        base, exponent = (x, self) if reverse else (self, x)
+        a, e = base._pair(exponent)
+        if not a.dtype.is_float:
+            out = base.cast(dtypes.float64).pow(exponent.cast(dtypes.float64)).round()
+            return (
+                self._with(out.uop.cast(a.dtype))
+                if not isinstance(x, TensorBase)
+                else self._join(out.uop.cast(a.dtype), x)
+            )
+        # |a|**e, with |a| = 0 apart so that neither value nor gradient meets 0 * inf
+        one, zero = a.const_like(1.0), a.const_like(0.0)
+        a_is_zero = UOp(Ops.CMPEQ, dtypes.bool, (a, zero))
+        magnitude = UOp(Ops.MAX, a.dtype, (a, _negative(a)))
+        safe = UOp(Ops.WHERE, a.dtype, (a_is_zero, one, magnitude))
+        power = _exp2(_log2(safe) * e)
+        # a negative base: NaN unless e is integral, negated when e is odd
+        half = e * 0.5
+        odd = UOp(Ops.CMPNE, dtypes.bool, (UOp(Ops.TRUNC, e.dtype, (half,)), half))
+        integral = UOp(Ops.CMPEQ, dtypes.bool, (UOp(Ops.TRUNC, e.dtype, (e,)), e))
+        signed = UOp(
+            Ops.WHERE, a.dtype, (integral, odd.where(_negative(power), power), a.const_like(math.nan))
+        )
+        power = UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (a, zero)), signed, power))
+        at_zero = UOp(Ops.WHERE, a.dtype, (e < 0.0, a.const_like(math.inf), (zero < e).where(zero, one)))
+        return self._join(UOp(Ops.WHERE, a.dtype, (a_is_zero, at_zero, power)), x)
+
+    def _to_constant(self, e: Any) -> Self:
+        """self to a constant power."""
+        base = self if self.dtype.is_float or not isinstance(e, float) else self._floatself()
+        if self.dtype.is_bool:
+            base = self.cast(dtypes.default_int) if not isinstance(e, float) else base
+        if e < 0 and not base.dtype.is_float:
+            raise ArgumentError(
+                f"pow: expected an exponent of at least 0 for {self.dtype}, got {e}: use .float()"
+            )
+        doubled = e * 2
+        if abs(doubled) <= 128 and doubled == int(doubled):
+            out = _whole_power(base, int(abs(e)))
+            if e != int(e):
+                root = base.sqrt()
+                out = root if out is None else out * root
+            if out is None:
+                return base._with(filled(base.dtype, 1, base.shape))
+            return out.reciprocal() if e < 0 else out
+        zero = base.eq(0.0)
+        power = (zero.where(1.0, base).log2() * float(e)).exp2()
+        if float(e).is_integer():
+            power = zero.where(1.0, base.abs()).log2().mul(float(e)).exp2()
+            power = (base < 0).where(-power, power) if e % 2 else power
+        return zero.where(math.inf if e < 0 else 0.0, power)
+
+    def _of_constant_base(self, base: Any) -> Self:
+        """A constant to the power of self."""
+        if base > 0 and (self.dtype.is_float or isinstance(base, float)):
+            x = self._floatself()
+            return (x * math.log2(base)).exp2() if base != 2 else x.exp2()
+        dtype = self._scalar(base)
+        return self._with(filled(dtype, base, self.shape)).pow(self)
+
+    # --- rounding
+
+    def trunc(self) -> Self:
+        """Rounded towards 0; integers as they are."""
+        return self._with(UOp(Ops.TRUNC, self.dtype, (self.uop,))) if self.dtype.is_float else self
+
+    def floor(self) -> Self:
+        """Rounded towards minus infinity; integers as they are."""
+        return self._with(_floor(self.uop)) if self.dtype.is_float else self
+
+    def ceil(self) -> Self:
+        """Rounded towards infinity; integers as they are."""
+        return self._with(_ceil(self.uop)) if self.dtype.is_float else self
+
+    def round(self) -> Self:
+        """Rounded to the nearest integer, halves to the even one; integers as they are."""
+        if not self.dtype.is_float:
+            return self
+        whole = self.trunc()
+        part = (self - whole).abs()
+        half = whole * 0.5
+        away = (part > 0.5) | (part.eq(0.5) & half.trunc().ne(half))
+        return away.where(whole + (self < 0).where(-1.0, 1.0), whole)
+
+    # --- signs
+
+    def sign(self) -> Self:
+        """-1, 0 or 1; NaN of NaN."""
+        if self.dtype.is_bool:
+            return self
+        ones = self.const_like(1)
+        nonzero = ones if self.dtype.is_unsigned else (self < 0).where(-ones, ones)
+        out = self.eq(0).where(self.const_like(0), nonzero)
+        return self.isnan().where(self, out) if self.dtype.is_float else out
+
+    def abs(self) -> Self:
+        """The magnitude; its gradient at 0 is 0."""
+        if self.dtype.is_unsigned or self.dtype.is_bool:
+            return self
+        a = self.uop
+        return self._with(UOp(Ops.MAX, a.dtype, (a, _negative(a))))
+
+    def const_like(self, value: Any) -> Self:
+        """The constant `value` in this Tensor's dtype and shape."""
+        return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
+
+    # --- trigonometry
+
+    def sin(self) -> Self:
+        """The sine of radians."""
+        return self._unary(Ops.SIN)
+
+    def cos(self) -> Self:
+        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x."""
+        s = (self._floatself() * 0.5).sin()
+        return s * s * -2.0 + 1.0
+
+    def tan(self) -> Self:
+        """The tangent of radians."""
+        return self.sin() / self.cos()
+
+    def asin(self) -> Self:
+        """The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8)."""
+        x = self.abs()._floatself()
+        coefficients = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874,
+                        -0.2145988016, 1.5707963050)  # fmt: skip
+        out = math.pi / 2 - (1.0 - x).sqrt() * polynomial(x, coefficients)
+        return self.sign() * out
+
+    def acos(self) -> Self:
+        """The arc cosine."""
+        return math.pi / 2 - self.asin()
+
+    def atan(self) -> Self:
+        """The arc tangent."""
+        x = self._floatself()
+        return (x / (x * x + 1.0).sqrt()).asin()
+
+    def sinh(self) -> Self:
+        """The hyperbolic sine."""
+        return (self.exp() - self.neg().exp()) * 0.5
+
+    def cosh(self) -> Self:
+        """The hyperbolic cosine."""
+        return (self.exp() + self.neg().exp()) * 0.5
+
+    def asinh(self) -> Self:
+        """The inverse hyperbolic sine."""
+        return (self + (self.square() + 1).sqrt()).log()
+
+    def acosh(self) -> Self:
+        """The inverse hyperbolic cosine; NaN below 1."""
+        return (self + (self.square() - 1).sqrt()).log()
+
+    def atanh(self) -> Self:
+        """The inverse hyperbolic tangent; NaN outside -1 to 1."""
+        return ((1 + self) / (1 - self)).log() * 0.5
+
+    def erf(self) -> Self:
+        """The error function (Abramowitz and Stegun 7.1.26; within 1.5e-7)."""
+        x = self._floatself()
+        a = x.abs()
+        t = (a * 0.3275911 + 1.0).reciprocal()
+        tail = t * polynomial(t, (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
+        return x.sign() * (1.0 - tail * (x * x * -1.0).exp())
+
+    def logaddexp(self, other: Any) -> Self:
+        """log(exp(self) + exp(other)), without overflow."""
+        other = other if isinstance(other, TensorBase) else self._with(self._constant(other))
+        top = self.maximum(other)._detached()
+        return ((self - top).exp() + (other - top).exp()).log() + top
+
+    def _detached(self) -> Self:
+        out = self._with(self.uop.detach())
+        out.requires_grad, out._derived = False, False
+        return out
+
+    # --- operators
+
+    def __add__(self, x: Any) -> Self:
+        return self._binary(Ops.ADD, x)
+
+    def __radd__(self, x: Any) -> Self:
+        return self._binary(Ops.ADD, x, True)
+
+    def __mul__(self, x: Any) -> Self:
+        return self._binary(Ops.MUL, x)
+
+    def __rmul__(self, x: Any) -> Self:
+        return self._binary(Ops.MUL, x, True)
+
+    def __sub__(self, x: Any) -> Self:
+        return self.sub(x)
+
+    def __rsub__(self, x: Any) -> Self:
+        return self.sub(x, True)
+
+    def __truediv__(self, x: Any) -> Self:
+        return self.div(x)
+
+    def __rtruediv__(self, x: Any) -> Self:
+        return self.div(x, True)
+
+    def __floordiv__(self, x: Any) -> Self:
+        return self.div(x, rounding_mode="floor")
+
+    def __rfloordiv__(self, x: Any) -> Self:
+        return self.div(x, True, rounding_mode="floor")
+
+    def __mod__(self, x: Any) -> Self:
+        return self.mod(x)
+
+    def __rmod__(self, x: Any) -> Self:
+        return self.mod(x, True)
+
+    def __pow__(self, x: Any) -> Self:
+        return self.pow(x)
+
+    def __rpow__(self, x: Any) -> Self:
+        return self.pow(x, True)
+
+    def __neg__(self) -> Self:
+        return self.neg()
+
+    def __abs__(self) -> Self:
+        return self.abs()
+
+    def __and__(self, x: Any) -> Self:
+        return self.bitwise_and(x)
+
+    def __rand__(self, x: Any) -> Self:
+        return self.bitwise_and(x, True)
+
+    def __or__(self, x: Any) -> Self:
+        return self.bitwise_or(x)
+
+    def __ror__(self, x: Any) -> Self:
+        return self.bitwise_or(x, True)
+
+    def __xor__(self, x: Any) -> Self:
+        return self.bitwise_xor(x)
+
+    def __rxor__(self, x: Any) -> Self:
+        return self.bitwise_xor(x, True)
+
+    def __invert__(self) -> Self:
+        return self.bitwise_not()
+
+    def __lshift__(self, x: Any) -> Self:
+        return self.lshift(x)
+
+    def __rlshift__(self, x: Any) -> Self:
+        return self.lshift(x, True)
+
+    def __rshift__(self, x: Any) -> Self:
+        return self.rshift(x)
+
+    def __rrshift__(self, x: Any) -> Self:
+        return self.rshift(x, True)
+
+    def __lt__(self, x: Any) -> Self:
+        return self._binary(Ops.CMPLT, x)
+
+    def __gt__(self, x: Any) -> Self:
+        return self._binary(Ops.CMPLT, x, True)
+
+    def __ge__(self, x: Any) -> Self:
+        return self.ge(x)
+
+    def __le__(self, x: Any) -> Self:
+        return self.le(x)
+
+    def __eq__(self, x: object) -> Self:  # type: ignore[override]
+        return self._binary(Ops.CMPEQ, x)
+
+    def __ne__(self, x: object) -> Self:  # type: ignore[override]
+        return self._binary(Ops.CMPNE, x)
+
+    __hash__ = TensorBase.__hash__
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (TensorBase, int, float, UOp))
+
+
+def _inverse(x: float) -> float:
+    """1 / x as floats have it."""
+    return 1.0 / x if x else math.copysign(math.inf, x)
+
+
+def _negative(a: UOp) -> UOp:
+    return UOp(Ops.MUL, a.dtype, (a, filled(a.dtype, -1, a.shape)))
+
+
+def _complement(a: UOp) -> UOp:
+    return UOp(Ops.XOR, a.dtype, (a, filled(a.dtype, True if a.dtype.is_bool else -1, a.shape)))
+
+
+def _mirror(a: UOp) -> UOp:
+    """What turns minimum into maximum: -x of floats, ~x of integers and bools."""
+    return _negative(a) if a.dtype.is_float else _complement(a)
+
+
+def _not(a: UOp) -> UOp:
+    return UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape)))
+
+
+def _exp2(a: UOp) -> UOp:
+    return UOp(Ops.EXP2, a.dtype, (a,))
+
+
+def _log2(a: UOp) -> UOp:
+    return UOp(Ops.LOG2, a.dtype, (a,))
+
+
+def _floor(a: UOp) -> UOp:
+    t = UOp(Ops.TRUNC, a.dtype, (a,))
+    return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (a, t)), t + -1.0, t))
+
+
+def _ceil(a: UOp) -> UOp:
+    t = UOp(Ops.TRUNC, a.dtype, (a,))
+    return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (t, a)), t + 1.0, t))
+
+
+def _idiv(a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.IDIV, a.dtype, (a, b))
+
+
+def _idiv_trunc(a: UOp, b: UOp) -> UOp:
+    """The quotient rounded to 0: one more than the floor when that is inexact and negative."""
+    q = _idiv(a, b)
+    if a.dtype.is_unsigned or a.dtype.is_bool:
+        return q
+    zero = filled(a.dtype, 0, a.shape)
+    inexact = UOp(Ops.CMPNE, dtypes.bool, (q * b, a))
+    negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
+    nonzero = UOp(Ops.CMPNE, dtypes.bool, (b, zero))
+    return q + (inexact & negative & nonzero).cast(a.dtype)
+
+
+def _whole_power(x: Any, n: int) -> Any:
+    """x**n by repeated squaring; None for n = 0."""
+    out = None
+    while n:
+        if n & 1:
+            out = x if out is None else out * x
+        n >>= 1
+        if n:
+            x = x * x
+    return out
+
+
+def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:
+    """Two Python scalars as constants of the dtype in which they meet."""
+    dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
+    return UOp.const(dtype, x), UOp.const(dtype, y)
+
+
+def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """Horner's scheme, highest power first."""
+    out = x * coefficients[0] + coefficients[1]
+    for c in coefficients[2:]:
+        out = out * x + c
+    return out

@@ -1,0 +1,395 @@
+"""Indexing: ints, slices with any step, None, Ellipsis, boolean-free advanced indexing by integer tensors, and setting.
+
+An integer tensor picks by comparing positions: sum over j of (index == j) * x[j]. Code generation turns that sum into
+one load, so it costs what a gather costs, its gradient is a scatter, and nothing leaves the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
+from polygrad.gradient import moved_back
+from polygrad.tensor.base import TensorBase, broadcast_to, filled
+from polygrad.tensor.losses import LossesMixin
+from polygrad.tensor.movement import is_size, same_size
+from polygrad.uop.node import UOp, broadcast_shape
+from polygrad.uop.ops import GroupOp, Ops
+
+_MOVES = GroupOp.Movement - {Ops.EXPAND, Ops.PAD}
+
+
+class IndexingMixin(LossesMixin):
+    """`t[...]`, `t[...] = v`, gather, scatter."""
+
+    __slots__ = ()
+
+    def __getitem__(self, indices: Any) -> Self:
+        """The elements that `indices` name: ints, slices with any step, None (a new axis), Ellipsis, integer Tensors
+        or lists (which broadcast with each other; their axes go where they stood, or to the front when apart).
+
+        An index in a Tensor that is out of range gives 0. Raises AxisError, DTypeError, ArgumentError.
+        """
+        view, picks = self._view(indices)
+        return view._pick(picks) if picks else view
+
+    # --- basic indexing: a view by movement ops
+
+    def _view(self, indices: Any) -> tuple[Self, list[tuple[int, Any]]]:
+        """The view that ints, slices and None give, and (axis of the view, integer tensor) for the rest."""
+        if not isinstance(indices, tuple):
+            indices = (indices,)
+        wanted = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
+        dots = [k for k, i in enumerate(wanted) if i is Ellipsis]
+        if len(dots) > 1:
+            raise ArgumentError("index: expected at most one Ellipsis")
+        used = sum(1 for i in wanted if i is not None and i is not Ellipsis)
+        if used > self.ndim:
+            raise AxisError(f"index: expected at most {self.ndim} indices for shape {self.shape}, got {used}")
+        fill = [slice(None)] * (self.ndim - used)
+        at = dots[0] if dots else len(wanted)
+        wanted = wanted[:at] + fill + wanted[at + 1 :]
+        bounds: list[Any] = []
+        steps: list[int] = []
+        flips: list[int] = []
+        shape: list[Any] = []  # of the view, after ints are dropped and Nones put in
+        picks: list[tuple[int, Any]] = []
+        axis = 0
+        for i in wanted:
+            if i is None:
+                shape.append(1)
+                continue
+            n = self.shape[axis]
+            if isinstance(i, slice):
+                lo, hi, step = _slice_of(i, n, axis)
+                bounds.append((lo, hi))
+                steps.append(abs(step))
+                if step < 0:
+                    flips.append(axis)
+                size = hi - lo if not (isinstance(lo, int) and lo == 0) else hi
+                shape.append(-(-size // abs(step)) if abs(step) != 1 else size)
+            elif isinstance(i, TensorBase):
+                bounds.append((0, n))
+                steps.append(1)
+                picks.append((len(shape), i))
+                shape.append(n)
+            else:
+                if isinstance(i, int) and isinstance(n, int):
+                    if not -n <= i < n:
+                        raise AxisError(
+                            f"index: expected {-n} to {n - 1} for axis {axis} of shape {self.shape}, got {i}"
+                        )
+                    i = i % n
+                bounds.append((i, i + 1))
+                steps.append(1)
+            axis += 1
+        out = self.uop.shrink(tuple(bounds)).flip(tuple(flips))
+        if any(s != 1 for s in steps):
+            out = _strided(out, steps)
+        return self._with(out.reshape(tuple(shape))), picks
+
+    def _index(self, i: Any) -> Any:
+        if isinstance(i, (slice, TensorBase)):
+            if isinstance(i, TensorBase) and not i.dtype.is_int:
+                hint = ": use masked_fill or where" if i.dtype.is_bool else ""
+                raise DTypeError(f"index: expected an integer tensor, got {i.dtype}{hint}")
+            return i
+        if isinstance(i, bool):
+            raise DTypeError("index: expected ints, slices, None, Ellipsis or integer tensors, got a bool")
+        if is_size(i):
+            return i
+        if isinstance(i, (list, tuple)):
+            return self._index(self._lift(list(i)))
+        if hasattr(i, "__index__") and not getattr(i, "shape", ()):
+            return i.__index__()
+        try:
+            return self._index(self._lift(i))
+        except DTypeError as e:
+            raise DTypeError(
+                f"index: expected an int, slice, None, Ellipsis or integer tensor, got {type(i).__name__}"
+            ) from e
+
+    # --- by tensors
+
+    def _pick(self, picks: list[tuple[int, Any]]) -> Self:
+        axes = [a for a, _ in picks]
+        together = axes == list(range(axes[0], axes[0] + len(axes)))
+        shape = broadcast_shape([t.shape for _, t in picks])
+        k = len(shape)
+        # the picked axes go last, behind those of the indices: (rest..., index..., picked...)
+        rest = [i for i in range(self.ndim) if i not in axes]
+        x = self.uop.permute((*rest, *axes))
+        rest_shape, picked = x.shape[: len(rest)], x.shape[len(rest) :]
+        whole = (*rest_shape, *shape, *picked)
+        x = broadcast_to(x.reshape((*rest_shape, *[1] * k, *picked)), whole)
+        hit: UOp | None = None
+        for j, (_, t) in enumerate(picks):
+            here = _hits(t, picked[j], shape, j, len(picks), len(rest), whole)
+            hit = here if hit is None else UOp(Ops.AND, dtypes.bool, (hit, here))
+        assert hit is not None
+        chosen = self._join(
+            UOp(Ops.WHERE, x.dtype, (hit, x, filled(x.dtype, 0, whole))), *[t for _, t in picks]
+        )
+        summed = tuple(range(len(rest) + k, len(whole)))
+        if x.dtype.is_bool:
+            out = chosen.any(summed)
+        else:
+            out = chosen._reduce(Ops.ADD, summed, False, x.dtype, x.dtype)
+        first = axes[0] if together else 0  # where the axes of the indices go
+        order = [*range(first), *range(len(rest), len(rest) + k), *range(first, len(rest))]
+        return out._with(out.uop.permute(tuple(order)))
+
+    def gather(self, dim: int, index: Self) -> Self:
+        """out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`. Raises ShapeError, DTypeError."""
+        x, index, axis = self._along(dim, index, "gather")
+        hit = index.is_class(x.shape[axis], -1)
+        moved = x.transpose(axis, -1).unsqueeze(axis).expand(hit.shape) if x.ndim > 1 else x.expand(hit.shape)
+        chosen = hit.where(moved, 0) if not x.dtype.is_bool else hit & moved
+        return chosen._reduce(Ops.MAX if x.dtype.is_bool else Ops.ADD, -1, False, x.dtype, x.dtype)
+
+    def _along(self, dim: int, index: Self, what: str) -> tuple[Self, Self, int]:
+        """self cut to the sizes of `index` everywhere but along `dim`."""
+        axis = self._axis(dim)
+        if index.ndim != self.ndim:
+            raise ShapeError(
+                f"{what}: expected an index with {self.ndim} axes for shape {self.shape}, got {index.shape}"
+            )
+        if not index.dtype.is_int:
+            raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
+        if any(i > s for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis):
+            raise ShapeError(
+                f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
+            )
+        cut = self.shrink([None if k == axis else (0, i) for k, i in enumerate(index.shape)])
+        return cut, index, axis
+
+    def _scattered(self, dim: int, index: Self, src: Any, what: str) -> tuple[Self, Self, int]:
+        """(who writes here, what they write): (..., self's size along dim, writers) with `dim` next to last."""
+        axis = self._axis(dim)
+        if index.ndim != self.ndim or any(
+            i > s for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
+        ):
+            raise ShapeError(
+                f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
+            )
+        if not index.dtype.is_int:
+            raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
+        if isinstance(src, TensorBase):
+            if any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
+                raise ShapeError(
+                    f"{what}: expected a source at least as large as {index.shape}, got {src.shape}"
+                )
+            src = src.shrink([(0, i) for i in index.shape])  # type: ignore[attr-defined]
+        else:
+            src = index._of(filled(self.dtype, src, index.shape))
+        if src.dtype is not self.dtype:
+            raise DTypeError(f"{what}: expected a source of {self.dtype}, got {src.dtype}: use .cast()")
+        n = self.shape[axis]
+        grow: list[Any] = [
+            (0, 0) if k == axis else (0, s - i)
+            for k, (s, i) in enumerate(zip(self.shape, index.shape, strict=True))
+        ]
+        hit = index.is_class(n, -1)
+        hit = hit._with(hit.uop.pad((*grow, (0, 0)))).transpose(axis, -1)  # (..., n at axis, ..., writers)
+        values = src._with(src.uop.pad(tuple(grow))).unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
+        return hit, values, axis
+
+    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
+        """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last of several writers wins.
+
+        `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises ShapeError,
+        DTypeError, ArgumentError.
+        """
+        if reduce not in (None, "add", "multiply"):
+            raise ArgumentError(f"scatter: expected reduce None, 'add' or 'multiply', got {reduce!r}")
+        if reduce is not None:
+            return self.scatter_reduce(
+                dim, index, _as_source(self, index, src), "sum" if reduce == "add" else "prod"
+            )
+        hit, values, _ = self._scattered(dim, index, src, "scatter")
+        return _last_writer(self, hit, values)
+
+    def scatter_reduce(
+        self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
+    ) -> Self:
+        """`scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
+
+        `include_self`: with what is there too. Raises ShapeError, DTypeError, ArgumentError.
+        """
+        if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+            raise ArgumentError(
+                f"scatter_reduce: expected 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}"
+            )
+        hit, values, _ = self._scattered(dim, index, src, "scatter_reduce")
+        touched = hit.any(-1)
+        if reduce in ("sum", "mean"):
+            total = hit.where(values, 0)._reduce(Ops.ADD, -1, False, self.dtype, self.dtype)
+            out = self + total if include_self else touched.where(total, self)
+            if reduce == "sum":
+                return out
+            writers = hit._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+            count = writers + 1 if include_self else touched.where(writers, 1)
+            return (
+                out.div(count.cast_like(self))
+                if self.dtype.is_float
+                else out.div(count, rounding_mode="floor").cast_like(self)
+            )
+        if reduce == "prod":
+            product = hit.where(values, 1)._reduce(Ops.MUL, -1, False, self.dtype, self.dtype)
+            return self * product if include_self else touched.where(product, self)
+        if reduce == "amax":
+            top = hit.where(values, values.const_like(self.dtype.min)).max(-1)
+            return self.maximum(top) if include_self else touched.where(top, self)
+        least = hit.where(values, values.const_like(self.dtype.max)).min(-1)
+        return self.minimum(least) if include_self else touched.where(least, self)
+
+    # --- setting
+
+    def __setitem__(self, indices: Any, v: Any) -> None:
+        """Write `v` (broadcast, converted to this dtype) where `indices` point.
+
+        A Tensor that holds a buffer is written in place; one that is still lazy becomes the changed value.
+        Raises what indexing raises; ShapeError, DeviceError, and GradientError for a leaf that requires a gradient.
+        """
+        if self.requires_grad and not self._derived:
+            raise GradientError(
+                "setitem: a leaf that requires a gradient cannot be written: use .detach() or where()"
+            )
+        view, picks = self._view(indices)
+        value = v if isinstance(v, TensorBase) else self._lift(v)
+        if value._device is not None and value._device != self.device:
+            value = value._with(value.uop.copy_to(self.device))
+        base = self.uop
+        chosen = view.uop
+        if picks:
+            mask, moved = view._set_by_tensors(picks, value)
+        else:
+            moved = _fit(value.uop.cast(self.dtype), chosen.shape)
+            mask = filled(dtypes.bool, True, chosen.shape)
+        mask, moved = moved_back(chosen, base, mask), moved_back(chosen, base, moved)
+        changed = UOp(Ops.WHERE, base.dtype, (mask, moved, base))
+        needs = self._join(changed, value)
+        self.uop = UOp(Ops.ASSIGN, base.dtype, (base, changed)) if is_stored(base) else changed
+        self.requires_grad, self._derived, self._device = needs.requires_grad, needs._derived, needs._device
+
+    def _set_by_tensors(self, picks: list[tuple[int, Any]], value: Self) -> tuple[UOp, UOp]:
+        """Which elements of this view are written, and with what: the last of several writers wins."""
+        axes = [a for a, _ in picks]
+        shape = broadcast_shape([t.shape for _, t in picks])
+        k = len(shape)
+        rest = [i for i in range(self.ndim) if i not in axes]
+        together = axes == list(range(axes[0], axes[0] + len(axes)))
+        first = axes[0] if together else 0
+        rest_shape = tuple([self.shape[i] for i in rest])
+        picked = tuple([self.shape[i] for i in axes])
+        spread = (*rest_shape[:first], *shape, *rest_shape[first:])
+        v = _fit(value.uop.cast(self.dtype), spread)
+        v = v.permute(
+            (*range(first), *range(first + k, len(spread)), *range(first, first + k))
+        )  # (rest..., index...)
+        whole = (*rest_shape, *shape, *picked)
+        hit: UOp | None = None
+        for j, (_, t) in enumerate(picks):
+            here = _hits(t, picked[j], shape, j, len(picks), len(rest), whole)
+            hit = here if hit is None else UOp(Ops.AND, dtypes.bool, (hit, here))
+        assert hit is not None
+        # writers last: (rest..., picked..., writers)
+        r = len(rest)
+        order = (*range(r), *range(r + k, len(whole)), *range(r, r + k))
+        writers = 1
+        for n in shape:
+            writers *= n
+        hits = self._of(hit.permute(order).reshape((*rest_shape, *picked, writers)))
+        values = v.reshape((*rest_shape, *[1] * len(picked), writers)).expand(hits.shape)
+        written = _last_writer(None, hits, self._of(values))
+        back = [0] * self.ndim
+        for position, axis in enumerate((*rest, *axes)):
+            back[axis] = position
+        return hits.any(-1).uop.permute(tuple(back)), written.uop.permute(tuple(back))
+
+
+def is_stored(uop: UOp) -> bool:
+    """Whether a node is a BUFFER or an ASSIGN, or a view of one without repeats."""
+    while uop.op in _MOVES:
+        uop = uop.src[0]
+    return uop.op is Ops.BUFFER or uop.op is Ops.ASSIGN
+
+
+def _fit(value: UOp, shape: tuple[Any, ...]) -> UOp:
+    own = value.shape
+    while len(own) > len(shape) and same_size(own[0], 1):
+        value = value.reshape(own[1:])
+        own = value.shape
+    if len(own) > len(shape) or any(
+        not same_size(a, b) and not same_size(a, 1)
+        for a, b in zip(reversed(own), reversed(shape), strict=False)
+    ):
+        raise ShapeError(f"setitem: expected a value that broadcasts to {shape}, got {value.shape}")
+    return broadcast_to(value, shape)
+
+
+def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, whole: Any) -> UOp:
+    """Where the j-th of `count` index tensors (of the common `shape`, behind `lead` axes) names position r < n: bool."""
+    index = t.uop if t.dtype.is_unsigned else (t < 0).where(t + n, t).uop
+    index = broadcast_to(index, shape).reshape((*[1] * lead, *shape, *[1] * count))
+    positions = UOp(Ops.ARANGE, dtypes.int32, (), n).cast(index.dtype)
+    column = [1] * (lead + len(shape) + count)
+    column[lead + len(shape) + j] = n
+    return UOp(Ops.CMPEQ, dtypes.bool, (index.expand(whole), positions.reshape(tuple(column)).expand(whole)))
+
+
+def _last_writer(old: Any, hit: Any, values: Any) -> Any:
+    """Along the last axis, the value of the last hit; `old` (or 0) where there is none."""
+    writers = hit.shape[-1]
+    order = hit._of(UOp(Ops.ARANGE, dtypes.int32, (), writers)) + 1
+    last = hit.where(order, 0)._reduce(Ops.MAX, -1, True, dtypes.int32, dtypes.int32)
+    wins = hit & last.eq(order)
+    if values.dtype.is_bool:
+        out = (wins & values).any(-1)
+    else:
+        out = wins.where(values, 0)._reduce(Ops.ADD, -1, False, values.dtype, values.dtype)
+    return out if old is None else hit.any(-1).where(out, old)
+
+
+def _as_source(x: Any, index: Any, src: Any) -> Any:
+    return src if isinstance(src, TensorBase) else x._of(filled(x.dtype, src, index.shape), x._device)
+
+
+def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
+    """A slice's (lo, hi, step) as bounds in increasing order."""
+    step = 1 if s.step is None else s.step
+    if not isinstance(step, int) or step == 0:
+        raise ArgumentError(f"slice: expected a step other than 0 for axis {axis}, got {s.step!r}")
+    parts = [p if p is None or isinstance(p, UOp) else p.__index__() for p in (s.start, s.stop)]
+    if isinstance(n, int) and not any(isinstance(p, UOp) for p in parts):
+        start, stop, step = slice(parts[0], parts[1], step).indices(n)
+        count = len(range(start, stop, step))
+        if count == 0:
+            return 0, 0, 1
+        last = start + (count - 1) * step
+        return (start, last + 1, step) if step > 0 else (last, start + 1, step)
+    if step != 1:
+        raise ArgumentError(f"slice: expected step 1 along the symbolic axis {axis}, got {step}")
+    lo, hi = (0 if parts[0] is None else parts[0]), (n if parts[1] is None else parts[1])
+    if isinstance(lo, int) and lo < 0:
+        lo = n + lo
+    if isinstance(hi, int) and hi < 0:
+        hi = n + hi
+    return lo, hi, 1
+
+
+def _strided(x: UOp, steps: list[int]) -> UOp:
+    """Every steps[i]-th element of axis i, from the first."""
+    shape = x.shape
+    counts = [-(-n // s) if s != 1 else n for n, s in zip(shape, steps, strict=True)]
+    x = x.pad(
+        tuple([(0, c * s - n) if s != 1 else (0, 0) for c, s, n in zip(counts, steps, shape, strict=True)])
+    )
+    x = x.reshape(
+        tuple([v for c, s in zip(counts, steps, strict=True) for v in ((c, s) if s != 1 else (c,))])
+    )
+    bounds = [
+        p for c, s in zip(counts, steps, strict=True) for p in (((0, c), (0, 1)) if s != 1 else ((0, c),))
+    ]
+    return x.shrink(tuple(bounds)).reshape(tuple(counts))

@@ -1,0 +1,160 @@
+"""Losses, and the one-hot form they share.
+
+`reduction`: 'mean', 'sum' or 'none'.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.helpers import prod
+from polygrad.tensor.base import broadcast_to
+from polygrad.tensor.movement import same_size
+from polygrad.tensor.reduce import ReduceMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class LossesMixin(ReduceMixin):
+    """Losses."""
+
+    __slots__ = ()
+
+    def _reduced(self, reduction: str) -> Self:
+        if reduction not in ("mean", "sum", "none"):
+            raise ArgumentError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
+        return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
+
+    def is_class(self, num_classes: Any, axis: int) -> Self:
+        """Whether this integer Tensor names class j: bool, with the classes as a new axis `axis` (counted in the result)."""
+        self._need_int("one_hot")
+        at = self._axis(axis, 1)
+        shape = (*self.shape[:at], num_classes, *self.shape[at:])
+        column = tuple([num_classes if i == at else 1 for i in range(len(shape))])
+        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
+        mine = self.uop.reshape((*self.shape[:at], 1, *self.shape[at:]))
+        return self._with(
+            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(mine, shape), broadcast_to(classes, shape)))
+        )
+
+    def one_hot(self, num_classes: int) -> Self:
+        """1 (int32) at the class each integer names, along a new last axis. Raises DTypeError, ArgumentError."""
+        if not isinstance(num_classes, int) or num_classes < 0:
+            raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
+        return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
+
+    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:  # noqa: N803
+        """The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
+
+        `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
+        Raises ShapeError, ArgumentError.
+        """
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise ArgumentError(f"cross_entropy: expected label_smoothing in 0..1, got {label_smoothing}")
+        axis = 0 if self.ndim == 1 else 1
+        rest = self.shape[:axis] + self.shape[axis + 1 :]
+        n = self.shape[axis]
+        logs = self.log_softmax(axis)
+        if Y.shape == rest and not Y.dtype.is_float:
+            wanted = Y.is_class(n, axis)
+            if label_smoothing:
+                soft = (
+                    wanted._with(wanted.uop.cast(logs.dtype)) * (1.0 - label_smoothing) + label_smoothing / n
+                )
+                picked = (logs * soft).sum(axis)
+            else:
+                picked = wanted.where(logs, 0).sum(axis)
+        elif Y.shape == self.shape:
+            soft = Y * (1.0 - label_smoothing) + label_smoothing / n if label_smoothing else Y
+            picked = (logs * soft).sum(axis)
+        else:
+            raise ShapeError(
+                f"cross_entropy: expected Y of shape {rest} (integers) or {self.shape}, got {Y.shape} {Y.dtype}"
+            )
+        if reduction == "mean":
+            count = prod(rest)
+            return picked.sum() * (-1.0 / count) if isinstance(count, int) and count else -picked.mean()
+        return (-picked)._reduced(reduction)
+
+    def sparse_categorical_crossentropy(
+        self,
+        Y: Self,  # noqa: N803
+        ignore_index: int = -1,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean",
+    ) -> Self:
+        """The cross-entropy of these logits, classes along the last axis, with the integers Y.
+
+        Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give 0 but
+        count, as in tinygrad). Raises ShapeError, DTypeError, ArgumentError.
+        """
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise ArgumentError(
+                f"sparse_categorical_crossentropy: expected label_smoothing in 0..1, got {label_smoothing}"
+            )
+        if Y.shape != self.shape[:-1]:
+            raise ShapeError(
+                f"sparse_categorical_crossentropy: expected Y of shape {self.shape[:-1]}, got {Y.shape}"
+            )
+        logs = self.log_softmax(-1)
+        picked = Y.is_class(self.shape[-1], -1).where(logs, 0).sum(-1)
+        if label_smoothing:
+            picked = picked * (1.0 - label_smoothing) + logs.mean(-1) * label_smoothing
+        if ignore_index == -1:
+            return -picked.mean() if reduction == "mean" else (-picked)._reduced(reduction)
+        counts = Y.ne(ignore_index)
+        picked = counts.where(picked, 0)
+        if reduction != "mean":
+            return (-picked)._reduced(reduction)
+        return -picked.sum() / counts.sum()
+
+    def nll_loss(
+        self,
+        Y: Self,  # noqa: N803
+        weight: Self | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> Self:
+        """The negative log-likelihood of these log-probabilities, classes along axis 1 (0 when 1-D), with the integers Y.
+
+        `weight`: one per class; the mean is weighted. Raises ShapeError, DTypeError.
+        """
+        axis = 0 if self.ndim == 1 else 1
+        rest = self.shape[:axis] + self.shape[axis + 1 :]
+        if Y.shape != rest:
+            raise ShapeError(f"nll_loss: expected Y of shape {rest}, got {Y.shape}")
+        wanted = Y.is_class(self.shape[axis], axis)
+        loss = -wanted.where(self, 0).sum(axis)
+        if weight is None and ignore_index is None:
+            return loss._reduced(reduction)
+        column = [-1 if i == axis else 1 for i in range(self.ndim)]
+        share = wanted.where(weight.reshape(column), 0).sum(axis) if weight is not None else loss.ones_like()
+        if ignore_index is not None:
+            share = Y.ne(ignore_index).where(share, 0)
+        loss = loss * share
+        return loss.sum() / share.sum() if reduction == "mean" else loss._reduced(reduction)
+
+    def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:  # noqa: N803
+        """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape."""
+        self._need_match(Y, "binary_crossentropy")
+        return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
+
+    def binary_crossentropy_logits(
+        self,
+        Y: Self,  # noqa: N803
+        reduction: str = "mean",
+        pos_weight: Self | None = None,
+    ) -> Self:
+        """The cross-entropy of sigmoid(self) with the labels Y, without overflow. `pos_weight` scales the positive part."""
+        self._need_match(Y, "binary_crossentropy_logits")
+        log_p, log_1_p = self.logsigmoid(), (-self).logsigmoid()
+        positive = Y * log_p if pos_weight is None else Y * log_p * pos_weight
+        return (-(positive + (1 - Y) * log_1_p))._reduced(reduction)
+
+    def _need_match(self, Y: Self, what: str) -> None:  # noqa: N803
+        if len(Y.shape) != len(self.shape) or not all(map(same_size, Y.shape, self.shape)):
+            raise ShapeError(f"{what}: expected Y of shape {self.shape}, got {Y.shape}")
+        if Y.dtype.is_bool:
+            raise DTypeError(f"{what}: expected numeric labels, got bool: use .float()")

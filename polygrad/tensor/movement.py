@@ -1,0 +1,474 @@
+"""Movement: other views of the same elements. Nothing here computes or copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from polygrad.dtype import dtypes, promote
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.helpers import argsort, ceildiv, prod
+from polygrad.tensor.base import TensorBase, filled
+from polygrad.uop.node import Shape, Sint, UOp
+from polygrad.uop.ops import Ops
+
+
+def args_of(first: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`f(2, 3)` and `f((2, 3))` alike."""
+    return (first, *rest) if rest or not isinstance(first, (tuple, list)) else tuple(first)
+
+
+def is_size(x: Any) -> bool:
+    """Whether `x` can be a size: an int, or a symbolic integer."""
+    return isinstance(x, int) or (isinstance(x, UOp) and x.dtype is dtypes.index)
+
+
+def check_shape(shape: Sequence[Any], subject: str) -> Shape:
+    """`shape` as a tuple of sizes. Raises ShapeError."""
+    out = tuple(
+        [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
+    )
+    for s in out:
+        if not is_size(s) or (isinstance(s, int) and s < 0):
+            raise ShapeError(f"{subject}: expected sizes of at least 0, got {out}")
+    return out
+
+
+def same_size(a: Sint, b: Sint) -> bool:
+    """Whether two sizes are equal for certain; symbolic ones are compared by identity."""
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+
+
+class MovementMixin(TensorBase):
+    """Movement ops, and what is made of them alone."""
+
+    __slots__ = ()
+
+    # --- the six primitives
+
+    def reshape(self, shape: Any, *args: Any) -> Self:
+        """The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
+
+        Raises ShapeError when the sizes do not multiply to the number of elements.
+        """
+        own = self.uop.shape
+        wanted = args_of(shape, args)
+        if None in wanted:
+            if len(wanted) > len(own):
+                raise ShapeError(f"reshape: None keeps an axis, but {wanted} has more axes than {own}")
+            wanted = tuple([own[i] if s is None else s for i, s in enumerate(wanted)])
+        holes = [i for i, s in enumerate(wanted) if isinstance(s, int) and s == -1]
+        if len(holes) > 1:
+            raise ShapeError(f"reshape: expected at most one -1, got {wanted}")
+        if holes:
+            rest = prod([s for s in wanted if not (isinstance(s, int) and s == -1)])
+            total = prod(own)
+            if isinstance(rest, int) and isinstance(total, int):
+                if rest == 0 or total % rest:
+                    raise ShapeError(f"reshape: {total} elements of shape {own} do not divide into {wanted}")
+                hole = total // rest
+            else:
+                hole = total // rest
+            wanted = tuple([hole if i == holes[0] else s for i, s in enumerate(wanted)])
+        wanted = check_shape(wanted, "reshape")
+        if wanted == own:
+            return self
+        total, got = prod(own), prod(wanted)
+        if isinstance(total, int) and isinstance(got, int) and total != got:
+            raise ShapeError(f"reshape: expected {total} elements (shape {own}), got {wanted} with {got}")
+        return self._with(self.uop.reshape(wanted))
+
+    def view(self, shape: Any, *args: Any) -> Self:
+        """`reshape`."""
+        return self.reshape(shape, *args)
+
+    def expand(self, shape: Any, *args: Any) -> Self:
+        """Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size. Raises ShapeError."""
+        own, wanted = self.uop.shape, args_of(shape, args)
+        if len(wanted) < len(own):
+            raise ShapeError(f"expand: expected at least {len(own)} axes for shape {own}, got {wanted}")
+        own = (1,) * (len(wanted) - len(own)) + own
+        wanted = tuple(
+            [
+                o if s is None or (isinstance(s, int) and s == -1) else s
+                for s, o in zip(wanted, own, strict=True)
+            ]
+        )
+        wanted = check_shape(wanted, "expand")
+        for o, s in zip(own, wanted, strict=True):
+            if not same_size(o, s) and not (isinstance(o, int) and o == 1):
+                raise ShapeError(
+                    f"expand: shape {self.uop.shape} does not expand to {wanted}: {o} is not 1 or {s}"
+                )
+        return self._with(self.uop.reshape(own).expand(wanted))
+
+    def permute(self, order: Any, *args: Any) -> Self:
+        """Axis i of the result is axis `order[i]`. Raises ArgumentError unless every axis is named once."""
+        axes = tuple([self._axis(a) for a in args_of(order, args)])
+        if sorted(axes) != list(range(self.ndim)):
+            raise ArgumentError(
+                f"permute: expected every axis of shape {self.shape} once, got {args_of(order, args)}"
+            )
+        return self._with(self.uop.permute(axes))
+
+    def flip(self, axis: Any, *args: Any) -> Self:
+        """The named axes reversed. Raises AxisError."""
+        return self._with(self.uop.flip(self._axes(args_of(axis, args))))
+
+    def shrink(self, arg: Sequence[tuple[Sint, Sint] | None]) -> Self:
+        """Elements lo (included) to hi (not) of each axis; None keeps an axis. Raises ShapeError."""
+        own = self.uop.shape
+        if len(arg) != len(own):
+            raise ShapeError(f"shrink: expected {len(own)} pairs for shape {own}, got {len(arg)}")
+        pairs = tuple([(0, s) if p is None else (p[0], p[1]) for p, s in zip(arg, own, strict=True)])
+        for (lo, hi), s in zip(pairs, own, strict=True):
+            if isinstance(lo, int) and isinstance(hi, int) and isinstance(s, int) and not 0 <= lo <= hi <= s:
+                raise ShapeError(f"shrink: expected 0 <= lo <= hi <= {s}, got {(lo, hi)} for shape {own}")
+        return self._with(self.uop.shrink(pairs))
+
+    def pad(self, padding: Sequence[Any], mode: str = "constant", value: Any = 0.0) -> Self:
+        """Elements added around each axis.
+
+        `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before, after) of
+        the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect', 'replicate' or 'circular'.
+        Raises ArgumentError, ShapeError.
+        """
+        if mode not in ("constant", "reflect", "replicate", "circular"):
+            raise ArgumentError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
+        pairs = self._padding(padding)
+        if mode != "constant":
+            return self._pad_from_inside(pairs, mode)
+        out = self
+        if any(isinstance(n, int) and n < 0 for p in pairs for n in p):
+            out = self.shrink(
+                [(-min(lo, 0), s + min(hi, 0)) for (lo, hi), s in zip(pairs, self.shape, strict=True)]
+            )
+            pairs = tuple([(max(lo, 0), max(hi, 0)) for lo, hi in pairs])
+        padded = out.uop.pad(pairs)
+        if value == 0:
+            return out._with(padded)
+        inside = filled(dtypes.bool, True, out.shape).pad(pairs)
+        dtype = out._scalar(value)
+        return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
+
+    def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
+        if all(is_size(p) for p in padding) and len(padding) > 0:
+            if len(padding) % 2 or len(padding) // 2 > self.ndim:
+                raise ArgumentError(
+                    f"pad: expected at most {self.ndim} pairs for shape {self.shape}, got {tuple(padding)}"
+                )
+            pairs = [(padding[i], padding[i + 1]) for i in range(0, len(padding), 2)][::-1]
+            return ((0, 0),) * (self.ndim - len(pairs)) + tuple(pairs)
+        if len(padding) != self.ndim:
+            raise ArgumentError(f"pad: expected {self.ndim} pairs for shape {self.shape}, got {len(padding)}")
+        return tuple([(0, 0) if p is None else (p[0], p[1]) for p in padding])
+
+    def _pad_from_inside(self, pairs: tuple[tuple[int, int], ...], mode: str) -> Self:
+        out = self
+        for axis, (before, after) in enumerate(pairs):
+            n = out.shape[axis]
+            limit = n - 1 if mode == "reflect" else n if mode == "circular" else max(before, after)
+            if max(before, after) > limit or min(before, after) < 0 or n == 0:
+                raise ShapeError(
+                    f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(before, after)}"
+                )
+            parts = [out]
+            if before:
+                parts.insert(0, out._border(axis, mode, before, n, front=True))
+            if after:
+                parts.append(out._border(axis, mode, after, n, front=False))
+            out = parts[0].cat(*parts[1:], dim=axis)
+        return out
+
+    def _border(self, axis: int, mode: str, count: int, n: int, front: bool) -> Self:
+        def part(lo: int, hi: int) -> Self:
+            return self.shrink([(lo, hi) if i == axis else None for i in range(self.ndim)])
+
+        if mode == "reflect":
+            return (part(1, 1 + count) if front else part(n - 1 - count, n - 1)).flip(axis)
+        if mode == "circular":
+            return part(n - count, n) if front else part(0, count)
+        edge = part(0, 1) if front else part(n - 1, n)
+        return edge.expand([count if i == axis else -1 for i in range(self.ndim)])
+
+    # --- axes
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Two axes swapped."""
+        a, b = self._axis(dim0), self._axis(dim1)
+        order = list(range(self.ndim))
+        order[a], order[b] = b, a
+        return self._with(self.uop.permute(tuple(order)))
+
+    @property
+    def T(self) -> Self:  # noqa: N802 - the field's name
+        """The matrix transposed."""
+        return self.transpose()
+
+    def squeeze(self, dim: int | None = None) -> Self:
+        """Axes of size 1 dropped; only `dim`, if given."""
+        if dim is None:
+            return self.reshape(tuple([s for s in self.shape if not same_size(s, 1)]))
+        axis = self._axis(dim)
+        if not self.shape or not same_size(self.shape[axis], 1):
+            return self
+        return self._with(self.uop.reshape(self.shape[:axis] + self.shape[axis + 1 :]))
+
+    def unsqueeze(self, dim: int) -> Self:
+        """A new axis of size 1 at `dim`."""
+        axis = self._axis(dim, 1)
+        return self._with(self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:])))
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """Axes `start_dim` to `end_dim` made one."""
+        a, b = self._axis(start_dim), self._axis(end_dim)
+        return self.reshape((*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :]))
+
+    def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
+        """Axis `dim` split into `sizes`, one of which may be -1. Raises ShapeError."""
+        axis = self._axis(dim)
+        known = prod([s for s in sizes if not (isinstance(s, int) and s == -1)])
+        n = self.shape[axis]
+        sizes = tuple([n // known if isinstance(s, int) and s == -1 and known else s for s in sizes])
+        if not same_size(prod(sizes), n):
+            raise ShapeError(f"unflatten: expected sizes that multiply to {n}, got {sizes}")
+        return self.reshape(self.shape[:axis] + tuple(sizes) + self.shape[axis + 1 :])
+
+    def shrink_to(self, shape: Any, *args: Any) -> Self:
+        """The first elements of each axis, as many as `shape` says; None keeps an axis."""
+        return self.shrink([None if s is None else (0, s) for s in args_of(shape, args)])
+
+    def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
+        """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError."""
+        wanted = args_of(shape, args)
+        if len(wanted) != self.ndim:
+            raise ShapeError(f"pad_to: expected {self.ndim} sizes for shape {self.shape}, got {wanted}")
+        return self.pad(
+            [None if w is None else (0, w - s) for w, s in zip(wanted, self.shape, strict=True)], value=value
+        )
+
+    # --- joining and splitting
+
+    def cat(self, *args: Self, dim: int = 0) -> Self:
+        """This Tensor and `args` one after the other along `dim`. Raises ShapeError, DeviceError."""
+        axis = self._axis(dim)
+        parts = (self, *args)
+        for x in args:
+            if x.ndim != self.ndim or any(
+                i != axis and not same_size(a, b)
+                for i, (a, b) in enumerate(zip(self.shape, x.shape, strict=True))
+            ):
+                raise ShapeError(
+                    f"cat: expected shapes equal but for axis {axis}, got {[t.shape for t in parts]}"
+                )
+        if not args:
+            return self
+        dtype = promote(*[t.dtype for t in parts])
+        total: Sint = 0
+        for t in parts:
+            total = total + t.shape[axis]
+        out: UOp | None = None
+        before: Sint = 0
+        for t in parts:
+            n = t.shape[axis]
+            pairs = tuple([(before, total - before - n) if i == axis else (0, 0) for i in range(self.ndim)])
+            padded = t.uop.cast(dtype).pad(pairs)
+            before = before + n
+            out = padded if out is None else UOp(Ops.OR if dtype.is_bool else Ops.ADD, dtype, (out, padded))
+        assert out is not None
+        return self._join(out, *args)
+
+    def stack(self, *args: Self, dim: int = 0) -> Self:
+        """This Tensor and `args`, of one shape, along a new axis `dim`. Raises ShapeError."""
+        for x in args:
+            if x.shape != self.shape:
+                raise ShapeError(f"stack: expected one shape, got {[t.shape for t in (self, *args)]}")
+        axis = self._axis(dim, 1)
+        return self.unsqueeze(axis).cat(*[x.unsqueeze(axis) for x in args], dim=axis)
+
+    def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
+        """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed. Raises ShapeError."""
+        axis = self._axis(dim)
+        n = self.shape[axis]
+        if isinstance(sizes, int):
+            if sizes <= 0:
+                raise ArgumentError(f"split: expected a size above 0, got {sizes}")
+            sizes = [min(sizes, n - i) for i in range(0, max(1, n), sizes)]
+        if sum(sizes) != n:
+            raise ShapeError(f"split: expected sizes that add up to {n}, got {tuple(sizes)}")
+        out, at = [], 0
+        for size in sizes:
+            out.append(self.shrink([(at, at + size) if i == axis else None for i in range(self.ndim)]))
+            at += size
+        return tuple(out)
+
+    def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
+        """At most `chunks` pieces of equal size (the last may be smaller) along `dim`. Raises ArgumentError."""
+        if not isinstance(chunks, int) or chunks <= 0:
+            raise ArgumentError(f"chunk: expected a number above 0, got {chunks!r}")
+        axis = self._axis(dim)
+        n = self.shape[axis]
+        return list(self.split(ceildiv(n, chunks) if n else [0] * chunks, axis))
+
+    def repeat(self, repeats: Any, *args: Any) -> Self:
+        """The whole repeated `repeats[i]` times along axis i; further counts add axes in front."""
+        counts = args_of(repeats, args)
+        if len(counts) < self.ndim:
+            raise ShapeError(
+                f"repeat: expected at least {self.ndim} counts for shape {self.shape}, got {counts}"
+            )
+        base = (1,) * (len(counts) - self.ndim) + self.shape
+        inner = [x for s in base for x in (1, s)]
+        spread = [x for r, s in zip(counts, base, strict=True) for x in (r, s)]
+        return self.reshape(inner).expand(spread).reshape([r * s for r, s in zip(counts, base, strict=True)])
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
+        """Each element repeated along `dim`; of the flattened Tensor when None."""
+        x, axis = (self.flatten(), 0) if dim is None else (self, self._axis(dim))
+        shape = x.shape
+        spread = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(
+            (*shape[: axis + 1], repeats, *shape[axis + 1 :])
+        )
+        return spread.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
+
+    def roll(self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Self:
+        """Elements moved by `shifts` along `dims`, those that fall off re-entering; of the flattened Tensor when None."""
+        if dims is None:
+            if not isinstance(shifts, int):
+                raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
+            return self.flatten().roll(shifts, 0).reshape(self.shape)
+        shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+        dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        if len(shifts) != len(dims):
+            raise ArgumentError(f"roll: expected as many shifts as dims, got {shifts} and {dims}")
+        out = self
+        for shift, dim in zip(shifts, dims, strict=True):
+            axis, n = self._axis(dim), self.shape[self._axis(dim)]
+            k = shift % n if n else 0
+            if k:
+                front = out.shrink([(n - k, n) if i == axis else None for i in range(self.ndim)])
+                out = front.cat(
+                    out.shrink([(0, n - k) if i == axis else None for i in range(self.ndim)]), dim=axis
+                )
+        return out
+
+    def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
+        """Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Raises ArgumentError."""
+        if indexing not in ("ij", "xy"):
+            raise ArgumentError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
+        axes = (self, *args)
+        if len(axes) == 1:
+            return axes
+        order = list(range(len(axes)))
+        if indexing == "xy":
+            order[0], order[1] = 1, 0
+        shape = [axes[order.index(i)].numel() for i in range(len(axes))]
+        return tuple(
+            [
+                t.reshape([-1 if i == order[k] else 1 for i in range(len(axes))]).expand(shape)
+                for k, t in enumerate(axes)
+            ]
+        )
+
+    def diag(self) -> Self:
+        """The square matrix with this 1-D Tensor on its diagonal. Raises ShapeError."""
+        if self.ndim != 1:
+            raise ShapeError(f"diag: expected 1 axis, got shape {self.shape}")
+        n = self.shape[0]
+        return (
+            self.unsqueeze(1).pad([None, (0, n)]).flatten().shrink([(0, n * n)]).reshape(n, n)
+            if n
+            else self.reshape(0, 0)
+        )
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+        """The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one. Raises ArgumentError."""
+        a, b = self._axis(dim1), self._axis(dim2)
+        if a == b:
+            raise ArgumentError(f"diagonal: expected two axes, got {dim1} and {dim2}")
+        x = self.permute([i for i in range(self.ndim) if i not in (a, b)] + [a, b])
+        lead, (m, n) = x.shape[:-2], x.shape[-2:]
+        down, right = max(-offset, 0), max(offset, 0)
+        length = max(min(m - down, n - right), 0)
+        if length == 0:
+            return x.reshape(*lead, -1).shrink([*([None] * len(lead)), (0, 0)])
+        keep: list[Any] = [None] * len(lead)
+        x = x.shrink([*keep, (down, down + length), (right, right + length)])
+        x = (
+            x.pad([*keep, None, (0, 1)])
+            .reshape(*lead, length * (length + 1))
+            .shrink([*keep, (0, length * length)])
+        )
+        if length == 1:
+            return x
+        return x.reshape(*lead, length, length).shrink([*keep, (0, length), (0, 1)]).reshape(*lead, length)
+
+    def unfold(self, dim: int, size: int, step: int) -> Self:
+        """Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last. Raises ArgumentError."""
+        axis = self._axis(dim)
+        if size < 0 or step <= 0 or size > self.shape[axis]:
+            raise ArgumentError(
+                f"unfold: expected 0 <= size <= {self.shape[axis]} and step > 0, got {size} and {step}"
+            )
+        order = [i for i in range(self.ndim) if i != axis] + [axis]
+        return self.permute(order).pool((size,), step).permute(*argsort(order), self.ndim)
+
+    def pool(self, k: tuple[Sint, ...], stride: Any = 1, dilation: Any = 1) -> Self:
+        """Windows over the last len(k) axes: (..., *outputs, *k).
+
+        Only movement: each axis is repeated, and reshaped so that every repeat starts `stride` elements later.
+        The idea is tinygrad's. Raises ArgumentError when a window is larger than its axis.
+        """
+        n = len(k)
+        strides = (stride,) * n if isinstance(stride, int) else tuple(stride)
+        dilations = (dilation,) * n if isinstance(dilation, int) else tuple(dilation)
+        if len(strides) != n or len(dilations) != n or self.ndim < n:
+            raise ArgumentError(f"pool: expected {n} strides and dilations, got {stride} and {dilation}")
+        lead = self.shape[: self.ndim - n]
+        sizes = self.shape[self.ndim - n :]
+        for size, window, d in zip(sizes, k, dilations, strict=True):
+            if d * (window - 1) + 1 > size:
+                raise ArgumentError(
+                    f"pool: expected windows that fit {sizes}, got {k} with dilation {dilations}"
+                )
+        outs = [ceildiv(i - d * (w - 1), s) for i, d, w, s in zip(sizes, dilations, k, strides, strict=True)]
+        keep: list[Any] = [None] * len(lead)
+        if all(
+            w <= s and d == 1 for w, s, d in zip(k, strides, dilations, strict=True)
+        ):  # windows do not overlap
+            x = self.shrink(
+                [*keep, *[(0, min(o * s, i)) for o, s, i in zip(outs, strides, sizes, strict=True)]]
+            )
+            x = x.pad(
+                [*keep, *[(0, max(o * s - i, 0)) for o, s, i in zip(outs, strides, sizes, strict=True)]]
+            )
+            x = x.reshape(*lead, *[v for o, s in zip(outs, strides, strict=True) for v in (o, s)])
+            x = x.shrink([*keep, *[v for o, w in zip(outs, k, strict=True) for v in ((0, o), (0, w))]])
+        else:
+            # an axis of f*i elements, repeated so that row r of length f*i + d starts d later
+            f = [
+                1 + int(o * s > i - d * (w - 1))
+                for o, s, i, d, w in zip(outs, strides, sizes, dilations, k, strict=True)
+            ]
+            x = self.repeat(
+                [1] * len(lead)
+                + [ceildiv(w * (i * g + d), i) for w, i, d, g in zip(k, sizes, dilations, f, strict=True)]
+            )
+            x = x.shrink(
+                [*keep, *[(0, w * (i * g + d)) for w, i, d, g in zip(k, sizes, dilations, f, strict=True)]]
+            )
+            x = x.reshape(
+                *lead, *[v for w, i, d, g in zip(k, sizes, dilations, f, strict=True) for v in (w, i * g + d)]
+            )
+            x = x.shrink(
+                [*keep, *[v for w, o, s in zip(k, outs, strides, strict=True) for v in ((0, w), (0, o * s))]]
+            )
+            x = x.reshape(*lead, *[v for w, o, s in zip(k, outs, strides, strict=True) for v in (w, o, s)])
+            x = x.shrink(
+                [*keep, *[v for w, o in zip(k, outs, strict=True) for v in ((0, w), (0, o), (0, 1))]]
+            )
+            x = x.reshape(*lead, *[v for w, o in zip(k, outs, strict=True) for v in (w, o)])
+            at = len(lead)
+            return x.permute(*range(at), *[at + 2 * i + 1 for i in range(n)], *[at + 2 * i for i in range(n)])
+        at = len(lead)
+        return x.permute(*range(at), *[at + 2 * i for i in range(n)], *[at + 2 * i + 1 for i in range(n)])

@@ -1,0 +1,268 @@
+"""Random tensors: counter-based, so lazy, and the same bits on every device.
+
+Element i of a draw is threefry(key, base + offset + i). `key` and `base` lie in a small buffer per device that
+`manual_seed` sets; `offset` counts the elements drawn before, and comes to the graph as a buffer too. A
+draw is therefore a pure function of buffers nobody overwrites: it can be computed late, twice or never, and
+two draws of one shape are one kernel. A captured step advances `base` when it is replayed.
+
+Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
+"""
+
+from __future__ import annotations
+
+import array
+import math
+import time
+from typing import Any, ClassVar, Self
+
+from polygrad.dtype import DType, dtypes, to_dtype
+from polygrad.engine.devices import Device
+from polygrad.engine.realize import buffer_from
+from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.helpers import prod
+from polygrad.tensor.creation import CreationMixin
+from polygrad.tensor.linalg import LinalgMixin
+from polygrad.tensor.movement import args_of, check_shape
+from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.ops import Ops
+
+_MASK = (1 << 64) - 1
+
+
+def _mix(x: int) -> int:
+    """64 bits of which each depends on every bit of `x`: SplitMix64's finaliser (Steele et al., 2014)."""
+    x = (x + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+class _Generator:
+    """The seed, and where each device stands."""
+
+    def __init__(self) -> None:
+        self.seed: int | None = None
+        self.states: dict[str, UOp] = {}  # device -> (key, base), uint64
+        self.offsets: dict[str, int] = {}
+
+    def reset(self, seed: int) -> None:
+        self.seed = seed
+        self.states.clear()
+        self.offsets.clear()
+
+    def draw(self, device: str, count: int) -> tuple[UOp, UOp, UOp]:
+        """The key, the base and the offset of `count` new elements, each of shape (1,)."""
+        if self.seed is None:
+            self.seed = time.time_ns()
+        state = self.states.get(device)
+        if state is None:
+            state = self.states[device] = _words(device, _mix(self.seed), 0)
+        offset = self.offsets.get(device, 0)
+        self.offsets[device] = offset + count
+        return state.shrink(((0, 1),)), state.shrink(((1, 2),)), _words(device, offset)
+
+
+def _words(device: str, *values: int) -> UOp:
+    return buffer_from(device, dtypes.uint64, memoryview(array.array("Q", values)).cast("B"))
+
+
+_generator = _Generator()
+
+
+class RandomMixin(CreationMixin, LinalgMixin):
+    """Random tensors. Keywords everywhere: device, dtype, requires_grad."""
+
+    __slots__ = ()
+
+    _generator: ClassVar[_Generator] = _generator
+
+    @staticmethod
+    def manual_seed(seed: int = 0) -> None:
+        """Start all random numbers afresh: the same seed gives the same bits, on every device."""
+        _generator.reset(int(seed))
+
+    @classmethod
+    def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, str]:
+        """uint64 random bits, a node of `shape`."""
+        home = Device.canonical(device) if device is not None else Device.DEFAULT
+        count = prod(shape)
+        flat = (count,)
+        key, base, offset = _generator.draw(home, sint_max(count))
+        start = (base + offset).expand(flat)
+        counter = UOp(Ops.ARANGE, dtypes.uint64, (), count) + start
+        return UOp(Ops.THREEFRY, dtypes.uint64, (counter, key.expand(flat))).reshape(shape), home
+
+    @classmethod
+    def rand(
+        cls,
+        *shape: Any,
+        device: str | None = None,
+        dtype: Any = None,
+        requires_grad: bool | None = None,
+        contiguous: bool = True,
+    ) -> Self:
+        """Uniform in [0, 1): every multiple of 2^-24 (float32) is equally likely. Raises DTypeError, ShapeError."""
+        to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if not to.is_float:
+            raise DTypeError(f"rand: expected a float dtype, got {to}: use randint()")
+        bits, home = cls._random_bits(_shape_of(shape, "rand"), device)
+        out = _unit(bits, to)
+        return cls._of(out.contiguous() if contiguous else out, home, requires_grad)
+
+    @classmethod
+    def randn(cls, *shape: Any, dtype: Any = None, requires_grad: bool | None = None, **kwargs: Any) -> Self:
+        """Normal with mean 0 and variance 1 (Box and Muller, 1958)."""
+        to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if not to.is_float:
+            raise DTypeError(f"randn: expected a float dtype, got {to}")
+        wide = to if to.itemsize >= 4 else dtypes.float32
+        sizes = _shape_of(shape, "randn")
+        u = cls.rand(2, *sizes, dtype=wide, contiguous=False, device=kwargs.get("device"))
+        first, second = (u.shrink([(i, i + 1), *[None] * len(sizes)]).reshape(sizes) for i in (0, 1))
+        out = (first * (2 * math.pi)).cos() * ((1.0 - second).log() * -2.0).sqrt()
+        return cls._of(out.uop.cast(to).contiguous(), u._device, requires_grad)
+
+    @classmethod
+    def randint(
+        cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = dtypes.int32, **kwargs: Any
+    ) -> Self:
+        """Integers uniform in [low, high). The bias of a range of n is below n / 2^32 (n / 2^64 above 2^31).
+
+        Raises ArgumentError for an empty range or one that does not fit, DTypeError.
+        """
+        to = to_dtype(dtype)
+        if not to.is_int:
+            raise DTypeError(f"randint: expected an integer dtype, got {to}")
+        if not (isinstance(low, int) and isinstance(high, int)) or low >= high:
+            raise ArgumentError(f"randint: expected integers low < high, got {low!r} and {high!r}")
+        if low < to.min or high - 1 > to.max:
+            raise ArgumentError(
+                f"randint: expected a range within {to.min}..{to.max} ({to}), got {low}..{high - 1}"
+            )
+        bits, home = cls._random_bits(_shape_of(shape, "randint"), kwargs.get("device"))
+        n = high - low
+        if n <= 1 << 31:  # the high word of a 32 by 32 bit product
+            scaled = (bits & 0xFFFFFFFF) * n >> 32
+        elif n < 1 << 64:
+            scaled = bits % n
+        else:
+            scaled = bits
+        out = scaled.cast(to)
+        return cls._of((out if low == 0 else out + low).contiguous(), home, kwargs.get("requires_grad"))
+
+    @classmethod
+    def normal(
+        cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None, **kw: Any
+    ) -> Self:
+        """Normal with `mean` and standard deviation `std`."""
+        out = cls.randn(*shape, **kw) * std + mean
+        return cls._of(out.uop, out._device, requires_grad)
+
+    @classmethod
+    def uniform(
+        cls,
+        *shape: Any,
+        low: float = 0.0,
+        high: float = 1.0,
+        dtype: Any = None,
+        requires_grad: bool | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Uniform in [low, high); of an integer dtype, rounded towards 0."""
+        to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        wide = to if to.is_float else dtypes.default_float
+        out = cls.rand(*shape, dtype=wide, **kwargs) * (high - low) + low
+        return cls._of(out.uop.cast(to), out._device, requires_grad)
+
+    @classmethod
+    def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
+        """Uniform in ±1 / sqrt(number of elements)."""
+        bound = 1.0 / math.sqrt(max(prod(_shape_of(shape, "scaled_uniform")), 1))
+        return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
+
+    @classmethod
+    def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
+        """Uniform in ±sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010)."""
+        sizes = _shape_of(shape, "glorot_uniform")
+        bound = math.sqrt(6.0 / (sizes[0] + prod(sizes[1:])))
+        return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
+
+    @classmethod
+    def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
+        """Uniform in ±sqrt(6 / (1 + a²) / fan in) (He et al., 2015)."""
+        bound = (
+            math.sqrt(3.0)
+            * math.sqrt(2.0 / (1 + a**2))
+            / math.sqrt(prod(_shape_of(shape, "kaiming_uniform")[1:]))
+        )
+        return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
+
+    @classmethod
+    def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
+        """Normal with variance 2 / (1 + a²) / fan in (He et al., 2015)."""
+        std = math.sqrt(2.0 / (1 + a**2)) / math.sqrt(prod(_shape_of(shape, "kaiming_normal")[1:]))
+        return cls.normal(*shape, mean=0.0, std=std, **kwargs)
+
+    def rand_like(self, **kwargs: Any) -> Self:
+        """`rand` in this Tensor's shape, dtype and on its device, unless told."""
+        return self.rand(*self.shape, **{"device": self._device, "dtype": self.dtype, **kwargs})
+
+    def randn_like(self, dtype: Any = None, **kwargs: Any) -> Self:
+        """`randn` in this Tensor's shape, dtype and on its device, unless told."""
+        return self.randn(*self.shape, **{"device": self._device, "dtype": dtype or self.dtype, **kwargs})
+
+    @classmethod
+    def randperm(cls, n: int, device: str | None = None, dtype: Any = dtypes.int32, **kwargs: Any) -> Self:
+        """A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D."""
+        bits, home = cls._random_bits((n,), device)
+        index = cls._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
+        draws = cls._of(bits.contiguous(), home)
+        mine, theirs = draws.unsqueeze(1), draws.unsqueeze(0)
+        before = (theirs < mine) | (theirs.eq(mine) & (index.unsqueeze(0) < index.unsqueeze(1)))
+        ranks = before.sum(1, dtype=dtypes.int32)
+        return cls._of(ranks.uop.cast(to_dtype(dtype)), home, kwargs.get("requires_grad"))
+
+    def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
+        """Positions (int32) drawn with these (unnormalised) probabilities, along the last of 1 or 2 axes.
+
+        Raises ShapeError, ArgumentError; without replacement only one sample can be drawn.
+        """
+        if self.ndim not in (1, 2):
+            raise ShapeError(f"multinomial: expected 1 or 2 axes, got shape {self.shape}")
+        if num_samples < 1 or (not replacement and num_samples > 1):
+            raise ArgumentError(
+                f"multinomial: expected num_samples 1, or replacement=True, got {num_samples}"
+            )
+        weights = self.unsqueeze(0) if self.ndim == 1 else self
+        ends = weights.float().cumsum(1)  # type: ignore[attr-defined]
+        ends = ends / ends.shrink([None, (ends.shape[1] - 1, ends.shape[1])])
+        draws = self.rand(num_samples, ends.shape[0], 1, device=self._device)
+        picked = (draws < ends.unsqueeze(0)).logical_not().sum(2).permute(1, 0)
+        return (picked.squeeze(0) if self.ndim == 1 else picked)._with_int()
+
+    def _with_int(self) -> Self:
+        return self._with(self.uop.cast(dtypes.int32))
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p). Raises ArgumentError."""
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"dropout: expected a probability p in 0..1, got {p}")
+        if not self.training or p == 0:
+            return self
+        if p == 1:
+            return self.zeros_like()
+        kept = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
+        return kept._of(kept.uop.contiguous(), kept._device).where(self, 0) * (1.0 / (1.0 - p))
+
+
+def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:
+    return check_shape(args_of(shape[0], shape[1:]) if shape else (), subject)
+
+
+def _unit(bits: UOp, dtype: DType) -> UOp:
+    """uint64 random bits to [0, 1): as many high bits as the dtype's significand holds, scaled."""
+    if dtype is dtypes.float64:
+        return (bits >> 11).cast(dtype) * 2.0**-53
+    significand = {dtypes.float32: 24, dtypes.float16: 11, dtypes.bfloat16: 8}[dtype]
+    word = bits.cast(dtypes.uint32) >> (32 - significand)
+    return word.cast(dtypes.int32).cast(dtype) * 2.0**-significand

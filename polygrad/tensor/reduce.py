@@ -1,0 +1,268 @@
+"""Reductions, and what is made of them: means, extremes' positions, cumulative forms.
+
+`axis`: an int, a sequence of ints, or None for all axes; `keepdim` keeps reduced axes as size 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+from polygrad.dtype import DType, dtypes, sum_dtype, to_dtype
+from polygrad.errors import ShapeError
+from polygrad.helpers import prod
+from polygrad.tensor.activations import ActivationsMixin
+from polygrad.tensor.base import filled
+from polygrad.tensor.movement import MovementMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+Axes = int | Sequence[int] | None
+
+_CHUNK = 256  # cumulative ops over longer axes go in two levels of about this many
+
+
+class ReduceMixin(ActivationsMixin, MovementMixin):
+    """Reductions. All raise AxisError for an axis that is not there."""
+
+    __slots__ = ()
+
+    def _reduce(self, op: Ops, axis: Axes, keepdim: bool, accumulate: DType, result: DType) -> Self:
+        axes = self._axes(axis)
+        shape = self.uop.shape
+        out = self.uop.cast(accumulate).reduce_axis(op, axes).cast(result)
+        if not keepdim:
+            out = out.reshape(tuple([s for i, s in enumerate(shape) if i not in axes]))
+        return self._with(out)
+
+    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
+        """The sum. Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again)."""
+        accumulate = sum_dtype(self.dtype) if dtype is None else to_dtype(dtype)
+        short = dtype is None and self.dtype.is_float
+        return self._reduce(Ops.ADD, axis, keepdim, accumulate, self.dtype if short else accumulate)
+
+    def prod(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
+        """The product, in the dtype of a sum."""
+        accumulate = sum_dtype(self.dtype) if dtype is None else to_dtype(dtype)
+        short = dtype is None and self.dtype.is_float
+        return self._reduce(Ops.MUL, axis, keepdim, accumulate, self.dtype if short else accumulate)
+
+    def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The greatest element; NaN if there is one. The gradient is shared evenly between equals. Raises ShapeError."""
+        self._need_elements(axis, "max")
+        return self._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)
+
+    def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The least element; NaN if there is one. Raises ShapeError."""
+        self._need_elements(axis, "min")
+        return self._mirrored()._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)._mirrored()
+
+    def _mirrored(self) -> Self:
+        return self.neg() if self.dtype.is_float else self.bitwise_not()
+
+    def _need_elements(self, axis: Axes, what: str) -> None:
+        if any(isinstance(self.shape[a], int) and self.shape[a] == 0 for a in self._axes(axis)):
+            raise ShapeError(
+                f"{what}: expected at least one element along axis {axis}, got shape {self.shape}"
+            )
+
+    def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Whether any element is not 0 (bool)."""
+        return self._reduce(Ops.MAX, axis, keepdim, dtypes.bool, dtypes.bool)
+
+    def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Whether every element is not 0 (bool)."""
+        return self.logical_not().any(axis, keepdim).logical_not()
+
+    # --- statistics
+
+    def _count(self, axis: Axes) -> Any:
+        return prod([self.shape[a] for a in self._axes(axis)])
+
+    def _over(self, n: Any) -> Self:
+        """self divided by the count `n`, an int or a symbolic integer."""
+        if isinstance(n, int):
+            return self * (1.0 / n if n else math.nan)
+        count = UOp(Ops.CAST, self.dtype, (n,))
+        return self / self._of(count if not self.shape else filled_by(count, self.shape))
+
+    def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The mean, in floats."""
+        x = self if self.dtype.is_float else self._with(self._as_float())
+        wide = sum_dtype(x.dtype)
+        total = x._with(x.uop.cast(wide))._reduce(Ops.ADD, axis, keepdim, wide, wide)
+        out = total._over(self._count(axis))
+        return out if out.dtype is x.dtype else out._with(out.uop.cast(x.dtype))
+
+    def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """The variance, divided by count - `correction`."""
+        x = self if self.dtype.is_float else self._with(self._as_float())
+        squares = (x - x.mean(axis, keepdim=True)).square().sum(axis, keepdim)
+        n = self._count(axis)
+        if isinstance(n, int):
+            return squares * (1.0 / (n - correction) if n > correction else math.inf)
+        return squares._over(n - correction)
+
+    def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
+        """The variance and the mean."""
+        return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
+
+    def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """The standard deviation."""
+        return self.var(axis, keepdim, correction).sqrt()
+
+    def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
+        """The standard deviation and the mean."""
+        return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
+
+    # --- positions
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The position (int32) of the greatest element, the first of equals; of the flattened Tensor when None."""
+        if axis is None:
+            return self.flatten().argmax(0).reshape((1,) * self.ndim if keepdim else ())
+        at = self._axis(axis)
+        self._need_elements(at, "argmax")
+        if not self.shape:
+            return self._with(filled(dtypes.int32, 0, ()))
+        n = self.shape[at]
+        is_top = (self < self.max(at, keepdim=True)).logical_not()
+        column = tuple([n if i == at else 1 for i in range(self.ndim)])
+        from_end = (n - UOp(Ops.ARANGE, dtypes.int32, (), n)) if isinstance(n, int) else _minus(n)
+        candidates = is_top.where(self._of(from_end.reshape(column)), 0)
+        last = candidates._reduce(Ops.MAX, at, keepdim, dtypes.int32, dtypes.int32)
+        return n - last
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The position (int32) of the least element, the first of equals; of the flattened Tensor when None."""
+        return self._mirrored().argmax(axis, keepdim)
+
+    # --- cumulative
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """Running sums along `axis`."""
+        accumulate = sum_dtype(self.dtype)
+        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD, 0)
+        return out.cast_like(self) if self.dtype.is_float else out
+
+    def cumprod(self, axis: int) -> Self:
+        """Running products along `axis`."""
+        accumulate = sum_dtype(self.dtype)
+        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL, 1)
+        return out.cast_like(self) if self.dtype.is_float else out
+
+    def cummax(self, axis: int = 0) -> Self:
+        """Running maxima along `axis`."""
+        return self._cumulative(self._axis(axis), Ops.MAX, self.dtype.min)
+
+    def cummin(self, axis: int = 0) -> Self:
+        """Running minima along `axis`."""
+        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX, self.dtype.min)._mirrored()
+
+    def cast_like(self, other: Self) -> Self:
+        """self in the dtype of `other`."""
+        return self._with(self.uop.cast(other.dtype))
+
+    def _cumulative(self, axis: int, op: Ops, identity: Any) -> Self:
+        """Each element combined with those before it: a reduction over a lower triangle, in two levels when long."""
+        if not self.shape or self.shape[axis] == 0:
+            return self
+        x = self.transpose(axis, -1)
+        n = x.shape[-1]
+        if n <= 2 * _CHUNK:
+            return x._triangle(op, identity, inclusive=True).transpose(axis, -1)
+        chunks = -(-n // _CHUNK)
+        inner = (
+            x.pad([*([None] * (x.ndim - 1)), (0, chunks * _CHUNK - n)], value=identity) if n % _CHUNK else x
+        )
+        inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op, identity, inclusive=True)
+        totals = inner.shrink([*([None] * (x.ndim)), (_CHUNK - 1, _CHUNK)]).reshape(*x.shape[:-1], chunks)
+        before = totals._cumulative(totals.ndim - 1, op, identity)
+        before = before.shrink([*([None] * (x.ndim - 1)), (0, chunks - 1)])
+        before = before.pad([*([None] * (x.ndim - 1)), (1, 0)], value=identity)
+        out = inner._binary(op, before.unsqueeze(-1)).reshape(*x.shape[:-1], chunks * _CHUNK)
+        return out.shrink([*([None] * (x.ndim - 1)), (0, n)]).transpose(axis, -1)
+
+    def _triangle(self, op: Ops, identity: Any, inclusive: bool) -> Self:
+        n = self.shape[-1]
+        index = UOp(Ops.ARANGE, dtypes.int32, (), n)
+        rows, columns = self._of(index.reshape((n, 1))), self._of(index.reshape((1, n)))
+        wanted = (rows < columns).logical_not() if inclusive else columns < rows
+        spread = self.unsqueeze(-2).expand(*self.shape[:-1], n, n)
+        return wanted.where(spread, self._of(filled(self.dtype, identity, ())))._reduce(
+            op, -1, False, self.dtype, self.dtype
+        )
+
+    # --- exponentials of rows
+
+    def _shifted(self, axis: Axes) -> Self:
+        """self less its greatest element, which carries no gradient."""
+        top = self.max(axis, keepdim=True)
+        return self - top._detached()
+
+    def softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
+        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: to compute in."""
+        x = self._softmax_input(dtype)._shifted(axis)
+        e = x.exp()
+        return e * e.sum(axis, keepdim=True).reciprocal()
+
+    def log_softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
+        """The logarithm of softmax, without overflow."""
+        x = self._softmax_input(dtype)._shifted(axis)
+        return x - x.exp().sum(axis, keepdim=True).log()
+
+    def softmin(self, axis: Axes = -1, dtype: Any = None) -> Self:
+        """softmax of -self."""
+        return self.neg().softmax(axis, dtype)
+
+    def _softmax_input(self, dtype: Any) -> Self:
+        if dtype is not None:
+            return self._with(self.uop.cast(to_dtype(dtype)))
+        return self if self.dtype.is_float else self._with(self._as_float())
+
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """log(sum(exp(self))) along `axis`, without overflow."""
+        x = self._softmax_input(None)
+        top = x.max(axis, keepdim=True)._detached()
+        out = (x - top).exp().sum(axis, keepdim=True).log() + top
+        axes = self._axes(axis)
+        return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
+
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """Running logsumexp along `axis`."""
+        at = self._axis(axis)
+        if not self.shape:
+            return self
+        x = self._softmax_input(None).transpose(at, -1)
+        n = x.shape[-1]
+        index = UOp(Ops.ARANGE, dtypes.int32, (), n)
+        wanted = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
+        spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
+        return wanted.where(spread, -math.inf).logsumexp(-1).transpose(at, -1)
+
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """self / max(its p-norm along `dim`, eps)."""
+        norm = (
+            self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
+            if p != 0
+            else self.ne(0).sum(dim, keepdim=True)
+        )
+        return self / norm.maximum(eps)
+
+    def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
+        """self with mean 0 and variance 1 (biased) along `axis`."""
+        centred = self - self.mean(axis, keepdim=True)
+        return centred * (centred.square().mean(axis, keepdim=True) + eps).rsqrt()
+
+
+def filled_by(scalar: UOp, shape: tuple[Any, ...]) -> UOp:
+    """A node of shape () repeated to `shape`."""
+    return scalar.reshape((1,) * len(shape)).expand(shape)
+
+
+def _minus(n: UOp) -> UOp:
+    """n, n - 1, ..., 1 for a symbolic n."""
+    index = UOp(Ops.ARANGE, dtypes.int32, (), n)
+    size = filled_by(UOp(Ops.CAST, dtypes.int32, (n,)), (n,))
+    return size + index * -1

@@ -1,0 +1,116 @@
+"""`Tensor`: all the mixins together, and how one is made from Python data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad.dtype import DType, dtypes, to_dtype
+from polygrad.engine.devices import Device
+from polygrad.engine.realize import buffer_from, live_roots
+from polygrad.errors import DTypeError
+from polygrad.tensor.attention import AttentionMixin
+from polygrad.tensor.autograd import AutogradMixin
+from polygrad.tensor.base import check_fits, filled
+from polygrad.tensor.casting import CastingMixin
+from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
+from polygrad.tensor.convolution import ConvolutionMixin
+from polygrad.tensor.creation import placed
+from polygrad.tensor.indexing import IndexingMixin
+from polygrad.tensor.registry import live_uops, register
+from polygrad.tensor.storage import StorageMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+live_roots.append(live_uops)
+
+
+class Tensor(StorageMixin, AutogradMixin, IndexingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
+    """A lazy n-dimensional array with gradients.
+
+    Tensor(data, device=None, dtype=None, requires_grad=None)
+
+    data: a bool, int or float; nested lists of them (or of Tensors); bytes (uint8, or the bytes of `dtype`); anything
+    with the buffer protocol or `__array__` (numpy, array.array, memoryview); a JavaScript typed array; a Tensor; a
+    node; None (an empty Tensor). Arrays keep their dtype, Python numbers become bool, int32 or float32.
+
+    Nothing is computed before `realize`, `numpy`, `item`, `tolist` or `data` asks. Raises DTypeError, ShapeError,
+    OverflowError_ (an int that does not fit the dtype), DeviceError.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        data: Any = None,
+        device: str | None = None,
+        dtype: Any = None,
+        requires_grad: bool | None = None,
+    ) -> None:
+        to = None if dtype is None else to_dtype(dtype)
+        home = None if device is None else Device.canonical(device)
+        self.requires_grad, self._derived, self.grad = requires_grad, False, None
+        if isinstance(data, Tensor):
+            self.uop, self._device = data.uop, data._device
+            if to is not None:
+                self.uop = self.uop.cast(to)
+            if home is not None and home != data.device:
+                self.uop, self._device = self.uop.copy_to(home), home
+        elif isinstance(data, UOp):
+            self._from_uop(data, home, to)
+        elif isinstance(data, (bool, int, float)):
+            kind = to or dtypes.from_py(data)
+            if kind.is_int and isinstance(data, int):
+                check_fits(data, kind, "data")
+            self.uop, self._device = placed(UOp.const(kind, data), home)
+        elif data is None:
+            self.uop, self._device = placed(filled(to or dtypes.default_float, 0, (0,)), home)
+        elif isinstance(data, (list, tuple)):
+            self._from_list(data, home, to)
+        else:
+            self._from_array(data, home, to)
+        register(self)
+
+    def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
+        if node.dtype is dtypes.index:
+            node = UOp(Ops.CAST, dtypes.default_int, (node,))
+        self.uop, self._device = node if to is None else node.cast(to), home
+
+    def _from_list(self, data: Any, home: str | None, to: DType | None) -> None:
+        flat, shape = flatten(data)
+        if flat and any(isinstance(x, Tensor) for x in flat):
+            rows = [x if isinstance(x, Tensor) else Tensor(x, home) for x in flat]
+            joined = rows[0].stack(*rows[1:]).reshape(*shape, *rows[0].shape)
+            self.uop, self._device = joined.uop if to is None else joined.uop.cast(to), joined._device or home
+            return
+        flat = [x if isinstance(x, (bool, int, float)) else _scalar(x) for x in flat]
+        kind = dtype_of(flat) if to is None else to
+        self._from_bytes(pack(flat, kind), home, kind, shape)
+
+    def _from_array(self, data: Any, home: str | None, to: DType | None) -> None:
+        view = array_like(data)
+        if view is None:
+            raise DTypeError(
+                f"Tensor: expected numbers, lists, arrays, bytes or Tensors, got {type(data).__name__}"
+            )
+        if isinstance(view, (list, tuple)):
+            return self._from_list(view, home, to)
+        raw, kind, shape = from_memoryview(view)
+        if isinstance(data, (bytes, bytearray)) and to is not None:
+            return self._from_bytes(raw, home, to, (check_count(raw, to),))
+        self._from_bytes(raw, home, kind, shape)
+        if to is not None:
+            self.uop = self.uop.cast(to)
+
+    def _from_bytes(self, raw: memoryview, home: str | None, kind: DType, shape: tuple[int, ...]) -> None:
+        if not raw.nbytes:
+            self.uop, self._device = placed(filled(kind, 0, shape), home)
+            return
+        self._device = home or Device.DEFAULT
+        self.uop = buffer_from(self._device, kind, raw).reshape(shape)
+
+
+def _scalar(x: Any) -> Any:
+    """A number hidden in `x` (numpy's, say) as Python's."""
+    if hasattr(x, "item") and not getattr(x, "shape", ()):
+        return x.item()
+    raise DTypeError(f"data: expected bools, ints or floats, got {type(x).__name__}: {x!r}")

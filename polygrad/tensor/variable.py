@@ -1,0 +1,18 @@
+"""`Variable`: a bounded symbolic integer for sizes and positions, bound to a value for each run."""
+
+from __future__ import annotations
+
+from polygrad.errors import ArgumentError
+from polygrad.uop.node import UOp
+
+
+def Variable(name: str, min_val: int, max_val: int) -> UOp:  # noqa: N802 - tinygrad's name
+    """A symbolic integer from `min_val` to `max_val`, both included; `.bind(value)` gives it a value for one run.
+
+    Raises ArgumentError when the bounds are not integers in order.
+    """
+    if not isinstance(min_val, int) or not isinstance(max_val, int) or min_val > max_val:
+        raise ArgumentError(
+            f"Variable {name}: expected integer bounds in order, got {min_val!r} and {max_val!r}"
+        )
+    return UOp.variable(name, min_val, max_val)
