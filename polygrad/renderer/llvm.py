@@ -290,7 +290,7 @@ class LLVMBuilder(Builder):
             return convert.float_to_int(self._emit, value, (_TYPE[src], _TYPE[dst]), dst, lanes)
         if s == d:
             return value
-        wider = dst.bits > src.bits
+        wider = dst.bits > src.bits or src.is_bool
         if src.is_float:
             return self._emit(f"{'fpext' if wider else 'fptrunc'} {s} {value} to {d}")
         if dst.is_float:

@@ -1,0 +1,257 @@
+"""The artefact cache: what it keeps, and that nothing on the disk can make it wrong or raise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from polygrad.engine.cache import DiskCache, cache_directory
+
+DATA = bytes(range(256)) * 20
+
+
+def key(i: int) -> str:
+    return DiskCache.key("target", f"source {i}")
+
+
+def entry(directory: Path, k: str) -> Path:
+    return directory / k[:2] / k[2:]
+
+
+def test_what_is_put_is_got_also_by_another_process_later(tmp_path: Path) -> None:
+    cache = DiskCache(str(tmp_path / "made" / "on demand"))
+    assert cache.get(key(0)) is None
+    cache.put(key(0), DATA)
+    cache.put(key(1), b"")
+    for reader in (cache, DiskCache(cache.directory)):
+        assert reader.get(key(0)) == DATA
+        assert reader.get(key(1)) == b""
+        assert reader.get(key(2)) is None
+
+
+def test_a_key_depends_on_target_and_source_and_their_border() -> None:
+    keys = [DiskCache.key(*x) for x in (("a", "bc"), ("ab", "c"), ("a", b"bd"), ("b", "bc"))]
+    assert len(set(keys)) == 4
+    assert all(len(k) == 64 and int(k, 16) >= 0 for k in keys)
+    assert DiskCache.key("a", b"bc") == keys[0]
+
+
+def _flip(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda e: b"",
+        lambda e: e[:10],
+        lambda e: e[:-1],
+        lambda e: e[: len(e) // 2],
+        lambda e: e + b"x",
+        lambda e: _flip(e, 0),
+        lambda e: _flip(e, 5),
+        lambda e: _flip(e, 20),
+        lambda e: _flip(e, 28),
+        lambda e: _flip(e, len(e) - 1),
+        lambda e: bytes(len(e)),
+    ],
+    ids=[
+        "empty", "header cut", "last byte gone", "half", "byte too many", "magic", "length", "checksum",
+        "first byte", "last byte", "zeros",
+    ],
+)  # fmt: skip
+def test_a_damaged_entry_is_a_miss_and_is_written_anew(tmp_path: Path, damage) -> None:
+    DiskCache(str(tmp_path)).put(key(0), DATA)
+    path = entry(tmp_path, key(0))
+    path.write_bytes(damage(path.read_bytes()))
+    assert DiskCache(str(tmp_path)).get(key(0)) is None
+    DiskCache(str(tmp_path)).put(key(0), DATA)
+    assert DiskCache(str(tmp_path)).get(key(0)) == DATA
+
+
+def test_an_entry_under_another_key_is_a_miss(tmp_path: Path) -> None:
+    DiskCache(str(tmp_path)).put(key(0), DATA)
+    other = entry(tmp_path, key(1))
+    other.parent.mkdir(exist_ok=True)
+    entry(tmp_path, key(0)).rename(other)
+    assert DiskCache(str(tmp_path)).get(key(1)) is None
+
+
+def test_a_directory_in_an_entrys_place_is_a_miss(tmp_path: Path) -> None:
+    entry(tmp_path, key(0)).mkdir(parents=True)
+    cache = DiskCache(str(tmp_path))
+    assert cache.get(key(0)) is None
+    cache.put(key(0), DATA)
+    assert cache.get(key(0)) == DATA, "memory still has it"
+    assert [p.name for p in entry(tmp_path, key(0)).parent.iterdir()] == [key(0)[2:]], (
+        "no temporary file is left"
+    )
+
+
+def test_a_directory_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = DiskCache(str(tmp_path / "file" / "cache"))
+    cache.put(key(0), DATA)
+    assert cache.get(key(0)) == DATA
+    assert DiskCache(cache.directory).get(key(0)) is None
+
+
+def test_a_read_only_directory_is_no_error(tmp_path: Path) -> None:
+    DiskCache(str(tmp_path)).put(key(0), DATA)
+    folders = [tmp_path, entry(tmp_path, key(0)).parent]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        if os.access(tmp_path, os.W_OK):
+            pytest.skip("permissions do not bind this user (root)")
+        cache = DiskCache(str(tmp_path))
+        cache.put(key(1), DATA)
+        assert cache.get(key(1)) == DATA
+        assert DiskCache(str(tmp_path)).get(key(0)) == DATA
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+def test_a_file_system_that_refuses_everything_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise PermissionError("read-only file system")
+
+    for name in ("makedirs", "replace", "utime", "scandir", "remove"):
+        monkeypatch.setattr(os, name, refuse)
+    cache = DiskCache(str(tmp_path), disk_bytes=0)
+    for i in range(40):
+        cache.put(key(i), DATA)
+        assert cache.get(key(i)) == DATA
+
+
+def test_memory_keeps_to_its_room_and_to_what_was_used_last() -> None:
+    cache = DiskCache(None, memory_bytes=10 * len(DATA))
+    for i in range(12):
+        cache.put(key(i), DATA)
+        assert cache.get(key(0)) == DATA
+    kept = [i for i in range(12) if cache.get(key(i)) is not None]
+    assert kept == [0, *range(3, 12)]
+    cache.put(key(20), bytes(11 * len(DATA)))
+    assert cache.get(key(20)) is None, "what is larger than the room is not kept"
+    cache.put(key(21), DATA)
+    assert cache.get(key(21)) == DATA
+
+
+def test_the_disk_keeps_to_its_room_dropping_the_oldest(tmp_path: Path) -> None:
+    per_folder = 8 * (len(DATA) + 28)
+    cache = DiskCache(str(tmp_path), disk_bytes=256 * per_folder)
+    keys = [f"ab{i:061x}0" for i in range(40)]
+    for age, k in enumerate(keys):
+        cache.put(k, DATA)
+        stamp = time.time() - 10_000 + age
+        os.utime(entry(tmp_path, k), (stamp, stamp))
+    left = sorted(p.name for p in (tmp_path / "ab").iterdir())
+    assert left == sorted(k[2:] for k in keys[-8:])
+
+
+def test_the_newest_entry_stays_even_when_it_is_too_large(tmp_path: Path) -> None:
+    cache = DiskCache(str(tmp_path), disk_bytes=256)
+    for i in range(3):
+        cache.put(f"cd{i:061x}0", DATA)
+    assert [p.name for p in (tmp_path / "cd").iterdir()] == [f"{2:061x}0"]
+
+
+def test_reading_an_old_entry_makes_it_young_and_dead_temporary_files_go(tmp_path: Path) -> None:
+    k = f"ef{0:061x}0"
+    DiskCache(str(tmp_path)).put(k, DATA)
+    dead, fresh = tmp_path / "ef" / ".dead.1.0", tmp_path / "ef" / ".fresh.1.0"
+    for path in (dead, fresh):
+        path.write_bytes(b"half")
+    long_ago = time.time() - 1e6
+    os.utime(entry(tmp_path, k), (long_ago, long_ago))
+    os.utime(dead, (long_ago, long_ago))
+    assert DiskCache(str(tmp_path)).get(k) == DATA
+    assert time.time() - entry(tmp_path, k).stat().st_mtime < 100
+    DiskCache(str(tmp_path)).put(k, DATA)
+    assert not dead.exists() and fresh.exists()
+
+
+@pytest.mark.parametrize(
+    ("environment", "want"),
+    [
+        ({"POLYGRAD_CACHE": "/a/b"}, "/a/b"),
+        ({"POLYGRAD_CACHE": "0"}, None),
+        ({"POLYGRAD_CACHE": ""}, None),
+        ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, os.path.join("/x", "polygrad")),
+        ({"HOME": "/h"}, os.path.join("/h/.cache", "polygrad")),
+    ],
+)
+def test_the_environment_says_where(
+    environment: dict[str, str], want: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("POLYGRAD_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert cache_directory() == want
+
+
+def test_without_a_directory_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cache = DiskCache(None)
+    cache.put(key(0), DATA)
+    assert cache.get(key(0)) == DATA
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_share_a_cache(tmp_path: Path) -> None:
+    cache = DiskCache(str(tmp_path), memory_bytes=5 * len(DATA))
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        for i in range(200):
+            n = (i * seed) % 17
+            cache.put(key(n), DATA + bytes([n]))
+            if cache.get(key(n)) not in (None, DATA + bytes([n])):
+                wrong.append(n)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 3, 5, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert cache._used == sum(len(v) for v in cache._memory.values()) <= cache.memory_bytes
+
+
+_WRITER = """
+import sys
+from polygrad.engine.cache import DiskCache
+directory, rounds = sys.argv[1], int(sys.argv[2])
+for r in range(rounds):
+    cache = DiskCache(directory, disk_bytes=256 * 300_000)
+    for i in range(20):
+        key, data = f"{i % 2:02x}{i:061x}0", bytes([i]) * 20_000
+        found = cache.get(key)
+        assert found in (None, data), "a reader saw half an entry"
+        cache.put(key, data)
+"""
+
+
+@pytest.mark.e2e
+def test_two_processes_write_the_same_entries(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _WRITER, str(tmp_path), "40"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    writers = [
+        subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for writer in writers:
+        _, error = writer.communicate(timeout=120)
+        assert writer.returncode == 0, error
+    reader = DiskCache(str(tmp_path))
+    assert all(reader.get(f"{i % 2:02x}{i:061x}0") == bytes([i]) * 20_000 for i in range(20))
+    assert not list(tmp_path.rglob(".*")), "no temporary file is left"
