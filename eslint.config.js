@@ -14,6 +14,15 @@ export default tseslint.config(
     },
   },
   {
+    files: ["**/*.test.ts"],
+    rules: {
+      "@typescript-eslint/no-floating-promises": [
+        "error",
+        { allowForKnownSafeCalls: [{ from: "package", package: "node:test", name: "test" }] },
+      ],
+    },
+  },
+  {
     // It runs in a page, in a worker and in Node, so it may use what all three have and nothing else.
     files: ["wasm_runtime/src/**/*.ts"],
     rules: {

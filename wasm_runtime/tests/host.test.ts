@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { CompileError, InternalError, ProgramError } from "../src/errors";
+import { detectFeatures } from "../src/features";
+import { WasmHost } from "../src/host";
+import { moduleCount } from "../src/modules";
+import { ADD_KERNEL, kernelModule, TRAP_KERNEL } from "./modules";
+
+const word = (host: WasmHost, address: number): number | undefined =>
+  new Int32Array(host.memory.buffer, address, 1)[0];
+
+test("the memory grows to what is asked, keeps its bytes, and refuses more than 4 GiB", () => {
+  const host = new WasmHost();
+  host.view(100, 3).set([1, 2, 3]);
+  assert.equal(host.grow(10), 65536);
+  assert.equal(host.grow(65537), 131072);
+  assert.deepEqual([...host.view(100, 3)], [1, 2, 3]);
+  assert.equal(host.grow(2 ** 32 + 1), 0);
+  assert.equal(host.memory.buffer.byteLength, 131072);
+});
+
+test("a list of calls takes its arguments from bases and offsets, modulo 2**32", () => {
+  const host = new WasmHost();
+  const add = host.kernel("add", ADD_KERNEL);
+  const calls = host.launches(
+    [add],
+    Uint32Array.of(0, 3, 0, 0, 0, 4, 1, 2 ** 32 - 1, 0, 3, 0, 8, 0, 0, 1, 1),
+    2,
+  );
+  host.view(68, 1)[0] = 40;
+  calls.bases.set([64, 3]);
+  calls.run();
+  assert.equal(word(host, 64), 42);
+  assert.equal(word(host, 72), 46);
+});
+
+test("kernels of more arguments than have a case of their own get them all", () => {
+  for (let n = 1; n <= 12; n++) {
+    const sum = [0x20, 0, 0x20, n - 1, 0x36, 2, 0]; // store the last argument at the first
+    const host = new WasmHost();
+    const kernel = host.kernel("k", kernelModule("k", n, sum));
+    const plan = Uint32Array.from([0, n, ...Array.from({ length: n }, (_, i) => [i, 0]).flat()]);
+    const calls = host.launches([kernel], plan, n);
+    calls.bases.set(Array.from({ length: n }, (_, i) => 64 + i));
+    calls.run();
+    assert.equal(word(host, 64), 64 + n - 1);
+  }
+});
+
+test("the same bytes are one kernel, other hosts share its module", () => {
+  const host = new WasmHost();
+  const kernel = host.kernel("add", ADD_KERNEL);
+  assert.equal(host.kernel("add", ADD_KERNEL.slice()), kernel);
+  const other = new WasmHost().kernel("add", ADD_KERNEL);
+  assert.notEqual(other, kernel);
+  assert.equal(other.module, kernel.module);
+});
+
+test("a module that nothing uses is forgotten", async () => {
+  const before = moduleCount();
+  (() => {
+    new WasmHost().kernel("gone", kernelModule("gone", 0, [0x01]));
+  })();
+  assert.equal(moduleCount(), before + 1);
+  for (let i = 0; i < 50 && moduleCount() > before; i++) {
+    globalThis.gc?.();
+    await sleep(10);
+  }
+  assert.ok(moduleCount() <= before);
+});
+
+test("what is no kernel is a CompileError that names it", () => {
+  const host = new WasmHost();
+  assert.throws(
+    () => host.kernel("add", Uint8Array.of(1, 2)),
+    (e) => e instanceof CompileError && e.message.includes('kernel add'),
+  );
+  assert.throws(() => host.kernel("other", ADD_KERNEL), CompileError);
+});
+
+test("a call with the wrong number of arguments is refused when the list is made", () => {
+  const host = new WasmHost();
+  const add = host.kernel("add", ADD_KERNEL);
+  assert.throws(() => host.launches([add], Uint32Array.of(0, 1, 0, 0), 1), ProgramError);
+  assert.throws(() => host.launches([], Uint32Array.of(0, 0), 1), ProgramError);
+});
+
+test("a trap is an InternalError that names the kernel", () => {
+  const host = new WasmHost();
+  const calls = host.launches([host.kernel("boom", TRAP_KERNEL)], Uint32Array.of(0, 0), 0);
+  assert.throws(
+    () => {
+      calls.run();
+    },
+    (e) => e instanceof InternalError && e.message.startsWith("internal: kernel boom"),
+  );
+});
+
+test("every engine that polygrad runs on has SIMD", () => {
+  assert.ok(detectFeatures().includes("simd"));
+});

@@ -1,0 +1,94 @@
+/** Small kernels and Programs, written by hand. */
+
+import type { BufferSpec, Launch, Variable } from "../src/program";
+
+const I32 = 0x7f;
+
+function section(id: number, body: readonly number[]): number[] {
+  return [id, body.length, ...body];
+}
+
+function text(name: string): number[] {
+  return [name.length, ...new TextEncoder().encode(name)];
+}
+
+/** A module that imports `env.memory` and exports `name`, a function of `params` i32 whose body is `code`. */
+export function kernelModule(name: string, params: number, code: readonly number[]): Uint8Array<ArrayBuffer> {
+  const body = [0, ...code, 0x0b];
+  return new Uint8Array([
+    ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, [1, 0x60, params, ...Array<number>(params).fill(I32), 0]),
+    ...section(2, [1, ...text("env"), ...text("memory"), 2, 0, 1]),
+    ...section(3, [1, 0]),
+    ...section(7, [1, ...text(name), 0, 0]),
+    ...section(10, [1, body.length, ...body]),
+  ]);
+}
+
+const get = (i: number): number[] => [0x20, i];
+const LOAD = [0x28, 2, 0];
+const STORE = [0x36, 2, 0];
+const ADD = 0x6a;
+
+/** out[0] = in[0] + n */
+export const ADD_KERNEL = kernelModule("add", 3, [...get(0), ...get(1), ...LOAD, ...get(2), ADD, ...STORE]);
+/** out[0] = in[0] + in[0] */
+export const DOUBLE_KERNEL = kernelModule("double", 2, [
+  ...[...get(0), ...get(1), ...LOAD, ...get(1)],
+  ...[...LOAD, ADD, ...STORE],
+]);
+/** unreachable */
+export const TRAP_KERNEL = kernelModule("boom", 0, [0]);
+
+interface Parts {
+  buffers: BufferSpec[];
+  kernels: { name: string; code: Uint8Array; n_buffers: number; variables: string[] }[];
+  launches: Launch[];
+  variables: Variable[];
+  arena: number;
+  device: string;
+}
+
+/** out = (in + n) * 2 with the sum in scratch; the second element of `in` and `out` is used. */
+export const CHAIN: Parts = {
+  device: "WASM",
+  buffers: [
+    { size: 2, dtype: "int32", role: "input", offset: -1 },
+    { size: 1, dtype: "int32", role: "scratch", offset: 64 },
+    { size: 2, dtype: "int32", role: "output", offset: -1 },
+  ],
+  kernels: [
+    { name: "add", code: ADD_KERNEL, n_buffers: 2, variables: ["n"] },
+    { name: "double", code: DOUBLE_KERNEL, n_buffers: 2, variables: [] },
+  ],
+  launches: [
+    {
+      kernel: 0,
+      bindings: [
+        { buffer: 1, offset: 0 },
+        { buffer: 0, offset: 4 },
+      ],
+    },
+    {
+      kernel: 1,
+      bindings: [
+        { buffer: 2, offset: 4 },
+        { buffer: 1, offset: 0 },
+      ],
+    },
+  ],
+  variables: [{ name: "n", lo: -10, hi: 10 }],
+  arena: 128,
+};
+
+/** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
+export function programBytes(parts: Partial<Parts> = {}, version = 1): Uint8Array {
+  const { kernels, ...rest } = { ...CHAIN, ...parts };
+  const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
+  const header = new TextEncoder().encode(JSON.stringify({ ...rest, target: "test", kernels: specs }));
+  const prefix = new Uint8Array(12);
+  prefix.set(new TextEncoder().encode("PGRD"));
+  new DataView(prefix.buffer).setUint32(4, version, true);
+  new DataView(prefix.buffer).setUint32(8, header.length, true);
+  return Uint8Array.from([prefix, header, ...kernels.map(({ code }) => code)].flatMap((part) => [...part]));
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ProgramError } from "../src/errors";
+import { readProgram } from "../src/program";
+import { loadProgram } from "../src/runner";
+import { CHAIN, DOUBLE_KERNEL, programBytes } from "./modules";
+
+const fails = (run: () => unknown, pattern: RegExp): void => {
+  assert.throws(run, (e) => e instanceof ProgramError && pattern.test(e.message));
+};
+
+test("a Program is read as it was written", () => {
+  const program = readProgram(programBytes());
+  assert.deepEqual(program.buffers, CHAIN.buffers);
+  assert.deepEqual(program.launches, CHAIN.launches);
+  assert.deepEqual(program.variables, CHAIN.variables);
+  assert.deepEqual([...(program.kernels[1]?.code ?? [])], [...DOUBLE_KERNEL]);
+});
+
+test("bytes that are no Program of this version are refused", () => {
+  const good = programBytes();
+  fails(() => readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
+  fails(() => readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
+  fails(() => readProgram(programBytes({}, 7)), /version 1, got 7/);
+  fails(() => readProgram(good.subarray(0, 40)), /damaged/);
+  fails(() => readProgram(good.subarray(0, good.length - 1)), /damaged/);
+  fails(() => readProgram(Uint8Array.from([...good, 0])), /damaged/);
+});
+
+test("it runs, again and again, with scratch, offsets and a variable", () => {
+  const program = loadProgram(programBytes());
+  for (const [x, n] of [
+    [5, 3],
+    [5, -10],
+    [1 << 20, 7],
+  ] as const) {
+    const [out] = program.run([Int32Array.of(0, x)], { n });
+    assert.ok(out instanceof Int32Array);
+    assert.equal(out[1], (x + n) * 2);
+  }
+});
+
+test("state is written and read by buffer number", () => {
+  const buffers = CHAIN.buffers.map((b) => (b.role === "scratch" ? b : { ...b, role: "state" as const }));
+  const program = loadProgram(programBytes({ buffers }));
+  program.write(0, Int32Array.of(0, 20));
+  assert.deepEqual(program.run([], { n: 1 }), []);
+  assert.deepEqual([...program.read(2)], [0, 42]);
+});
+
+test("what does not fit is refused, with what was expected", () => {
+  const program = loadProgram(programBytes());
+  fails(() => program.run([], { n: 1 }), /expected 1 inputs, got 0/);
+  fails(() => program.run([Int32Array.of(1)], { n: 1 }), /expected 2 x int32, 8 bytes, got 4 bytes/);
+  fails(() => program.run([Int32Array.of(1, 2)], { n: 11 }), /variable n from -10 to 10, got 11/);
+  fails(() => program.run([Int32Array.of(1, 2)]), /variable n from -10 to 10, got none/);
+  fails(() => program.read(3), /expected 0 to 2, got 3/);
+  fails(() => loadProgram(programBytes({ device: "CPU" })), /expected a Program for WASM, got one for CPU/);
+  const buffers = CHAIN.buffers.map((b) => ({ ...b, dtype: "complex64" }));
+  fails(() => loadProgram(programBytes({ buffers })), /got complex64/);
+});
