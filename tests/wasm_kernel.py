@@ -58,7 +58,12 @@ class Machine:
 
 
 def elementwise(
-    name: str, out: DType, sources: Sequence[DType], lanes: int, body: Callable[..., Any], relaxed: bool = False
+    name: str,
+    out: DType,
+    sources: Sequence[DType],
+    lanes: int,
+    body: Callable[..., Any],
+    relaxed: bool = False,
 ) -> Any:
     """A function (out, *sources, n): out[i] = body(builder, *elements) for i below n, a multiple of `lanes`."""
     b = WasmBuilder(relaxed)
@@ -96,9 +101,35 @@ def sample(dtype: DType, seed: int = 0, count: int = 256) -> np.ndarray:
     if dtype is dtypes.bool:
         return r.integers(0, 2, count).astype(bool)
     if dtype.is_float:
-        edges = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -1.5, 2.5, 1e-45, -1e-40, 1e-310, 3.4e38, 65504.0]
+        edges = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            0.5,
+            -1.5,
+            2.5,
+            1e-45,
+            -1e-40,
+            1e-310,
+            3.4e38,
+            65504.0,
+        ]
         edges += [127.5, -128.9, 255.9, 256.0, 32767.9, 65535.9, 2147483647.0, 2147483648.0, -2147483649.0]
-        edges += [4294967295.0, 4294967296.0, 9.2233720368547758e18, -9.3e18, 1.9e19, 1e300, 65519.99, 65520.0, 6e-8]
+        edges += [
+            4294967295.0,
+            4294967296.0,
+            9.2233720368547758e18,
+            -9.3e18,
+            1.9e19,
+            1e300,
+            65519.99,
+            65520.0,
+            6e-8,
+        ]
         values = np.concatenate([edges, r.normal(size=count) * 10.0 ** r.integers(-8, 10, count)])[:count]
         with np.errstate(over="ignore"):
             if dtype is dtypes.bfloat16:

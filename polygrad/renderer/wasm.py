@@ -39,8 +39,8 @@ def wasm_module(
 ) -> bytes:
     """A module of these functions, each exported by its name, over an imported memory `env.memory`.
 
-    `minimum` and `maximum` are in pages; limits and sharing must match the host's. Raises InternalError when two
-    names are equal or a shared memory has no maximum.
+    `minimum` and `maximum` are in pages; limits and sharing must match the host's. Raises InternalError when
+    two names are equal or a shared memory has no maximum.
     """
     return Module(
         imports=(Import("env", "memory", MemoryType(minimum, maximum, shared)),),

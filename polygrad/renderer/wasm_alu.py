@@ -309,8 +309,8 @@ _I32_ZERO = {True: code("i32x4.trunc_sat_f64x2_u_zero"), False: code("i32x4.trun
 def _simd_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value) -> Value:
     """Floor division of four 32-bit lanes in floating point, or its remainder. Never traps.
 
-    Exact: a/b is an integer or at least 1/|b| away from one, relatively more than 1/|a|, so the rounded quotient
-    has the same floor, in float32 for operands of 16 bits, in float64 for those of 32.
+    Exact: a/b is an integer or at least 1/|b| away from one, relatively more than 1/|a|, so the rounded
+    quotient has the same floor, in float32 for operands of 16 bits, in float64 for those of 32.
     """
     if dtype.bits <= 16 and dtype is not dtypes.index:
         convert = code("f32x4.convert_i32x4_s")

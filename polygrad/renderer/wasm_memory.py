@@ -128,7 +128,7 @@ def simd_load_masked(
     w: FunctionWriter, relaxed: bool, pointer: int, index: Value | None, offset: int, dtype: DType,
     lanes: int, mask: Vectors, other: Vectors,
 ) -> Vectors:  # fmt: skip
-    """`lanes` consecutive elements where `mask`, else `other`. With no lane set, address 0 is read instead."""
+    """`lanes` consecutive elements where `mask`, else `other`. With no lane set, address 0 is read."""
     align = _ALIGN[dtype.itemsize]
     # all in the address: an offset in the instruction would be added to address 0 too
     pieces, static = _address(w, pointer, index, offset, align)

@@ -104,7 +104,8 @@ class Module:
         )
         out = bytearray(MAGIC + VERSION)
         for number, items in sections:
-            if number == 10 and self.datas:  # data count, so that the code may name segments before they come
+            if number == 10 and any(d.offset is None for d in self.datas):
+                # the data count, so that code may name passive segments before they come
                 out += b"\x0c" + sized(uleb128(len(self.datas)))
             if items:
                 out.append(number)

@@ -1,6 +1,6 @@
 """The binary format read back: a `Module` from bytes, and the instructions of an expression.
 
-For the printer and for tests. Checks structure (sections, indices, nesting), not operand types, as engines do.
+For the printer and for tests. Checks structure (sections, indices, nesting), not types, as engines do.
 Every error is a CompileError that names the byte where it was found.
 """
 

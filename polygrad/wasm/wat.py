@@ -43,6 +43,8 @@ def _function(index: int, name: str, functype: FuncType, code: bytes) -> list[st
         lines.append(f"    (local{_types(declared)})")
     indent = 2
     body = list(r.expression())
+    if r.at != r.end:
+        raise r.error(f"the end of the function {name!r}", f"{r.end - r.at} more bytes")
     for at in body[:-1]:
         if at.opcode.name in ("end", "else"):
             indent -= 1

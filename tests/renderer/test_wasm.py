@@ -51,7 +51,9 @@ def test_binary_and_unary_ops_exactly(dtype: DType, lanes: int) -> None:
     unary = {} if dtype.is_bool else (UNARY | (FLOAT_ONLY if dtype.is_float else {}))
     ops = binary_ops(dtype) | unary
     arity = {op: 1 if op in unary else 2 for op in ops}
-    machine = Machine([elementwise(op.name, dtype, [dtype] * arity[op], lanes, apply(op, dtype, lanes)) for op in ops])
+    machine = Machine(
+        [elementwise(op.name, dtype, [dtype] * arity[op], lanes, apply(op, dtype, lanes)) for op in ops]
+    )
     for op, reference in ops.items():
         args = [a, b][: arity[op]]
         with np.errstate(all="ignore"):
@@ -80,8 +82,14 @@ def test_comparisons_exactly(dtype: DType, lanes: int) -> None:
 def test_where_exactly(dtype: DType, lanes: int) -> None:
     c, a, b = sample(dtypes.bool, 1), sample(dtype, 5), sample(dtype, 6)
     for relaxed in (False, True):
-        f = elementwise("f", dtype, [dtypes.bool, dtype, dtype], lanes, apply(Ops.WHERE, dtype, lanes), relaxed)
-        same(Machine([f]).call("f", [np.empty_like(a), c, a, b], len(a))[0], np.where(c, a, b), f"{dtype} {lanes}")
+        f = elementwise(
+            "f", dtype, [dtypes.bool, dtype, dtype], lanes, apply(Ops.WHERE, dtype, lanes), relaxed
+        )
+        same(
+            Machine([f]).call("f", [np.empty_like(a), c, a, b], len(a))[0],
+            np.where(c, a, b),
+            f"{dtype} {lanes}",
+        )
 
 
 @both
@@ -110,7 +118,9 @@ def test_relaxed_mulacc_is_fused_or_not(dtype: DType, lanes: int) -> None:
 def test_division_rounds_to_minus_infinity(dtype: DType, lanes: int) -> None:
     a, b = sample(dtype, 10, 1024), sample(dtype, 11, 1024)
     b[(b == 0) | ((b == -1) if not dtype.is_unsigned else False)] = 7
-    machine = Machine([elementwise(op.name, dtype, [dtype] * 2, lanes, apply(op, dtype, lanes)) for op in DIVIDE])
+    machine = Machine(
+        [elementwise(op.name, dtype, [dtype] * 2, lanes, apply(op, dtype, lanes)) for op in DIVIDE]
+    )
     for op, reference in DIVIDE.items():
         got = machine.call(op.name, [np.empty_like(a), a, b], len(a))[0]
         same(got, reference(a, b), f"{op} of {dtype}, {lanes} lanes")
@@ -155,7 +165,11 @@ def test_shifts_by_each_lane_by_a_scalar_and_by_a_constant(dtype: DType, lanes: 
         first = np.repeat(amount[::lanes], lanes)
         same(machine.call("each", [out, a, amount], 256)[0], reference(a, amount), f"{op} each")
         same(machine.call("scalar", [out, a, amount], 256)[0], reference(a, first), f"{op} scalar")
-        same(machine.call("constant", [out, a], 256)[0], reference(a, np.array(dtype.bits - 3, a.dtype)), f"{op} const")
+        same(
+            machine.call("constant", [out, a], 256)[0],
+            reference(a, np.array(dtype.bits - 3, a.dtype)),
+            f"{op} const",
+        )
 
 
 @pytest.mark.parametrize("lanes", LANES[1:])
@@ -187,7 +201,9 @@ def test_reduce_exactly(dtype: DType, lanes: int) -> None:
 @pytest.mark.parametrize("dtype", dtypes.all, ids=str)
 def test_constants_splat_extract_and_pack_exactly(dtype: DType, lanes: int) -> None:
     x = sample(dtype, 15, 64)
-    values = [np.uint32(v << 16).view(np.float32) if dtype is dtypes.bfloat16 else v for v in x[:lanes].tolist()]
+    values = [
+        np.uint32(v << 16).view(np.float32) if dtype is dtypes.bfloat16 else v for v in x[:lanes].tolist()
+    ]
 
     def reverse(b: WasmBuilder, v: Any) -> Any:
         return b.pack([b.extract(v, dtype, lane, lanes) for lane in reversed(range(lanes))], dtype)
@@ -197,7 +213,9 @@ def test_constants_splat_extract_and_pack_exactly(dtype: DType, lanes: int) -> N
 
     def constant(b: WasmBuilder, v: Any) -> Any:
         scalar = b.const(dtype, values[0], 1)
-        return scalar if lanes == 1 else b.pack([scalar] * (lanes - 1) + [b.extract(v, dtype, 0, lanes)], dtype)
+        return (
+            scalar if lanes == 1 else b.pack([scalar] * (lanes - 1) + [b.extract(v, dtype, 0, lanes)], dtype)
+        )
 
     def constants(b: WasmBuilder, v: Any) -> Any:
         return b.const(dtype, values[0], 1) if lanes == 1 else b.const_lanes(dtype, values)
