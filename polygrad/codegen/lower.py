@@ -13,25 +13,36 @@ from polygrad.codegen.optimize import optimize
 from polygrad.codegen.reduce import reduces_to_registers, simplify_reduces
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile, split_indices
+from polygrad.helpers import debug_level, env_int
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.printer import render
 from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.spec import verify
 from polygrad.uop.symbolic import symbolic
 
 
 def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
-    """The linear form of a kernel AST."""
-    sink = graph_rewrite(ast, symbolic, name="simplify")
-    sink = simplify_reduces(sink)
+    """The linear form of a kernel AST. DEBUG=4 shows it after each pass, SPEC=1 checks each against uop/spec.py."""
+    sink = _after("simplify", graph_rewrite(ast, symbolic))
+    sink = _after("simplify reduces", simplify_reduces(sink))
     if optimized:
-        sink = optimize(sink, target)
-    sink = graph_rewrite(sink, symbolic, name="simplify again")
+        sink = _after("optimize", optimize(sink, target))
+    sink = _after("simplify indices", graph_rewrite(sink, symbolic))
     tile = frozenset(n for n in sink.toposort() if is_tile(n))
-    sink = reduces_to_registers(sink, tile)
+    sink = _after("reduces to registers", reduces_to_registers(sink, tile))
     if tile:
-        sink = split_indices(sink)
-    sink = graph_rewrite(sink, decompose(target, optimized), name="decompose")
+        sink = _after("split indices", split_indices(sink))
+    sink = _after("decompose", graph_rewrite(sink, decompose(target, optimized)))
     return linearize(sink)
+
+
+def _after(name: str, sink: UOp) -> UOp:
+    if debug_level() >= 4:
+        print(f"# after {name}\n{render(sink)}")
+    if env_int("SPEC", 0):
+        verify(sink.toposort(), "kernel")
+    return sink
 
 
 def signature(linear: list[UOp]) -> str:
@@ -41,7 +52,7 @@ def signature(linear: list[UOp]) -> str:
     for node in linear:
         arg = node.arg
         if node.op is Ops.INDEX and arg is not None:
-            arg = [[(position[r], step) for r, step in arg.steps], arg.offset]
+            arg = [[(*map(int, r.arg), r.src[0].arg, step) for r, step in arg.steps], arg.offset]
         sources = ",".join([str(position[s]) for s in node.src])
         lines.append(f"{int(node.op)} {node.dtype} {sources} {arg!r}" if arg is not None else f"{int(node.op)} {node.dtype} {sources}")
     return "\n".join(lines)

@@ -31,7 +31,15 @@ class Compiled:
     outputs: tuple[int, ...]
 
 
-_kernels: OrderedDict[tuple[UOp, str, bool], Kernel] = OrderedDict()
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A compiled kernel, and which of its AST's PARAMs it still has: simplification may have dropped some."""
+
+    kernel: Kernel
+    slots: tuple[int, ...]
+
+
+_kernels: OrderedDict[tuple[UOp, str, bool], Built] = OrderedDict()
 
 
 def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
@@ -50,8 +58,8 @@ def optimizing() -> bool:
     return not env_int("NOOPT", 0)
 
 
-def compile_kernels(asts: list[UOp], backend: Backend) -> list[Kernel]:
-    """A compiled Kernel for each AST; equal ASTs share one, from memory, disk or the compiler."""
+def compile_kernels(asts: list[UOp], backend: Backend) -> list[Built]:
+    """A compiled kernel for each AST; equal ASTs share one, from memory, disk or the compiler."""
     optimized = backend.optimized and optimizing()
     key = backend.target.key
     missing = [a for a in dict.fromkeys(asts) if (a, key, optimized) not in _kernels]
@@ -70,26 +78,27 @@ def _compile_missing(asts: list[UOp], backend: Backend, optimized: bool) -> None
     started = time.perf_counter()
     target = backend.target
     disk = DiskCache.default() if backend.caches_on_disk else None
-    waiting: list[tuple[UOp, Kernel, str, Callable[[], bytes]]] = []
+    waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
         linear = lower(ast, target, optimized)
         text = signature(linear)
         name = kernel_name(linear, text)
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}")
-        n_buffers = sum(n.op is Ops.PARAM for n in linear)
+        slots = tuple(sorted(n.arg.slot for n in linear if n.op is Ops.PARAM))
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
         key = DiskCache.key(target.key, text) if disk is not None else ""
         code = disk.get(key) if disk is not None else None
+        built = Built(Kernel(name, code or b"", len(slots), variables), slots)
         if code is None:
-            waiting.append((ast, Kernel(name, b"", n_buffers, variables), key, backend.compile(name, linear)))
+            waiting.append((ast, built, key, backend.compile(name, linear)))
         else:
-            _kernels[ast, target.key, optimized] = Kernel(name, code, n_buffers, variables)
+            _kernels[ast, target.key, optimized] = built
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
-    for ast, kernel, key, finish in waiting:
+    for ast, built, key, finish in waiting:
         code = finish()
-        _kernels[ast, target.key, optimized] = replace(kernel, code=code)
+        _kernels[ast, target.key, optimized] = replace(built, kernel=replace(built.kernel, code=code))
         if disk is not None:
             disk.put(key, code)
     stats.kernels_compiled += len(asts)
@@ -97,7 +106,7 @@ def _compile_missing(asts: list[UOp], backend: Backend, optimized: bool) -> None
 
 
 def _assemble(
-    sink: UOp, done: Schedule, kernels: list[Kernel], device: str, backend: Backend, n_slots: int
+    sink: UOp, done: Schedule, kernels: list[Built], device: str, backend: Backend, n_slots: int
 ) -> Compiled:
     """Number the buffers (slots, outputs, scratch), plan the scratch, and list the launches."""
     specs: list[BufferSpec | None] = [None] * n_slots
@@ -130,10 +139,10 @@ def _assemble(
     for node, offset in zip(first, offsets, strict=True):
         number[node] = len(specs)
         specs.append(BufferSpec(_size(node), node.dtype.name, "scratch", offset))
-    distinct = list(dict.fromkeys(kernels))
+    distinct = list(dict.fromkeys(k.kernel for k in kernels))
     where = {k: i for i, k in enumerate(distinct)}
     launches = tuple(
-        Launch(where[k], tuple(Binding(number[a]) for a in call.args[: k.n_buffers]))
+        Launch(where[k.kernel], tuple(Binding(number[call.args[slot]]) for slot in k.slots))
         for k, call in zip(kernels, done.calls, strict=True)
     )
     variables = tuple(Variable(*v.arg) for v in _variables(done))

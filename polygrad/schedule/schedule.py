@@ -45,6 +45,9 @@ def schedule(sink: UOp) -> Schedule:
     raise InternalError("the kernels of this graph wait for each other")
 
 
+_MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})
+
+
 def prepare(sink: UOp) -> UOp:
     """Drop what means nothing to a schedule and fold reductions of nothing."""
     new: dict[UOp, UOp] = {}
@@ -54,7 +57,9 @@ def prepare(sink: UOp) -> UOp:
         if op is Ops.DETACH:
             new[node] = src[0]
             continue
-        if op is Ops.REDUCE_AXIS and 0 in node.src[0].shape and 0 not in node.shape:
+        if op in _MERGED and src[0].op is op:  # reshape of reshape, expand of expand
+            src = src[0].src
+        elif op is Ops.REDUCE_AXIS and 0 in node.src[0].shape and 0 not in node.shape:
             identity = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: node.dtype.min}[node.arg.op]
             new[node] = node.const_like(identity)
             continue

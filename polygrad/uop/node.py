@@ -391,24 +391,14 @@ class UOp:
 
     def reshape(self, shape: Shape) -> UOp:
         """The same elements in row-major order as `shape` (every size given)."""
-        if shape == self.shape:
-            return self
-        if self.op is Ops.RESHAPE:
-            return self.src[0].reshape(shape)
-        return UOp(Ops.RESHAPE, self.dtype, (self,), shape)
+        return self if shape == self.shape else UOp(Ops.RESHAPE, self.dtype, (self,), shape)
 
     def expand(self, shape: Shape) -> UOp:
         """Sizes of 1 repeated to `shape`."""
-        if shape == self.shape:
-            return self
-        src = self.src[0] if self.op is Ops.EXPAND else self
-        return UOp(Ops.EXPAND, self.dtype, (src,), shape)
+        return self if shape == self.shape else UOp(Ops.EXPAND, self.dtype, (self,), shape)
 
     def permute(self, axes: tuple[int, ...]) -> UOp:
         """Axis i of the result is axis `axes[i]`."""
-        if self.op is Ops.PERMUTE:
-            inner = self.arg
-            return self.src[0].permute(tuple(inner[a] for a in axes))
         return self if axes == tuple(range(len(axes))) else UOp(Ops.PERMUTE, self.dtype, (self,), axes)
 
     def pad(self, arg: tuple[tuple[Sint, Sint], ...]) -> UOp:
