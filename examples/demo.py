@@ -15,14 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [str(ROOT / "examples" / "digits.py"), "--json"]
+DATA = str(ROOT / "examples" / "data" / "digits.safetensors")
 MINIMUM_ACCURACY, MAXIMUM_LOSS_DIFFERENCE, TIMEOUT = 0.95, 1e-3, 600
 
-# Host, device, how to run a Python file there.
+# Host, device, how to run a Python file there. A page sees only the files it is given.
 HOSTS: list[tuple[str, str, list[str]]] = [
     ("cpython", "CPU", [sys.executable]),
     ("cpython", "WASM", [sys.executable]),
     ("pyodide-node", "WASM", ["node", str(ROOT / "node" / "bin" / "polygrad-node.mjs")]),
-    ("chromium", "WASM", ["node", str(ROOT / "web" / "run-in-chromium.mjs")]),
+    ("chromium", "WASM", ["node", str(ROOT / "web" / "run-in-chromium.mjs"), "--files", DATA]),
 ]
 
 

@@ -123,7 +123,8 @@ def main() -> None:
     Tensor.manual_seed(SEED)
     training, held_out = load()
     model = Classifier()
-    seconds = train(model, training, arguments.epochs)
+    with Tensor.train():
+        seconds = train(model, training, arguments.epochs)
     later = seconds[1:] or seconds
     result = {
         "host": host(),
