@@ -365,6 +365,7 @@ class UOp:
         return self if dtype is self.dtype else UOp(Ops.BITCAST, dtype, (self,))
 
     # --- the tensor graph ----------------------------------------------------------------------------------
+    # A movement of a movement stays two nodes: a gradient finds a tensor by its node, which must not be bypassed.
 
     @property
     def shape(self) -> Shape:
