@@ -31,7 +31,7 @@ def engine() -> wasmtime.Engine:
 
 
 class Machine:
-    """A module instantiated over a fresh memory; `call` copies arrays in, runs, and copies all of them back."""
+    """A module instantiated over a fresh memory; `call` copies arrays in, runs, and copies them back."""
 
     def __init__(self, functions: Sequence[Any]) -> None:
         self.binary = wasm_module(functions)
@@ -65,7 +65,7 @@ def elementwise(
     body: Callable[..., Any],
     relaxed: bool = False,
 ) -> Any:
-    """A function (out, *sources, n): out[i] = body(builder, *elements) for i below n, a multiple of `lanes`."""
+    """A function (out, *sources, n): out[i] = body(builder, *elements) for i below n, a multiple of lanes."""
     b = WasmBuilder(relaxed)
     (to, *pointers), (n,) = b.begin(name, [out, *sources], ["n"])
     rounds = b.alu(Ops.IDIV, INDEX, [n, b.const(INDEX, lanes, 1)], 1)

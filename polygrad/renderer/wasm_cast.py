@@ -2,8 +2,8 @@
 
 float16 and bfloat16 are their bits; both ways between them and float32 is integer arithmetic (after Fabian
 Giesen, "Half to float done quick" and "float->half variants"): round to nearest even, denormals and
-infinities; a NaN stays a NaN. From float64 they round once, through a float32 rounded to odd (Boldo and Melquiond, 2008);
-integers go through float32.
+infinities; a NaN stays a NaN. From float64 they round once, through a float32 rounded to odd (Boldo and
+Melquiond, 2008); integers go through float32.
 """
 
 from __future__ import annotations

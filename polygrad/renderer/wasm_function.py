@@ -3,8 +3,9 @@
 A value is an int, the index of the local that holds it, or bytes, a constant instruction that is written
 again at each use. `expr` writes the instructions of a result in the outermost open loop that has all its
 operands, so loop invariants leave their loops as they are made (engines do not move them). It can do so at
-any time because a loop's header is written when the loop closes: until then the code before it may still grow. Vector
-constants are set once, at the function's start. Locals of a closed loop are free for what follows it.
+any time because a loop's header is written when the loop closes: until then the code before it may still
+grow. Vector constants are set once, at the function's start. Locals of a closed loop are free for what
+follows it.
 
 Must not know: dtypes and the IR's ops.
 """
@@ -81,8 +82,8 @@ class FunctionWriter:
         _grow(len(params))
 
     def local(self, valtype: int, depth: int, fresh: bool = False) -> int:
-        """A local for a value made in the loop `depth` (0: outside all); one not used before if `fresh`, for a
-        value that is set in code already written. Raises CompileError when there are too many."""
+        """A local for a value made in the loop `depth` (0: outside all); one not used before if `fresh`, for
+        a value that is set in code already written. Raises CompileError when there are too many."""
         frame = self.frames[depth]
         free = None if fresh else frame.free.get(valtype)
         if free:

@@ -1,4 +1,4 @@
-"""WasmBuilder's arithmetic: every op on every dtype and width, run under wasmtime, against numpy, bit for bit."""
+"""WasmBuilder's arithmetic: every op on every dtype and width, under wasmtime, against numpy, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WasmBuilder's conversions: every pair of dtypes and width, bit for bit; 16-bit floats over all their patterns."""
+"""WasmBuilder's conversions: every pair of dtypes and width, bit for bit; every 16-bit float."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def reference(x: np.ndarray, src: DType, dst: DType) -> np.ndarray:
 def test_cast_to_every_dtype_exactly(src: DType, lanes: int) -> None:
     x = sample(src, 1)
     machine = Machine([
-        elementwise(dst, dst, [src], lanes, lambda b, v, dst=dst: b.cast(v, src, dst, lanes)) for dst in dtypes.all
+        elementwise(dst, dst, [src], lanes, lambda b, v, dst=dst: b.cast(v, src, dst, lanes))
+        for dst in dtypes.all
     ])  # fmt: skip
     for dst in dtypes.all:
         expected = x if dst is src else reference(x, src, dst)
@@ -128,7 +129,8 @@ def test_bitcast_between_dtypes_of_one_size(src: DType, lanes: int) -> None:
     x = sample(src, 2)
     others = [d for d in dtypes.all if d.itemsize == src.itemsize]
     machine = Machine([
-        elementwise(dst, dst, [src], lanes, lambda b, v, dst=dst: b.bitcast(v, src, dst, lanes)) for dst in others
+        elementwise(dst, dst, [src], lanes, lambda b, v, dst=dst: b.bitcast(v, src, dst, lanes))
+        for dst in others
     ])  # fmt: skip
     for dst in others:
         expected: Any = x != 0 if dst is dtypes.bool else x.view(NUMPY[dst])

@@ -1,4 +1,4 @@
-"""WasmBuilder's memory and control: addresses, masked loads, loops, registers, code that leaves its loop; V8."""
+"""WasmBuilder's memory and control: addresses, masked loads, loops, registers, code that leaves loops; V8."""
 
 from __future__ import annotations
 

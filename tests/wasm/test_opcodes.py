@@ -15,13 +15,23 @@ from polygrad.wasm.module import Data, Element, Export, Function, Global, Module
 from polygrad.wasm.opcodes import OPCODES, Opcode
 from polygrad.wasm.reader import Reader, read_module
 from polygrad.wasm.types import (
-    F32, F64, FUNCREF, I32, I64, V128, FuncType, GlobalType, MemoryType, TableType,
+    F32,
+    F64,
+    FUNCREF,
+    I32,
+    I64,
+    V128,
+    FuncType,
+    GlobalType,
+    MemoryType,
+    TableType,
 )  # fmt: skip
 from polygrad.wasm.wat import print_module
 
 CONSTANTS: dict[int, bytes] = {
-    I32: instruction("i32.const", -7), I64: instruction("i64.const", 1 << 40), F32: instruction("f32.const", 1.5),
-    F64: instruction("f64.const", -0.1), V128: instruction("v128.const", bytes(range(16))),
+    I32: instruction("i32.const", -7), I64: instruction("i64.const", 1 << 40),
+    F32: instruction("f32.const", 1.5), F64: instruction("f64.const", -0.1),
+    V128: instruction("v128.const", bytes(range(16))),
 }  # fmt: skip
 IMMEDIATES: dict[str, tuple[Any, ...]] = {
     "i32": (-(2**31),), "i64": (2**63 - 1,), "f32": (0.1,), "f64": (1e300,), "v128": (bytes(range(16)),),
