@@ -1,0 +1,198 @@
+"""What no Builder has to know: each op that a target lacks, as ops that every target has.
+
+`decompose` gives one table for a kernel whose other passes are done; it runs once, and no simplification
+after it. The concerns are separate tables; the equation stands above each row. Afterwards no EXP2, LOG2, SIN,
+THREEFRY or RECIPROCAL is left, no arithmetic of float16 or bfloat16, and no integer division by what may be 0
+or -1.
+
+Knows scalar nodes and the Target. The choice of late forms (SHL, SHR, AND, NEG, SUB, FDIV) is tinygrad's. MAX
+stays: as a comparison and a selection it would lose a NaN.
+"""
+
+from __future__ import annotations
+
+from polygrad.codegen import transcendental
+from polygrad.codegen.target import Target
+from polygrad.codegen.threefry import threefry
+from polygrad.dtype import DType, dtypes
+from polygrad.helpers import is_pow2
+from polygrad.uop.alu import rounded
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.pattern import PatternMatcher, UPat
+
+
+def decompose(target: Target, optimized: bool = True) -> PatternMatcher:
+    """The table for `target`. MULACC is only made where multiply-add is fused, and only when `optimized`."""
+    return _FUSED if optimized and target.fma else _PLAIN
+
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_SINGLE = (dtypes.float32, dtypes.float64)
+_INTS = (dtypes.index, *dtypes.ints)
+_SIGNED = tuple(d for d in _INTS if not d.is_unsigned)
+
+_x, _y, _a, _b = UPat.var("x"), UPat.var("y"), UPat.var("a"), UPat.var("b")
+_c = UPat.cvar("c")
+_nx = UPat.var("x", _INTS)
+
+
+def _op(op: Ops, *src: UPat, dtype: DType | tuple[DType, ...] | None = None, name: str | None = None) -> UPat:
+    return UPat(op, dtype, src, name=name)
+
+
+# --- 16-bit floats ----------------------------------------------------------------------------------------
+
+
+def _wide(x: UOp) -> UOp:
+    if x.dtype not in _HALVES:
+        return x
+    return UOp.const(dtypes.float32, rounded(x.dtype, x.arg)) if x.is_const else x.cast(dtypes.float32)
+
+
+def _in_float32(u: UOp) -> UOp:
+    return UOp(u.op, dtypes.float32, tuple([_wide(s) for s in u.src]), u.arg).cast(u.dtype)
+
+
+def _compare_in_float32(u: UOp) -> UOp:
+    return UOp(u.op, dtypes.bool, tuple([_wide(s) for s in u.src]))
+
+
+halves = PatternMatcher([
+    # op(x, y) = float16(op(float32(x), float32(y))): every operation rounds, as if the target had it
+    (UPat((GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE}, _HALVES, name="u"), _in_float32),
+    # x < y = float32(x) < float32(y)
+    (UPat(GroupOp.Comparison, src=(UPat.var(dtype=_HALVES), UPat.var()), name="u"), _compare_in_float32),
+    # bfloat16(n) = bfloat16(float64(n)): an int32 is rounded once
+    (UPat(Ops.CAST, dtypes.bfloat16, (UPat.var("x", tuple(d for d in _INTS if d.bits >= 32)),)),
+     lambda x: x.cast(dtypes.float64).cast(dtypes.bfloat16)),
+])  # fmt: skip
+
+
+# --- transcendental functions and random bits ----------------------------------------------------------
+
+transcendentals = PatternMatcher([
+    # see transcendental.py
+    (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: transcendental.exp2(x)),
+    (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x)),
+    (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x)),
+])  # fmt: skip
+
+_U32, _U64 = dtypes.uint32, dtypes.uint64
+_HIGH_PART = _op(Ops.SHL, UPat(Ops.CAST, _U64, (UPat.var("y", _U32),)), UPat.const(None, 32))
+_PAIR = _op(Ops.OR, _HIGH_PART, UPat(Ops.CAST, _U64, (UPat.var("x", _U32),)))
+
+
+def _high_of_pair(y: UOp, c: UOp) -> UOp | None:
+    if not 32 <= c.arg < 64:
+        return None
+    return (y >> (c.arg - 32) if c.arg > 32 else y).cast(_U64)
+
+
+words = PatternMatcher([
+    # see threefry.py: a pair of 32-bit words, uint64(y) << 32 | uint64(x)
+    (UPat(Ops.THREEFRY, _U64, (_x, _y)), lambda x, y: threefry(x, y)),
+    # uint32(y << 32 | x) = x
+    (UPat(Ops.CAST, _U32, (_PAIR,)), lambda x, y: x),
+    # (y << 32 | x) >> c = y >> (c - 32)  for c >= 32
+    (_op(Ops.SHR, _PAIR, _c), lambda x, y, c: _high_of_pair(y, c)),
+    # t(uint64(x)) = t(x)  for a uint32 x and every t
+    (_op(Ops.CAST, UPat(Ops.CAST, _U64, (UPat.var("x", _U32),)), name="u"), lambda u, x: x.cast(u.dtype)),
+])  # fmt: skip
+
+
+# --- integer division --------------------------------------------------------------------------------------
+
+
+def _guarded(u: UOp, x: UOp, y: UOp) -> UOp | None:
+    """x // y and x % y where y may be 0 or, signed, -1: 1 is divided by there."""
+    wrong = _undefined(y)
+    if wrong is None or (y.op is Ops.WHERE and y.src[0] is _undefined(y.src[2]) and _is_one(y.src[1])):
+        return None
+    safe = UOp(u.op, u.dtype, (x, wrong.where(UOp.const(y.dtype, 1), y)))
+    # x // y is x*y for both: 0 and -x
+    return wrong.where(x * y if u.op is Ops.IDIV else UOp.const(u.dtype, 0), safe)
+
+
+def _is_one(y: UOp) -> bool:
+    return y.is_const and bool(y.arg == 1)
+
+
+def _undefined(y: UOp) -> UOp | None:
+    """The condition under which a divisor must not reach a Builder; None when its bounds rule that out."""
+    lo, hi = y.bounds or (y.dtype.min, y.dtype.max)
+    found = y.eq(UOp.const(y.dtype, 0)) if lo <= 0 <= hi else None
+    if lo <= -1 <= hi:
+        minus_one = y.eq(UOp.const(y.dtype, -1))
+        found = minus_one if found is None else found | minus_one
+    return found
+
+
+def _log2(n: int) -> int:
+    return n.bit_length() - 1
+
+
+divisions = PatternMatcher([
+    # x // 2^n = x >> n,  x % 2^n = x & (2^n - 1): floor, so signed x too
+    (_op(Ops.IDIV, _nx, _c), lambda x, c: x >> _log2(c.arg) if is_pow2(c.arg) else None),
+    (_op(Ops.MOD, _nx, _c), lambda x, c: x & UOp.const(c.dtype, c.arg - 1) if is_pow2(c.arg) else None),
+    # x // 0 = x % 0 = 0,  x // -1 = -x,  x % -1 = 0
+    (UPat(Ops.IDIV, _INTS, (_x, _y), name="u"), _guarded),
+    (UPat(Ops.MOD, _INTS, (_x, _y), name="u"), _guarded),
+])  # fmt: skip
+
+
+# --- cheaper forms -----------------------------------------------------------------------------------------
+
+
+def _neg(x: UOp) -> UOp:
+    return UOp(Ops.NEG, x.dtype, (x,))
+
+
+def _sub(x: UOp, y: UOp) -> UOp:
+    return UOp(Ops.SUB, x.dtype, (x, y))
+
+
+def _fdiv(a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.FDIV, a.dtype, (a, b))
+
+
+def _sub_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:
+    return _sub(x, y << _log2(-c.arg)) if is_pow2(-c.arg) else None
+
+
+_MINUS_ONE = UPat(Ops.CONST, (*_SIGNED, *_SINGLE), arg=-1)
+_INVERSE = _op(Ops.FDIV, UPat.const(_SINGLE, 1), _b)
+
+cheaper = PatternMatcher([
+    # x * -1 = -x
+    (_op(Ops.MUL, _x, _MINUS_ONE), _neg),
+    # x * 2^n = x << n
+    (_op(Ops.MUL, _nx, _c), lambda x, c: x << _log2(c.arg) if is_pow2(c.arg) else None),
+    # x + -y = x - y,  -x + y = y - x
+    (_op(Ops.ADD, _x, _op(Ops.NEG, _y)), _sub),
+    (_op(Ops.ADD, _op(Ops.NEG, _y), _x), _sub),
+    # x + y * -2^n = x - (y << n)
+    (_op(Ops.ADD, _nx, _op(Ops.MUL, _y, _c)), _sub_shifted),
+    # reciprocal(x) = 1 / x,  a * (1 / b) = (1 / b) * a = a / b: rounded once, as division is
+    (UPat(Ops.RECIPROCAL, _SINGLE, (_x,)), lambda x: _fdiv(UOp.const(x.dtype, 1), x)),
+    (_op(Ops.MUL, _a, _INVERSE), _fdiv),
+    (_op(Ops.MUL, _INVERSE, _a), _fdiv),
+])  # fmt: skip
+
+
+# --- fused multiply-add ------------------------------------------------------------------------------------
+
+
+def _mulacc(a: UOp, b: UOp, x: UOp) -> UOp:
+    return UOp(Ops.MULACC, x.dtype, (a, b, x))
+
+
+fused = PatternMatcher([
+    # a*b + x = x + a*b = mulacc(a, b, x)
+    (UPat(Ops.ADD, _SINGLE, (_op(Ops.MUL, _a, _b), _x)), _mulacc),
+    (UPat(Ops.ADD, _SINGLE, (_x, _op(Ops.MUL, _a, _b))), _mulacc),
+])  # fmt: skip
+
+_PLAIN = halves + transcendentals + words + divisions + cheaper
+_FUSED = _PLAIN + fused

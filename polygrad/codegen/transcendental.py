@@ -1,0 +1,260 @@
+"""EXP2, LOG2 and SIN of float32 and float64 as graphs of additions, multiplications, shifts and selections.
+
+Within 2 ulp of the true value everywhere, and right at signed zeros, infinities, NaN, denormals and huge
+arguments. No branches, no tables in memory, no fused operations needed (none hurts): what SIMD and GPUs have.
+
+Knows scalar nodes, no kernels. EXP2 has the steps of SLEEF's xexp2 in the form tinygrad records (Shibata and
+Petrogalli, arXiv:2001.09258). LOG2 is fdlibm's log with the base changed last: SLEEF's form, at the recorded
+length, is off by 4 ulp in float32. SIN is a Payne-Hanek reduction of every argument from 1 up (where both
+branches of a selection are computed, a second reduction for small ones saves nothing) and fdlibm's kernels.
+Polynomials are interpolations at Chebyshev nodes, the constant term last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polygrad.dtype import DType, dtypes
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A float format, and the polynomials that are good enough for it.
+
+    `digits`: bits of the significand, the implicit one included. `bias`: of the exponent. `least`: the
+    argument of exp2 below which the result is 0. `rescale`: the power of two that makes a denormal normal.
+    `root_half`: the bits of the square root of 1/2.
+    """
+
+    signed: DType
+    unsigned: DType
+    digits: int
+    bias: int
+    least: float
+    rescale: int
+    root_half: int
+    exp2: tuple[float, ...]  # 2^x, |x| <= 1/2
+    log: tuple[float, ...]  # 2*(atanh(s)/s - 1)/s^2 of s^2, s <= (sqrt 2 - 1)/(sqrt 2 + 1)
+    sin: tuple[float, ...]  # (sin(x)/x - 1)/x^2 of x^2, |x| <= 1
+    cos: tuple[float, ...]  # ((cos(x) - 1)/x^2 + 1/2)/x^2 of x^2, |x| <= pi/4
+
+    @property
+    def bits(self) -> int:
+        return self.signed.bits
+
+
+_FORMATS = {
+    dtypes.float32: _Format(
+        dtypes.int32, dtypes.uint32, 24, 127, -150.0, 32, 0x3F3504F3,
+        exp2=(
+            1.545316294512069e-04, 1.3390863364671234e-03, 9.618082557277852e-03, 5.550357114219078e-02,
+            2.4022650760568126e-01, 6.931471880262288e-01, 1.0,
+        ),
+        log=(0.2958005304318844, 0.39988778282162807, 0.6666668504515603),
+        sin=(2.706066853968361e-06, -1.983817423628769e-04, 8.333327148835267e-03, -1.6666666647343995e-01),
+        cos=(2.4547942085071572e-05, -1.3888303035894866e-03, 4.166666465950221e-02),
+    ),
+    dtypes.float64: _Format(
+        dtypes.int64, dtypes.uint64, 53, 1023, -1075.0, 64, 0x3FE6A09E667F3BCD,
+        exp2=(
+            4.434359082926529454e-10, 7.073164598085707425e-09, 1.017819260921760451e-07,
+            1.321543872511327615e-06, 1.525273353517584730e-05, 1.540353045101147808e-04,
+            1.333355814670499073e-03, 9.618129107597600536e-03, 5.550410866482046596e-02,
+            2.402265069591012214e-01, 6.931471805599452862e-01, 1.0,
+        ),
+        log=(
+            0.14616585424888623, 0.15331710618210773, 0.18182889455674947, 0.22222211130259878,
+            0.2857142862600327, 0.39999999999899444, 0.666666666666667,
+        ),
+        sin=(
+            -7.549371704181243e-13, 1.6057701922579786e-10, -2.5052099244914114e-08, 2.755731919201122e-06,
+            -1.9841269841216566e-04, 8.3333333333333e-03, -1.6666666666666666e-01,
+        ),
+        cos=(
+            -1.1382632425521717e-11, 2.08761462684032e-09, -2.7557317271729793e-07, 2.480158729876569e-05,
+            -1.3888888888887398e-03, 4.1666666666666664e-02,
+        ),
+    ),
+}  # fmt: skip
+
+
+def _where(condition: UOp, a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.WHERE, a.dtype, (condition, a, b))
+
+
+def _sub(a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.SUB, a.dtype, (a, b))
+
+
+def _fdiv(a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.FDIV, a.dtype, (a, b))
+
+
+def _polynomial(x: UOp, coefficients: Sequence[float]) -> UOp:
+    out = UOp.const(x.dtype, coefficients[0])
+    for c in coefficients[1:]:
+        out = out * x + UOp.const(x.dtype, c)
+    return out
+
+
+# --- exp2 -------------------------------------------------------------------------------------------------
+
+
+def exp2(d: UOp) -> UOp:
+    """2^d for a float32 or float64 node: 2^n * 2^s, n the integer nearest to d."""
+    f, const = _FORMATS[d.dtype], UOp.const
+    zero = const(d.dtype, 0.0)
+    # a finite argument, for the arithmetic between
+    x = _where(d.ne(-math.inf), d, zero)
+    x = _where(d.ne(d), zero, x)
+    x = _where(d.ne(math.inf), x, zero)
+    n = (x + _where(x < zero, const(d.dtype, -0.5), const(d.dtype, 0.5))).cast(f.signed)
+    s = _sub(x, n.cast(d.dtype))
+    # 2^n in two steps, for n beyond the exponents of normal numbers; both halves round to zero
+    half = (n + _where(n < 0, const(f.signed, 1), const(f.signed, 0))) >> 1
+    u = _polynomial(s, f.exp2) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
+    u = _where((d < f.bias + 1.0).logical_not(), const(d.dtype, math.inf), u)
+    u = _where(d < f.least, zero, u)
+    return _where(d.ne(d), const(d.dtype, math.nan), u)
+
+
+def _power(n: UOp, f: _Format, dtype: DType) -> UOp:
+    """2^n for integers n of normal numbers' exponents."""
+    return ((n + f.bias) << (f.digits - 1)).bitcast(dtype)
+
+
+# --- log2 -------------------------------------------------------------------------------------------------
+
+
+def log2(d: UOp) -> UOp:
+    """The logarithm to base 2 of a float32 or float64 node: e + log2(m), m between the roots of 1/2 and 2."""
+    f, const = _FORMATS[d.dtype], UOp.const
+    shift = f.digits - 1
+    one = f.bias << shift
+    small = d < 2.0 ** (1 - f.bias)
+    bits = _where(small, d * 2.0**f.rescale, d).bitcast(f.signed) + (one - f.root_half)
+    e = (bits >> shift) + _where(small, const(f.signed, -f.bias - f.rescale), const(f.signed, -f.bias))
+    m = ((bits & ((1 << shift) - 1)) + f.root_half).bitcast(d.dtype)
+    x = m + -1.0
+    s = _fdiv(x, m + 1.0)
+    z = s * s
+    # ln(1 + x) = x + rest, and log2(e) = 1 + 0.44...: x is exact, all that is rounded is smaller
+    rest = s * _sub(z * _polynomial(z, f.log), x)
+    out = e.cast(d.dtype) + (x + (rest + (x + rest) * (1.0 / math.log(2.0) - 1.0)))
+    out = _where(d < math.inf, out, const(d.dtype, math.inf))
+    special = _where(d.eq(0.0), const(d.dtype, -math.inf), const(d.dtype, math.nan))
+    return _where(UOp.const(d.dtype, 0.0) < d, out, special)
+
+
+# --- sin --------------------------------------------------------------------------------------------------
+
+# 1/(2 pi) * 2^1216: what 2^1023 needs, and 128 bits more
+_TURNS = int(
+    "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef158"
+    "6dc91b8e909374b801924bba827464873f877ac72c4a69cfba208d7d4baed121"
+    "3a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603"
+    "fbcbc462d6829b47db4d9fb3c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5e"
+    "cf41ce7de294a4ba9afed7ec47e357421580cc11bf1edaea",
+    16,
+)
+_TURNS_BITS = 1216
+
+
+def sin(d: UOp) -> UOp:
+    """The sine of a float32 or float64 node. An argument below 1 is its own remainder."""
+    f, const = _FORMATS[d.dtype], UOp.const
+    sign = 1 << (f.bits - 1)
+    bits = d.bitcast(f.unsigned)
+    magnitude = (bits & (sign - 1)).bitcast(d.dtype)
+    hi, lo, quadrant = _quarter_turns(bits & (sign - 1), f, d.dtype)
+    small = magnitude < 1.0
+    hi = _where(small, magnitude, hi)
+    lo = _where(small, const(d.dtype, 0.0), lo)
+    quadrant = _where(small, const(f.unsigned, 0), quadrant)
+    z = hi * hi
+    sine = hi + (hi * z * _polynomial(z, f.sin) + lo)
+    cosine = _sub(z * (z * _polynomial(z, f.cos) + -0.5), hi * lo) + 1.0
+    out = _where((quadrant & 1).ne(0), cosine, sine).bitcast(f.unsigned)
+    out = (out ^ ((quadrant & 2) << (f.bits - 2)) ^ (bits & sign)).bitcast(d.dtype)
+    return _where(magnitude < math.inf, out, const(d.dtype, math.nan))
+
+
+def _quarter_turns(bits: UOp, f: _Format, dtype: DType) -> tuple[UOp, UOp, UOp]:
+    """A float of at least 1, by its bits, less the nearest multiple of pi/2 as hi + lo; the multiple modulo
+    4.
+
+    Payne and Hanek: the fraction of x/(2 pi) in two words, from those three words of 1/(2 pi) that matter for
+    x. In the notation below x = significand * 2^(exponent - digits + 1).
+    """
+    width, shift = f.bits, f.digits - 1
+    exponent = (bits >> shift) - f.bias
+    significand = (bits & ((1 << shift) - 1)) | (1 << shift)
+    w = [_word(exponent, i, f) for i in range(4)]
+    # the words start at `exponent` modulo the width; two shifts, as one by the whole width has no meaning
+    left = exponent & (width - 1)
+    right = left ^ (width - 1)
+    w0, w1, w2 = ((w[i] << left) | ((w[i + 1] >> 1) >> right) for i in range(3))
+    middle = significand * w1
+    low = middle + _high_product(significand, w2)
+    high = significand * w0 + _high_product(significand, w1) + (low < middle).cast(f.unsigned)
+    quadrant = (high + (1 << (width - 3))) >> (width - 2)
+    # what is left of a quarter turn, its sign apart, in pieces whose products with pieces of pi/2 are exact
+    high, low = (high << 2) | (low >> (width - 2)), low << 2
+    negative = (high.bitcast(f.signed) >> (width - 1)).bitcast(f.unsigned)
+    high, low = high ^ negative, low ^ negative
+    piece = f.digits // 2
+    rest = (high << (2 * piece)) | (low >> (width - 2 * piece))
+    a = (high >> (width - piece)).bitcast(f.signed).cast(dtype)
+    b = ((high >> (width - 2 * piece)) & ((1 << piece) - 1)).bitcast(f.signed).cast(dtype)
+    c = (rest >> 1).bitcast(f.signed).cast(dtype)
+    p0, p1, p2 = _half_pi(piece)
+    scale = 2.0**-piece
+    hi = a * (p0 * scale)
+    lo = (a * (p1 * scale) + b * (p0 * scale**2)) + (
+        a * (p2 * scale) + (b * (p1 * scale**2) + c * (math.pi / 2 * scale**2 * 2.0 ** (1 - width)))
+    )
+    total = hi + lo
+    lo = _sub(hi, total) + lo
+    sign = negative << (width - 1)
+    return (
+        (total.bitcast(f.unsigned) ^ sign).bitcast(dtype),
+        (lo.bitcast(f.unsigned) ^ sign).bitcast(dtype),
+        quadrant,
+    )
+
+
+def _word(exponent: UOp, i: int, f: _Format) -> UOp:
+    """Word exponent // width + i of 1/(2 pi) * 2^(1 - digits), selected by the bits of the exponent."""
+    count = (f.bias + 1) // f.bits
+    words = []
+    for j in range(i, count + i):
+        value = _TURNS >> (_TURNS_BITS + f.digits - 1 - f.bits * (j + 1))
+        words.append(UOp.const(f.unsigned, value & ((1 << f.bits) - 1)))
+    bit = f.bits
+    while len(words) > 1:
+        chosen = (exponent & bit).ne(0)
+        words = [_where(chosen, b, a) for a, b in zip(words[::2], words[1::2], strict=True)]
+        bit *= 2
+    return words[0]
+
+
+def _high_product(a: UOp, b: UOp) -> UOp:
+    """The upper word of the product of two unsigned words."""
+    half = a.dtype.bits // 2
+    mask = (1 << half) - 1
+    a0, a1, b0, b1 = a & mask, a >> half, b & mask, b >> half
+    cross = a1 * b0 + ((a0 * b0) >> half)
+    return a1 * b1 + (cross >> half) + ((a0 * b1 + (cross & mask)) >> half)
+
+
+def _half_pi(piece: int) -> tuple[float, float, float]:
+    """pi/2 in two parts of `piece` bits and the rest."""
+    whole = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D00  # pi/2 * 2^197
+    top = 198 - piece  # the leading bit has weight 2^197
+    first = whole >> top << top
+    second = (whole - first) >> (top - piece) << (top - piece)
+    return first / 2.0**197, second / 2.0**197, (whole - first - second) / 2.0**197
