@@ -6,7 +6,7 @@ Small integers are wrapped back into their range after every op that can leave i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
@@ -176,7 +176,7 @@ def scalar_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Value]) 
         return args[template[0]]
     pieces = [args[p] if type(p) is int else p for p in template]
     if op is Ops.IDIV or op is Ops.MOD:
-        return w.here(VALTYPE[dtype], *pieces)
+        return _may_trap(w, args[1])(VALTYPE[dtype], *pieces)
     out = w.expr(I32 if op in GroupOp.Comparison else VALTYPE[dtype], *pieces)
     if dtype is dtypes.index and _stays_non_negative(w, op, args):
         w.info[out] = True
@@ -198,21 +198,26 @@ def _stays_non_negative(w: FunctionWriter, op: Ops, args: Sequence[Value]) -> bo
     return op is Ops.WHERE and is_non_negative(w, args[1]) and is_non_negative(w, args[2])
 
 
+def _may_trap(w: FunctionWriter, divisor: Value) -> Callable[..., int]:
+    """How to write a division: only one by a constant may leave its loop."""
+    return w.expr if isinstance(divisor, bytes) else w.here
+
+
 def _floor_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value) -> Value:
     """Signed division rounded to minus infinity, or its remainder; b is not 0 and not -1."""
-    t, valtype = SCALAR_NAME[dtype], VALTYPE[dtype]
+    t, valtype, write = SCALAR_NAME[dtype], VALTYPE[dtype], _may_trap(w, b)
     divide, rest = code(f"{t}.div_s"), code(f"{t}.rem_s")
     index = dtype is dtypes.index
     if index and is_non_negative(w, a) and is_non_negative(w, b):
-        out = w.here(valtype, a, b, divide if op is Ops.IDIV else rest)
+        out = write(valtype, a, b, divide if op is Ops.IDIV else rest)
         w.info[out] = True
         return out
     positive = not is_negative(b) if isinstance(b, bytes) else index and is_non_negative(w, b)
     if op is Ops.IDIV:
-        q = w.here(valtype, a, b, divide)
+        q = write(valtype, a, b, divide)
         r = w.expr(valtype, a, q, b, code(f"{t}.mul") + code(f"{t}.sub"))
     else:
-        q = r = w.here(valtype, a, b, rest)
+        q = r = write(valtype, a, b, rest)
     if positive:  # the sign of r, -1 or 0
         sign = scalar_const(dtypes.int32 if t == "i32" else dtypes.int64, 63 if t == "i64" else 31) + code(
             f"{t}.shr_s"
