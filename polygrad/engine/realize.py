@@ -156,17 +156,13 @@ def _run(todo: list[UOp], device: str) -> None:
 
 def _readers_of_old_values(assigns: list[UOp]) -> list[UOp]:
     """Live lazy values that read a buffer which is about to be overwritten: they are computed before."""
-    overwritten = {assigned(a) for a in assigns}
-    out = []
-    for hook in live_roots:
-        for uop in hook():
-            root = _base(uop)
-            if root.op in (Ops.BUFFER, Ops.ASSIGN) or not uncomputed(root):
-                continue
-            reads = root.toposort(lambda n: n.op is not Ops.ASSIGN and uncomputed(n))
-            if any(n in overwritten for n in reads):
-                out.append(root)
-    return out
+    live = [_base(uop) for hook in live_roots for uop in hook()]
+    wanted = dedup(r for r in live if r.op not in (Ops.BUFFER, Ops.ASSIGN) and uncomputed(r))
+    stale = {assigned(a) for a in assigns}  # grows to all that depends on an overwritten buffer
+    for node in UOp.sink(*wanted).toposort(lambda n: n.op is not Ops.ASSIGN and uncomputed(n)):
+        if node.op is not Ops.ASSIGN and uncomputed(node) and not stale.isdisjoint(node.src):
+            stale.add(node)
+    return [r for r in wanted if r in stale]
 
 
 def _execute(ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str) -> None:

@@ -272,10 +272,7 @@ class UOp:
     # --- arithmetic (both stages) -----------------------------------------------------------------------
 
     def _other(self, x: Any) -> UOp:
-        return x if isinstance(x, UOp) else self.const_like(x) if self._shape_known() else UOp.const(self.dtype, x)
-
-    def _shape_known(self) -> bool:
-        return self._shape is not _UNSET and bool(self._shape)
+        return x if isinstance(x, UOp) else UOp.const(self.dtype, x)
 
     def alu(self, op: Ops, *others: UOp) -> UOp:
         """An elementwise op of this node and `others`, all of one shape. Comparisons give bool."""
@@ -354,8 +351,8 @@ class UOp:
 
     def where(self, a: Any, b: Any) -> UOp:
         """`a` where this bool holds, else `b`; one of them is a UOp."""
-        a = a if isinstance(a, UOp) else b.const_like(a) if b._shape_known() else UOp.const(b.dtype, a)
-        b = b if isinstance(b, UOp) else a.const_like(b) if a._shape_known() else UOp.const(a.dtype, b)
+        a = a if isinstance(a, UOp) else UOp.const(b.dtype, a)
+        b = b if isinstance(b, UOp) else UOp.const(a.dtype, b)
         return UOp(Ops.WHERE, a.dtype, (self, a, b))
 
     def cast(self, dtype: DType) -> UOp:
@@ -485,7 +482,10 @@ class UOp:
 def _shape_of(node: UOp) -> Shape:
     op = node.op
     if op in _SHAPE_OF_FIRST:
-        return node.src[0]._shape
+        for s in node.src:
+            if s._shape:  # a scalar constant goes with any shape
+                return s._shape
+        return ()
     if op in _SHAPE_IN_ARG:
         return node.arg
     if op in (Ops.CONST, Ops.DEFINE_VAR):
