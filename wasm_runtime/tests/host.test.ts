@@ -75,7 +75,7 @@ test("what is no kernel is a CompileError that names it", () => {
   const host = new WasmHost();
   assert.throws(
     () => host.kernel("add", Uint8Array.of(1, 2)),
-    (e) => e instanceof CompileError && e.message.includes('kernel add'),
+    (e) => e instanceof CompileError && e.message.includes("kernel add"),
   );
   assert.throws(() => host.kernel("other", ADD_KERNEL), CompileError);
 });

@@ -8,7 +8,7 @@ const RUN = `
 def run_script(path, args):
     import os, runpy, sys, traceback
     sys.argv[:] = [path, *args]
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path[:] = [os.path.dirname(path), *(p for p in sys.path if p)]
     try:
         runpy.run_path(path, run_name="__main__")
         status = 0
@@ -16,8 +16,11 @@ def run_script(path, args):
         if stop.code is not None and not isinstance(stop.code, int):
             print(stop.code, file=sys.stderr)
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        own = error.__traceback__
+        while own is not None and own.tb_frame.f_code.co_filename != path:
+            own = own.tb_next
+        traceback.print_exception(error.with_traceback(own))
         status = 1
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,0 +1,111 @@
+/** Drives the pages in Chromium for `test_pages.py`: `node pages.mjs CASE [WHEEL]` prints what it saw as JSON. */
+
+import { launchChromium } from "../../web/chromium.mjs";
+import { startServer } from "../../web/serve.mjs";
+
+/** A page, and all that it complained about. */
+async function open(browser, url) {
+  const page = await browser.newPage();
+  const complaints = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto(url);
+  return { page, complaints };
+}
+
+const CASES = {
+  /** The script tag, the module, and isolation. */
+  async load(browser, url) {
+    const { page, complaints } = await open(browser, `${url}/run.html`);
+    const result = await page.evaluate(async () => {
+      const byTag = await window.polygrad.load({ env: { A: "b" } });
+      const module = await import("/dist/polygrad.mjs");
+      const again = await module.load({ wheelUrl: "dist/polygrad.whl", indexURL: "dist/pyodide/" });
+      await byTag.runPythonAsync("import polygrad, os; await __import__('asyncio').sleep(0)");
+      let failed;
+      await module.load({ wheelUrl: "nowhere.whl" }).catch((error) => (failed = error.message));
+      return {
+        isolated: window.crossOriginIsolated,
+        environment: byTag.runPython("os.environ['A']"),
+        version: again.runPython("import polygrad; polygrad.__version__"),
+        host: byTag.runPython("from polygrad.runtime.wasm import WasmRuntime; WasmRuntime().allocate(1)"),
+        kept: (await (await caches.open("polygrad")).keys()).length,
+        bytecode: again.runPython("import os; os.path.exists(polygrad.__spec__.cached)"),
+        failed,
+        exported: Object.keys(window.polygrad).sort(),
+      };
+    });
+    return { ...result, complaints: complaints.filter((text) => !text.includes("404")) };
+  },
+
+  /** A worker: same calls, results as copies, errors, output, and a page that goes on meanwhile. */
+  async worker(browser, url) {
+    const { page, complaints } = await open(browser, `${url}/run.html`);
+    const result = await page.evaluate(async () => {
+      const pieces = [];
+      const options = { stdout: (text) => pieces.push(text), isatty: true };
+      const python = await window.polygrad.loadWorker(options);
+      await python.writeFile(
+        "/home/pyodide/s.py",
+        new TextEncoder().encode("import sys; sys.exit(len(sys.argv))"),
+      );
+      let ticks = 0;
+      const timer = setInterval(() => ticks++, 10);
+      await python.runPython("import time; time.sleep(0.5)");
+      clearInterval(timer);
+      await python.runPython("print('one', end='\\r', flush=True); print('two')");
+      let error;
+      await python.runPython("import polygrad; polygrad.dtype.to_dtype('int3')").catch((e) => (error = e));
+      const result = {
+        sum: await python.runPython("20 + 22"),
+        list: await python.runPythonAsync("[1, 'a', None]"),
+        status: await python.runScript("/home/pyodide/s.py", ["a", "b"]),
+        host: await python.runPython(
+          "from polygrad.runtime.wasm import WasmRuntime; WasmRuntime().allocate(1)",
+        ),
+        text: pieces.join(""),
+        error: error.message.includes("DTypeError: dtype: expected one of"),
+        ticks,
+      };
+      const endless = python.runPython("while True: pass");
+      setTimeout(() => python.terminate(), 100);
+      await endless.catch((e) => (result.terminated = e.message));
+      return result;
+    });
+    return { ...result, complaints };
+  },
+
+  /** The demo page, from the click to the figures. */
+  async demo(browser, url) {
+    const { page, complaints } = await open(browser, `${url}/demo.html`);
+    await page.locator("#epochs").fill("20");
+    await page.locator("#train:enabled").click({ timeout: 60_000 });
+    await page.locator("#status", { hasText: /^(done|failed)$/ }).waitFor({ timeout: 120_000 });
+    const text = (id) => page.locator(`#${id}`).textContent();
+    const inked = await page.locator("#curve").evaluate((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return data.some((value) => value > 0);
+    });
+    return {
+      status: await text("status"),
+      errors: await text("errors"),
+      accuracy: parseFloat(await text("accuracy")),
+      speed: parseFloat(await text("speed")),
+      progress: await page.locator("#progress").evaluate((bar) => bar.value),
+      inked,
+      complaints,
+    };
+  },
+};
+
+const [name, wheel] = process.argv.slice(2);
+const server = await startServer(wheel ? { wheel } : {});
+const browser = await launchChromium();
+try {
+  console.log(JSON.stringify(await CASES[name](browser, server.url)));
+} finally {
+  await browser.close();
+  server.close();
+}

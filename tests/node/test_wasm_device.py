@@ -1,0 +1,64 @@
+"""The WASM device over the JavaScript engine: Node, a page, a worker."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+wasmtime = pytest.importorskip("wasmtime", reason="its assembler makes the kernels")
+
+from javascript_hosts import HOSTS, built, run  # noqa: E402
+
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable  # noqa: E402
+
+pytestmark = [pytest.mark.e2e, built]
+SCRIPT = Path(__file__).parent / "scripts" / "wasm_device.py"
+IMPORT = '(import "env" "memory" (memory 1))'
+
+
+def kernel(name: str, body: str, n_buffers: int, variables: tuple[str, ...] = ()) -> Kernel:
+    params = " ".join(["i32"] * (n_buffers + len(variables)))
+    text = f'(module {IMPORT} (func (export "{name}") (param {params}) {body}))'
+    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables)
+
+
+ADD = kernel("add", "(i32.store (local.get 0) (i32.add (i32.load (local.get 1)) (local.get 2)))", 2, ("n",))
+DOUBLE = kernel("double", "(i32.store (local.get 0) (i32.shl (i32.load (local.get 1)) (i32.const 1)))", 2)
+CHAIN = Program(
+    device="WASM",
+    target="test",
+    buffers=(
+        BufferSpec(2, "int32", "input"),
+        BufferSpec(1, "int32", "scratch", 64),
+        BufferSpec(2, "int32", "output"),
+    ),
+    kernels=(ADD, DOUBLE),
+    launches=(Launch(0, (Binding(1), Binding(0, 4))), Launch(1, (Binding(2, 4), Binding(1)))),
+    variables=(Variable("n", -10, 10),),
+    arena=128,
+)
+TRAP = Program("WASM", "test", (), (kernel("boom", "unreachable", 0),), (Launch(0, ()),))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_programs_run_and_errors_are_typed(host: str, tmp_path: Path) -> None:
+    programs = tmp_path / "programs.json"
+    texts = {"chain": CHAIN, "trap": TRAP}
+    programs.write_text(json.dumps({k: base64.b64encode(p.to_bytes()).decode() for k, p in texts.items()}))
+    place = str(programs) if host == "node" else f"/mnt{programs}"
+    result = run(host, SCRIPT, place, files=(programs,), cwd=tmp_path).json()
+    assert result["features"] == ["relaxed-simd", "simd"]
+    assert result["copied"] is True
+    assert result["chain"] == [16, -10, 16, 2 * ((1 << 20) + 7)]
+    assert result["afterwards"] == 42
+    for case, error, text in (
+        ("out_of_memory", "OutOfMemoryError", "limit of 67108864 bytes"),
+        ("trap", "InternalError", "internal: kernel boom: trapped"),
+        ("no_module", "CompileError", "kernel nonsense: expected a module"),
+        ("wrong_signature", "CompileError", "kernel double: expected 2 arguments, got 1"),
+    ):
+        assert result[case][0] == error and text in result[case][1], result[case]
+    assert (result["functions"], result["functions_left"], result["allocated"]) == (2, 0, 0)
