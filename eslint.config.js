@@ -48,18 +48,20 @@ export default tseslint.config(
     languageOptions: {
       globals: Object.fromEntries(
         [
-          "console",
-          "process",
-          "URL",
-          "Buffer",
-          "setTimeout",
-          "clearTimeout",
-          "performance",
-          "fetch",
-          "WebAssembly",
-        ]
-          .concat(["atob", "document", "window", "globalThis", "devicePixelRatio", "getComputedStyle"])
-          .map((name) => [name, "readonly"]),
+          ...[
+            "Buffer",
+            "TextEncoder",
+            "URL",
+            "WebAssembly",
+            "console",
+            "fetch",
+            "globalThis",
+            "performance",
+            "process",
+          ],
+          ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
+          ...["atob", "caches", "devicePixelRatio", "document", "getComputedStyle", "window"],
+        ].map((name) => [name, "readonly"]),
       ),
     },
   },

@@ -76,6 +76,10 @@ export async function startServer({ port = 0, wheel = findWheel() } = {}) {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
     const file = locate(table, path === "/" ? "/demo.html" : path);
+    if (path === "/favicon.ico") {
+      response.writeHead(204, HEADERS).end(); // browsers ask for it unasked
+      return;
+    }
     if (file === undefined) {
       response.writeHead(404, HEADERS).end(`no ${path}\n`);
       return;
