@@ -41,13 +41,19 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
         rule = VJP.get(node.op)
         if rule is None:
             raise GradientError(f"gradient of {node.op}: expected an op with a derivative: use .detach()")
+        here: dict[UOp, UOp] = {}  # x*x gives x twice: those come together before they meet other uses
         for s, ds in zip(node.src, rule(g, node), strict=True):
             if ds is not None and s in needed:
-                old = grads.get(s)
-                grads[s] = ds if old is None else UOp(Ops.ADD, ds.dtype, (old, ds))
+                here[s] = _plus(here.get(s), ds)
+        for s, ds in here.items():
+            grads[s] = _plus(grads.get(s), ds)
         if node not in wanted:
             del grads[node]
     return {t: grads[t] for t in targets if t in grads}
+
+
+def _plus(a: UOp | None, b: UOp) -> UOp:
+    return b if a is None else UOp(Ops.ADD, b.dtype, (a, b))
 
 
 def _carries_gradient(node: UOp) -> bool:

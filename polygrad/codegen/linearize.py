@@ -7,6 +7,7 @@ come early, stores late. The idea and the priorities are tinygrad's.
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 from polygrad.codegen.scopes import scopes
 from polygrad.dtype import dtypes
@@ -17,12 +18,13 @@ _PRIORITY = {
     Ops.PARAM: -20,
     Ops.DEFINE_VAR: -19,
     Ops.DEFINE_REG: -17,
-    Ops.CONST: -10,
     Ops.LOAD: -1,
     Ops.STORE: 1,
     Ops.RANGE: 5,
     Ops.END: -5,
 }
+_COMPARABLE_ARG = frozenset({Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR})
+_TIE_DEPTH = 4  # levels of sources
 _NUMBERED = frozenset({Ops.PARAM, Ops.DEFINE_VAR})
 
 
@@ -35,6 +37,7 @@ def linearize(sink: UOp) -> list[UOp]:
     sizes = [sint_max(r.src[0]) for r in scope.ranges]
     times: dict[int, int] = {0: 1}  # how often code under a mask runs
     keys = []
+    alike = _structures(order)
     uses: dict[UOp, int] = dict.fromkeys(order, 0)
     for position, node in enumerate(order):
         for s in node.src:
@@ -48,8 +51,8 @@ def linearize(sink: UOp) -> list[UOp]:
                     runs *= size
             times[mask] = runs
         slot = node.arg if node.op in _NUMBERED else ()
-        keys.append((runs, _PRIORITY.get(node.op, 0), slot, position))
-    ideal = {order[k[3]]: i for i, k in enumerate(sorted(keys))}
+        keys.append((runs, _PRIORITY.get(node.op, 0), slot, alike[node], position))
+    ideal = {order[k[4]]: i for i, k in enumerate(sorted(keys))}
     names = {ideal[n]: n for n in order}
     out: list[UOp] = []
     todo = [-ideal[sink]]
@@ -61,6 +64,18 @@ def linearize(sink: UOp) -> list[UOp]:
             if uses[s] == 0:
                 heapq.heappush(todo, -ideal[s])
     out.reverse()
+    return out
+
+
+def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
+    """What a node is made of, as nested tuples of op, argument and sources: breaks ties between equal priorities."""
+    out: dict[UOp, tuple[Any, ...]] = {}
+    for _ in range(_TIE_DEPTH):
+        deeper = {}
+        for node in order:
+            arg = node.arg if node.op in _COMPARABLE_ARG else ()
+            deeper[node] = (int(node.op), arg, node.dtype.priority, *[out.get(s, ()) for s in node.src])
+        out = deeper
     return out
 
 

@@ -99,6 +99,6 @@ def flat_index(shape: Shape, indices: Indices) -> UOp:
         if i is not ZERO:
             terms.append(i * stride)
         stride = stride * n
-    for term in reversed(terms):
+    for term in terms:
         out = term if out is ZERO else out + term
     return simplify(out)

@@ -11,14 +11,14 @@ from enum import IntEnum, auto
 class Ops(IntEnum):
     """What a UOp does. `node.py` documents the sources and argument of each."""
 
+    # structure
+    SINK = auto()
+    AFTER = auto()
     # definitions
     PARAM = auto()
     DEFINE_VAR = auto()
     BIND = auto()
     DEFINE_REG = auto()
-    # structure
-    SINK = auto()
-    AFTER = auto()
     # memory
     INDEX = auto()
     LOAD = auto()

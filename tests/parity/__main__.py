@@ -5,20 +5,23 @@ from __future__ import annotations
 import difflib
 import sys
 
-from tests.parity.compare import compare, kernels_of, load_cases, names_of, outputs_of
+from tests.parity.compare import DIVERGENCES, compare, kernels_of, load_cases, names_of, outputs_of
 
 
 def table() -> int:
     """Print a row per case; how many failed."""
-    failed = 0
+    failed = exact = 0
     print(f"{'case':32} values kernels structure sequence")
     for name, case in load_cases().items():
         r = compare(case)
         marks = [("ok" if x else "DIFF") for x in (r.values, r.kernels, r.structure, r.sequence)]
         print(f"{name:32} {marks[0]:6} {marks[1]:7} {marks[2]:9} {marks[3]:8} {'; '.join(r.why)}"[:180])
         failed += not r.passed
+        exact += r.structure and r.sequence
     total = len(load_cases())
-    print(f"{total - failed}/{total} in full mode")
+    print(f"{exact}/{total} in full mode")
+    for name, reason in DIVERGENCES.items():
+        print(f"documented divergence: {name}: {reason}")
     return failed
 
 
