@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 wasmtime = pytest.importorskip("wasmtime", reason="its assembler makes the kernels")
 
-from javascript_hosts import HOSTS, built, run  # noqa: E402
+from javascript_hosts import HOSTS, ROOT, built, run  # noqa: E402
 
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable  # noqa: E402
 
@@ -62,3 +63,19 @@ def test_programs_run_and_errors_are_typed(host: str, tmp_path: Path) -> None:
     ):
         assert result[case][0] == error and text in result[case][1], result[case]
     assert (result["functions"], result["functions_left"], result["allocated"]) == (2, 0, 0)
+
+
+def test_a_serialized_program_runs_without_python(tmp_path: Path) -> None:
+    (tmp_path / "chain.bin").write_bytes(CHAIN.to_bytes())
+    program = tmp_path / "run.mjs"
+    program.write_text(
+        f"""
+        import {{ readFileSync }} from "node:fs";
+        import {{ loadProgram }} from {json.dumps(str(ROOT / "node" / "dist" / "index.js"))};
+        const loaded = loadProgram(readFileSync({json.dumps(str(tmp_path / "chain.bin"))}));
+        const results = [[5, 3], [7, -10]].map(([x, n]) => loaded.run([Int32Array.of(0, x)], {{ n }})[0][1]);
+        console.log(JSON.stringify(results));
+        """
+    )
+    done = subprocess.run(["node", str(program)], capture_output=True, text=True, timeout=60)
+    assert json.loads(done.stdout) == [16, -6], done.stderr
