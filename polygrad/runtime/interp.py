@@ -1,0 +1,77 @@
+"""Device INTERP: pure Python, slow and obviously right. What the other devices are judged by.
+
+An allocation is a bytearray, filled with ones (NaN, as floats) so that reading what was never written shows.
+A kernel is Python source (`interp_python.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import OutOfMemoryError, ProgramError
+from polygrad.runtime.interface import Executable, Handle, Runtime
+from polygrad.runtime.interp_python import load_kernel
+from polygrad.runtime.program import Program
+
+
+def _format(dtype: DType) -> Any:
+    """What a memoryview calls the elements; 16-bit floats are read and written as their bits."""
+    return "H" if dtype.fmt is None or dtype is dtypes.float16 else dtype.fmt
+
+
+class InterpRuntime(Runtime):
+    """Runs kernels one element at a time."""
+
+    name = "INTERP"
+
+    def allocate(self, nbytes: int) -> Handle:
+        try:
+            return bytearray(b"\xff") * nbytes
+        except (MemoryError, OverflowError) as e:
+            raise OutOfMemoryError(
+                f"device INTERP: expected room for an allocation of {nbytes} bytes, got none: "
+                "free tensors, or use smaller ones"
+            ) from e
+
+    def free(self, handle: Handle) -> None:
+        """The bytearray goes with its last reference."""
+
+    def write(self, handle: Handle, offset: int, data: memoryview) -> None:
+        memoryview(handle)[offset : offset + len(data)] = data
+
+    def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
+        return memoryview(bytearray(memoryview(handle)[offset : offset + nbytes]))
+
+    def load(self, program: Program) -> Executable:
+        if program.device != self.name:
+            raise ProgramError(f"INTERP: expected a Program for device INTERP, got one for {program.device}")
+        return _InterpExecutable(program)
+
+
+class _InterpExecutable(Executable):
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.kernels = [load_kernel(k.code) for k in program.kernels]
+
+    def run(
+        self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
+    ) -> None:
+        program = self.program
+        for launch in program.launches:
+            function, kernel = self.kernels[launch.kernel]
+            views = []
+            for p in kernel.pointers:
+                binding = launch.bindings[p.slot]
+                memory, start = buffers[binding.buffer], binding.offset
+                if memory is None:
+                    memory, start = arena, start + program.buffers[binding.buffer].offset
+                end = start + p.size * p.dtype.itemsize
+                if memory is None or len(memory) < end:
+                    raise ProgramError(
+                        f"INTERP: {program.kernels[launch.kernel].name} expected pointer {p.slot} to "
+                        f"end at byte {end}, got an allocation of {len(memory or b'')} bytes"
+                    )
+                views.append(memoryview(memory)[start:end].cast(_format(p.dtype)))
+            function(*views, *(variables[name] for name in kernel.variables))
