@@ -31,7 +31,7 @@ def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
     sink = _after("simplify indices", graph_rewrite(sink, symbolic))
     tile = frozenset(n for n in sink.toposort() if is_tile(n))
     sink = _after("reduces to registers", reduces_to_registers(sink, tile))
-    if tile:
+    if optimized:
         sink = _after("split indices", split_indices(sink))
     sink = _after("decompose", graph_rewrite(sink, decompose(target, optimized)))
     return linearize(sink)

@@ -61,19 +61,27 @@ def sum_of(terms: dict[UOp, int], constant: int = 0) -> UOp:
 
 
 def split_indices(sink: UOp) -> UOp:
-    """Take the tile ranges out of every INDEX that is linear in them."""
+    """Take the tile ranges out of every INDEX that is linear in them, and add up the rest outermost loop first, so that
+    each partial sum is made as far out as it can."""
     order = sink.toposort()
     scope = scopes(order)
     tile = scope.mask_of(r for r in scope.ranges if is_tile(r))
+    depth = {1 << i: (r.arg.kind is AxisKind.REDUCE, r.arg.id) for i, r in enumerate(scope.ranges)}
+
+    def innermost(atom: UOp) -> tuple[bool, int]:
+        return max((d for bit, d in depth.items() if scope.mask[atom] & bit), default=(False, -1))
+
     new: dict[UOp, UOp] = {}
     for node in order:
         src = tuple([new[s] for s in node.src])
-        if node.op is Ops.INDEX and node.src[1].op is not Ops.CONST and scope.mask[node.src[1]] & tile:
+        if node.op is Ops.INDEX and node.src[1].op is not Ops.CONST:
             terms, constant = linear_terms(node.src[1])
-            loops = {a: f for a, f in terms.items() if not scope.mask[a] & tile}
-            if all(is_tile(a) or a in loops for a in terms):
-                steps = tuple((a, f) for a, f in terms.items() if a not in loops)
-                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], sum_of(loops), *src[2:]), Steps(steps, constant))
+            steps = tuple((a, f) for a, f in terms.items() if is_tile(a))
+            loops = {a: f for a, f in terms.items() if not is_tile(a)}
+            if not any(scope.mask[a] & tile for a in loops):
+                loops = dict(sorted(loops.items(), key=lambda t: innermost(t[0])))
+                at = Steps(steps, constant) if steps or constant else None
+                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], sum_of(loops), *src[2:]), at)
                 continue
         new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
     return new[sink]
