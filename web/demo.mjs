@@ -37,16 +37,15 @@ class Curve {
     const style = getComputedStyle(canvas);
     const decades = [1, 0, -1, -2, -3];
     const y = (exponent) => ((1 - exponent) / 4) * (height - 16) + 8;
-    context.strokeStyle = style.getPropertyValue("--grid");
-    context.fillStyle = style.color;
+    context.strokeStyle = context.fillStyle = style.borderTopColor;
     for (const decade of decades) {
       context.beginPath();
       context.moveTo(0, y(decade));
       context.lineTo(width, y(decade));
       context.stroke();
-      context.fillText(String(10 ** decade), 4, y(decade) - 2);
+      context.fillText(String(10 ** decade), 4, y(decade) + (decade === decades[0] ? 10 : -3));
     }
-    context.strokeStyle = style.getPropertyValue("--line");
+    context.strokeStyle = style.color;
     context.lineWidth = 2;
     context.beginPath();
     for (const [step, loss] of points) {
