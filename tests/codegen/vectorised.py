@@ -77,10 +77,18 @@ def _zero_if_zero(function: Callable[[Array, Array], Array]) -> Callable[[Array,
     return lambda a, b: np.where(b == 0, np.zeros_like(a), function(a, np.where(b == 0, np.ones_like(b), b)))
 
 
+def _mulacc(a: Array, b: Array, c: Array) -> Array:
+    """Fused: what stands between is wider (for float64 by 11 bits only, where numpy has such a type)."""
+    if not np.issubdtype(c.dtype, np.floating):
+        return a * b + c
+    wide = np.float64 if c.dtype == np.float32 else np.longdouble
+    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(c.dtype)
+
+
 _OPS: dict[Ops, Callable[..., Array]] = {
     Ops.ADD: np.add, Ops.SUB: np.subtract, Ops.MUL: np.multiply, Ops.FDIV: np.divide, Ops.MAX: np.maximum,
     Ops.NEG: np.negative, Ops.SQRT: np.sqrt, Ops.TRUNC: np.trunc,
-    Ops.RECIPROCAL: lambda a: np.ones_like(a) / a, Ops.MULACC: lambda a, b, c: a * b + c,
+    Ops.RECIPROCAL: lambda a: np.ones_like(a) / a, Ops.MULACC: _mulacc,
     Ops.IDIV: _zero_if_zero(np.floor_divide), Ops.MOD: _zero_if_zero(np.remainder),
     Ops.SHL: np.left_shift, Ops.SHR: np.right_shift, Ops.AND: np.bitwise_and, Ops.OR: np.bitwise_or,
     Ops.XOR: np.bitwise_xor, Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal,
