@@ -47,8 +47,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `device` runs once on each device of this host, or on the one in `DEVICE`."""
-    if "device" in metafunc.fixturenames:
+    """A test that takes `device`, and does not say which, runs once on each, or on the one in `DEVICE`."""
+    chosen = any("device" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "device" in metafunc.fixturenames and not chosen:
         wanted = os.environ.get("DEVICE")
         metafunc.parametrize("device", [wanted.upper()] if wanted else ["CPU", "WASM", "INTERP"])
 
