@@ -22,7 +22,8 @@ Grads = tuple[UOp | None, ...]  # one per source of the node
 def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
     """The gradient of `root` with respect to each of `targets` that it depends on differentiably.
 
-    `root_grad` is what flows into the root: a node of its shape and dtype. Raises GradientError for an op without a
+    `root_grad` is what flows into the root: a node of its shape and dtype. Raises GradientError for an op
+    without a
     derivative.
     """
     wanted = set(targets)

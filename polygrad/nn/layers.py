@@ -1,4 +1,7 @@
-"""Layers: objects with Tensors as attributes that are called on Tensors. No base class: `nn.state` finds the Tensors."""
+"""Layers: objects with Tensors as attributes that are called on Tensors.
+
+No base class: `nn.state` finds the Tensors.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from polygrad.tensor.tensor import Tensor
 
 
 class Linear:
-    """x @ weightᵀ + bias: (..., in_features) to (..., out_features). Both start uniform in ±1/sqrt(in_features)."""
+    """x @ weightᵀ + bias: (..., in_features) to (..., out_features).
+
+    Both start uniform in ±1/sqrt(in_features).
+    """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         bound = 1 / math.sqrt(in_features)
@@ -69,7 +75,7 @@ class Conv2d:
 
 
 class BatchNorm:
-    """Batch normalisation over every axis but 1, with running statistics for inference (`Tensor.training` decides)."""
+    """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`."""
 
     def __init__(
         self,
@@ -111,7 +117,7 @@ BatchNorm2d = BatchNorm3d = BatchNorm
 
 
 class LayerNorm:
-    """Layer normalisation over the last axes, which have the shape `normalized_shape`, then weight and bias."""
+    """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias."""
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float = 1e-05, elementwise_affine: bool = True

@@ -12,7 +12,10 @@ from polygrad.tensor.tensor import Tensor
 
 
 class Optimizer:
-    """The base of optimizers: which Tensors are trained, and the learning rate `lr`, a Tensor that may be assigned."""
+    """The base of optimizers.
+
+    Which Tensors are trained, and the learning rate `lr`, a Tensor that may be assigned.
+    """
 
     def __init__(self, params: Sequence[Tensor], lr: float, device: str | None = None) -> None:
         for x in params:
@@ -33,7 +36,10 @@ class Optimizer:
             p.grad = None
 
     def step(self) -> None:
-        """Change the parameters by their gradients, and compute that. Raises GradientError when one has none."""
+        """Change the parameters by their gradients, and compute that.
+
+        Raises GradientError when one has none.
+        """
         tensors = self.schedule_step()
         tensors[0].realize(*tensors[1:])
 
@@ -129,7 +135,7 @@ class AdamW(Optimizer):
         return [self.b1_t, self.b2_t, *self.m, *self.v]
 
 
-def Adam(  # noqa: N802 - the field's name
+def Adam(
     params: Sequence[Tensor],
     lr: float = 0.001,
     b1: float = 0.9,

@@ -1,6 +1,7 @@
 """State: the Tensors of an object by name, and safetensors files, in pure Python.
 
-A safetensors file is u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data, little-endian
+A safetensors file is u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data, little-
+endian
 (https://github.com/huggingface/safetensors#format).
 """
 
@@ -30,7 +31,10 @@ _MAX_HEADER = 100_000_000
 
 
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
-    """Every Tensor inside `obj` (attributes, lists, tuples, dicts; each container once), by dotted name, in order."""
+    """Every Tensor inside `obj` (attributes, lists, tuples, dicts.
+
+    Each container once), by dotted name, in order.
+    """
     out: dict[str, Any] = {}
     seen: set[int] = set()
     stack: list[tuple[str, Any]] = [(prefix, obj)]
@@ -73,8 +77,10 @@ def load_state_dict(
 ) -> list[Tensor]:
     """Give the Tensors of `model` the values of `state_dict`, by name; the Tensors that were given one.
 
-    `strict`: every name of the model must be there, and no other. Values are converted to the model's dtype and device.
-    `consume` removes what was used. `verbose` is accepted for compatibility. Raises ArgumentError, ShapeError.
+    `strict`: every name of the model must be there, and no other. Values are converted to the model's dtype
+    and device.
+    `consume` removes what was used. `verbose` is accepted for compatibility. Raises ArgumentError,
+    ShapeError.
     """
     own = get_state_dict(model)
     if strict:
@@ -104,12 +110,18 @@ def load_state_dict(
 
 
 def safe_load_metadata(data: Any) -> tuple[int, dict[str, Any]]:
-    """Where the data starts, and the JSON header, of a safetensors file (a path, bytes, or a buffer). Raises ArgumentError."""
+    """Where the data starts, and the JSON header, of a safetensors file (a path, bytes, or a buffer).
+
+    Raises ArgumentError.
+    """
     return _header(_read(data))
 
 
 def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
-    """The Tensors of a safetensors file by name. `data`: a path, bytes, or a buffer. Raises ArgumentError when damaged."""
+    """The Tensors of a safetensors file by name. `data`: a path, bytes, or a buffer.
+
+    Raises ArgumentError when damaged.
+    """
     raw = _read(data)
     start, header = _header(raw)
     out: dict[str, Tensor] = {}
@@ -124,8 +136,9 @@ def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
                 f"safe_load: {name}: expected dtype, shape and data_offsets, got {entry}"
             ) from e
         if not 0 <= lo <= hi <= len(raw) - start or hi - lo != prod(shape) * dtype.itemsize:
+            size = prod(shape) * dtype.itemsize
             raise ArgumentError(
-                f"safe_load: {name}: expected {prod(shape) * dtype.itemsize} bytes, got {lo}..{hi} of {len(raw) - start}"
+                f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
             )
         out[name] = _tensor(raw[start + lo : start + hi], dtype, shape, device)
     return out

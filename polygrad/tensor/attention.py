@@ -26,10 +26,14 @@ class AttentionMixin(RandomMixin):
         is_causal: bool = False,
         enable_gqa: bool = False,
     ) -> Self:
-        """softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes: (..., L, d), (..., S, d), (..., S, v).
+        """softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
 
-        `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees columns up
-        to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises ArgumentError, ShapeError.
+        Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
+
+        `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
+        columns up
+        to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises ArgumentError,
+        ShapeError.
         """
         if is_causal and attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: expected is_causal or attn_mask, got both")

@@ -22,26 +22,25 @@ class AutogradMixin(TensorBase):
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
         """The gradient of this Tensor with respect to each target, lazy and differentiable again.
 
-        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that this Tensor
-        depends on only through integers or `detach` has gradient 0. Raises GradientError, ShapeError.
+        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
+        this Tensor
+        does not depend on, or only through integers or `detach`, has gradient 0. Raises GradientError,
+        ShapeError.
         """
         for t in targets:
             if not t.dtype.is_float:
                 raise GradientError(f"gradient: expected float targets, got {t.dtype}")
         found = self._gradients(list(targets), gradient)
-        out = []
-        for t, g in zip(targets, found, strict=True):
-            if g is None:
-                raise GradientError(
-                    f"gradient: the target of shape {t.shape} is not part of this tensor's graph"
-                )
-            out.append(t._of(g, t._device or self._device))
-        return out
+        return [
+            t._of(filled(t.dtype, 0.0, t.shape) if g is None else g, t._device or self._device)
+            for t, g in zip(targets, found, strict=True)
+        ]
 
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of this Tensor to `.grad` of every leaf that requires one; self.
 
-        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Raises GradientError.
+        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Raises
+        GradientError.
         """
         leaves = [t for t in live_tensors() if t.requires_grad and not t._derived and t.dtype.is_float]
         for t, g in zip(leaves, self._gradients(leaves, gradient), strict=True):

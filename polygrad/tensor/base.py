@@ -1,4 +1,4 @@
-"""What every part of `Tensor` stands on: its slots, how results are made from nodes, promotion and broadcasting.
+"""What every part of `Tensor` stands on: its slots, how results are made, promotion and broadcasting.
 
 A Tensor is one lazy node (`uop`), its gradient, and whether gradients flow to it. Nothing here computes.
 """
@@ -56,7 +56,7 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
 class TensorBase:
     """The slots of a Tensor, and what its mixins share."""
 
-    __slots__ = ("uop", "requires_grad", "grad", "_derived", "_device", "__weakref__")
+    __slots__ = ("__weakref__", "_derived", "_device", "grad", "requires_grad", "uop")
 
     uop: UOp
     requires_grad: bool | None  # None: not said; an optimizer sets it
@@ -96,7 +96,10 @@ class TensorBase:
         return out
 
     def _join(self, uop: UOp, *others: TensorBase) -> Self:
-        """A result computed from this Tensor and `others`. Raises DeviceError when they lie on different devices."""
+        """A result computed from this Tensor and `others`.
+
+        Raises DeviceError when they lie on different devices.
+        """
         out = _new(type(self))
         device, needs = self._device, self.requires_grad
         for x in others:
@@ -176,11 +179,8 @@ class TensorBase:
     def _axis(self, axis: int, extra: int = 0) -> int:
         """`axis` counted from 0. `extra` axes are about to be added. Raises AxisError."""
         n = len(self.uop.shape) + extra
-        if axis.__class__ is not int:
-            try:
-                axis = axis.__index__()
-            except AttributeError:
-                raise ArgumentError(f"axis: expected an int, got {axis!r}") from None
+        if not isinstance(axis, int):
+            raise ArgumentError(f"axis: expected an int, got {axis!r}")
         if not -max(n, 1) <= axis < max(n, 1):
             raise AxisError(
                 f"axis: expected {-max(n, 1)} to {max(n, 1) - 1} for shape {self.shape}, got {axis}"
@@ -191,7 +191,7 @@ class TensorBase:
         """Axes counted from 0; None means all. Raises AxisError, and ArgumentError for a repeated one."""
         if axis is None:
             return tuple(range(len(self.uop.shape)))
-        if isinstance(axis, (tuple, list)):
+        if not isinstance(axis, int):
             out = tuple([self._axis(a) for a in axis])
             if len(set(out)) != len(out):
                 raise ArgumentError(f"axis: expected distinct axes, got {tuple(axis)}")

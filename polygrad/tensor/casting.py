@@ -15,7 +15,10 @@ class CastingMixin(TensorBase):
     __slots__ = ()
 
     def cast(self, dtype: Any) -> Self:
-        """The elements converted to `dtype`; floats truncate and saturate into integers. Raises DTypeError."""
+        """The elements converted to `dtype`; floats truncate and saturate into integers.
+
+        Raises DTypeError.
+        """
         to = to_dtype(dtype)
         return self if to is self.uop.dtype else self._with(self.uop.cast(to))
 

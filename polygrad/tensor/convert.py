@@ -1,6 +1,7 @@
 """Python data to bytes and back: scalars, nested lists, buffers, numpy arrays, JavaScript typed arrays.
 
-Knows dtypes and memory, no Tensors and no devices; imports no numpy (arrays come through the buffer protocol).
+Knows dtypes and memory, no Tensors and no devices; imports no numpy (arrays come through the buffer
+protocol).
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint
 
 
 def flatten(data: Sequence[Any], subject: str = "data") -> tuple[list[Any], tuple[int, ...]]:
-    """The elements of a nested list in row-major order, and its shape. Raises ShapeError when it is ragged."""
+    """The elements of a nested list in row-major order, and its shape.
+
+    Raises ShapeError when it is ragged.
+    """
     flat: list[Any] = list(data)
     shape = [len(flat)]
     while flat and isinstance(flat[0], (list, tuple)):
@@ -47,7 +51,10 @@ def flatten(data: Sequence[Any], subject: str = "data") -> tuple[list[Any], tupl
 
 
 def dtype_of(flat: Sequence[Any]) -> DType:
-    """The dtype of a list of Python scalars: bool, the default int, or the default float. Raises DTypeError."""
+    """The dtype of a list of Python scalars: bool, the default int, or the default float.
+
+    Raises DTypeError.
+    """
     if not flat:
         return dtypes.default_float
     kinds = set(map(type, flat))
@@ -64,7 +71,10 @@ def dtype_of(flat: Sequence[Any]) -> DType:
 
 
 def pack(flat: Sequence[Any], dtype: DType, subject: str = "data") -> memoryview:
-    """Python scalars as bytes of `dtype`, converted as a cast does. Raises OverflowError_ for an int that does not fit."""
+    """Python scalars as bytes of `dtype`, converted as a cast does.
+
+    Raises OverflowError_ for an int that does not fit.
+    """
     if dtype.is_bool:
         return memoryview(bytes(map(bool, flat)))
     if dtype.is_int:
@@ -73,7 +83,7 @@ def pack(flat: Sequence[Any], dtype: DType, subject: str = "data") -> memoryview
         except OverflowError:
             bad = next(x for x in flat if not dtype.min <= x <= dtype.max)
             raise OverflowError_(
-                f"{subject}: expected integers in {dtype.min}..{dtype.max} ({dtype}), got {bad}: use a wider dtype"
+                f"{subject}: expected integers in {dtype.min}..{dtype.max} ({dtype}), got {bad}"
             ) from None
         except TypeError:
             return memoryview(array.array(dtype.fmt or "q", [_to_int(x, dtype) for x in flat])).cast("B")
@@ -116,7 +126,8 @@ def _bfloat16(floats: array.array[float]) -> memoryview:
 def array_like(data: Any) -> Any:
     """`data` as something with the buffer protocol, or as a list, or None when it is neither.
 
-    Takes memoryviews, bytes, array.array, numpy arrays and scalars, whatever has `__array__` (a torch tensor), and
+    Takes memoryviews, bytes, array.array, numpy arrays and scalars, whatever has `__array__` (a torch
+    tensor), and
     in a page JavaScript's typed arrays and arrays.
     """
     if type(data).__name__ == "JsProxy":
@@ -171,7 +182,8 @@ def unpack(data: memoryview, dtype: DType) -> list[Any]:
         return memoryview(widened).cast("B").cast("f").tolist()
     if dtype is dtypes.float16:
         return list(struct.unpack(f"={n}e", data))
-    return data.cast(dtype.fmt or "q").tolist() if n else []
+    fmt: Any = dtype.fmt
+    return list(data.cast(fmt).tolist()) if n else []
 
 
 def nest(flat: list[Any], shape: tuple[int, ...]) -> Any:

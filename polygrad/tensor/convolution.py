@@ -17,7 +17,10 @@ class ConvolutionMixin(ReduceMixin):
     __slots__ = ()
 
     def _spatial_padding(self, padding: int | Sequence[int], dims: int, what: str) -> list[tuple[int, int]]:
-        """(before, after) of each spatial axis, first axis first; a flat sequence of 2n starts with the last, as torch's."""
+        """(before, after) of each spatial axis, first axis first.
+
+        A flat sequence of 2n starts with the last, as torch's.
+        """
         if isinstance(padding, int):
             return [(padding, padding)] * dims
         sizes = list(padding)
@@ -39,13 +42,14 @@ class ConvolutionMixin(ReduceMixin):
     ) -> Self:
         """Cross-correlation over any number of spatial axes.
 
-        self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,): (n, cout, *out). Raises ShapeError.
+        self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,): (n, cout, *out). Raises
+        ShapeError.
         """
         dims = weight.ndim - 2
         cout, cin, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
         if self.ndim != weight.ndim or not same_size(self.shape[1], groups * cin) or cout % groups:
             raise ShapeError(
-                f"conv2d: expected input (n, {groups * cin}, ...) with {weight.ndim} axes and {cout} outputs in {groups} "
+                f"conv2d: expected input (n, {groups * cin}, ...) with {weight.ndim} axes in {groups} "
                 f"groups for weight {weight.shape}, got input {self.shape}"
             )
         pads = self._spatial_padding(padding, dims, "conv2d")
@@ -130,7 +134,10 @@ class ConvolutionMixin(ReduceMixin):
         padding: int | Sequence[int] = 0,
         ceil_mode: bool = False,
     ) -> Self:
-        """The greatest element of each window over the last axes; `stride` defaults to the window. Raises ShapeError."""
+        """The greatest element of each window over the last axes; `stride` defaults to the window.
+
+        Raises ShapeError.
+        """
         kernel = _each(kernel_size, 2)
         lowest = self.dtype.min
         windows = self._windows(kernel, stride, dilation, padding, lowest, ceil_mode, "max_pool2d")

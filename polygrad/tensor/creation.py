@@ -1,4 +1,7 @@
-"""Tensors from nothing: constants, ranges. They are constants of the graph: no memory until something stores them."""
+"""Tensors from nothing: constants, ranges.
+
+They are constants of the graph: no memory until something stores them.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ class CreationMixin(TensorBase):
             if to.is_int and count:
                 for name, x in (("start", start), ("stop", start + (count - 1) * step)):
                     check_fits(int(x), to, f"arange {name}")
-        whole = to.is_int or isinstance(step, int) and isinstance(start, int)
+        whole = to.is_int or (isinstance(step, int) and isinstance(start, int))
         out = UOp(Ops.ARANGE, to if to.is_int else dtypes.int32, (), count)
         if whole and to.is_int:
             out = _affine(out, int(step), start)

@@ -1,7 +1,9 @@
 """Elementwise arithmetic, comparisons and mathematics.
 
-Every method broadcasts and promotes as NumPy's shapes and tinygrad's dtypes do; integers given to a float function
-become the default float. Subtraction is addition of a negative and division multiplication by a reciprocal: the
+Every method broadcasts and promotes as NumPy's shapes and tinygrad's dtypes do; integers given to a float
+function
+become the default float. Subtraction is addition of a negative and division multiplication by a reciprocal:
+the
 graph has few ops, code generation finds the better instruction.
 """
 
@@ -54,7 +56,10 @@ class ElementwiseMixin(TensorBase):
     def div(
         self, x: Any, reverse: bool = False, rounding_mode: Literal["trunc", "floor"] | None = None
     ) -> Self:
-        """self / x in floats; with `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype."""
+        """self / x in floats.
+
+        With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+        """
         if rounding_mode not in (None, "trunc", "floor"):
             raise ArgumentError(
                 f"div: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
@@ -230,7 +235,10 @@ class ElementwiseMixin(TensorBase):
         return self._of_pair(_mirror(UOp(Ops.MAX, a.dtype, (_mirror(a), _mirror(b)))), x)
 
     def clamp(self, min_: Any = None, max_: Any = None) -> Self:
-        """self, at least `min_` and at most `max_`. The gradient flows where self is within. Raises ArgumentError."""
+        """self, at least `min_` and at most `max_`. The gradient flows where self is within.
+
+        Raises ArgumentError.
+        """
         if min_ is None and max_ is None:
             raise ArgumentError("clamp: expected min_ or max_, got neither")
         out = self
@@ -297,10 +305,12 @@ class ElementwiseMixin(TensorBase):
         x = x if _is_operand(x) else self._lift(x)
         if not isinstance(x, TensorBase):
             return self._of_constant_base(x) if reverse else self._to_constant(x)
-        base, exponent = (x, self) if reverse else (self, x)
+        base: Any = x if reverse else self
+        exponent: Any = self if reverse else x
         a, e = base._pair(exponent)
         if not a.dtype.is_float:
-            out = base.cast(dtypes.float64).pow(exponent.cast(dtypes.float64)).round()
+            wide = base._with(base.uop.cast(dtypes.float64))
+            out = wide.pow(exponent._with(exponent.uop.cast(dtypes.float64))).round()
             return (
                 self._with(out.uop.cast(a.dtype))
                 if not isinstance(x, TensorBase)
@@ -327,7 +337,7 @@ class ElementwiseMixin(TensorBase):
         """self to a constant power."""
         base = self if self.dtype.is_float or not isinstance(e, float) else self._floatself()
         if self.dtype.is_bool:
-            base = self.cast(dtypes.default_int) if not isinstance(e, float) else base
+            base = base if isinstance(e, float) else self._with(self.uop.cast(dtypes.default_int))
         if e < 0 and not base.dtype.is_float:
             raise ArgumentError(
                 f"pow: expected an exponent of at least 0 for {self.dtype}, got {e}: use .float()"

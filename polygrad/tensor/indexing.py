@@ -1,6 +1,7 @@
-"""Indexing: ints, slices with any step, None, Ellipsis, boolean-free advanced indexing by integer tensors, and setting.
+"""Indexing by ints, slices with any step, None, Ellipsis and integer tensors; setting; gather and scatter.
 
-An integer tensor picks by comparing positions: sum over j of (index == j) * x[j]. Code generation turns that sum into
+An integer tensor picks by comparing positions: sum over j of (index == j) * x[j]. Code generation turns that
+sum into
 one load, so it costs what a gather costs, its gradient is a scatter, and nothing leaves the graph.
 """
 
@@ -26,8 +27,11 @@ class IndexingMixin(LossesMixin):
     __slots__ = ()
 
     def __getitem__(self, indices: Any) -> Self:
-        """The elements that `indices` name: ints, slices with any step, None (a new axis), Ellipsis, integer Tensors
-        or lists (which broadcast with each other; their axes go where they stood, or to the front when apart).
+        """The elements that `indices` name.
+
+        Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors
+        or lists (which broadcast with each other; their axes go where they stood, or to the front when
+        apart).
 
         An index in a Tensor that is out of range gives 0. Raises AxisError, DTypeError, ArgumentError.
         """
@@ -40,7 +44,7 @@ class IndexingMixin(LossesMixin):
         """The view that ints, slices and None give, and (axis of the view, integer tensor) for the rest."""
         if not isinstance(indices, tuple):
             indices = (indices,)
-        wanted = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
+        wanted: list[Any] = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
         dots = [k for k, i in enumerate(wanted) if i is Ellipsis]
         if len(dots) > 1:
             raise ArgumentError("index: expected at most one Ellipsis")
@@ -141,7 +145,10 @@ class IndexingMixin(LossesMixin):
         return out._with(out.uop.permute(tuple(order)))
 
     def gather(self, dim: int, index: Self) -> Self:
-        """out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`. Raises ShapeError, DTypeError."""
+        """out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
+
+        Raises ShapeError, DTypeError.
+        """
         x, index, axis = self._along(dim, index, "gather")
         hit = index.is_class(x.shape[axis], -1)
         moved = x.transpose(axis, -1).unsqueeze(axis).expand(hit.shape) if x.ndim > 1 else x.expand(hit.shape)
@@ -165,7 +172,10 @@ class IndexingMixin(LossesMixin):
         return cut, index, axis
 
     def _scattered(self, dim: int, index: Self, src: Any, what: str) -> tuple[Self, Self, int]:
-        """(who writes here, what they write): (..., self's size along dim, writers) with `dim` next to last."""
+        """(who writes here, what they write).
+
+        (..., self's size along dim, writers) with `dim` next to last.
+        """
         axis = self._axis(dim)
         if index.ndim != self.ndim or any(
             i > s for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
@@ -196,9 +206,10 @@ class IndexingMixin(LossesMixin):
         return hit, values, axis
 
     def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
-        """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last of several writers wins.
+        """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
 
-        `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises ShapeError,
+        `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
+        ShapeError,
         DTypeError, ArgumentError.
         """
         if reduce not in (None, "add", "multiply"):
@@ -250,14 +261,15 @@ class IndexingMixin(LossesMixin):
         """Write `v` (broadcast, converted to this dtype) where `indices` point.
 
         A Tensor that holds a buffer is written in place; one that is still lazy becomes the changed value.
-        Raises what indexing raises; ShapeError, DeviceError, and GradientError for a leaf that requires a gradient.
+        Raises what indexing raises; ShapeError, DeviceError, and GradientError for a leaf that requires a
+        gradient.
         """
         if self.requires_grad and not self._derived:
             raise GradientError(
                 "setitem: a leaf that requires a gradient cannot be written: use .detach() or where()"
             )
         view, picks = self._view(indices)
-        value = v if isinstance(v, TensorBase) else self._lift(v)
+        value: Any = v if isinstance(v, TensorBase) else self._lift(v)
         if value._device is not None and value._device != self.device:
             value = value._with(value.uop.copy_to(self.device))
         base = self.uop
@@ -330,7 +342,7 @@ def _fit(value: UOp, shape: tuple[Any, ...]) -> UOp:
 
 
 def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, whole: Any) -> UOp:
-    """Where the j-th of `count` index tensors (of the common `shape`, behind `lead` axes) names position r < n: bool."""
+    """Where the j-th of `count` index tensors (of one `shape`, behind `lead` axes) names position r < n."""
     index = t.uop if t.dtype.is_unsigned else (t < 0).where(t + n, t).uop
     index = broadcast_to(index, shape).reshape((*[1] * lead, *shape, *[1] * count))
     positions = UOp(Ops.ARANGE, dtypes.int32, (), n).cast(index.dtype)

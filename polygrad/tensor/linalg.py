@@ -19,7 +19,7 @@ class LinalgMixin(ReduceMixin):
     __slots__ = ()
 
     def dot(self, w: Self, dtype: Any = None) -> Self:
-        """The matrix product: (..., m, k) and (..., k, n) give (..., m, n); a 1-D operand is a row or a column.
+        """The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
 
         Leading axes broadcast. `dtype`: to accumulate in, and of the result. Raises ShapeError.
         """
@@ -58,7 +58,10 @@ class LinalgMixin(ReduceMixin):
 
     @classmethod
     def einsum(cls, formula: str, *operands: Any, dtype: Any = None) -> Self:
-        """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest. Raises ArgumentError, ShapeError."""
+        """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
+
+        Raises ArgumentError, ShapeError.
+        """
         xs: list[Any] = (
             list(operands[0])
             if len(operands) == 1 and isinstance(operands[0], (tuple, list))

@@ -10,7 +10,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.base import broadcast_to
+from polygrad.tensor.base import broadcast_to, filled
 from polygrad.tensor.movement import same_size
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.uop.node import UOp
@@ -28,7 +28,10 @@ class LossesMixin(ReduceMixin):
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
     def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j: bool, with the classes as a new axis `axis` (counted in the result)."""
+        """Whether this integer Tensor names class j.
+
+        Bool, with the classes as a new axis `axis` (counted in the result).
+        """
         self._need_int("one_hot")
         at = self._axis(axis, 1)
         shape = (*self.shape[:at], num_classes, *self.shape[at:])
@@ -40,12 +43,15 @@ class LossesMixin(ReduceMixin):
         )
 
     def one_hot(self, num_classes: int) -> Self:
-        """1 (int32) at the class each integer names, along a new last axis. Raises DTypeError, ArgumentError."""
+        """1 (int32) at the class each integer names, along a new last axis.
+
+        Raises DTypeError, ArgumentError.
+        """
         if not isinstance(num_classes, int) or num_classes < 0:
             raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
         return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
 
-    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:  # noqa: N803
+    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
         """The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
 
         `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
@@ -71,7 +77,7 @@ class LossesMixin(ReduceMixin):
             picked = (logs * soft).sum(axis)
         else:
             raise ShapeError(
-                f"cross_entropy: expected Y of shape {rest} (integers) or {self.shape}, got {Y.shape} {Y.dtype}"
+                f"cross_entropy: expected Y of {rest} (integers) or {self.shape}, got {Y.shape} {Y.dtype}"
             )
         if reduction == "mean":
             count = prod(rest)
@@ -80,14 +86,15 @@ class LossesMixin(ReduceMixin):
 
     def sparse_categorical_crossentropy(
         self,
-        Y: Self,  # noqa: N803
+        Y: Self,
         ignore_index: int = -1,
         label_smoothing: float = 0.0,
         reduction: str = "mean",
     ) -> Self:
         """The cross-entropy of these logits, classes along the last axis, with the integers Y.
 
-        Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give 0 but
+        Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
+        0 but
         count, as in tinygrad). Raises ShapeError, DTypeError, ArgumentError.
         """
         if not 0.0 <= label_smoothing <= 1.0:
@@ -112,12 +119,12 @@ class LossesMixin(ReduceMixin):
 
     def nll_loss(
         self,
-        Y: Self,  # noqa: N803
+        Y: Self,
         weight: Self | None = None,
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> Self:
-        """The negative log-likelihood of these log-probabilities, classes along axis 1 (0 when 1-D), with the integers Y.
+        """The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (0 if 1-D).
 
         `weight`: one per class; the mean is weighted. Raises ShapeError, DTypeError.
         """
@@ -130,30 +137,37 @@ class LossesMixin(ReduceMixin):
         if weight is None and ignore_index is None:
             return loss._reduced(reduction)
         column = [-1 if i == axis else 1 for i in range(self.ndim)]
-        share = wanted.where(weight.reshape(column), 0).sum(axis) if weight is not None else loss.ones_like()
+        share = (
+            wanted.where(weight.reshape(column), 0).sum(axis)
+            if weight is not None
+            else loss._with(filled(loss.dtype, 1, loss.shape))
+        )
         if ignore_index is not None:
             share = Y.ne(ignore_index).where(share, 0)
         loss = loss * share
         return loss.sum() / share.sum() if reduction == "mean" else loss._reduced(reduction)
 
-    def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:  # noqa: N803
+    def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:
         """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape."""
         self._need_match(Y, "binary_crossentropy")
         return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
 
     def binary_crossentropy_logits(
         self,
-        Y: Self,  # noqa: N803
+        Y: Self,
         reduction: str = "mean",
         pos_weight: Self | None = None,
     ) -> Self:
-        """The cross-entropy of sigmoid(self) with the labels Y, without overflow. `pos_weight` scales the positive part."""
+        """The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+
+        `pos_weight` scales the positive part.
+        """
         self._need_match(Y, "binary_crossentropy_logits")
         log_p, log_1_p = self.logsigmoid(), (-self).logsigmoid()
         positive = Y * log_p if pos_weight is None else Y * log_p * pos_weight
         return (-(positive + (1 - Y) * log_1_p))._reduced(reduction)
 
-    def _need_match(self, Y: Self, what: str) -> None:  # noqa: N803
+    def _need_match(self, Y: Self, what: str) -> None:
         if len(Y.shape) != len(self.shape) or not all(map(same_size, Y.shape, self.shape)):
             raise ShapeError(f"{what}: expected Y of shape {self.shape}, got {Y.shape}")
         if Y.dtype.is_bool:

@@ -83,7 +83,10 @@ class MovementMixin(TensorBase):
         return self.reshape(shape, *args)
 
     def expand(self, shape: Any, *args: Any) -> Self:
-        """Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size. Raises ShapeError."""
+        """Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
+
+        Raises ShapeError.
+        """
         own, wanted = self.uop.shape, args_of(shape, args)
         if len(wanted) < len(own):
             raise ShapeError(f"expand: expected at least {len(own)} axes for shape {own}, got {wanted}")
@@ -129,8 +132,10 @@ class MovementMixin(TensorBase):
     def pad(self, padding: Sequence[Any], mode: str = "constant", value: Any = 0.0) -> Self:
         """Elements added around each axis.
 
-        `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before, after) of
-        the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect', 'replicate' or 'circular'.
+        `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
+        after) of
+        the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect', 'replicate' or
+        'circular'.
         Raises ArgumentError, ShapeError.
         """
         if mode not in ("constant", "reflect", "replicate", "circular"):
@@ -181,15 +186,20 @@ class MovementMixin(TensorBase):
         return out
 
     def _border(self, axis: int, mode: str, count: int, n: int, front: bool) -> Self:
-        def part(lo: int, hi: int) -> Self:
-            return self.shrink([(lo, hi) if i == axis else None for i in range(self.ndim)])
-
         if mode == "reflect":
-            return (part(1, 1 + count) if front else part(n - 1 - count, n - 1)).flip(axis)
-        if mode == "circular":
-            return part(n - count, n) if front else part(0, count)
-        edge = part(0, 1) if front else part(n - 1, n)
-        return edge.expand([count if i == axis else -1 for i in range(self.ndim)])
+            lo, hi = (1, 1 + count) if front else (n - 1 - count, n - 1)
+        elif mode == "circular":
+            lo, hi = (n - count, n) if front else (0, count)
+        else:
+            lo, hi = (0, 1) if front else (n - 1, n)
+        part = self.shrink([(lo, hi) if i == axis else None for i in range(self.ndim)])
+        if mode == "reflect":
+            return part.flip(axis)
+        return (
+            part
+            if mode == "circular"
+            else part.expand([count if i == axis else -1 for i in range(self.ndim)])
+        )
 
     # --- axes
 
@@ -201,7 +211,7 @@ class MovementMixin(TensorBase):
         return self._with(self.uop.permute(tuple(order)))
 
     @property
-    def T(self) -> Self:  # noqa: N802 - the field's name
+    def T(self) -> Self:
         """The matrix transposed."""
         return self.transpose()
 
@@ -287,7 +297,10 @@ class MovementMixin(TensorBase):
         return self.unsqueeze(axis).cat(*[x.unsqueeze(axis) for x in args], dim=axis)
 
     def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
-        """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed. Raises ShapeError."""
+        """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
+
+        Raises ShapeError.
+        """
         axis = self._axis(dim)
         n = self.shape[axis]
         if isinstance(sizes, int):
@@ -303,7 +316,10 @@ class MovementMixin(TensorBase):
         return tuple(out)
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
-        """At most `chunks` pieces of equal size (the last may be smaller) along `dim`. Raises ArgumentError."""
+        """At most `chunks` pieces of equal size (the last may be smaller) along `dim`.
+
+        Raises ArgumentError.
+        """
         if not isinstance(chunks, int) or chunks <= 0:
             raise ArgumentError(f"chunk: expected a number above 0, got {chunks!r}")
         axis = self._axis(dim)
@@ -332,7 +348,10 @@ class MovementMixin(TensorBase):
         return spread.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
 
     def roll(self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Self:
-        """Elements moved by `shifts` along `dims`, those that fall off re-entering; of the flattened Tensor when None."""
+        """Elements moved by `shifts` along `dims`, those that fall off re-entering.
+
+        Of the flattened Tensor when None.
+        """
         if dims is None:
             if not isinstance(shifts, int):
                 raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
@@ -382,7 +401,10 @@ class MovementMixin(TensorBase):
         )
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
-        """The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one. Raises ArgumentError."""
+        """The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.
+
+        Raises ArgumentError.
+        """
         a, b = self._axis(dim1), self._axis(dim2)
         if a == b:
             raise ArgumentError(f"diagonal: expected two axes, got {dim1} and {dim2}")
@@ -394,17 +416,15 @@ class MovementMixin(TensorBase):
             return x.reshape(*lead, -1).shrink([*([None] * len(lead)), (0, 0)])
         keep: list[Any] = [None] * len(lead)
         x = x.shrink([*keep, (down, down + length), (right, right + length)])
-        x = (
-            x.pad([*keep, None, (0, 1)])
-            .reshape(*lead, length * (length + 1))
-            .shrink([*keep, (0, length * length)])
-        )
-        if length == 1:
-            return x
-        return x.reshape(*lead, length, length).shrink([*keep, (0, length), (0, 1)]).reshape(*lead, length)
+        # element (i, i) lies at i * (length + 1)
+        x = x.reshape(*lead, length * length).pad([*keep, (0, length)]).reshape(*lead, length, length + 1)
+        return x.shrink([*keep, None, (0, 1)]).reshape(*lead, length)
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
-        """Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last. Raises ArgumentError."""
+        """Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last.
+
+        Raises ArgumentError.
+        """
         axis = self._axis(dim)
         if size < 0 or step <= 0 or size > self.shape[axis]:
             raise ArgumentError(
@@ -416,7 +436,8 @@ class MovementMixin(TensorBase):
     def pool(self, k: tuple[Sint, ...], stride: Any = 1, dilation: Any = 1) -> Self:
         """Windows over the last len(k) axes: (..., *outputs, *k).
 
-        Only movement: each axis is repeated, and reshaped so that every repeat starts `stride` elements later.
+        Only movement: each axis is repeated, and reshaped so that every repeat starts `stride` elements
+        later.
         The idea is tinygrad's. Raises ArgumentError when a window is larger than its axis.
         """
         n = len(k)

@@ -1,6 +1,7 @@
 """Random tensors: counter-based, so lazy, and the same bits on every device.
 
-Element i of a draw is threefry(key, base + offset + i). `key` and `base` lie in a small buffer per device that
+Element i of a draw is threefry(key, base + offset + i). `key` and `base` lie in a small buffer per device
+that
 `manual_seed` sets; `offset` counts the elements drawn before, and comes to the graph as a buffer too. A
 draw is therefore a pure function of buffers nobody overwrites: it can be computed late, twice or never, and
 two draws of one shape are one kernel. A captured step advances `base` when it is replayed.
@@ -101,7 +102,10 @@ class RandomMixin(CreationMixin, LinalgMixin):
         requires_grad: bool | None = None,
         contiguous: bool = True,
     ) -> Self:
-        """Uniform in [0, 1): every multiple of 2^-24 (float32) is equally likely. Raises DTypeError, ShapeError."""
+        """Uniform in [0, 1): every multiple of 2^-24 (float32) is equally likely.
+
+        Raises DTypeError, ShapeError.
+        """
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not to.is_float:
             raise DTypeError(f"rand: expected a float dtype, got {to}: use randint()")
@@ -244,7 +248,10 @@ class RandomMixin(CreationMixin, LinalgMixin):
         return self._with(self.uop.cast(dtypes.int32))
 
     def dropout(self, p: float = 0.5) -> Self:
-        """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p). Raises ArgumentError."""
+        """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+
+        Raises ArgumentError.
+        """
         if not 0 <= p <= 1:
             raise ArgumentError(f"dropout: expected a probability p in 0..1, got {p}")
         if not self.training or p == 0:

@@ -37,7 +37,10 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return self._with(out)
 
     def sum(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
-        """The sum. Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again)."""
+        """The sum.
+
+        Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
+        """
         accumulate = sum_dtype(self.dtype) if dtype is None else to_dtype(dtype)
         short = dtype is None and self.dtype.is_float
         return self._reduce(Ops.ADD, axis, keepdim, accumulate, self.dtype if short else accumulate)
@@ -49,7 +52,10 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return self._reduce(Ops.MUL, axis, keepdim, accumulate, self.dtype if short else accumulate)
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The greatest element; NaN if there is one. The gradient is shared evenly between equals. Raises ShapeError."""
+        """The greatest element; NaN if there is one. The gradient is shared evenly between equals.
+
+        Raises ShapeError.
+        """
         self._need_elements(axis, "max")
         return self._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)
 
@@ -119,7 +125,10 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     # --- positions
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position (int32) of the greatest element, the first of equals; of the flattened Tensor when None."""
+        """The position (int32) of the greatest element, the first of equals.
+
+        Of the flattened Tensor when None.
+        """
         if axis is None:
             return self.flatten().argmax(0).reshape((1,) * self.ndim if keepdim else ())
         at = self._axis(axis)
@@ -135,7 +144,10 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return n - last
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position (int32) of the least element, the first of equals; of the flattened Tensor when None."""
+        """The position (int32) of the least element, the first of equals.
+
+        Of the flattened Tensor when None.
+        """
         return self._mirrored().argmax(axis, keepdim)
 
     # --- cumulative
@@ -165,7 +177,10 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return self._with(self.uop.cast(other.dtype))
 
     def _cumulative(self, axis: int, op: Ops, identity: Any) -> Self:
-        """Each element combined with those before it: a reduction over a lower triangle, in two levels when long."""
+        """Each element combined with those before it.
+
+        A reduction over a lower triangle, in two levels when long.
+        """
         if not self.shape or self.shape[axis] == 0:
             return self
         x = self.transpose(axis, -1)

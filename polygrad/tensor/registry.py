@@ -1,4 +1,7 @@
-"""Which Tensors are alive. The engine asks, before it overwrites a buffer, for lazy values that still read it."""
+"""Which Tensors are alive.
+
+The engine asks, before it overwrites a buffer, for lazy values that still read it.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ from polygrad.uop.ops import Ops
 
 
 def _compute(tensors: list[Any]) -> list[UOp]:
-    """The BUFFERs of some Tensors' values, reshaped; a constant is stored apart, so that its node stays one."""
+    """The BUFFERs of some Tensors' values, reshaped.
+
+    A constant is stored apart, so that its node stays one.
+    """
     roots = [UOp(Ops.CONTIGUOUS, t.uop.dtype, (t.uop,)) if is_constant(t.uop) else t.uop for t in tensors]
     return realize(roots)
 
@@ -30,7 +33,10 @@ class StorageMixin(TensorBase):
     __slots__ = ()
 
     def realize(self, *others: Self) -> Self:
-        """Compute this Tensor and `others` now, in one Program; self. Raises DeviceError, OutOfMemoryError, CompileError."""
+        """Compute this Tensor and `others` now, in one Program; self.
+
+        Raises DeviceError, OutOfMemoryError, CompileError.
+        """
         tensors = [t for t in (self, *others) if t.uop.base.op is not Ops.BUFFER]
         if not tensors:
             return self
@@ -72,15 +78,19 @@ class StorageMixin(TensorBase):
         return data_of(self.uop)
 
     def data(self) -> memoryview:
-        """The elements as a memoryview of this shape and dtype (bfloat16: its bits as 'H'), a copy. Works without numpy."""
+        """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
+
+        float16 and bfloat16 come as their bits, format 'H': a memoryview cannot hold them.
+        """
         raw, shape = self._bytes("data"), self._concrete_shape("data")
-        fmt = self.dtype.fmt or "H"
-        if 0 in shape:
-            return raw.cast(fmt)
-        return raw.cast(fmt, shape) if shape else raw.cast(fmt, [])
+        fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
+        return raw.cast(fmt) if 0 in shape else raw.cast(fmt, list(shape))
 
     def item(self) -> Any:
-        """The only element, as a Python number. Works without numpy. Raises ShapeError when there is not exactly one."""
+        """The only element, as a Python number. Works without numpy.
+
+        Raises ShapeError when there is not exactly one.
+        """
         if prod(self._concrete_shape("item")) != 1:
             raise ShapeError(f"item: expected one element, got shape {self.shape}: use tolist()")
         return unpack(self._bytes("item"), self.dtype)[0]
@@ -92,7 +102,7 @@ class StorageMixin(TensorBase):
 
     def numpy(self) -> Any:
         """The elements as a numpy array, a copy; bfloat16 as float32. Needs numpy."""
-        import numpy as np  # noqa: PLC0415 - optional, and costly to import
+        import numpy as np
 
         shape, x = self._concrete_shape("numpy"), self
         if x.dtype is dtypes.bfloat16:
@@ -143,7 +153,10 @@ class StorageMixin(TensorBase):
         return self._detached()  # type: ignore[attr-defined,no-any-return]
 
     def to(self, device: str | None) -> Self:
-        """This value on `device`; self when it is there. Raises DeviceError for one this host does not have."""
+        """This value on `device`; self when it is there.
+
+        Raises DeviceError for one this host does not have.
+        """
         if device is None:
             return self
         name = Device.canonical(device)
@@ -174,7 +187,7 @@ class StorageMixin(TensorBase):
         return self
 
     def assign(self, x: Any) -> Self:
-        """Take the value of `x`, of this shape, dtype and device: in place when this Tensor has a buffer. self.
+        """Take the value of `x`, of this shape, dtype and device; in place when there is a buffer. self.
 
         The write happens when this Tensor is computed; lazy Tensors made before it still see the old value.
         Raises ShapeError, DTypeError, DeviceError.

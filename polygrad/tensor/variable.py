@@ -6,9 +6,10 @@ from polygrad.errors import ArgumentError
 from polygrad.uop.node import UOp
 
 
-def Variable(name: str, min_val: int, max_val: int) -> UOp:  # noqa: N802 - tinygrad's name
-    """A symbolic integer from `min_val` to `max_val`, both included; `.bind(value)` gives it a value for one run.
+def Variable(name: str, min_val: int, max_val: int) -> UOp:
+    """A symbolic integer from `min_val` to `max_val`, both included.
 
+    `.bind(value)` gives it a value for one run.
     Raises ArgumentError when the bounds are not integers in order.
     """
     if not isinstance(min_val, int) or not isinstance(max_val, int) or min_val > max_val:

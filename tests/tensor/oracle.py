@@ -1,4 +1,7 @@
-"""An independent judge: evaluates a tensor graph with numpy, node by node. Slow, obvious, and only for tests."""
+"""An independent judge: evaluates a tensor graph with numpy, node by node.
+
+Slow, obvious, and only for tests.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,172 @@
+"""Optimizers and layers against torch, step by step; training works."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from polygrad import Tensor, nn
+from polygrad.errors import ArgumentError, GradientError
+from polygrad.nn.optim import SGD, Adam, AdamW, OptimizerGroup
+
+OPTIMIZERS = {
+    "sgd": (lambda p: SGD(p, 0.1), lambda p: torch.optim.SGD(p, 0.1)),
+    "sgd_decay": (
+        lambda p: SGD(p, 0.1, weight_decay=0.1),
+        lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.1),
+    ),
+    "momentum": (lambda p: SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)),
+    "nesterov": (
+        lambda p: SGD(p, 0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+        lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    ),
+    "adam": (lambda p: Adam(p, 0.01), lambda p: torch.optim.Adam(p, 0.01)),
+    "adamw": (
+        lambda p: AdamW(p, 0.01, weight_decay=0.1),
+        lambda p: torch.optim.AdamW(p, 0.01, weight_decay=0.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_five_steps_agree_with_torch_to_1e_5(name):
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.normal(size=s).astype(np.float32) for s in ((6, 4), (4, 3), (3,)))
+    y = np.array([0, 1, 2, 0, 1, 2])
+    ours = [Tensor(w), Tensor(b)]
+    theirs = [torch.tensor(w, requires_grad=True), torch.tensor(b, requires_grad=True)]
+    make, make_torch = OPTIMIZERS[name]
+    opt, opt_torch = make(ours), make_torch(theirs)
+    with Tensor.train():
+        for _ in range(5):
+            opt.zero_grad()
+            loss = (Tensor(x) @ ours[0] + ours[1]).cross_entropy(Tensor(y))
+            loss.backward()
+            opt.step()
+            opt_torch.zero_grad()
+            want = torch.nn.functional.cross_entropy(torch.tensor(x) @ theirs[0] + theirs[1], torch.tensor(y))
+            want.backward()
+            opt_torch.step()
+            assert loss.item() == pytest.approx(want.item(), rel=1e-5)
+    for a, t in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a.numpy(), t.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_parameters_stay_in_their_memory():
+    p = Tensor([1.0, 2.0]).realize()
+    handle = p.uop.base.arg.handle
+    opt = SGD([p], 0.1)
+    with Tensor.train():
+        for _ in range(3):
+            opt.zero_grad()
+            (p * p).sum().backward()
+            opt.step()
+    assert p.uop.base.arg.handle == handle
+    np.testing.assert_allclose(p.numpy(), np.array([1, 2]) * 0.8**3, rtol=1e-6)
+
+
+def test_half_parameters_keep_wide_state():
+    p = Tensor([1.0, 2.0], dtype="float16")
+    opt = Adam([p], 0.1)
+    with Tensor.train():
+        (p * p).sum().backward()
+        opt.step()
+    assert p.dtype == "float16" and opt.m[0].dtype == "float32"
+    np.testing.assert_allclose(p.numpy(), [0.9, 1.9], rtol=2e-3)
+
+
+def test_optimizers_refuse_misuse():
+    p = Tensor([1.0])
+    with pytest.raises(ArgumentError, match="at least one"):
+        SGD([Tensor([1.0], requires_grad=False)])
+    opt = SGD([p])
+    with pytest.raises(GradientError, match="train"):
+        opt.step()
+    with Tensor.train(), pytest.raises(GradientError, match="backward"):
+        opt.step()
+
+
+def test_groups_step_together():
+    a, b = Tensor([1.0]), Tensor([1.0])
+    group = OptimizerGroup(SGD([a], 0.1), SGD([b], 0.5))
+    with Tensor.train():
+        (a + b).sum().backward()
+        group.step()
+    assert a.item() == pytest.approx(0.9) and b.item() == pytest.approx(0.5)
+    group.zero_grad()
+    assert a.grad is None and group[1].params == [b]
+
+
+def _agree(ours, theirs, x, names):
+    for name in names:
+        t = getattr(theirs, name)
+        with torch.no_grad():
+            t.copy_(torch.tensor(np.random.default_rng(3).normal(size=t.shape).astype(np.float32)))
+        getattr(ours, name).assign(Tensor(t.detach().numpy()))
+    got, want = ours(Tensor(x)), theirs(torch.tensor(x))
+    np.testing.assert_allclose(got.numpy(), want.detach().numpy(), rtol=2e-5, atol=2e-5)
+
+
+def test_layers_agree_with_torch():
+    image = np.random.default_rng(1).normal(size=(2, 4, 6, 6)).astype(np.float32)
+    both = ("weight", "bias")
+    _agree(nn.Linear(6, 3), torch.nn.Linear(6, 3), image, both)
+    _agree(
+        nn.Conv2d(4, 8, 3, padding=1, groups=2), torch.nn.Conv2d(4, 8, 3, padding=1, groups=2), image, both
+    )
+    _agree(
+        nn.Conv2d(4, 8, (3, 2), padding="same"), torch.nn.Conv2d(4, 8, (3, 2), padding="same"), image, both
+    )
+    _agree(nn.LayerNorm((6, 6)), torch.nn.LayerNorm((6, 6)), image, both)
+    _agree(nn.GroupNorm(2, 4), torch.nn.GroupNorm(2, 4), image, both)
+    _agree(nn.InstanceNorm(4), torch.nn.InstanceNorm2d(4, affine=True), image, both)
+    _agree(nn.RMSNorm(6), torch.nn.RMSNorm(6, eps=1e-6), image, ("weight",))
+    _agree(nn.Embedding(10, 3), torch.nn.Embedding(10, 3), np.array([[1, 9], [0, 1]]), ("weight",))
+
+
+def test_batchnorm_measures_in_training_and_remembers():
+    x = np.random.default_rng(1).normal(size=(4, 3, 5, 5)).astype(np.float32) * 2 + 1
+    ours, theirs = nn.BatchNorm(3), torch.nn.BatchNorm2d(3)
+    with Tensor.train():
+        for _ in range(2):
+            np.testing.assert_allclose(
+                ours(Tensor(x)).numpy(), theirs(torch.tensor(x)).detach().numpy(), rtol=1e-4, atol=1e-5
+            )
+    theirs.eval()
+    np.testing.assert_allclose(
+        ours(Tensor(x)).numpy(), theirs(torch.tensor(x)).detach().numpy(), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(ours.running_var.numpy(), theirs.running_var.numpy(), rtol=1e-5)
+    assert ours.num_batches_tracked.item() == 2
+
+
+def test_a_network_of_equal_layers_trains():
+    Tensor.manual_seed(1)
+
+    class Net:
+        def __init__(self):
+            self.layers = [nn.Linear(8, 8) for _ in range(3)]
+            self.norms = [nn.LayerNorm(8) for _ in range(3)]  # equal weights, equal biases
+
+        def __call__(self, x):
+            for layer, norm in zip(self.layers, self.norms, strict=True):
+                x = norm(layer(x)).relu() + x
+            return x
+
+    net = Net()
+    params = nn.state.get_parameters(net)
+    params[0].realize(*params[1:])
+    opt = Adam(params, 0.01)
+    x, y = Tensor.randn(16, 8), Tensor.randint(16, high=8)
+    losses = []
+    with Tensor.train():
+        for _ in range(10):
+            opt.zero_grad()
+            loss = net(x).cross_entropy(y)
+            loss.backward()
+            opt.step()
+            losses.append(loss.item())
+    assert losses[-1] < losses[0] * 0.8
+    biases = [n.bias.numpy() for n in net.norms]
+    assert not np.allclose(biases[0], biases[1])

@@ -1,0 +1,230 @@
+"""Indexing and setting against numpy; gather and scatter against torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tensor.differential import agree, sample
+
+from polygrad import Tensor
+from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
+
+BASIC = [
+    np.s_[1],
+    np.s_[-1],
+    np.s_[1:3],
+    np.s_[::2],
+    np.s_[::-1],
+    np.s_[3:0:-2],
+    np.s_[-3:],
+    np.s_[:-1],
+    np.s_[5:2],
+    np.s_[None],
+    np.s_[..., 1],
+    np.s_[1, ..., 2],
+    np.s_[:, None, 2],
+    np.s_[1:3, ::2, ::-3],
+    np.s_[None, ..., None],
+    np.s_[1, 2, 3],
+    np.s_[:, :, 4:1:-1],
+    np.s_[...],
+    np.s_[()],
+    np.s_[3:100],
+    np.s_[:, 1:2, None, -1],
+    np.s_[::3, ::2],
+]
+
+
+@pytest.mark.parametrize("index", BASIC, ids=str)
+def test_basic_indexing_agrees_with_numpy(index):
+    a = sample(4, 5, 6)
+    got = Tensor(a)[index]
+    assert got.shape == a[index].shape
+    np.testing.assert_array_equal(got.numpy(), a[index])
+
+
+@pytest.mark.parametrize("index", [np.s_[1:3, ::-2], np.s_[::3], np.s_[-1, None]], ids=str)
+def test_gradient_of_basic_indexing(index):
+    x = Tensor(sample(4, 5))
+    want = np.zeros((4, 5))
+    want[index] = 2
+    np.testing.assert_array_equal((x[index] * 2).sum().gradient(x)[0].numpy(), want)
+
+
+I, J = np.array([0, 3, 1]), np.array([[1], [-1]])
+ADVANCED = [
+    (I,),
+    (slice(None), I),
+    (slice(None), slice(None), I),
+    (I, I),
+    (I, J),
+    (slice(None), I, I),
+    (I, slice(None), I),
+    (J,),
+    (Ellipsis, J),
+    (1, I),
+    (I, 2),
+    (I, None),
+    (None, I, slice(1, 3)),
+    (slice(None, None, -1), J, slice(None, None, 2)),
+    (I, slice(1, 4), J),
+]
+
+
+@pytest.mark.parametrize("index", ADVANCED, ids=str)
+def test_indexing_by_tensors_agrees_with_numpy(index):
+    a = sample(4, 5, 6)
+    got = Tensor(a)[tuple(Tensor(i) if isinstance(i, np.ndarray) else i for i in index)]
+    want = a[index]
+    assert got.shape == want.shape
+    np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_indexing_by_tensors_gradient_adds_up():
+    i = np.array([0, 2, 0])
+    agree(lambda x: x[Tensor(i)], sample(3, 4), reference=lambda x: x[torch.tensor(i)])
+
+
+def test_lists_and_numpy_arrays_index_as_tensors_do():
+    a = sample(4, 5)
+    np.testing.assert_array_equal(Tensor(a)[[0, 2]].numpy(), a[[0, 2]])
+    np.testing.assert_array_equal(Tensor(a)[:, np.array([1, -1])].numpy(), a[:, [1, -1]])
+    np.testing.assert_array_equal(Tensor(a)[np.int64(2)].numpy(), a[2])
+
+
+def test_an_index_out_of_range_in_a_tensor_gives_0():
+    assert Tensor([1.0, 2.0])[Tensor([0, 5, -3])].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16"])
+def test_indexing_keeps_the_dtype(dtype):
+    got = Tensor([1, 0, 1], dtype=dtype)[Tensor([2, 1])]
+    assert got.dtype == dtype and got.tolist() == [1, 0]
+
+
+SETS = [
+    (np.s_[1], 5.0),
+    (np.s_[1:3], 7.0),
+    (np.s_[::-2, 1], np.arange(2, dtype=np.float32)),
+    (np.s_[:, ::3], np.ones((4, 2), np.float32) * 3),
+    (np.s_[..., -1], np.arange(4, dtype=np.float32)),
+    (np.s_[2, 3], 1.0),
+    (np.s_[:], 0.0),
+    (np.s_[1:1], 9.0),
+]
+
+
+@pytest.mark.parametrize("realized", [False, True])
+@pytest.mark.parametrize(("index", "value"), SETS, ids=str)
+def test_setitem_agrees_with_numpy(index, value, realized):
+    a = sample(4, 5)
+    t = Tensor(a) if realized else Tensor(a) * 1
+    before = t + 0
+    t[index] = Tensor(value) if isinstance(value, np.ndarray) else value
+    want = a.copy()
+    want[index] = value
+    np.testing.assert_array_equal(before.numpy(), a)
+    np.testing.assert_array_equal(t.numpy(), want)
+
+
+@pytest.mark.parametrize(
+    "index", [(np.array([0, 2, 0]),), (slice(None), np.array([1, 3])), (np.array([1, 1]), np.array([2, 2]))]
+)
+def test_setitem_by_tensors_agrees_with_numpy(index):
+    a = sample(4, 5)
+    want = a.copy()
+    value = np.arange(want[index].size, dtype=np.float32).reshape(want[index].shape)
+    want[index] = value
+    t = Tensor(a)
+    t[tuple(Tensor(i) if isinstance(i, np.ndarray) else i for i in index)] = Tensor(value)
+    np.testing.assert_array_equal(t.numpy(), want)
+
+
+def test_setitem_converts_the_value_and_keeps_the_memory():
+    t = Tensor([1, 2, 3]).realize()
+    t[0] = 2.9
+    t[1:] = Tensor([[7.0, 8.0]])
+    assert t.tolist() == [2, 7, 8] and t.dtype == "int32"
+
+
+def test_setitem_lets_gradients_through_a_lazy_tensor():
+    x, v = Tensor([1.0, 2.0, 3.0], requires_grad=True), Tensor([5.0], requires_grad=True)
+    y = x * 2
+    y[1:2] = v * 3
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 0, 2] and v.grad.tolist() == [3]
+
+
+def test_setitem_of_a_leaf_that_requires_a_gradient_is_refused():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(GradientError, match="leaf"):
+        x[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("index", "error"),
+    [
+        (4, AxisError),
+        (-5, AxisError),
+        ((0, 0, 0), AxisError),
+        ((..., ...), ArgumentError),
+        (slice(0, 1, 0), ArgumentError),
+        (1.5, DTypeError),
+        ("a", DTypeError),
+        (True, DTypeError),
+    ],
+    ids=str,
+)
+def test_bad_indices_are_refused(index, error):
+    t = Tensor(sample(4, 5))
+    with pytest.raises(error):
+        t[index]
+    with pytest.raises(DTypeError, match="where"):
+        t[t > 0]
+    with pytest.raises(ShapeError, match="broadcast"):
+        t[0] = Tensor([1.0, 2.0])
+
+
+INDEX = np.random.default_rng(0).integers(0, 4, (3, 5))
+
+
+def test_gather_agrees_with_torch():
+    agree(
+        lambda x: x.gather(0, Tensor(INDEX)),
+        sample(4, 5),
+        reference=lambda x: x.gather(0, torch.tensor(INDEX)),
+    )
+    agree(
+        lambda x: x.gather(1, Tensor(INDEX)),
+        sample(6, 4),
+        reference=lambda x: x.gather(1, torch.tensor(INDEX)),
+    )
+
+
+@pytest.mark.parametrize("reduce", [None, "add", "multiply"])
+def test_scatter_agrees_with_torch(reduce):
+    a, src = sample(4, 5), sample(3, 5, seed=1)
+    index = np.stack([np.random.default_rng(i).permutation(4)[:3] for i in range(5)], 1)
+    want = torch.tensor(a).scatter(
+        0, torch.tensor(index), torch.tensor(src), **({"reduce": reduce} if reduce else {})
+    )
+    np.testing.assert_allclose(
+        Tensor(a).scatter(0, Tensor(index), Tensor(src), reduce).numpy(), want.numpy(), rtol=1e-6
+    )
+    want = torch.tensor(a).scatter(0, torch.tensor(index), 3.0)
+    np.testing.assert_array_equal(Tensor(a).scatter(0, Tensor(index), 3.0).numpy(), want.numpy())
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_scatter_reduce_agrees_with_torch(reduce, include_self):
+    a, src = sample(4, 5), sample(3, 6, seed=1)
+    args = (torch.tensor(INDEX), torch.tensor(src), reduce)
+    want = torch.tensor(a).scatter_reduce(0, *args, include_self=include_self).numpy()
+    got = Tensor(a).scatter_reduce(0, Tensor(INDEX), Tensor(src), reduce, include_self).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_one_hot():
+    assert Tensor([0, 2]).one_hot(3).tolist() == [[1, 0, 0], [0, 0, 1]]

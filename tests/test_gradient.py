@@ -1,0 +1,208 @@
+"""The table of vector-Jacobian products.
+
+Finite differences, torch, gradients of gradients, where gradients stop.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from polygrad import Tensor
+from polygrad.errors import DTypeError, GradientError, ShapeError
+from polygrad.gradient import VJP, gradient
+from polygrad.uop.ops import GroupOp, Ops
+
+# one expression of two float64 matrices (3, 4), elements in 0.5..2, for each rule
+EXPRESSIONS = {
+    "ADD": lambda x, y: x + y * 3,
+    "MUL": lambda x, y: x * y * x,
+    "RECIPROCAL": lambda x, y: y / x,
+    "EXP2": lambda x, y: (x * y).exp2(),
+    "LOG2": lambda x, y: (x * y).log2(),
+    "SQRT": lambda x, y: (x + y).sqrt(),
+    "SIN": lambda x, y: (x * y).sin(),
+    "TRUNC": lambda x, y: (x * 0.1).trunc() + y,
+    "MAX": lambda x, y: x.maximum(y) * x,
+    "WHERE": lambda x, y: (x < y).where(x * y, y),
+    "CAST": lambda x, y: x.cast("float64") * y,
+    "sum": lambda x, y: (x * y).sum(1),
+    "max": lambda x, y: (x * y).max(0),
+    "prod": lambda x, y: (x * y).prod(1),
+    "RESHAPE": lambda x, y: x.reshape(2, 6) * y.reshape(2, 6),
+    "EXPAND": lambda x, y: x.unsqueeze(0).expand(2, 3, 4) * y,
+    "PERMUTE": lambda x, y: x.T @ y,
+    "PAD": lambda x, y: (x.pad(((1, 0), (0, 2))) + 1) * y.pad(((0, 1), (2, 0))),
+    "SHRINK": lambda x, y: x[1:, :2] * y[:2, 2:],
+    "FLIP": lambda x, y: x.flip(0) * y.flip((0, 1)),
+    "CONTIGUOUS": lambda x, y: (x * 2).contiguous() * y,
+}
+
+
+def _values(seed):
+    return np.random.default_rng(seed).uniform(0.5, 2, (3, 4))
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_first_and_second_gradients_agree_with_finite_differences_to_1e_6(name):
+    f = EXPRESSIONS[name]
+    x, y = Tensor(_values(0)), Tensor(_values(1))
+
+    def scalar(x, y):
+        out = f(x, y)
+        return (out * Tensor(np.cos(np.arange(out.numel())).reshape(out.shape))).sum()
+
+    def slopes(x, y):
+        gx, gy = scalar(x, y).gradient(x, y)
+        return (gx * Tensor(np.sin(np.arange(12.0)).reshape(3, 4))).sum() + (gy * gy).sum()
+
+    for value, name_of in ((scalar, "first"), (slopes, "second")):
+        gx, gy = value(x, y).gradient(x, y)
+        for which, g in enumerate((gx, gy)):
+            direction = _values(5) - 1
+            h = 1e-6
+            ends = []
+            for sign in (1, -1):
+                moved = [Tensor(_values(0)), Tensor(_values(1))]
+                moved[which] = moved[which] + Tensor(direction * h * sign)
+                ends.append(value(*moved))
+            ends[0].realize(ends[1], g)
+            slope = (ends[0].item() - ends[1].item()) / (2 * h)
+            np.testing.assert_allclose(
+                (g.numpy() * direction).sum(), slope, rtol=1e-5, atol=1e-6, err_msg=name_of
+            )
+
+
+def test_every_op_that_reaches_the_table_has_a_rule():
+    never = {
+        Ops.NEG,
+        Ops.SUB,
+        Ops.FDIV,
+        Ops.POW,
+        Ops.MULACC,
+        Ops.MOD,
+        Ops.IDIV,
+        Ops.SHL,
+        Ops.SHR,
+        Ops.XOR,
+        Ops.OR,
+        Ops.AND,
+        Ops.THREEFRY,
+    }
+    assert (GroupOp.ALU | GroupOp.Movement) - GroupOp.Comparison - never <= set(VJP)
+
+
+def test_third_derivative():
+    x = Tensor([1.5], dtype="float64")
+    g = (x**5).sum()
+    for _ in range(3):
+        (g,) = g.sum().gradient(x)
+    assert g.item() == pytest.approx(60 * 1.5**2)
+
+
+def test_hessian_vector_product_of_a_small_network_agrees_with_torch():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=s) for s in ((5, 4), (4, 3), (4, 3))]
+
+    def f(x, w, v, grad):
+        out = ((x @ w).tanh().softmax(-1) * (x @ w)).sum()
+        (g,) = grad(out, w)
+        return grad((g * v).sum(), w)[0]
+
+    ours = f(*map(Tensor, arrays), lambda a, b: a.gradient(b))
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    x, w, v = theirs
+    (g,) = torch.autograd.grad(((x @ w).tanh().softmax(-1) * (x @ w)).sum(), w, create_graph=True)
+    (want,) = torch.autograd.grad((g * v).sum(), w)
+    np.testing.assert_allclose(ours.numpy(), want.numpy(), rtol=1e-9, atol=1e-10)
+
+
+# --- Tensors: backward, leaves, where gradients stop
+
+
+def test_backward_adds_up_in_leaves_only():
+    x, c = Tensor([1.0, 2.0], requires_grad=True), Tensor([3.0, 4.0])
+    y = x * c
+    y.sum().backward()
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [3 + 18, 4 + 64] and c.grad is None and y.grad is None
+
+
+def test_item_before_backward_keeps_the_graph():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    loss = (x * x).sum()
+    assert loss.item() == 5
+    loss.backward()
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_a_leaf_realized_after_it_was_used_gets_its_gradient():
+    w = Tensor([1.0, 2.0]) + 1
+    w.requires_grad = True
+    loss = (w * w).sum()
+    w.realize()
+    loss.backward()
+    assert w.grad.tolist() == [4, 6]
+
+
+def test_reshaped_and_transposed_leaves_get_their_gradient():
+    w = Tensor([[1.0, 2.0], [3.0, 4.0]]).T
+    w.requires_grad = True
+    (Tensor([[1.0, 10.0]]) @ w.T.reshape(4).reshape(2, 2)).sum().backward()
+    assert w.grad.tolist() == [[1, 10], [1, 10]]
+
+
+def test_detach_and_integers_stop_gradients():
+    x = Tensor([1.0, 2.0])
+    assert (x.detach() * x).sum().gradient(x)[0].tolist() == [1, 2]
+    assert (x.int().float() + x).sum().gradient(x)[0].tolist() == [1, 1]
+    assert x.detach().sum().gradient(x)[0].tolist() == [0, 0]
+    assert x.sum().gradient(Tensor([3.0, 4.0]))[0].tolist() == [0, 0]
+    assert not x.detach().requires_grad
+
+
+def test_gradient_takes_what_flows_in():
+    x = Tensor([1.0, 2.0])
+    assert (x * x).gradient(x, gradient=Tensor([1.0, 10.0]))[0].tolist() == [2, 40]
+    x.requires_grad = True
+    (x * x).backward(Tensor([1.0, 1.0]))
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_gradient_of_an_intermediate():
+    x = Tensor([1.0, 2.0])
+    y = x.reshape(2, 1) * 3
+    assert (y * y).sum().gradient(y)[0].tolist() == [[6], [12]]
+
+
+def test_requires_grad_propagates_as_in_tinygrad():
+    a, b, n = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=False), Tensor([1.0])
+    assert (a + b).requires_grad and (n + a).requires_grad
+    assert (b + b).requires_grad is False and (n + n).requires_grad is None and (n + b).requires_grad is None
+    assert (a > b).requires_grad is False
+    with Tensor.no_grad():
+        assert (a * 2).requires_grad is False
+    assert (a * 2).requires_grad
+
+
+def test_errors():
+    x = Tensor([1.0, 2.0])
+    with pytest.raises(GradientError, match="scalar"):
+        (x * 2).backward()
+    with pytest.raises(GradientError, match="float"):
+        Tensor([1]).sum().backward()
+    with pytest.raises(GradientError, match="float targets"):
+        x.sum().gradient(Tensor([1]))
+    with pytest.raises(ShapeError, match="gradient="):
+        (x * 2).gradient(x, gradient=Tensor([1.0]))
+    with pytest.raises(DTypeError):
+        x & x
+    assert x.sum().gradient(x)[0].tolist() == [1, 1]
+
+
+def test_the_gradient_of_a_sum_is_no_product_by_one():
+    x = Tensor([1.0, 2.0]).uop
+    root = (x * x).reduce_axis(Ops.ADD, (0,)).reshape(())
+    g = gradient(root, root.const_like(1.0), [x])[x]
+    assert [n.op for n in g.toposort()] == [Ops.BUFFER, Ops.ADD]
