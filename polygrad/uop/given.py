@@ -21,6 +21,8 @@ Facts = dict[UOp, tuple[int, int]]  # the bounds of expressions
 
 def simplify_given(x: UOp, condition: UOp) -> UOp:
     """`simplify(x)`, its value right at least wherever the bool `condition` holds."""
+    if condition.op is Ops.CONST:
+        return simplify(x)
     key = (x, condition)
     found = _memo.get(key)
     if found is None:

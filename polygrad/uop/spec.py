@@ -1,0 +1,282 @@
+"""The legal IR of each stage, as tables of rules; `verify` checks nodes against them.
+
+A rule is a sentence and a test of one node. An op without an entry in a stage's table does not belong there. Stages:
+`tensor` (what the Tensor API builds), `kernel` (a kernel's graph, from scheduling until it is linearised) and `linear`
+(the list a renderer gets: decomposed, sources before users, loops nested). Rules hold between passes, so tests and
+SPEC=1 verify after every one. The idea is tinygrad's `spec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from polygrad.dtype import dtypes
+from polygrad.errors import InternalError
+from polygrad.uop.node import Axis, AxisKind, Param, Reduction, Reg, UOp, Var
+from polygrad.uop.ops import GroupOp, Ops
+
+Rule = tuple[str, Callable[[UOp], bool]]
+Table = dict[Ops, tuple[Rule, ...]]
+
+
+def verify(nodes: Iterable[UOp], stage: str) -> None:
+    """Check `nodes` (in any order; for `linear`, the list itself) against the rules of `stage`.
+
+    Raises InternalError that names the node and the rule.
+    """
+    table = _STAGES[stage]
+    nodes = list(nodes)
+    for node in nodes:
+        rules = table.get(node.op)
+        if rules is None:
+            raise _broken(stage, node, f"{node.op} does not belong here")
+        for sentence, holds in rules:
+            if not holds(node):
+                raise _broken(stage, node, sentence)
+    if stage == "linear":
+        _verify_order(nodes)
+
+
+def _broken(stage: str, node: UOp, rule: str) -> InternalError:
+    sources = ", ".join(f"{s.op}:{s.dtype.name}" for s in node.src)
+    return InternalError(f"{stage} IR: {node.op}:{node.dtype.name}({sources}) arg={node.arg!r}: {rule}")
+
+
+def _table(*rows: tuple[Iterable[Ops], tuple[Rule, ...]]) -> Table:
+    out: Table = {}
+    for ops, rules in rows:
+        for op in ops:
+            out[op] = out.get(op, ()) + rules
+    return out
+
+
+# --- single rules ---------------------------------------------------------------------------------------
+
+
+def _sources(n: int) -> Rule:
+    return f"has {n} source{'s' * (n != 1)}", lambda u: len(u.src) == n
+
+
+def _const_holds(u: UOp) -> bool:
+    if u.dtype.is_float:
+        return isinstance(u.arg, float)
+    if u.dtype.is_bool:
+        return isinstance(u.arg, bool)
+    return isinstance(u.arg, int) and not isinstance(u.arg, bool) and u.dtype.min <= u.arg <= u.dtype.max
+
+
+def _arg(kind: type) -> Rule:
+    return f"its argument is a {kind.__name__}", lambda u: isinstance(u.arg, kind)
+
+
+_ALIKE: Rule = ("its sources have its dtype", lambda u: all(s.dtype is u.dtype for s in u.src))
+_FIRST_ALIKE: Rule = ("its first source has its dtype", lambda u: u.src[0].dtype is u.dtype)
+_VOID: Rule = ("it has no dtype", lambda u: u.dtype is dtypes.void)
+_NUMBER: Rule = ("it has a dtype", lambda u: u.dtype is not dtypes.void)
+_INTEGER: Rule = ("its dtype is an integer", lambda u: u.dtype.is_int)
+_WHOLE: Rule = ("its dtype is an integer or bool", lambda u: u.dtype.is_int or u.dtype.is_bool)
+_FLOAT: Rule = ("its dtype is a float", lambda u: u.dtype.is_float)
+_INDEX: Rule = ("its dtype is index", lambda u: u.dtype is dtypes.index)
+_BOUNDED: Rule = (
+    "its bounds are those of an integer or bool, in order",
+    lambda u: u.bounds is None if u.dtype.is_float else u.bounds is not None and u.bounds[0] <= u.bounds[1],
+)
+
+_FLOAT_OPS = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL, Ops.TRUNC, Ops.FDIV})
+_INTEGER_OPS = frozenset({Ops.IDIV, Ops.MOD})
+_BIT_OPS = frozenset({Ops.AND, Ops.OR, Ops.XOR})
+_SHIFTS = frozenset({Ops.SHL, Ops.SHR})
+_BINARY_ALIKE = GroupOp.Binary - GroupOp.Comparison - _SHIFTS
+
+_ELEMENTWISE = _table(
+    (GroupOp.Unary, (_sources(1), _ALIKE, _BOUNDED)),
+    (_BINARY_ALIKE, (_sources(2), _ALIKE, _BOUNDED)),
+    (_SHIFTS, (_sources(2), _FIRST_ALIKE, _INTEGER, ("it shifts by an integer", lambda u: u.src[1].dtype.is_int))),
+    (GroupOp.Comparison, (
+        _sources(2),
+        ("it gives bool", lambda u: u.dtype.is_bool),
+        ("its sources have one dtype", lambda u: u.src[0].dtype is u.src[1].dtype),
+    )),
+    ((Ops.WHERE,), (
+        _sources(3),
+        ("its condition is bool", lambda u: u.src[0].dtype.is_bool),
+        ("both choices have its dtype", lambda u: u.src[1].dtype is u.dtype is u.src[2].dtype),
+    )),
+    ((Ops.MULACC,), (_sources(3), _ALIKE)),
+    (_FLOAT_OPS, (_FLOAT,)),
+    (_INTEGER_OPS, (_INTEGER,)),
+    (_BIT_OPS, (_WHOLE,)),
+    ((Ops.THREEFRY,), (("its dtype is uint64", lambda u: u.dtype is dtypes.uint64),)),
+    ((Ops.CAST,), (_sources(1), _NUMBER, ("it casts a number", lambda u: u.src[0].dtype is not dtypes.void))),
+    ((Ops.BITCAST,), (_sources(1), ("both dtypes have one size", lambda u: u.dtype.itemsize == u.src[0].dtype.itemsize))),
+)  # fmt: skip
+
+_LEAVES = _table(
+    ((Ops.CONST,), (_sources(0), ("its argument is a value of its dtype", _const_holds))),
+    ((Ops.DEFINE_VAR,), (_sources(0), _INDEX, _arg(Var), ("lo <= hi", lambda u: u.arg.lo <= u.arg.hi))),
+)
+
+
+# --- the tensor graph -----------------------------------------------------------------------------------
+
+
+def _same_shapes(u: UOp) -> bool:
+    shapes = [s.shape for s in u.src if s.shape != ()]
+    return all(s == shapes[0] for s in shapes[1:])
+
+
+def _same_size(u: UOp) -> bool:
+    a, b = u.src[0].size, u.size
+    return not (isinstance(a, int) and isinstance(b, int)) or a == b
+
+
+def _expands(u: UOp) -> bool:
+    shape = u.src[0].shape
+    return len(shape) == len(u.arg) and all(a == b or a == 1 for a, b in zip(shape, u.arg, strict=True))
+
+
+def _shrinks(u: UOp) -> bool:
+    shape = u.src[0].shape
+    pairs = zip(u.arg, shape, strict=False)
+    known = [(lo, hi, n) for (lo, hi), n in pairs if all(isinstance(x, int) for x in (lo, hi, n))]
+    return len(shape) == len(u.arg) and all(0 <= lo <= hi <= n for lo, hi, n in known)
+
+
+def _pads(u: UOp) -> bool:
+    sides = [p for pair in u.arg for p in pair if isinstance(p, int)]
+    return len(u.src[0].shape) == len(u.arg) and all(p >= 0 for p in sides)
+
+
+def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
+    return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
+
+
+_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.FDIV, Ops.MULACC, Ops.POW})
+_MOVEMENT_RULES = (_sources(1), _ALIKE)
+
+_SAME_SHAPES: Rule = ("its sources have one shape (constants fit any)", _same_shapes)
+
+_TENSOR = _LEAVES | {op: (*rules, _SAME_SHAPES) for op, rules in _ELEMENTWISE.items() if op not in _LATE}
+_TENSOR |= _table(
+    ((Ops.BUFFER,), (_sources(0), _NUMBER, ("its argument is a buffer", lambda u: hasattr(u.arg, "size")))),
+    ((Ops.ARANGE,), (_sources(0), _INTEGER)),
+    ((Ops.BIND,), (_sources(2), _INDEX, ("it binds a variable to a constant", lambda u: u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST))),
+    (GroupOp.Movement, _MOVEMENT_RULES),
+    ((Ops.RESHAPE,), (("it keeps the number of elements", _same_size),)),
+    ((Ops.EXPAND,), (("only sizes of 1 grow", _expands),)),
+    ((Ops.PERMUTE,), (("its argument is a permutation", lambda u: sorted(u.arg) == list(range(u.src[0].ndim))),)),
+    ((Ops.PAD,), (("each axis has two sides, none negative", _pads),)),
+    ((Ops.SHRINK,), (("0 <= lo <= hi <= size on each axis", _shrinks),)),
+    ((Ops.FLIP,), (("its axes are distinct and in range", lambda u: _axes_in_range(u.arg, u)),)),
+    ((Ops.REDUCE_AXIS,), (
+        *_MOVEMENT_RULES,
+        _arg(Reduction),
+        ("it combines with ADD, MUL or MAX", lambda u: u.arg.op in GroupOp.Reduce),
+        ("its axes are distinct and in range", lambda u: _axes_in_range(u.arg.axes, u)),
+    )),
+    ((Ops.CONTIGUOUS, Ops.DETACH), _MOVEMENT_RULES),
+    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
+    ((Ops.ASSIGN,), (_sources(2), _ALIKE, ("target and value have one shape", _same_shapes))),
+    ((Ops.AFTER,), (_FIRST_ALIKE,)),
+    ((Ops.SINK,), (_VOID,)),
+)  # fmt: skip
+
+
+# --- kernels --------------------------------------------------------------------------------------------
+
+
+def _pointer_of(u: UOp) -> UOp:
+    while u.op is Ops.AFTER:
+        u = u.src[0]
+    return u
+
+
+def _opens_loop(u: UOp) -> bool:
+    return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.THREAD)
+
+
+def _gate_has_other(u: UOp) -> bool:
+    return (len(u.src[0].src) == 3) == (len(u.src) == 2)
+
+
+_STRUCTURE = _table(
+    ((Ops.PARAM,), (_sources(0), _NUMBER, _arg(Param), ("its slot is not negative", lambda u: u.arg.slot >= 0))),
+    ((Ops.DEFINE_REG,), (_sources(0), _NUMBER, _arg(Reg))),
+    ((Ops.RANGE,), (
+        _INDEX,
+        _arg(Axis),
+        ("its first source is its size, an index", lambda u: bool(u.src) and u.src[0].dtype is dtypes.index),
+    )),
+    ((Ops.INDEX,), (
+        ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
+        _FIRST_ALIKE,
+        ("it points into a PARAM or DEFINE_REG, itself or AFTER something", lambda u: _pointer_of(u.src[0]).op in GroupOp.Defines),
+        ("its position is an index", lambda u: u.src[1].dtype is dtypes.index),
+        ("its gate is bool", lambda u: len(u.src) == 2 or u.src[2].dtype.is_bool),
+    )),
+    ((Ops.LOAD,), (
+        ("has 1 or 2 sources", lambda u: 1 <= len(u.src) <= 2),
+        ("it loads from an INDEX", lambda u: u.src[0].op is Ops.INDEX),
+        _ALIKE,
+        ("a gate and a value where it is false come together", _gate_has_other),
+    )),
+    ((Ops.STORE,), (
+        _sources(2),
+        _VOID,
+        ("it stores to an INDEX", lambda u: u.src[0].op is Ops.INDEX),
+        ("the value has the INDEX's dtype", lambda u: u.src[1].dtype is u.src[0].dtype),
+    )),
+    ((Ops.END,), (
+        _VOID,
+        ("it ends RANGEs", lambda u: len(u.src) >= 2 and all(s.op is Ops.RANGE for s in u.src[1:])),
+    )),
+    ((Ops.AFTER,), (("it comes after something", lambda u: len(u.src) >= 2), _FIRST_ALIKE)),
+    ((Ops.SINK,), (_VOID, ("it holds effects", lambda u: all(s.dtype is dtypes.void for s in u.src)))),
+)  # fmt: skip
+
+_KERNEL = _LEAVES | _ELEMENTWISE | _STRUCTURE
+_KERNEL |= _table(
+    ((Ops.REDUCE,), (
+        _FIRST_ALIKE,
+        ("it reduces over RANGEs", lambda u: len(u.src) >= 2 and all(s.op is Ops.RANGE for s in u.src[1:])),
+        ("it combines with ADD, MUL or MAX", lambda u: u.arg in GroupOp.Reduce),
+    )),
+)  # fmt: skip
+
+# what `Builder.alu` takes, and casts
+_RENDERED = frozenset({
+    Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC, Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.SHL,
+    Ops.SHR, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.MULACC, Ops.CAST, Ops.BITCAST,
+})  # fmt: skip
+_STORAGE = frozenset({dtypes.float16, dtypes.bfloat16})
+_WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtype not in _STORAGE)
+
+_LINEAR = {op: _KERNEL[op] for op in _RENDERED} | _LEAVES | _STRUCTURE
+_LINEAR |= {op: _LINEAR[op] + (_WIDE,) for op in _RENDERED & GroupOp.ALU - {Ops.WHERE}}
+_LINEAR[Ops.END] += (_sources(2),)
+
+_STAGES: dict[str, Table] = {"tensor": _TENSOR, "kernel": _KERNEL, "linear": _LINEAR}
+
+
+def _verify_order(nodes: list[UOp]) -> None:
+    """Sources come before users, loops nest, and what a loop made is not used outside it."""
+    inside: dict[UOp, tuple[UOp, ...]] = {}  # the loops around each node
+    open_loops: tuple[UOp, ...] = ()
+    for node in nodes:
+        if node in inside:
+            raise _broken("linear", node, "a node stands in the list once")
+        for s in node.src:
+            if s not in inside:
+                raise _broken("linear", node, f"its source {s.op} comes before it")
+            if s.op is not Ops.CONST and inside[s] != open_loops[: len(inside[s])]:
+                raise _broken("linear", node, f"its source {s.op} was made in a loop that has ended")
+        if node.op is Ops.END and _opens_loop(node.src[1]):
+            if open_loops[-1:] != (node.src[1],):
+                raise _broken("linear", node, "it ends the innermost open loop")
+            open_loops = open_loops[:-1]
+        inside[node] = open_loops
+        if _opens_loop(node):
+            open_loops = (*open_loops, node)
+            inside[node] = open_loops
+    if open_loops:
+        raise _broken("linear", open_loops[-1], "every loop is ended")
