@@ -254,6 +254,10 @@ _WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtyp
 _LINEAR = {op: _KERNEL[op] for op in _RENDERED} | _LEAVES | _STRUCTURE
 _LINEAR |= {op: _LINEAR[op] + (_WIDE,) for op in _RENDERED & GroupOp.ALU - {Ops.WHERE}}
 _LINEAR[Ops.END] += (_sources(2),)
+_LINEAR[Ops.REDUCE] = (
+    *_KERNEL[Ops.REDUCE],
+    ("loops are gone: it reduces within a tile", lambda u: not any(_opens_loop(r) for r in u.src[1:])),
+)
 
 _STAGES: dict[str, Table] = {"tensor": _TENSOR, "kernel": _KERNEL, "linear": _LINEAR}
 
