@@ -79,7 +79,9 @@ def host_has_half() -> bool:
 def _make_target_machine() -> Any:
     triple, name, features = _host()
     target = llvm.Target.from_triple(triple)
-    return target.create_target_machine(name, features, opt=_OPT_LEVEL, reloc="pic", codemodel="default")
+    # ORC maps code and constants apart. Once wasmtime has reserved its gigabytes they may lie further from each
+    # other than the 32-bit relocations of the small code model reach, and LLVM aborts the process.
+    return target.create_target_machine(name, features, opt=_OPT_LEVEL, reloc="static", codemodel="large")
 
 
 @functools.cache
