@@ -37,7 +37,7 @@ class Allocation:
 
     def __del__(self) -> None:
         if self.handle is not None:
-            Allocation.allocated_bytes -= self.nbytes
+            type(self).allocated_bytes -= self.nbytes  # the module's names may be gone at exit
             self.runtime.free(self.handle)
             self.handle = None
 

@@ -124,7 +124,7 @@ class LossesMixin(ReduceMixin):
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> Self:
-        """The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (0 if 1-D).
+        """The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
 
         `weight`: one per class; the mean is weighted. Raises ShapeError, DTypeError.
         """
