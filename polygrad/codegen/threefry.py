@@ -28,11 +28,13 @@ def threefry(counter: UOp, key: UOp) -> UOp:
 
 
 def _low(x: UOp) -> UOp:
-    return x.cast(dtypes.uint32)
+    return UOp.const(dtypes.uint32, x.arg) if x.is_const else x.cast(dtypes.uint32)
 
 
 def _high(x: UOp) -> UOp:
-    return (x >> 32).cast(dtypes.uint32) if x.vmax >= 1 << 32 else UOp.const(dtypes.uint32, 0)
+    if x.vmin >> 32 == x.vmax >> 32:
+        return UOp.const(dtypes.uint32, x.vmin >> 32)
+    return (x >> 32).cast(dtypes.uint32)
 
 
 def _rotated(x: UOp, bits: int) -> UOp:

@@ -55,14 +55,24 @@ def round_bfloat16(x: Array) -> Array:
     return np.where(np.isnan(x), x, rounded)
 
 
+def _to_odd(x: Array) -> Array:
+    """float64 values as float32, inexact ones as the odd neighbour: rounding again then rounds once."""
+    with np.errstate(all="ignore"):
+        near = x.astype(np.float32)
+        below = np.where(np.abs(near) > np.abs(x), np.nextafter(near, np.float32(0)), near)
+        odd = (below.view(np.uint32) | (below != x)).astype(np.uint32).view(np.float32)
+    return np.where(np.isnan(x), near, odd)
+
+
 def cast(x: Array, src: DType, dst: DType) -> Array:
     """CAST: float to int truncates and saturates, NaN gives 0."""
     if dst is dtypes.bfloat16:
-        return round_bfloat16(x.astype(np.float32))
+        return round_bfloat16(_to_odd(x) if x.dtype == np.float64 else x.astype(np.float32))
     if dst.is_bool:
         return x != 0
     if not (src.is_float and dst.is_int):
-        return x.astype(numpy_dtype(dst))
+        with np.errstate(over="ignore"):
+            return x.astype(numpy_dtype(dst))
     whole = np.trunc(np.where(np.isnan(x), 0, x)).astype(np.float64)
     out = (
         np.where((whole > -(2.0**63)) & (whole < 2.0**63), whole, 0).astype(np.int64).astype(numpy_dtype(dst))
