@@ -58,7 +58,20 @@ def _compare_in_float32(u: UOp) -> UOp:
     return UOp(u.op, dtypes.bool, tuple([_wide(s) for s in u.src]))
 
 
+def _fdiv(a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.FDIV, a.dtype, (a, b))
+
+
+def _ratio_in_float32(u: UOp, a: UOp, b: UOp) -> UOp:
+    return _fdiv(_wide(a), b).cast(u.dtype)
+
+
+_HALF_INVERSE = _op(Ops.CAST, _op(Ops.FDIV, UPat.const(dtypes.float32, 1), _b), dtype=_HALVES)
+
 halves = PatternMatcher([
+    # a * (1 / b) = (1 / b) * a = float16(float32(a) / float32(b)): 1 / b may be outside float16 where a / b is not
+    (_op(Ops.MUL, _a, _HALF_INVERSE, dtype=_HALVES, name="u"), _ratio_in_float32),
+    (_op(Ops.MUL, _HALF_INVERSE, _a, dtype=_HALVES, name="u"), _ratio_in_float32),
     # op(x, y) = float16(op(float32(x), float32(y))): every operation rounds, as if the target had it
     (UPat((GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE}, _HALVES, name="u"), _in_float32),
     # x < y = float32(x) < float32(y)
@@ -151,10 +164,6 @@ def _neg(x: UOp) -> UOp:
 
 def _sub(x: UOp, y: UOp) -> UOp:
     return UOp(Ops.SUB, x.dtype, (x, y))
-
-
-def _fdiv(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.FDIV, a.dtype, (a, b))
 
 
 def _sub_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:

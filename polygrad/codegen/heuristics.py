@@ -1,0 +1,173 @@
+"""Which ranges of a kernel to tile, and how: decided on the untouched kernel.
+
+The axis for the SIMD lanes comes from a cost model: how often does each node run, and does it get narrower. The register tile
+of a reduction whose loads are reused (a matrix product and its kin) comes from counting instructions: `rows x vectors`
+multiply-adds need `rows + vectors` loads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polygrad.codegen.scopes import Scopes, scopes
+from polygrad.codegen.split import Split
+from polygrad.codegen.target import Target
+from polygrad.codegen.tile import linear_terms
+from polygrad.dtype import dtypes
+from polygrad.helpers import ceildiv
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+_DEAR = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 60, Ops.THREEFRY: 80, Ops.FDIV: 4, Ops.RECIPROCAL: 4, Ops.SQRT: 4}
+_COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
+_SMALL_BODY = 24  # a body of this many nodes is worth unrolling
+_ACCUMULATORS = 4  # independent sums that hide the latency of an add
+_TILE_LATENCY = 8  # multiply-adds in flight that keep the units busy
+
+Strides = dict[UOp, tuple[dict[UOp, int], int]]
+
+
+@dataclass(slots=True)
+class _Kernel:
+    """What the choices look at."""
+
+    order: list[UOp]
+    scope: Scopes
+    strides: Strides
+    reduced: set[UOp]
+    target: Target
+
+
+def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
+    """The ranges to tile, and how."""
+    order = sink.toposort()
+    scope = scopes(order)
+    reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
+    k = _Kernel(order, scope, _strides(order, scope), reduced, target)
+    lane, lanes = _choose_lane(k)
+    if lane is None:
+        return {}
+    vectors = lane.src[0].arg // lanes
+    body = sum(_DEAR.get(n.op, 1) for n in order if n.op in GroupOp.ALU and n.dtype is not dtypes.index)
+    if not reduced or body >= 2 * _SMALL_BODY:
+        return {lane: Split(lanes, _fit(vectors, 4) if body < _SMALL_BODY else 1)}
+    return _tile_for_reuse(k, lane, lanes, vectors)
+
+
+def _choose_lane(k: _Kernel) -> tuple[UOp | None, int]:
+    widest = max((n.dtype.itemsize for n in k.order if n.op in (Ops.LOAD, Ops.STORE, Ops.REDUCE)), default=4)
+    native = max(k.target.simd_bytes // max(min(widest, 4), 4), 1)
+    best: tuple[float, bool, UOp] | None = None
+    for r in k.scope.ranges:
+        size = r.src[0]
+        if not size.is_const or _lanes(native, size.arg) == 1:
+            continue
+        key = (_cost(k, r, _lanes(native, size.arg)), r in k.reduced, r)
+        if best is None or key[:2] < best[:2]:
+            best = key
+    if best is None or best[0] >= 0.9 * _cost(k, None, 1):
+        return None, 1
+    return best[2], _lanes(native, best[2].src[0].arg)
+
+
+def _lanes(native: int, size: int) -> int:
+    lanes = native
+    while lanes > size:
+        lanes //= 2
+    return lanes if lanes >= min(native, 4) else 1
+
+
+def _strides(order: list[UOp], scope: Scopes) -> Strides:
+    """For each INDEX, its linear terms, and the ranges that it depends on in another way (as a mask)."""
+    out = {}
+    for node in order:
+        if node.op is Ops.INDEX:
+            terms, _ = linear_terms(node.src[1])
+            crooked = 0
+            for atom in terms:
+                if atom.op is not Ops.RANGE:
+                    crooked |= scope.mask[atom]
+            out[node] = (terms, crooked)
+    return out
+
+
+def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
+    """How much work the kernel is with `lane` in SIMD lanes."""
+    bit = k.scope.bit[lane] if lane is not None else 0
+    sizes = [r.src[0].vmax for r in k.scope.ranges]
+    total = 0.0
+    for node in k.order:
+        if node.op not in _COUNTED or node.dtype is dtypes.index:
+            continue
+        mask = k.scope.mask[node]
+        if node.op in (Ops.REDUCE, Ops.STORE):
+            mask = k.scope.mask[node.src[0]] | k.scope.mask[node.src[-1]]
+        runs = 1.0
+        for i, size in enumerate(sizes):
+            if mask >> i & 1:
+                runs *= size
+        weight = float(_DEAR.get(node.op, 1))
+        if node.op in (Ops.LOAD, Ops.STORE):
+            terms, crooked = k.strides[node.src[0]]
+            step = terms.get(lane, 0) if lane is not None else 0
+            if crooked & bit or step not in (0, 1):
+                weight = 2.0 * lanes  # lane by lane
+        if mask & bit:
+            runs /= lanes
+        total += weight * runs
+    return total
+
+
+def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Split]:
+    """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all of them.
+    Without such a loop, several accumulators hide the latency of the sum."""
+    scope = k.scope
+    inside = scope.mask_of(k.reduced)
+    loads = [n for n in k.order if n.op is Ops.LOAD and scope.mask[n] & inside]
+
+    def reuse(r: UOp) -> int:
+        return sum(not scope.mask[n] & scope.bit[r] for n in loads)
+
+    reused = [r for r in scope.ranges if r not in k.reduced and r is not lane and r.src[0].is_const and reuse(r)]
+    if not reused:
+        return {lane: Split(lanes, _fit(vectors, _ACCUMULATORS))}
+    reused.sort(key=lambda r: (-reuse(r), -r.arg.id))
+    first = reused[0]
+    if lane in k.reduced:
+        wide = 4 if k.target.registers >= 32 else 2
+        plan = {lane: Split(lanes, 1), first: Split(1, min(wide, first.src[0].arg))}
+        if len(reused) > 1:
+            plan[reused[1]] = Split(1, min(4, reused[1].src[0].arg))
+        return plan
+    rows, across = _register_tile(first.src[0].arg, lane.src[0].arg, lanes, k.target)
+    return {lane: Split(lanes, across), first: Split(1, rows)}
+
+
+def _register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
+    """Rows and vectors of the tile with the most useful multiply-adds per instruction slot."""
+    best, best_score = (1, 1), 0.0
+    for across in (1, 2, 3, 4):
+        if across > 1 and across * lanes > width:
+            break
+        for rows in range(1, min(height, 14) + 1):
+            if rows * across + across + 1 > target.registers:
+                break
+            work = rows * across
+            speed = work / max(work, rows + across, _TILE_LATENCY)
+            waste = _useful(height, rows) * _useful(width, across * lanes)
+            score = speed * waste * (1 - 0.01 * abs(rows - 6))
+            if score > best_score:
+                best, best_score = (rows, across), score
+    return best
+
+
+def _useful(size: int, tile: int) -> float:
+    return size / (ceildiv(size, tile) * tile)
+
+
+def _fit(count: int, most: int) -> int:
+    """The greatest of 1, 2, 4, ... `most` that is at most `count`, a divisor of it if one is near."""
+    best = 1
+    while best * 2 <= min(count, most):
+        best *= 2
+    return best if count % best == 0 or count >= 4 * best else max(best // 2, 1)
