@@ -125,7 +125,8 @@ int_type, float_type = (1).__class__, (1.0).__class__
 _BY_NAME = {str(d): d for d in (*dtypes.all, dtypes.index, dtypes.void)}
 _ALIASES = {
     "half": "float16", "float": "float32", "double": "float64", "char": "int8", "short": "int16",
-    "int": "int32", "long": "int64", "uchar": "uint8", "ushort": "uint16", "uint": "uint32", "ulong": "uint64",
+    "int": "int32", "long": "int64", "uchar": "uint8", "ushort": "uint16", "uint": "uint32",
+    "ulong": "uint64",
 }  # fmt: skip
 
 

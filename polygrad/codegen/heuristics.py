@@ -1,8 +1,8 @@
 """Which ranges of a kernel to tile, and how: decided on the untouched kernel.
 
-The axis for the SIMD lanes comes from a cost model: how often does each node run, and does it get narrower. The register tile
-of a reduction whose loads are reused (a matrix product and its kin) comes from counting instructions: `rows x vectors`
-multiply-adds need `rows + vectors` loads.
+The axis for the SIMD lanes comes from a cost model: how often does each node run, and does it get narrower.
+The register tile of a reduction whose loads are reused (a matrix product and its kin) comes from counting
+instructions: `rows x vectors` multiply-adds need `rows + vectors` loads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from polygrad.helpers import ceildiv
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-_DEAR = {Ops.EXP2: 20, Ops.LOG2: 25, Ops.SIN: 60, Ops.THREEFRY: 80, Ops.FDIV: 4, Ops.RECIPROCAL: 4, Ops.SQRT: 4}
+_DEAR = {
+    Ops.EXP2: 20,
+    Ops.LOG2: 25,
+    Ops.SIN: 60,
+    Ops.THREEFRY: 80,
+    Ops.FDIV: 4,
+    Ops.RECIPROCAL: 4,
+    Ops.SQRT: 4,
+}
 _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 _SMALL_BODY = 24  # a body of this many nodes is worth unrolling
 _ACCUMULATORS = 4  # independent sums that hide the latency of an add
@@ -119,8 +127,8 @@ def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
 
 
 def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Split]:
-    """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all of them.
-    Without such a loop, several accumulators hide the latency of the sum."""
+    """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all of
+    them. Without such a loop, several accumulators hide the latency of the sum."""
     scope = k.scope
     inside = scope.mask_of(k.reduced)
     loads = [n for n in k.order if n.op is Ops.LOAD and scope.mask[n] & inside]
@@ -128,7 +136,9 @@ def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp
     def reuse(r: UOp) -> int:
         return sum(not scope.mask[n] & scope.bit[r] for n in loads)
 
-    reused = [r for r in scope.ranges if r not in k.reduced and r is not lane and r.src[0].is_const and reuse(r)]
+    reused = [
+        r for r in scope.ranges if r not in k.reduced and r is not lane and r.src[0].is_const and reuse(r)
+    ]
     if not reused:
         return {lane: Split(lanes, _fit(vectors, _ACCUMULATORS))}
     reused.sort(key=lambda r: (-reuse(r), -r.arg.id))

@@ -1,7 +1,7 @@
 """From a kernel's graph to a list: what happens in which order, loops properly nested.
 
-A topological sort by priority, built from the end: work stays as far out of the loops as its sources allow, loads
-come early, stores late. The idea and the priorities are tinygrad's.
+A topological sort by priority, built from the end: work stays as far out of the loops as its sources allow,
+loads come early, stores late. The idea and the priorities are tinygrad's.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def linearize(sink: UOp) -> list[UOp]:
 
 
 def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
-    """What a node is made of, as nested tuples of op, argument and sources: breaks ties between equal priorities."""
+    """What a node is made of, as nested tuples of op, argument and sources: breaks ties between equal
+    priorities."""
     out: dict[UOp, tuple[Any, ...]] = {}
     for _ in range(_TIE_DEPTH):
         deeper = {}
@@ -95,7 +96,8 @@ def _split_ends(sink: UOp) -> UOp:
 
 
 def _order_loops(sink: UOp) -> UOp:
-    """A RANGE gets an edge from the RANGE it is nested in, or from the END of the loop that runs before it there."""
+    """A RANGE gets an edge from the RANGE it is nested in, or from the END of the loop that runs before it
+    there."""
     order = sink.toposort()
     ends = [n for n in order if n.op is Ops.END]
     if len(ends) < 2:

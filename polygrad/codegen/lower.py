@@ -1,6 +1,7 @@
 """The code generation pipeline: from a kernel's AST to its linear form for one Target.
 
-Optimised and unoptimised lowering share the passes and the IR; with optimisation off the linear form is scalar, one node an operation.
+Optimised and unoptimised lowering share the passes and the IR; with optimisation off the linear form is
+scalar, one node an operation.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from polygrad.uop.symbolic import symbolic
 
 
 def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
-    """The linear form of a kernel AST. DEBUG=4 shows it after each pass, SPEC=1 checks each against uop/spec.py."""
+    """The linear form of a kernel AST. DEBUG=4 shows it after each pass, SPEC=1 checks each against
+    uop/spec.py."""
     sink = _after("simplify", graph_rewrite(ast, symbolic))
     sink = _after("simplify reduces", simplify_reduces(sink))
     if optimized:
@@ -54,7 +56,11 @@ def signature(linear: list[UOp]) -> str:
         if node.op is Ops.INDEX and arg is not None:
             arg = [[(*map(int, r.arg), r.src[0].arg, step) for r, step in arg.steps], arg.offset]
         sources = ",".join([str(position[s]) for s in node.src])
-        lines.append(f"{int(node.op)} {node.dtype} {sources} {arg!r}" if arg is not None else f"{int(node.op)} {node.dtype} {sources}")
+        lines.append(
+            f"{int(node.op)} {node.dtype} {sources} {arg!r}"
+            if arg is not None
+            else f"{int(node.op)} {node.dtype} {sources}"
+        )
     return "\n".join(lines)
 
 

@@ -1,9 +1,12 @@
-"""The optimised form of a kernel: neighbouring loops merged, one axis in SIMD lanes, register tiles where loads are reused.
+"""The optimised form of a kernel: neighbouring loops merged, one axis in SIMD lanes, register tiles where
+loads are reused.
 
 What to tile is decided in heuristics.py, carried out in split.py.
 """
 
 from __future__ import annotations
+
+import itertools
 
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.scopes import scopes
@@ -29,8 +32,8 @@ def optimize(sink: UOp, target: Target) -> UOp:
 def merge_loops(sink: UOp) -> UOp:
     """Two neighbouring output loops that every index walks through as one become one."""
     while True:
-        loops = [r for r in sink.src[0].src[1:]] if len(sink.src) == 1 and sink.src[0].op is Ops.END else []
-        for outer, inner in zip(loops, loops[1:], strict=False):
+        loops = list(sink.src[0].src[1:]) if len(sink.src) == 1 and sink.src[0].op is Ops.END else []
+        for outer, inner in itertools.pairwise(loops):
             merged = _merged(sink, outer, inner)
             if merged is not None:
                 sink = merged
@@ -60,7 +63,11 @@ def _merged(sink: UOp, outer: UOp, inner: UOp) -> UOp | None:
             for atom, f in reversed(terms.items()):
                 position = (atom * f if f != 1 else atom) + position
             together[node.src[1]] = position + constant if constant else position
-        elif node.dtype is not dtypes.index and node.op is not Ops.INDEX and any(s.dtype is dtypes.index and scope.mask[s] & both for s in node.src):
+        elif (
+            node.dtype is not dtypes.index
+            and node.op is not Ops.INDEX
+            and any(s.dtype is dtypes.index and scope.mask[s] & both for s in node.src)
+        ):
             if node.op is not Ops.END:
                 return None  # an index is used as a value
     new = sink.substitute(together)

@@ -135,7 +135,8 @@ def _gated(value: UOp, valid: UOp) -> UOp:
 def reduces_to_registers(sink: UOp, tile: frozenset[UOp] = frozenset()) -> UOp:
     """Each REDUCE becomes a DEFINE_REG that its loops accumulate in.
 
-    Ranges in `tile` open no loop: the register holds one value for each, and a REDUCE over them remains to combine those.
+    Ranges in `tile` open no loop: the register holds one value for each, and a REDUCE over them remains to
+    combine those.
     """
     new: dict[UOp, UOp] = {}
     count = 0
@@ -166,5 +167,3 @@ def _accumulate(node: UOp, value: UOp, loops: tuple[UOp, ...], tile: frozenset[U
     step = UOp(Ops.STORE, dtypes.void, (at(), UOp(node.arg, node.dtype, (before, value))))
     end = UOp(Ops.END, dtypes.void, (step, *loops))
     return UOp(Ops.LOAD, node.dtype, (at(end),))
-
-

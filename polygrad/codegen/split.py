@@ -2,8 +2,8 @@
 
 A size that is no multiple of the tile T is covered without masks on memory and without a scalar remainder:
 
-- an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes some elements twice with the
-  same value (not in a kernel that reads what it writes);
+- an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes
+  some elements twice with the same value (not in a kernel that reads what it writes);
 - a reduced range ends in a tile that overlaps likewise, where the elements already counted are the identity;
 - otherwise, and where the size is less than a tile, the rest gets a loop of its own.
 """
@@ -34,8 +34,8 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """`trips` tiles from element `start`; `overlap` where the last must end at the range's end; `counted`: how many
-    elements before have been seen by another segment (a tile that starts earlier masks them)."""
+    """`trips` tiles from element `start`; `overlap` where the last must end at the range's end; `counted`:
+    how many elements before have been seen by another segment (a tile that starts earlier masks them)."""
 
     start: int
     trips: int
@@ -95,8 +95,8 @@ def _reads_its_output(nest: UOp) -> bool:
 
 
 def _tile(segment: _Segment, r: UOp, ids: int) -> tuple[tuple[UOp, ...], UOp]:
-    """The ranges that replace `r` in a segment, and its value in them. Uses ids `ids` and `ids + 1`, and r's own or one
-    beyond them."""
+    """The ranges that replace `r` in a segment, and its value in them. Uses ids `ids` and `ids + 1`, and r's
+    own or one beyond them."""
     lanes, unroll = segment.split.lanes, segment.split.unroll
     out: list[UOp] = []
     terms: list[UOp] = []

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Target:
     """Capabilities of one device.
 
-    `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are.
-    `fma`: a fused multiply-add is as fast as a multiply. `index_bits`: the width of `dtypes.index`.
-    `processor`: what compiled code depends on beyond that (a host's processor and compiler), in words of its own.
+    `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
+    fused multiply-add is as fast as a multiply. `index_bits`: the width of `dtypes.index`. `processor`: what
+    compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str

@@ -1,6 +1,8 @@
-"""Tiles: ranges of kind UPCAST, UNROLL and LANE open no loop; a node that depends on them stands for a value each.
+"""Tiles: ranges of kind UPCAST, UNROLL and LANE open no loop; a node that depends on them stands for a value
+each.
 
-Here an INDEX that is linear in its tile ranges is split into what the loops compute, once, and constant steps:
+Here an INDEX that is linear in its tile ranges is split into what the loops compute, once, and constant
+steps:
 
     INDEX(p, base + 4*u + l + 7)  ->  INDEX(p, base, arg=Steps(((u, 4), (l, 1)), 7))
 
@@ -61,8 +63,8 @@ def sum_of(terms: dict[UOp, int], constant: int = 0) -> UOp:
 
 
 def split_indices(sink: UOp) -> UOp:
-    """Take the tile ranges out of every INDEX that is linear in them, and add up the rest outermost loop first, so that
-    each partial sum is made as far out as it can."""
+    """Take the tile ranges out of every INDEX that is linear in them, and add up the rest outermost loop
+    first, so that each partial sum is made as far out as it can."""
     order = sink.toposort()
     scope = scopes(order)
     tile = scope.mask_of(r for r in scope.ranges if is_tile(r))

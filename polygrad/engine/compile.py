@@ -1,4 +1,5 @@
-"""From a normalised graph to a Program: schedule, lower and compile each distinct kernel once, plan the arena."""
+"""From a normalised graph to a Program: schedule, lower and compile each distinct kernel once, plan the
+arena."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _MAX_KERNELS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A Program and where its results are: the SINK's source i lies in buffer `outputs[i]`, the first buffers are the slots."""
+    """A Program and where its results are: the SINK's source i lies in buffer `outputs[i]`, the first buffers
+    are the slots."""
 
     program: Program
     outputs: tuple[int, ...]

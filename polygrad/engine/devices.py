@@ -1,7 +1,7 @@
 """The devices of this host: what each is made of, and which is the default.
 
-    Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
-    Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
+Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
+Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from polygrad.uop.node import UOp
 
 @dataclass(frozen=True)
 class Backend:
-    """What a device is made of. `compile` starts to turn a named linear kernel into an artefact, which calling its
-    result waits for."""
+    """What a device is made of. `compile` starts to turn a named linear kernel into an artefact, which
+    calling its result waits for."""
 
     target: Target
     compile: Callable[[str, list[UOp]], Callable[[], bytes]]
@@ -47,7 +47,7 @@ class _Devices:
         self._default: str | None = None
 
     @property
-    def DEFAULT(self) -> str:  # noqa: N802 - tinygrad's name
+    def DEFAULT(self) -> str:
         """The device of a Tensor made without naming one."""
         if self._default is None:
             fallback = "WASM" if sys.platform == "emscripten" else "CPU"
@@ -55,7 +55,7 @@ class _Devices:
         return self._default
 
     @DEFAULT.setter
-    def DEFAULT(self, name: str) -> None:  # noqa: N802
+    def DEFAULT(self, name: str) -> None:
         self._default = self.canonical(name)
 
     def canonical(self, name: str) -> str:

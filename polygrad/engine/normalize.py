@@ -1,7 +1,7 @@
 """A tensor graph without what differs from run to run: the key of the schedule cache.
 
-BUFFERs become numbered slots, bound Variables unbound ones, nodes that have been computed the slots of their values.
-Graphs are hash-consed, so two steps of a training loop normalise to the same object.
+BUFFERs become numbered slots, bound Variables unbound ones, nodes that have been computed the slots of their
+values. Graphs are hash-consed, so two steps of a training loop normalise to the same object.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def normalize(sink: UOp) -> Normalized:
         variable, value = node.unbind()
         if variables.setdefault(variable.arg.name, value) != value:
             raise ArgumentError(
-                f"Variable {variable.arg.name}: expected one value in one computation, got {variables[variable.arg.name]} and {value}"
+                f"Variable {variable.arg.name}: expected one value in one computation, "
+                f"got {variables[variable.arg.name]} and {value}"
             )
         return variable
 

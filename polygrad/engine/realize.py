@@ -1,7 +1,7 @@
 """`realize`: compute nodes of a tensor graph, now.
 
-Each call normalises its graph, takes the Program from the schedule cache or makes it, binds buffers and runs. What was
-computed is remembered on the node (`UOp.value`), so nothing is computed twice.
+Each call normalises its graph, takes the Program from the schedule cache or makes it, binds buffers and runs.
+What was computed is remembered on the node (`UOp.value`), so nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -60,12 +60,14 @@ def data_of(uop: UOp) -> memoryview:
 
 
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
-    """Compute every node; the BUFFERs that hold them, reshaped. `device` is where graphs without a buffer go."""
+    """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs without a buffer go."""
     roots = [_base(u) for u in uops]
     todo = dedup(r for r in roots if uncomputed(r) and r.op is not Ops.BUFFER)
     if todo:
         _realize(todo, device)
-    return [(r if r.op is Ops.BUFFER else _value(r)).reshape(u.shape) for r, u in zip(roots, uops, strict=True)]
+    return [
+        (r if r.op is Ops.BUFFER else _value(r)).reshape(u.shape) for r, u in zip(roots, uops, strict=True)
+    ]
 
 
 def _base(node: UOp) -> UOp:
@@ -99,7 +101,8 @@ def _pending(roots: list[UOp]) -> list[UOp]:
 
 
 def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
-    """The device of each node of a toposort: that of its buffers; None where there are none. Raises DeviceError."""
+    """The device of each node of a toposort: that of its buffers; None where there are none. Raises
+    DeviceError."""
     out: dict[UOp, str | None] = {}
     for node in order:
         if node.op is Ops.SINK:
@@ -115,7 +118,9 @@ def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
             for s in node.src:
                 place = out[s]
                 if place is not None and found is not None and place != found:
-                    raise DeviceError(f"{node.op}: expected operands on one device, got {found} and {place}: use .to()")
+                    raise DeviceError(
+                        f"{node.op}: expected operands on one device, got {found} and {place}: use .to()"
+                    )
                 found = found or place
             out[node] = found
     return out
@@ -165,7 +170,9 @@ def _readers_of_old_values(assigns: list[UOp]) -> list[UOp]:
     return [r for r in wanted if r in stale]
 
 
-def _execute(ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str) -> None:
+def _execute(
+    ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str
+) -> None:
     program, outputs = ready.compiled.program, ready.compiled.outputs
     runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]

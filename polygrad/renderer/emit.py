@@ -1,8 +1,8 @@
 """The emitter: walks a linear kernel and drives a Builder.
 
-Each node stands for a tile of values: one per combination of the UPCAST and UNROLL ranges it depends on, each a SIMD
-value if it depends on the LANE range. A value is made once and at the narrowest: what does not depend on the lanes stays
-a scalar until a SIMD operation needs it.
+Each node stands for a tile of values: one per combination of the UPCAST and UNROLL ranges it depends on, each
+a SIMD value if it depends on the LANE range. A value is made once and at the narrowest: what does not depend
+on the lanes stays a scalar until a SIMD operation needs it.
 
 Knows axes; knows no instruction set.
 """
@@ -137,7 +137,9 @@ class _Emitter:
     def run(self) -> Any:
         params = sorted((n for n in self.linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
         variables = sorted((n for n in self.linear if n.op is Ops.DEFINE_VAR), key=lambda n: n.arg)
-        pointers, numbers = self.builder.begin(self.name, [p.dtype for p in params], [v.arg.name for v in variables])
+        pointers, numbers = self.builder.begin(
+            self.name, [p.dtype for p in params], [v.arg.name for v in variables]
+        )
         for node, pointer in zip(params, pointers, strict=True):
             self.values[node] = [pointer]
         for node, number in zip(variables, numbers, strict=True):
@@ -229,7 +231,8 @@ class _Emitter:
     # --- memory
 
     def _addresses(self, index: UOp, axes: Axes) -> list[tuple[Value | None, int]]:
-        """For each coordinate over `axes`: the index value (scalar, SIMD if it is not linear) and constant offset."""
+        """For each coordinate over `axes`: the index value (scalar, SIMD if it is not linear) and constant
+        offset."""
         base = index.src[1]
         steps = index.arg or _NO_STEPS
         at = self._project(axes, self.axes[base])
@@ -279,7 +282,9 @@ class _Emitter:
             return b.load(pointer, base, offset, dtype, self.lanes if simd else 1)
         if step == 0:
             return b.splat(b.load(pointer, base, offset, dtype, 1), dtype, self.lanes)
-        return b.pack([b.load(pointer, *self._lane(base, offset, step, i), dtype, 1) for i in range(self.lanes)], dtype)
+        return b.pack(
+            [b.load(pointer, *self._lane(base, offset, step, i), dtype, 1) for i in range(self.lanes)], dtype
+        )
 
     def _lane(self, base: Value | None, offset: int, step: int | None, lane: int) -> tuple[Value | None, int]:
         """The address of one lane."""
@@ -288,7 +293,15 @@ class _Emitter:
         return base, offset + step * lane
 
     def _load_gated(
-        self, node: UOp, base: Value | None, offset: int, step: int | None, simd: bool, gate: UOp, held: Value, other: Value
+        self,
+        node: UOp,
+        base: Value | None,
+        offset: int,
+        step: int | None,
+        simd: bool,
+        gate: UOp,
+        held: Value,
+        other: Value,
     ) -> Value:
         b, dtype = self.builder, node.dtype
         pointer = self.values[pointer_of(node.src[0])][0]

@@ -50,12 +50,16 @@ def run_reclaim() -> None:
 class Buffer:
     """`size` elements of `dtype` on `runtime`'s device. Told apart by identity: it is a BUFFER's argument."""
 
-    __slots__ = ("runtime", "size", "dtype", "overwritten", "owner", "_allocation")
+    __slots__ = ("_allocation", "dtype", "overwritten", "owner", "runtime", "size")
 
-    def __init__(self, runtime: Runtime, size: int, dtype: DType, allocation: Allocation | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, size: int, dtype: DType, allocation: Allocation | None = None
+    ) -> None:
         self.runtime, self.size, self.dtype, self._allocation = runtime, size, dtype, allocation
         self.overwritten = False  # written in place since: an alias holds the new value
-        self.owner: Callable[[], Any] | None = None  # a weak reference: who above this layer may write it in place
+        self.owner: Callable[[], Any] | None = (
+            None  # a weak reference: who above this layer may write it in place
+        )
 
     def __repr__(self) -> str:
         return f"Buffer({self.runtime.name}, {self.size} x {self.dtype})"
@@ -87,7 +91,9 @@ class Buffer:
     def write(self, data: memoryview) -> None:
         """Fill the whole buffer from `data`, which is contiguous and of the same number of bytes."""
         if self.nbytes:
-            self.runtime.write(self.handle, 0, data.cast("B") if data.format != "B" or data.ndim != 1 else data)
+            self.runtime.write(
+                self.handle, 0, data.cast("B") if data.format != "B" or data.ndim != 1 else data
+            )
 
     def read(self) -> memoryview:
         """A copy of the whole buffer, format 'B'."""

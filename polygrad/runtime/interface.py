@@ -1,4 +1,5 @@
-"""What a device is to the layers above: memory, and a way to run Programs. One implementation per file beside this.
+"""What a device is to the layers above: memory, and a way to run Programs. One implementation per file beside
+this.
 
 A runtime sees Programs and bytes, never UOps. Calls on one runtime come one at a time and in order; `run`
 may return before the device has finished, `read` waits for it.
@@ -19,7 +20,9 @@ class Executable(ABC):
     """A Program made ready on a device. Dropping it releases what it holds."""
 
     @abstractmethod
-    def run(self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]) -> None:
+    def run(
+        self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
+    ) -> None:
         """Run every launch. `buffers[i]` is the Program's buffer i (None for scratch, which lies in `arena`,
         an allocation of at least `program.arena` bytes, or None when that is 0)."""
 

@@ -23,7 +23,8 @@ ROLES = ("input", "output", "param", "state", "scratch")
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """A buffer: `size` elements of `dtype`. Scratch lives in the arena at byte `offset`, others are bound at each run."""
+    """A buffer: `size` elements of `dtype`. Scratch lives in the arena at byte `offset`, others are bound at
+    each run."""
 
     size: int
     dtype: str
@@ -33,7 +34,8 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One compiled artefact: `code` holds a function `name` of `n_buffers` pointers, then the named `variables`."""
+    """One compiled artefact: `code` holds a function `name` of `n_buffers` pointers, then the named
+    `variables`."""
 
     name: str
     code: bytes
@@ -94,11 +96,15 @@ class Program:
             raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {data[:4]!r}")
         version, length = struct.unpack_from("<II", data, 4)
         if version != VERSION:
-            raise ProgramError(f"Program.from_bytes: expected version {VERSION}, got {version}: export it again")
+            raise ProgramError(
+                f"Program.from_bytes: expected version {VERSION}, got {version}: export it again"
+            )
         try:
             return _parse(json.loads(data[12 : 12 + length]), data[12 + length :])
         except (ValueError, KeyError, TypeError, IndexError) as e:
-            raise ProgramError(f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})") from e
+            raise ProgramError(
+                f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})"
+            ) from e
 
 
 def _parse(header: dict[str, Any], blob: bytes) -> Program:
@@ -116,7 +122,9 @@ def _parse(header: dict[str, Any], blob: bytes) -> Program:
         target=header["target"],
         buffers=tuple(BufferSpec(**b) for b in header["buffers"]),
         kernels=tuple(kernels),
-        launches=tuple(Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"])) for x in header["launches"]),
+        launches=tuple(
+            Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"])) for x in header["launches"]
+        ),
         variables=tuple(Variable(**v) for v in header["variables"]),
         arena=header["arena"],
     )

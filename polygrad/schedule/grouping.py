@@ -3,11 +3,11 @@
 Two passes over the graph, after tinygrad's rangeify:
 
 1. From consumers to producers, each node gets the indices at which it is needed. A node that is needed
-   at different indices by different consumers, or that is broadcast after being reduced, is a *candidate*: fusing it
-   would compute it more than once.
+   at different indices by different consumers, or that is broadcast after being reduced, is a *candidate*:
+   fusing it would compute it more than once.
 2. From producers to consumers, a candidate is stored when computing it again is dear: it contains a
-   reduction over memory, or reads more than three buffers, or has grown too large; otherwise its expression is
-   repeated in every consumer.
+   reduction over memory, or reads more than three buffers, or has grown too large; otherwise its expression
+   is repeated in every consumer.
 
 Asked-for outputs, CONTIGUOUS and ASSIGN are always stored.
 """
@@ -30,7 +30,8 @@ _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
 def output_ranges(node: UOp) -> Indices:
     """Fresh loops over a node's elements, numbered from 0."""
     return tuple(
-        ZERO if isinstance(n, int) and n == 1 else UOp.range(n, i, AxisKind.LOOP) for i, n in enumerate(node.shape)
+        ZERO if isinstance(n, int) and n == 1 else UOp.range(n, i, AxisKind.LOOP)
+        for i, n in enumerate(node.shape)
     )
 
 

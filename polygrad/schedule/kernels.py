@@ -1,7 +1,8 @@
 """From a stored node to its kernel: one scalar expression over ranges, loads from other buffers, one store.
 
-A kernel's AST is `SINK(END(STORE(INDEX(PARAM 0, i), value), *ranges))`; REDUCE nodes stand where the values are needed.
-PARAMs and ranges are numbered within the kernel, so equal computations (a network's equal layers) are the same node.
+A kernel's AST is `SINK(END(STORE(INDEX(PARAM 0, i), value), *ranges))`; REDUCE nodes stand where the values
+are needed. PARAMs and ranges are numbered within the kernel, so equal computations (a network's equal layers)
+are the same node.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from polygrad.uop.ops import GroupOp, Ops
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel and the nodes its PARAMs are: the stored node (or assigned buffer) first, then what is read."""
+    """A kernel and the nodes its PARAMs are: the stored node (or assigned buffer), then what is read."""
 
     ast: UOp
     args: tuple[UOp, ...]
 
 
 def storage_of(node: UOp) -> UOp:
-    """The node whose buffer the value of a stored node lies in: itself, or the BUFFER that an ASSIGN writes."""
+    """The node whose buffer holds the value of a stored node: itself, or the BUFFER that an ASSIGN writes."""
     while node.op is Ops.ASSIGN:
         node = assigned(node)
     return node
@@ -105,7 +106,7 @@ class _KernelMaker:
             self.stored.add(node)
 
     def _lower(self, root: UOp, indices: Indices, valid: UOp) -> UOp:
-        """The scalar expression of `root` at `indices`. Iterative: expressions may be a thousand nodes deep."""
+        """The scalar expression of `root` at `indices`. Iterative: it may be a thousand nodes deep."""
         memo: dict[tuple[UOp, Indices, UOp], UOp] = {}
         inner: dict[tuple[UOp, Indices, UOp], tuple[Indices, UOp]] = {}
         stack = [(root, indices, valid)]
@@ -175,4 +176,3 @@ class _KernelMaker:
 def _is_masked(value: UOp, valid: UOp) -> bool:
     """`value` is already zero where `valid` fails."""
     return value.op is Ops.LOAD and len(value.src[0].src) == 3 and value.src[0].src[2] is valid
-

@@ -1,6 +1,7 @@
 """The memory planner: scratch buffers by lifetime, at fixed offsets of one arena.
 
-Greedy by size: the largest buffer first, each at the lowest offset where no buffer with an overlapping lifetime lies.
+Greedy by size: the largest buffer first, each at the lowest offset where no buffer with an overlapping
+lifetime lies.
 """
 
 from __future__ import annotations

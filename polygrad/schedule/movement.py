@@ -42,7 +42,9 @@ def _input_indices(
                 back[axis] = indices[i]
             return tuple(back), valid
         case Ops.EXPAND:
-            return tuple(i if a == b else ZERO for i, a, b in zip(indices, in_shape, out_shape, strict=True)), valid
+            return tuple(
+                i if a == b else ZERO for i, a, b in zip(indices, in_shape, out_shape, strict=True)
+            ), valid
         case Ops.SHRINK:
             moved = zip(indices, arg, strict=True)  # type: ignore[call-overload]
             return tuple(i if _is_zero(lo) else simplify(i + lo) for i, (lo, _) in moved), valid

@@ -38,7 +38,9 @@ def schedule(sink: UOp) -> Schedule:
             sink = _old_values_copied(sink)
             continue
         calls = tuple(make_kernel(produced[i], stored) for i in positions)
-        hazards = {produced[i] for i, call in zip(positions, calls, strict=True) if _is_hazard(produced[i], call)}
+        hazards = {
+            produced[i] for i, call in zip(positions, calls, strict=True) if _is_hazard(produced[i], call)
+        }
         if not hazards:
             return Schedule(calls, tuple(storage_of(s) for s in sink.src))
         sink = _values_stored_first(sink, hazards)
@@ -73,10 +75,7 @@ def _is_hazard(node: UOp, call: KernelCall) -> bool:
         return False
     nodes = call.ast.toposort()
     written = next(n.src[0].src[1] for n in nodes if n.op is Ops.STORE)
-    return any(
-        n.op is Ops.INDEX and n.src[0].arg.slot == 0 and n.src[1] is not written
-        for n in nodes
-    )
+    return any(n.op is Ops.INDEX and n.src[0].arg.slot == 0 and n.src[1] is not written for n in nodes)
 
 
 def _values_stored_first(sink: UOp, hazards: set[UOp]) -> UOp:
@@ -154,4 +153,3 @@ def _toposort(after: list[set[int]]) -> list[int]:
             if waiting[j] == 0:
                 heapq.heappush(ready, j)
     return out
-

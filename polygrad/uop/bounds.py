@@ -6,6 +6,7 @@ result that leaves any other dtype's range may have wrapped, so its bounds are t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from polygrad.dtype import DType
@@ -29,10 +30,19 @@ def bounds_of(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
         return 0, max((arg if isinstance(arg, int) else arg.bounds[1]) - 1, 0)
     if op in _PASS_THROUGH:
         return src[0].bounds or (dtype.min, dtype.max)
-    rule = _RULES.get(op)
-    if rule is None or any(s.bounds is None for s in src):
+    rule: Any = _RULES.get(op)
+    if rule is None:
         return dtype.min, dtype.max
-    lo, hi = rule(*[s.bounds for s in src])
+    if len(src) == 2:
+        a, b = src[0].bounds, src[1].bounds
+        if a is None or b is None:
+            return dtype.min, dtype.max
+        lo, hi = rule(a, b)
+    else:
+        sources = [s.bounds for s in src]
+        if None in sources:
+            return dtype.min, dtype.max
+        lo, hi = rule(*sources)
     if lo < dtype.min or hi > dtype.max:
         return dtype.min, dtype.max
     return (bool(lo), bool(hi)) if dtype.is_bool else (int(lo), int(hi))
@@ -95,6 +105,12 @@ def _or(a: Bounds, b: Bounds) -> Bounds:
     return -(1 << 80), 1 << 80
 
 
+def _xor(a: Bounds, b: Bounds) -> Bounds:
+    if a[0] >= 0 and b[0] >= 0:
+        return 0, (1 << max(int(a[1]).bit_length(), int(b[1]).bit_length())) - 1
+    return -(1 << 80), 1 << 80
+
+
 def _eq(a: Bounds, b: Bounds) -> Bounds:
     return a[0] == a[1] == b[0] == b[1], not (a[1] < b[0] or b[1] < a[0])
 
@@ -104,7 +120,7 @@ def _ne(a: Bounds, b: Bounds) -> Bounds:
     return not hi, not lo
 
 
-_RULES = {
+_RULES: dict[Ops, Callable[..., Bounds]] = {
     Ops.ADD: lambda a, b: (a[0] + b[0], a[1] + b[1]),
     Ops.SUB: lambda a, b: (a[0] - b[1], a[1] - b[0]),
     Ops.MUL: _mul,
@@ -116,6 +132,7 @@ _RULES = {
     Ops.MAX: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
     Ops.AND: _and,
     Ops.OR: _or,
+    Ops.XOR: _xor,
     Ops.CMPLT: lambda a, b: (a[1] < b[0], a[0] < b[1]),
     Ops.CMPNE: _ne,
     Ops.CMPEQ: _eq,

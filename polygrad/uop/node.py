@@ -17,7 +17,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError, ShapeError
@@ -151,11 +151,10 @@ _SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 class UOp:
     """One operation. `src` are its operands, `arg` what `op` needs besides (see the classes above).
 
-    Tensor graph (every node has a `shape`):
-    BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape (); ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape);
-    PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi), ...)); FLIP(arg=axes); elementwise ops over equal shapes;
-    REDUCE_AXIS(arg=Reduction); CONTIGUOUS; DETACH; COPY(arg=device name); ASSIGN(target, value);
-    THREEFRY(counter: uint64, key: uint64).
+    Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
+    ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
+    ...)); FLIP(arg=axes); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction); CONTIGUOUS; DETACH;
+    COPY(arg=device name); ASSIGN(target, value); THREEFRY(counter: uint64, key: uint64).
 
     Kernels (scalar nodes):
     PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
@@ -165,14 +164,14 @@ class UOp:
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
 
-    __slots__ = ("op", "dtype", "src", "arg", "bounds", "value", "_shape")
+    __slots__ = ("_shape", "arg", "bounds", "dtype", "op", "src", "value")
 
     op: Ops
     dtype: DType
     src: tuple[UOp, ...]
     arg: Any
-    bounds: Optional[tuple[Any, Any]]  # of integers and bools: the least and greatest value
-    value: Optional[UOp]  # tensor graph: the BUFFER that holds this node's value, once computed
+    bounds: tuple[Any, Any] | None  # of integers and bools: the least and greatest value
+    value: UOp | None  # tensor graph: the BUFFER that holds this node's value, once computed
     _shape: Any
 
     def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
@@ -233,9 +232,7 @@ class UOp:
         if self.op is not Ops.DEFINE_VAR:
             raise ArgumentError(f"bind: expected a Variable, got {self.op}")
         if not self.arg.lo <= value <= self.arg.hi:
-            raise ArgumentError(
-                f"bind: {self.arg.name} expected {self.arg.lo} to {self.arg.hi}, got {value}"
-            )
+            raise ArgumentError(f"bind: {self.arg.name} expected {self.arg.lo} to {self.arg.hi}, got {value}")
         return UOp(Ops.BIND, self.dtype, (self, UOp.index(value)))
 
     def unbind(self) -> tuple[UOp, int]:
@@ -362,7 +359,8 @@ class UOp:
         return self if dtype is self.dtype else UOp(Ops.BITCAST, dtype, (self,))
 
     # --- the tensor graph ----------------------------------------------------------------------------------
-    # A movement of a movement stays two nodes: a gradient finds a tensor by its node, which must not be bypassed.
+    # A movement of a movement stays two nodes: a gradient finds a tensor by its node, which must not be
+    # bypassed.
 
     @property
     def shape(self) -> Shape:
@@ -413,7 +411,7 @@ class UOp:
         return UOp(Ops.FLIP, self.dtype, (self,), tuple(sorted(axes))) if axes else self
 
     def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
-        """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 are dropped from `axes`."""
+        """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 need no work."""
         shape = self.shape
         axes = tuple(sorted(a for a in axes if not (isinstance(shape[a], int) and shape[a] == 1)))
         return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes)) if axes else self
@@ -445,7 +443,8 @@ class UOp:
     # --- walks ---------------------------------------------------------------------------------------------
 
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> list[UOp]:
-        """This node and all it is made of, sources before consumers. Sources of nodes that fail `gate` are left out."""
+        """This node and all it is made of, sources before consumers. Sources of nodes that fail `gate` are
+        left out."""
         order: dict[UOp, None] = {}
         stack: list[tuple[UOp, bool]] = [(self, False)]
         while stack:
@@ -494,19 +493,19 @@ def _shape_of(node: UOp) -> Shape:
         return (node.arg.size,)
     if op is Ops.ARANGE:
         return (node.arg,)
-    s = node.src[0]._shape if node.src else None
-    if s is None:
+    if not node.src:
         raise InternalError(f"shape of {op}: a kernel node has none")
+    inner: Shape = node.src[0]._shape
     if op is Ops.PERMUTE:
-        return tuple(s[a] for a in node.arg)
+        return tuple(inner[a] for a in node.arg)
     if op is Ops.PAD:
-        return tuple(n + lo + hi for n, (lo, hi) in zip(s, node.arg, strict=True))
+        return tuple(n + lo + hi for n, (lo, hi) in zip(inner, node.arg, strict=True))
     if op is Ops.SHRINK:
         return tuple(hi - lo for lo, hi in node.arg)
     if op is Ops.FLIP:
-        return s
+        return inner
     if op is Ops.REDUCE_AXIS:
-        return tuple(1 if i in node.arg.axes else n for i, n in enumerate(s))
+        return tuple(1 if i in node.arg.axes else n for i, n in enumerate(inner))
     raise InternalError(f"shape of {op}: a kernel node has none")
 
 
@@ -523,6 +522,8 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
     for column in zip(*((1,) * (ndim - len(s)) + tuple(s) for s in rows), strict=True):
         sizes = {n for n in column if not (isinstance(n, int) and n == 1)}
         if len(sizes) > 1:
-            raise ShapeError(f"broadcast: shapes {', '.join(map(str, rows))} do not fit: sizes {sorted(map(str, sizes))}")
+            raise ShapeError(
+                f"broadcast: shapes {', '.join(map(str, rows))} do not fit: sizes {sorted(map(str, sizes))}"
+            )
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)

@@ -1,4 +1,5 @@
-"""Compare polygrad's unoptimised kernels with those that tinygrad made of the same programs (tinygrad_c2be31e.json).
+"""Compare polygrad's unoptimised kernels with those that tinygrad made of the same programs
+(tinygrad_c2be31e.json).
 
 Every case runs through the public Tensor API with optimisation off and the passes of any other program.
 """
@@ -111,11 +112,15 @@ def compare(case: dict[str, Any]) -> Result:
         shape_a, shape_b = structure_of(a), structure_of(b)
         if shape_a != shape_b:
             result.structure = False
-            differ = [f"{k}: expected {shape_b[k]}, got {shape_a[k]}" for k in shape_a if shape_a[k] != shape_b[k]]
+            differ = [
+                f"{k}: expected {shape_b[k]}, got {shape_a[k]}" for k in shape_a if shape_a[k] != shape_b[k]
+            ]
             result.why.append(f"kernel {i}: {'; '.join(differ)}")
         if a != b:
             result.sequence = False
-            result.why.append(f"kernel {i}: expected {len(b)} ops, got {len(a)}; first difference at {_first(a, b)}")
+            result.why.append(
+                f"kernel {i}: expected {len(b)} ops, got {len(a)}; first difference at {_first(a, b)}"
+            )
     return result
 
 
@@ -129,7 +134,9 @@ def _first(a: list[str], b: list[str]) -> int:
 def _close(tensor: Tensor, want: dict[str, Any], result: Result) -> bool:
     got = _flat(tensor.tolist())
     if tensor.dtype != want["dtype"] or list(tensor.shape) != want["shape"]:
-        result.why.append(f"value: expected {want['dtype']} {want['shape']}, got {tensor.dtype} {list(tensor.shape)}")
+        result.why.append(
+            f"value: expected {want['dtype']} {want['shape']}, got {tensor.dtype} {list(tensor.shape)}"
+        )
         return False
     for x, y in zip(got, want["data"], strict=True):
         y = float(y) if y is not None else math.nan
