@@ -123,10 +123,10 @@ def _facts(parts: list[UOp]) -> Facts | None:
             for base, c in terms:
                 least, most = facts.get(base) or base.bounds or (0, 0)
                 ends.append((least * c, most * c) if c > 0 else (most * c, least * c))
-            least, most = sum(a for a, _ in ends), sum(b for _, b in ends)
-            for (base, c), (a, b) in zip(terms, ends, strict=True):
+            least, most = sum(end[0] for end in ends), sum(end[1] for end in ends)
+            for (base, c), end in zip(terms, ends, strict=True):
                 # base*c >= low - (what the others make at most),  base*c <= high - (at least)
-                at_least, at_most = low - (most - b), high - (least - a)
+                at_least, at_most = low - (most - end[1]), high - (least - end[0])
                 if c < 0:
                     at_least, at_most = at_most, at_least
                 if not narrow(base, -(-at_least // c), at_most // c):

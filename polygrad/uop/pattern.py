@@ -203,13 +203,15 @@ class _Writer:
 
     def __init__(self, op: Ops) -> None:
         self.op = op
-        self.names: dict[str, Any] = {"Ops": Ops}
+        self.names: dict[str, Any] = {}
         self.ids: dict[Any, str] = {}
 
     def write(self, rows: list[Row]) -> tuple[str, dict[str, Any]]:
         body: list[str] = []
         arity, last = 0, None
         for i, (pattern, function) in enumerate(rows):
+            if self.op in GroupOp.ALU and not _has_arity(pattern, _arity(self.op)):
+                continue
             parameters = _parameters(function)
             for plan in _orders(pattern):
                 found = _Plan(self, plan)
@@ -226,14 +228,16 @@ class _Writer:
                 body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
                 body.append(f"{indent}if r is not None and r is not u: return r")
         head = ["def match(u, ctx):"]
-        if arity:
+        asked = {k for k in range(arity) if any(f"o{k} " in line for line in body)}
+        if self.op in GroupOp.ALU:  # every source is there
+            head.append(f" {''.join(f's{k}, ' for k in range(_arity(self.op)))}= u.src")
+            head += [f" o{k} = s{k}.op" for k in sorted(asked)]
+        elif arity:
             head += [" src = u.src", " n = len(src)"]
             for k in range(arity):
                 head.append(f" s{k} = src[{k}] if n > {k} else None")
-                head.append(f" o{k} = s{k}.op if n > {k} else None")
-            if self.op in GroupOp.ALU:  # every source is there
-                head = ["def match(u, ctx):", f" {''.join(f's{k}, ' for k in range(_ARITY(self.op)))}= src = u.src"]
-                head += [f" n = {_ARITY(self.op)}", *(f" o{k} = s{k}.op" for k in range(min(arity, _ARITY(self.op))))]
+                if k in asked:
+                    head.append(f" o{k} = s{k}.op if n > {k} else None")
         return "\n".join([*head, *body, " return None"]) + "\n", self.names
 
     def _argument(self, parameter: str, bound: dict[str, str], function: Rewriter) -> str:
@@ -265,8 +269,12 @@ class _Writer:
         return f"{expression} in {self.name('dts_', frozenset(ds), ds)}"
 
 
-def _ARITY(op: Ops) -> int:
+def _arity(op: Ops) -> int:
     return 1 if op in GroupOp.Unary else 2 if op in GroupOp.Binary else 3
+
+
+def _has_arity(pattern: UPat, n: int) -> bool:
+    return pattern.src is None or len(pattern.src) == n or (pattern.any_len and len(pattern.src) < n)
 
 
 class _Plan:
@@ -281,7 +289,7 @@ class _Plan:
         self.top = len(sources or ())
         guard = []
         if sources is not None:
-            if writer.op not in GroupOp.ALU or len(sources) != _ARITY(writer.op):
+            if writer.op not in GroupOp.ALU:
                 guard.append(f"n >= {self.top}" if pattern.any_len else f"n == {self.top}")
             # constants stand right: ask there first
             for k in range(self.top - 1, -1, -1):
@@ -298,7 +306,7 @@ class _Plan:
                 self._own(sub, variable)
                 if inner is not None:
                     size = f"{'>=' if sub.any_len else '=='} {len(inner)}"
-                    fixed = sub.op is not None and all(o in GroupOp.ALU and _ARITY(o) == len(inner) for o in sub.op)
+                    fixed = sub.op is not None and all(o in GroupOp.ALU and _arity(o) == len(inner) for o in sub.op)
                     if not fixed:
                         self.lines.append(f"if len({variable}.src) {size}:")
                     names = [f"{variable}_{k}" for k in range(len(inner))]

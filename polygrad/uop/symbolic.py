@@ -343,7 +343,7 @@ def _op(op: Ops | frozenset[Ops], *src: UPat, dtype: DType | tuple[DType, ...] |
     return UPat(op, dtype, src, name=name)
 
 
-def _k(value: int) -> UPat:
+def _k(value: float) -> UPat:
     return UPat.const(None, value)
 
 
