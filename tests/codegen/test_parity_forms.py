@@ -51,8 +51,8 @@ def test_exp2_with_a_gradient_has_one_more_product() -> None:
 
 
 def test_log2_takes_fewer_ops_than_recorded() -> None:
-    # The recorded form is off by up to 3.9 ulp, and no choice of operands in its sequence brings it to 2: the main
-    # term is a product of a rounded quotient. Ours replaces it.
+    # The recorded form is off by up to 3.9 ulp, and no choice of operands in its sequence brings it to 2:
+    # the main term is a product of a rounded quotient. Ours replaces it.
     sequence = between(
         recorded("cross_entropy_nonlast_axis", 1), "AFTER INDEX LOAD INDEX", "MUL STORE END END SINK"
     )
