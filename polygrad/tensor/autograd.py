@@ -95,15 +95,24 @@ class AutogradMixin(TensorBase):
                     out[i] = g if old is None or _is_zero(old) else UOp(Ops.ADD, g.dtype, (old, g))
         return out
 
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Say whether gradients are wanted; self."""
+        self.requires_grad = requires_grad
+        return self
+
+    def is_param_(self, is_param: bool = True) -> Self:
+        """`requires_grad_`, by tinygrad's newer name."""
+        return self.requires_grad_(is_param)
+
     @classmethod
     @contextlib.contextmanager
     def train(cls, mode: bool = True) -> Iterator[None]:
         """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step."""
-        old, TensorBase.training = TensorBase.training, mode
+        old, cls.training = cls.training, mode
         try:
             yield
         finally:
-            TensorBase.training = old
+            cls.training = old
 
     @classmethod
     def test(cls) -> Any:
@@ -114,11 +123,11 @@ class AutogradMixin(TensorBase):
     @contextlib.contextmanager
     def no_grad(cls) -> Iterator[None]:
         """`with Tensor.no_grad():` results require no gradient, so `realize` keeps no graph for them."""
-        old, TensorBase._grad_enabled = TensorBase._grad_enabled, False
+        old, cls._grad_enabled = cls._grad_enabled, False
         try:
             yield
         finally:
-            TensorBase._grad_enabled = old
+            cls._grad_enabled = old
 
 
 def _is_zero(x: UOp) -> bool:

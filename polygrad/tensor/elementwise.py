@@ -579,10 +579,10 @@ class ElementwiseMixin(TensorBase):
         return self.le(x)
 
     def __eq__(self, x: object) -> Self:  # type: ignore[override]
-        return self._binary(Ops.CMPEQ, x)
+        return NotImplemented if x is None else self._binary(Ops.CMPEQ, x)
 
     def __ne__(self, x: object) -> Self:  # type: ignore[override]
-        return self._binary(Ops.CMPNE, x)
+        return NotImplemented if x is None else self._binary(Ops.CMPNE, x)
 
     __hash__ = TensorBase.__hash__
 

@@ -7,6 +7,7 @@ one load, so it costs what a gather costs, its gradient is a scatter, and nothin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
@@ -38,6 +39,11 @@ class IndexingMixin(LossesMixin):
         view, picks = self._view(indices)
         return view._pick(picks) if picks else view
 
+    def __iter__(self) -> Iterator[Self]:
+        if not self.shape:
+            raise ShapeError("iteration: expected a tensor with axes, got shape ()")
+        return (self[i] for i in range(len(self)))
+
     # --- basic indexing: a view by movement ops
 
     def _view(self, indices: Any) -> tuple[Self, list[tuple[int, Any]]]:
@@ -57,7 +63,8 @@ class IndexingMixin(LossesMixin):
         bounds: list[Any] = []
         steps: list[int] = []
         flips: list[int] = []
-        shape: list[Any] = []  # of the view, after ints are dropped and Nones put in
+        shape: list[Any] = []  # of the view: 1 for a None, and where `kept`, first the axis, then its size
+        kept: list[int] = []
         picks: list[tuple[int, Any]] = []
         axis = 0
         for i in wanted:
@@ -71,13 +78,14 @@ class IndexingMixin(LossesMixin):
                 steps.append(abs(step))
                 if step < 0:
                     flips.append(axis)
-                size = hi - lo if not (isinstance(lo, int) and lo == 0) else hi
-                shape.append(-(-size // abs(step)) if abs(step) != 1 else size)
+                kept.append(len(shape))
+                shape.append(axis)
             elif isinstance(i, TensorBase):
                 bounds.append((0, n))
                 steps.append(1)
                 picks.append((len(shape), i))
-                shape.append(n)
+                kept.append(len(shape))
+                shape.append(axis)
             else:
                 if isinstance(i, int) and isinstance(n, int):
                     if not -n <= i < n:
@@ -91,6 +99,9 @@ class IndexingMixin(LossesMixin):
         out = self.uop.shrink(tuple(bounds)).flip(tuple(flips))
         if any(s != 1 for s in steps):
             out = _strided(out, steps)
+        sizes = out.shape
+        for k in kept:
+            shape[k] = sizes[shape[k]]
         return self._with(out.reshape(tuple(shape))), picks
 
     def _index(self, i: Any) -> Any:

@@ -37,7 +37,7 @@ class StorageMixin(TensorBase):
 
         Raises DeviceError, OutOfMemoryError, CompileError.
         """
-        tensors = [t for t in (self, *others) if t.uop.base.op is not Ops.BUFFER]
+        tensors = [t for t in (self, *others) if t.uop.base.op is not Ops.BUFFER and 0 not in t.shape]
         if not tensors:
             return self
         done = _compute(tensors)

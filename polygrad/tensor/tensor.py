@@ -15,8 +15,8 @@ from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.creation import placed
-from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.registry import live_uops, register
+from polygrad.tensor.sorting import SortingMixin
 from polygrad.tensor.storage import StorageMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -24,7 +24,7 @@ from polygrad.uop.ops import Ops
 live_roots.append(live_uops)
 
 
-class Tensor(StorageMixin, AutogradMixin, IndexingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
+class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
     """A lazy n-dimensional array with gradients.
 
     Tensor(data, device=None, dtype=None, requires_grad=None)

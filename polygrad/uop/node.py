@@ -501,12 +501,21 @@ def _shape_of(node: UOp) -> Shape:
     if op is Ops.PAD:
         return tuple(n + lo + hi for n, (lo, hi) in zip(inner, node.arg, strict=True))
     if op is Ops.SHRINK:
-        return tuple(hi - lo for lo, hi in node.arg)
+        return tuple([_distance(lo, hi) for lo, hi in node.arg])
     if op is Ops.FLIP:
         return inner
     if op is Ops.REDUCE_AXIS:
         return tuple(1 if i in node.arg.axes else n for i, n in enumerate(inner))
     raise InternalError(f"shape of {op}: a kernel node has none")
+
+
+def _distance(lo: Sint, hi: Sint) -> Sint:
+    """hi - lo; of a symbolic lo and lo + n, n."""
+    if isinstance(lo, int):
+        return hi if lo == 0 else hi - lo
+    if isinstance(hi, UOp) and hi.op is Ops.ADD and hi.src[0] is lo and hi.src[1].is_const:
+        return int(hi.src[1].arg)
+    return hi - lo
 
 
 def sint_max(x: Sint) -> int:

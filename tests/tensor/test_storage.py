@@ -115,6 +115,9 @@ def test_what_is_read_is_a_copy():
 
 
 def test_rows():
+    with pytest.raises(ShapeError, match="axes"):
+        list(Tensor(1.0))
+    assert (Tensor([1]) == None) is False and (Tensor([1]) != None) is True  # noqa: E711
     assert [row.tolist() for row in Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
 
 
@@ -203,6 +206,14 @@ def test_replace_and_contiguous():
     assert t.replace(Tensor([[0, 0], [1, 1]])).tolist() == [[0, 0], [1, 1]]
 
 
+def test_training_mode_may_be_set_by_hand():
+    Tensor.training = True
+    with Tensor.test():
+        assert not Tensor.training
+    assert Tensor.training
+    Tensor.training = False
+
+
 # --- devices
 
 
@@ -262,6 +273,11 @@ def test_symbolic_sizes():
         x = Tensor(a)[: n.bind(value)]
         assert x.sum().item() == a[:value].sum()
         np.testing.assert_allclose(x.mean(0).numpy(), a[:value].mean(0), rtol=1e-6)
+    cache, start = Tensor.zeros(8, 2).contiguous().realize(), Variable("start", 0, 6)
+    for at in (0, 2, 6):
+        cache[start.bind(at) : start.bind(at) + 2] = Tensor([[at, 1.0], [at, 2.0]])
+        cache.realize()
+    assert cache.tolist() == [[0, 1], [0, 2], [2, 1], [2, 2], [0, 0], [0, 0], [6, 1], [6, 2]]
     with pytest.raises(ArgumentError):
         Variable("m", 4, 2)
     with pytest.raises(ArgumentError):

@@ -1,0 +1,60 @@
+"""Sorting by rank: element i goes where as many lie before it. Work grows with the square of the axis.
+
+There is no data-dependent control flow in a kernel; counting needs none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError
+from polygrad.tensor.base import filled
+from polygrad.tensor.indexing import IndexingMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class SortingMixin(IndexingMixin):
+    """sort, argsort, topk."""
+
+    __slots__ = ()
+
+    def _ranks(self, descending: bool) -> Self:
+        """The place (int32) of each element of the last axis in order; equal elements keep theirs."""
+        n = self.shape[-1]
+        index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
+        mine, theirs = self.unsqueeze(-1), self.unsqueeze(-2)
+        before = mine < theirs if descending else theirs < mine
+        tied = theirs.eq(mine) & (index.unsqueeze(0) < index.unsqueeze(1))
+        return (before | tied)._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+
+    def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
+        """The elements along `dim` in order, stably, and their positions (int32). NaN has no place."""
+        axis = self._axis(dim)
+        if not self.shape or self.shape[axis] <= 1:
+            return self, self._with(filled(dtypes.int32, 0, self.shape))
+        x = self.transpose(axis, -1)
+        ranks = x._with(x._ranks(descending).uop.contiguous())
+        chosen = ranks.is_class(x.shape[-1], -2)  # (..., place, element)
+        spread = x.unsqueeze(-2).expand(chosen.shape)
+        if x.dtype.is_bool:
+            values = (chosen & spread).any(-1)
+        else:
+            values = chosen.where(spread, 0)._reduce(Ops.ADD, -1, False, x.dtype, x.dtype)
+        index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), x.shape[-1]))
+        positions = chosen.where(index, 0)._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+        return values.transpose(axis, -1), positions.transpose(axis, -1)
+
+    def argsort(self, dim: int = -1, descending: bool = False) -> Self:
+        """The positions (int32) that sort `dim`."""
+        return self.sort(dim, descending)[1]
+
+    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
+        """The k greatest (least) elements along `dim`, in order, and their positions. Raises ArgumentError."""
+        axis = self._axis(dim)
+        if not 0 <= k <= self.shape[axis]:
+            raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")
+        values, positions = self.sort(axis, largest)
+        cut: list[Any] = [(0, k) if i == axis else None for i in range(self.ndim)]
+        return values.shrink(cut), positions.shrink(cut)
