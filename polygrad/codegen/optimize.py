@@ -11,6 +11,7 @@ import itertools
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.scopes import scopes
 from polygrad.codegen.split import split_range
+from polygrad.codegen.stage import stage
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import linear_terms
 from polygrad.dtype import dtypes
@@ -26,7 +27,7 @@ def optimize(sink: UOp, target: Target) -> UOp:
     for r, split in choose(sink, target).items():
         if split.size > 1:
             sink = split_range(sink, r, split)
-    return sink
+    return stage(sink)
 
 
 def merge_loops(sink: UOp) -> UOp:

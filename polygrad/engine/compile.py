@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower import kernel_name, lower, signature
+from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.stats import stats
@@ -35,10 +36,12 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled kernel, and which of its AST's PARAMs it still has: simplification may have dropped some."""
+    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and the
+    bytes of each buffer that it wants for itself."""
 
     kernel: Kernel
     slots: tuple[int, ...]
+    local: tuple[int, ...] = ()
 
 
 _kernels: OrderedDict[tuple[UOp, str, bool], Built] = OrderedDict()
@@ -87,11 +90,13 @@ def _compile_missing(asts: list[UOp], backend: Backend, optimized: bool) -> None
         name = kernel_name(linear, text)
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}")
-        slots = tuple(sorted(n.arg.slot for n in linear if n.op is Ops.PARAM))
+        params = sorted((n for n in linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
+        slots = tuple(n.arg.slot for n in params if n.arg.slot < LOCAL_SLOT)
+        local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
         key = DiskCache.key(target.key, text) if disk is not None else ""
         code = disk.get(key) if disk is not None else None
-        built = Built(Kernel(name, code or b"", len(slots), variables), slots)
+        built = Built(Kernel(name, code or b"", len(params), variables), slots, local)
         if code is None:
             waiting.append((ast, built, key, backend.compile(name, linear)))
         else:
@@ -136,16 +141,21 @@ def _assemble(
                 first.setdefault(arg, i)
                 last[arg] = i
     lives = [Lifetime(_size(n) * n.dtype.itemsize, first[n], last[n]) for n in first]
+    lives += [Lifetime(nbytes, i, i) for i, k in enumerate(kernels) for nbytes in k.local]
     offsets, arena = plan(lives)
     stats.arena_bytes, stats.arena_lower_bound = arena, lower_bound(lives)
-    for node, offset in zip(first, offsets, strict=True):
+    for node, offset in zip(first, offsets, strict=False):
         number[node] = len(specs)
         specs.append(BufferSpec(_size(node), node.dtype.name, "scratch", offset))
+    locals_: list[list[Binding]] = [[] for _ in kernels]
+    for life, offset in zip(lives[len(first) :], offsets[len(first) :], strict=True):
+        locals_[life.first].append(Binding(len(specs)))
+        specs.append(BufferSpec(life.nbytes, "uint8", "scratch", offset))
     distinct = list(dict.fromkeys(k.kernel for k in kernels))
     where = {k: i for i, k in enumerate(distinct)}
     launches = tuple(
-        Launch(where[k.kernel], tuple(Binding(number[call.args[slot]]) for slot in k.slots))
-        for k, call in zip(kernels, done.calls, strict=True)
+        Launch(where[k.kernel], (*(Binding(number[call.args[slot]]) for slot in k.slots), *own))
+        for k, call, own in zip(kernels, done.calls, locals_, strict=True)
     )
     variables = tuple(Variable(*v.arg) for v in _variables(done))
     buffers = tuple(s if s is not None else BufferSpec(0, "uint8", "input") for s in specs)

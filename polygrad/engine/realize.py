@@ -63,10 +63,10 @@ def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs without a buffer go."""
     roots = [_base(u) for u in uops]
     todo = dedup(r for r in roots if uncomputed(r) and r.op is not Ops.BUFFER)
-    if todo:
-        _realize(todo, device)
+    homeless = _realize(todo, device) if todo else {}
     return [
-        (r if r.op is Ops.BUFFER else _value(r)).reshape(u.shape) for r, u in zip(roots, uops, strict=True)
+        (r if r.op is Ops.BUFFER else homeless.get(r) or _value(r)).reshape(u.shape)
+        for r, u in zip(roots, uops, strict=True)
     ]
 
 
@@ -81,7 +81,9 @@ def _value(node: UOp) -> UOp:
     return node.value
 
 
-def _realize(todo: list[UOp], device: str | None) -> None:
+def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
+    """Compute nodes, and remember their values on them; but the values of those made of constants alone, which
+    belong on no device and may be wanted on another next, are only returned."""
     order = _pending(todo)
     copies = [n for n in order if n.op is Ops.COPY]
     if copies:
@@ -94,6 +96,11 @@ def _realize(todo: list[UOp], device: str | None) -> None:
         by_device.setdefault(places.get(node) or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
         _run(nodes, name)
+    homeless: dict[UOp, UOp] = {}
+    for node in todo:
+        if places.get(node) is None:
+            homeless[node], node.value = _value(node), None
+    return homeless
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
