@@ -51,7 +51,7 @@ class SortingMixin(IndexingMixin):
         return self.sort(dim, descending)[1]
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
-        """The k greatest (least) elements along `dim`, in order, and their positions. Raises ArgumentError."""
+        """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError."""
         axis = self._axis(dim)
         if not 0 <= k <= self.shape[axis]:
             raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")
