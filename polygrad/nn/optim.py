@@ -28,6 +28,7 @@ class Optimizer:
                 "optimizer: expected at least one parameter that requires a gradient, got none"
             )
         self.device = device or self.params[0].device
+        self.params[0].realize(*self.params[1:])  # so that even the first step writes in place
         self.lr = Tensor([float(lr)], device=self.device, dtype=dtypes.float32, requires_grad=False)
 
     def zero_grad(self) -> None:
@@ -178,7 +179,10 @@ def _wide(p: Tensor) -> Any:
 
 
 def _zeros(p: Tensor) -> Tensor:
-    return Tensor.zeros(*p.shape, dtype=_wide(p), device=p.device, requires_grad=False)
+    """State of a parameter's shape, in memory of its own from the start: the first step is the graph of all steps."""
+    dtype = _wide(p)
+    zeros = bytes(p.numel() * dtype.itemsize)
+    return Tensor(zeros, device=p.device, dtype=dtype, requires_grad=False).reshape(p.shape)
 
 
 def _write(p: Tensor, value: Tensor) -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from polygrad import Tensor, nn
+from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, GradientError
 from polygrad.nn.optim import SGD, Adam, AdamW, OptimizerGroup
 
@@ -170,3 +171,20 @@ def test_a_network_of_equal_layers_trains():
     assert losses[-1] < losses[0] * 0.8
     biases = [n.bias.numpy() for n in net.norms]
     assert not np.allclose(biases[0], biases[1])
+
+
+@pytest.mark.parametrize("make", [lambda p: SGD(p, 0.1, momentum=0.9), lambda p: Adam(p, 0.1)])
+def test_every_step_is_the_same_program(make):
+    w, b = Tensor.rand(4, 3), Tensor.zeros(3)
+    x = Tensor.rand(2, 4).realize()
+    opt = make([w, b])
+    programs = []
+    with Tensor.train():
+        for _ in range(3):
+            opt.zero_grad()
+            loss = (x @ w + b).square().sum()
+            loss.backward()
+            opt.step()
+            loss.item()
+            programs.append(stats.programs)
+    assert programs[0] == programs[1] == programs[2]
