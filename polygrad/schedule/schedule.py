@@ -32,7 +32,7 @@ def schedule(sink: UOp) -> Schedule:
     for _ in range(3):
         order = sink.toposort()
         stored = choose_stored(order, {s for s in sink.src if s.op is not Ops.BUFFER})
-        produced = [n for n in order if n in stored]
+        produced = [n for n in order if n in stored and 0 not in n.shape]  # what has no elements needs no kernel
         positions = _toposort(_dependencies(produced, stored))
         if len(positions) < len(produced):
             sink = _old_values_copied(sink)
