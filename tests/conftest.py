@@ -56,7 +56,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden("name.txt", text)` compares the text with that file of tests/golden; `make bless` refreshes it."""
+    """`golden("name.txt", text)` compares with that file of tests/golden; `make bless` refreshes it."""
 
     def check(name: str, text: str) -> None:
         path = GOLDEN / name
