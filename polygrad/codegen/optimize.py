@@ -13,6 +13,7 @@ from polygrad.codegen.scopes import scopes
 from polygrad.codegen.split import split_range
 from polygrad.codegen.stage import stage
 from polygrad.codegen.target import Target
+from polygrad.codegen.threads import split_threads
 from polygrad.codegen.tile import linear_terms
 from polygrad.dtype import dtypes
 from polygrad.uop.node import UOp
@@ -27,7 +28,7 @@ def optimize(sink: UOp, target: Target) -> UOp:
     for r, split in choose(sink, target).items():
         if split.size > 1:
             sink = split_range(sink, r, split)
-    return stage(sink)
+    return split_threads(stage(sink), target)
 
 
 def merge_loops(sink: UOp) -> UOp:
