@@ -179,7 +179,7 @@ def _wide(p: Tensor) -> Any:
 
 
 def _zeros(p: Tensor) -> Tensor:
-    """State of a parameter's shape, in memory of its own from the start: the first step is the graph of all steps."""
+    """State of a parameter's shape, in memory from the start: the first step is the graph of all steps."""
     dtype = _wide(p)
     zeros = bytes(p.numel() * dtype.itemsize)
     return Tensor(zeros, device=p.device, dtype=dtype, requires_grad=False).reshape(p.shape)

@@ -1,0 +1,114 @@
+"""Random graphs of movement, elementwise ops, reductions and shared nodes: the engine against the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tensor.oracle import evaluate
+
+from polygrad import Tensor
+
+# continuous, so that rounding cannot decide what is compared; SMOOTH have continuous slopes too
+SMOOTH = [
+    lambda x: x * 0.5,
+    lambda x: x + 1,
+    lambda x: x.sin(),
+    lambda x: x.sigmoid(),
+    lambda x: x.contiguous(),
+    lambda x: (x * x + 1).sqrt(),
+]
+UNARY = [
+    *SMOOTH,
+    lambda x: x.relu(),
+    lambda x: x.abs(),
+    lambda x: x.clip(-1, 1).exp(),
+    lambda x: x.bitcast("int32").bitcast("float32"),
+]
+SMOOTH_BINARY = [lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x / (y * y + 1)]
+BINARY = [*SMOOTH_BINARY, lambda x, y: x.maximum(y), lambda x, y: (x < y).where(y, x)]
+
+
+def _move(draw, x):
+    kind = draw(
+        st.sampled_from(["permute", "flip", "pad", "shrink", "flatten", "split", "expand", "stride", "pick"])
+    )
+    if kind == "permute":
+        return x.permute(draw(st.permutations(range(x.ndim))))
+    if kind == "flatten" or x.ndim == 0:
+        return x.flatten() if x.ndim else x.reshape(1)
+    axis = draw(st.integers(0, x.ndim - 1))
+    n = x.shape[axis]
+    if kind == "flip":
+        return x.flip(axis)
+    if kind == "pad":
+        around = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
+        return x.pad(
+            [around if i == axis else None for i in range(x.ndim)], value=draw(st.sampled_from([0, 2.0]))
+        )
+    if kind == "shrink":
+        lo = draw(st.integers(0, n - 1))
+        hi = draw(st.integers(lo + 1, n))
+        return x.shrink([(lo, hi) if i == axis else None for i in range(x.ndim)])
+    if kind == "split":
+        k = draw(st.sampled_from([d for d in range(1, n + 1) if n % d == 0]))
+        return x.unflatten(axis, (k, n // k)) if x.ndim < 5 else x
+    if kind == "stride":
+        return x[
+            tuple(
+                slice(None, None, draw(st.sampled_from([2, 3, -2]))) if i == axis else slice(None)
+                for i in range(x.ndim)
+            )
+        ]
+    if kind == "pick":
+        chosen = draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=3))
+        return x[tuple(Tensor(chosen) if i == axis else slice(None) for i in range(x.ndim))]
+    return (
+        x.unsqueeze(axis).expand([*x.shape[:axis], 2, *x.shape[axis:]])
+        if x.numel() < 200 and x.ndim < 5
+        else x
+    )
+
+
+@st.composite
+def graphs(draw, smooth=False):
+    """The last of a few Tensors made from each other, another one of them, and the first."""
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 16)))
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    pool = [Tensor(rng.uniform(-2, 2, shape).astype(np.float32)) for _ in range(2)]
+    for _ in range(draw(st.integers(2, 10))):
+        x = draw(st.sampled_from(pool))
+        kind = draw(st.sampled_from(["unary", "binary", "move", "move", "reduce", "normalise"]))
+        if kind == "unary":
+            x = draw(st.sampled_from(SMOOTH if smooth else UNARY))(x)
+        elif kind == "binary":
+            same = [y for y in pool if y.shape == x.shape or y.shape == ()]
+            x = draw(st.sampled_from(SMOOTH_BINARY if smooth else BINARY))(x, draw(st.sampled_from(same)))
+        elif kind == "move":
+            x = _move(draw, x)
+        elif x.ndim:
+            axis = draw(st.integers(0, x.ndim - 1))
+            if kind == "normalise":
+                x = x - x.mean(axis, keepdim=True)
+            else:
+                name = "sum" if smooth else draw(st.sampled_from(["sum", "max", "min"]))
+                x = getattr(x, name)(axis, keepdim=draw(st.booleans()))
+        if x.numel() <= 400:
+            pool.append(x)
+    return [pool[-1], draw(st.sampled_from(pool)), pool[0]]
+
+
+@given(graphs())
+def test_random_graphs_agree_with_the_oracle_to_1e_4(outputs):
+    want = [evaluate(t.uop) for t in outputs]
+    outputs[0].realize(*outputs[1:])
+    for t, w in zip(outputs, want, strict=True):
+        np.testing.assert_allclose(t.numpy(), w, rtol=1e-4, atol=1e-4)
+
+
+@given(graphs(smooth=True))
+def test_gradients_of_random_graphs_agree_with_the_oracle_to_1e_3(outputs):
+    leaf, y = outputs[2], outputs[0]
+    (g,) = (y * y).sum().gradient(leaf)
+    want = evaluate(g.uop)
+    np.testing.assert_allclose(g.numpy(), want, rtol=1e-3, atol=1e-3 * max(1.0, np.abs(want).max()))
