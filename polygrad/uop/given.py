@@ -11,10 +11,11 @@ from polygrad.dtype import dtypes
 from polygrad.uop.divmod import build, linear
 from polygrad.uop.node import UOp, Var
 from polygrad.uop.ops import Ops
-from polygrad.uop.symbolic import simplify
+from polygrad.uop.symbolic import memos, simplify
 
 _MEMO_LIMIT = 1 << 12
 _memo: dict[tuple[UOp, UOp], UOp] = {}
+memos.append(_memo)
 
 Facts = dict[UOp, tuple[int, int]]  # the bounds of expressions
 
@@ -30,11 +31,6 @@ def simplify_given(x: UOp, condition: UOp) -> UOp:
             _memo.clear()
         found = _memo[key] = _given(simplify(x), simplify(condition))
     return found
-
-
-def clear_caches() -> None:
-    """Forget every expression simplified here."""
-    _memo.clear()
 
 
 def _given(x: UOp, condition: UOp) -> UOp:

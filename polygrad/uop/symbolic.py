@@ -17,10 +17,11 @@ the rules of Cranelift's mid-end in spirit.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.alu import convert, evaluate, reinterpret
-from polygrad.uop.divmod import build, exact, fold_divmod, fold_greater, fold_less, linear
+from polygrad.uop.divmod import bounds, build, exact, fold_divmod, fold_greater, fold_less, linear
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
@@ -190,8 +191,42 @@ def _equal_scaled(u: UOp, y: UOp, x: UOp, c: UOp, d: UOp) -> UOp | None:
     return UOp(u.op, _BOOL, (x, UOp.const(x.dtype, d.arg // c.arg)))
 
 
-def _less_than_own_size(x: UOp, n: UOp) -> UOp | None:
-    return UOp.const(_BOOL, True) if x.src[0] is n else None
+def _compare_sums(x: UOp, y: UOp) -> UOp | None:
+    """x < y decided by y - x: terms of both cancel, and a RANGE is at most one less than its symbolic size."""
+    if x.op is Ops.CONST or y.op is Ops.CONST:
+        return None
+    left, right = linear(x), linear(y)
+    difference: dict[UOp, int] = dict(right.terms)
+    for base, c in left.terms:
+        difference[base] = difference.get(base, 0) - c
+    cancelled = len(difference) < len(left.terms) + len(right.terms)
+    if not cancelled and not any(b.op is Ops.RANGE and b.src[0].op is not Ops.CONST for b in difference):
+        return None  # what bounds alone say was asked before
+    constant = right.constant - left.constant
+    if _positive(list(difference.items()), constant):
+        return UOp.const(_BOOL, True)
+    if _positive([(b, -c) for b, c in difference.items()], 1 - constant):
+        return UOp.const(_BOOL, False)
+    if not cancelled:
+        return None
+    # a + x < a + y = x < y
+    below = build([(b, -c) for b, c in difference.items() if c < 0], 0, _INDEX)
+    return below < build([t for t in difference.items() if t[1] > 0], constant, _INDEX)
+
+
+def _compare_casts(u: UOp, x: UOp, y: UOp) -> UOp | None:
+    a, b = x.src[0], y.src[0]
+    if a.dtype is b.dtype and a.dtype.is_int and _keeps_value(a, x.dtype) and _keeps_value(b, y.dtype):
+        return UOp(u.op, _BOOL, (a, b))
+    return None
+
+
+def _compare_cast_with(u: UOp, y: UOp, c: UOp) -> UOp | None:
+    x = y.src[0]
+    if not (x.dtype.is_int and y.dtype.is_int and x.dtype.min <= c.arg <= x.dtype.max and _keeps_value(x, y.dtype)):
+        return None
+    d = UOp.const(x.dtype, c.arg)
+    return UOp(u.op, _BOOL, (d, x) if u.src[0] is c else (x, d))
 
 
 def _conjunction(u: UOp, x: UOp, y: UOp) -> UOp | None:
@@ -269,16 +304,23 @@ def _double_cast(u: UOp, m: UOp, x: UOp) -> UOp | None:
 
 
 def _cast_inwards(u: UOp, y: UOp) -> UOp | None:
-    # cast(a + b, index) = cast(a, index) + cast(b, index)  when a + b did not wrap and one is a constant or both came
-    # from index; so for a * b
-    a, b = y.src
-    if not exact(y) or not (b.op is Ops.CONST or (_from_index(a) and _from_index(b))):
-        return None
-    return UOp(y.op, _INDEX, (a.cast(_INDEX), b.cast(_INDEX)))
-
-
-def _from_index(x: UOp) -> bool:
-    return x.op is Ops.CAST and x.src[0].dtype is _INDEX
+    """cast(a + b, index) = cast(a, index) + cast(b, index), and so for *, where nothing wrapped and no cast is added:
+    all leaves but one are constants or came from index."""
+    others, rest = 0, [y]
+    for _ in range(_WALK):
+        if not rest:
+            a, b = y.src
+            return UOp(y.op, _INDEX, (a.cast(_INDEX), b.cast(_INDEX)))
+        x = rest.pop()
+        if x.op is Ops.ADD or x.op is Ops.MUL:
+            if not exact(x):
+                return None
+            rest.extend(x.src)
+        elif x.op is not Ops.CONST and not (x.op is Ops.CAST and x.src[0].dtype is _INDEX):
+            others += 1
+            if others > 1:
+                return None
+    return None
 
 
 # --- maxima ---------------------------------------------------------------------------------------------
@@ -307,7 +349,7 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
             rest.append((t, c))
     remainder = build(rest, k, _INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
-    within = remainder.vmin >= 0 and (remainder.vmax < n.vmin or _below(rest, k, n))
+    within = remainder.vmin >= 0 and _positive([(base, m), *((t, -c) for t, c in rest)], -k)
     if u.op is Ops.MOD:
         return remainder if within else remainder % n if whole else None
     if within:
@@ -315,16 +357,19 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
     return build([*whole, (remainder // n, 1)], 0, _INDEX) if whole else None
 
 
-def _below(terms: list[tuple[UOp, int]], constant: int, n: UOp) -> bool:
-    """Whether sum(terms) + constant < n, its RANGEs at the last of their symbolic sizes."""
-    last: list[tuple[UOp, int]] = [(n, 1)]
+def _positive(terms: list[tuple[UOp, int]], constant: int) -> bool:
+    """Whether a sum is above 0: as it stands, or with its subtracted RANGEs at the last of their symbolic sizes."""
+    if bounds(terms, constant)[0] > 0:
+        return True
+    last: list[tuple[UOp, int]] = []
     for base, c in terms:
-        if base.op is Ops.RANGE and c > 0:
-            last.append((base.src[0], -c))
+        if base.op is Ops.RANGE and base.src[0].op is not Ops.CONST and c < 0:
+            last.append((base.src[0], c))
             constant -= c
         else:
-            constant += max(base.bounds[0] * c, base.bounds[1] * c)  # type: ignore[index]
-    return bool(simplify(build(last, -constant, _INDEX)).vmin > 0)
+            last.append((base, c))
+    # not `simplify`: this runs inside it, and it may drop the memo
+    return bool(rewrite_into(_memo, build(last, constant, _INDEX), symbolic).vmin > 0)
 
 
 # --- the table ------------------------------------------------------------------------------------------
@@ -430,8 +475,8 @@ comparisons = PatternMatcher([
     # x < x = False,  x != x = False,  x == x = True, of integers
     (_op(frozenset({Ops.CMPLT, Ops.CMPNE}), _wx, _x), lambda x: UOp.const(_BOOL, False)),
     (_op(Ops.CMPEQ, _wx, _x), lambda x: UOp.const(_BOOL, True)),
-    # a RANGE is less than its size
-    (_op(Ops.CMPLT, UPat(Ops.RANGE, name="x"), UPat.var("n")), _less_than_own_size),
+    # x < y  where y - x is of one sign
+    (_op(Ops.CMPLT, _ix, _y), _compare_sums),
     # cast(b) < 1 = !b,  0 < cast(b) = b,  cast(b) != 0 = b,  cast(b) != 1 = !b,  and == the other way round
     (_op(Ops.CMPLT, _op(Ops.CAST, _bx), _k(1)), lambda x: x.logical_not()),
     (_op(Ops.CMPLT, _k(0), _op(Ops.CAST, _bx)), lambda x: x),
@@ -439,6 +484,10 @@ comparisons = PatternMatcher([
     (_op(Ops.CMPNE, _op(Ops.CAST, _bx), _k(1)), lambda x: x.logical_not()),
     (_op(Ops.CMPEQ, _op(Ops.CAST, _bx), _k(0)), lambda x: x.logical_not()),
     (_op(Ops.CMPEQ, _op(Ops.CAST, _bx), _k(1)), lambda x: x),
+    # cast(x) < cast(y) = x < y,  cast(x) < c = x < c  when the casts keep every value; != and == too
+    (_op(GroupOp.Comparison, UPat(Ops.CAST, name="x"), UPat(Ops.CAST, name="y"), name="u"), _compare_casts),
+    (_op(GroupOp.Comparison, UPat(Ops.CAST, name="y"), _c, name="u"), _compare_cast_with),
+    (_op(Ops.CMPLT, _c, UPat(Ops.CAST, name="y"), name="u"), _compare_cast_with),
     # x + c < d = x < d - c,  x*c < d = x < ceil(d/c),  x//c < d = x < d*c, and more: see divmod.py
     (_op(Ops.CMPLT, _nx, _c, name="u"), fold_less),
     (_op(Ops.CMPLT, _c, _nx, name="u"), fold_greater),
@@ -516,13 +565,20 @@ casts = PatternMatcher([
     (_op(Ops.CAST, UPat(frozenset({Ops.ADD, Ops.MUL}), dtypes.ints, name="y"), dtype=_INDEX, name="u"), _cast_inwards),
 ])  # fmt: skip
 
-symbolic = constants + sums + products + divisions + comparisons + bits + maxima + choices + casts
+loads = PatternMatcher([
+    # load(p[i] if True else y) = load(p[i]),  load(p[i] if False else y) = y
+    (_op(Ops.LOAD, UPat(Ops.INDEX, src=(_x, _y, _c), name="i"), _z),
+     lambda x, y, c, z, i: UOp(Ops.LOAD, z.dtype, (i.replace(src=(x, y)),)) if c.arg else z),
+])  # fmt: skip
+
+symbolic = constants + sums + products + divisions + comparisons + bits + maxima + choices + casts + loads
 
 
 # --- the memo -------------------------------------------------------------------------------------------
 
 _MEMO_LIMIT = 1 << 15
 _memo: dict[UOp, UOp] = {}
+memos: list[dict[Any, UOp]] = [_memo]  # all that `clear_caches` clears
 
 
 def simplify(x: UOp) -> UOp:
@@ -544,4 +600,5 @@ def simplify(x: UOp) -> UOp:
 
 def clear_caches() -> None:
     """Forget every simplified node, so that `node.collect` can free them."""
-    _memo.clear()
+    for memo in memos:
+        memo.clear()

@@ -1,0 +1,130 @@
+"""graph_rewrite: fixed points, order, sharing, depth."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from polygrad.dtype import dtypes
+from polygrad.errors import InternalError
+from polygrad.uop.given import simplify_given
+from polygrad.uop.node import UOp, collect, node_count
+from polygrad.uop.ops import Ops
+from polygrad.uop.pattern import PatternMatcher, UPat
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import clear_caches, simplify
+
+x, c, d = UPat.var("x"), UPat.cvar("c"), UPat.cvar("d")
+r0, r1 = UOp.range(4, 0), UOp.range(5, 1)
+DEEP = 20_000
+
+add_constants = PatternMatcher([((x + c) + d, lambda x, c, d: x + (c.arg + d.arg)), (x + 0, lambda x: x)])
+
+
+@pytest.mark.parametrize("bottom_up", [False, True])
+def test_to_a_fixed_point(bottom_up: bool) -> None:
+    deep = (((r0 + 1) + 2) + -3) * r1
+    assert graph_rewrite(deep, add_constants, bottom_up=bottom_up) is r0 * r1
+
+
+@pytest.mark.parametrize("bottom_up", [False, True])
+def test_nothing_matches_nothing_is_made(bottom_up: bool) -> None:
+    graph = (r0 * 4 + r1) % 7
+    before = node_count()
+    assert graph_rewrite(graph, add_constants, bottom_up=bottom_up) is graph
+    assert node_count() == before
+
+
+def test_a_shared_node_is_matched_once() -> None:
+    seen: list[UOp] = []
+    table = PatternMatcher([(UPat(Ops.RANGE, name="r"), lambda ctx, r: ctx.append(r))])
+    graph_rewrite((r0 + r0) * (r0 + 1), table, seen)
+    assert seen == [r0]
+
+
+def test_sources_come_first_by_default_and_last_with_bottom_up() -> None:
+    table = PatternMatcher([(UPat((Ops.ADD, Ops.MUL), name="u"), lambda ctx, u: ctx.append(u.op))])
+    order: list[Ops] = []
+    graph_rewrite((r0 + 1) * 2, table, order)
+    assert order == [Ops.ADD, Ops.MUL]
+    order.clear()
+    graph_rewrite((r0 + 1) * 2, table, order, bottom_up=True)
+    assert order == [Ops.MUL, Ops.ADD]
+
+
+def test_bottom_up_sees_a_node_as_it_was_written_and_again_when_it_changed() -> None:
+    table = PatternMatcher([(x * 2, lambda x: x + x), (UPat(Ops.RANGE, arg=r0.arg), lambda: r1)])
+    assert graph_rewrite(r0 * 2, table, bottom_up=True) is r1 + r1
+
+
+@pytest.mark.parametrize("bottom_up", [False, True])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(UPat(Ops.ADD, name="x"), lambda x: x.replace(op=Ops.MUL)), (UPat(Ops.MUL, name="x"), lambda x: x.replace(op=Ops.ADD))],
+        [(UPat(Ops.RANGE, arg=r0.arg, name="x"), lambda x: x + 1)],
+    ],
+)
+def test_a_pair_of_rows_that_loops_is_an_internal_error(rows, bottom_up: bool) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InternalError, match="leads back to it"):
+        graph_rewrite(r0 + 1, PatternMatcher(rows), bottom_up=bottom_up)
+
+
+def test_a_named_pass_is_printed_under_debug_4(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    graph_rewrite(r0 + 1, add_constants, name="quiet")
+    monkeypatch.setenv("DEBUG", "4")
+    graph_rewrite(r0 + 1 + 2, add_constants, name="constants")
+    graph_rewrite(r0 + 1 + 2, add_constants)
+    printed = capsys.readouterr().err
+    assert printed.startswith("--- constants\n") and printed.count("---") == 1
+    assert "r0+3" in printed
+
+
+def _chain(n: int) -> UOp:
+    out = r0.cast(dtypes.float32)
+    for i in range(n):
+        out = out.alu(Ops.SQRT) + float(i % 3)
+    return out
+
+
+@pytest.mark.parametrize("bottom_up", [False, True])
+def test_a_graph_20000_deep_is_rewritten(bottom_up: bool) -> None:
+    out = graph_rewrite(_chain(DEEP // 2), PatternMatcher([(x + 0, lambda x: x)]), bottom_up=bottom_up)
+    assert sum(n.op is Ops.ADD for n in out.toposort()) == sum(i % 3 > 0 for i in range(DEEP // 2))
+
+
+def test_a_graph_20000_deep_is_simplified_forgotten_and_collected() -> None:
+    clear_caches()
+    gc.collect()
+    collect()
+    before = node_count()
+    total = UOp.index(0)
+    for i in range(DEEP):
+        total = (total + r0 * (i % 5)) % (i + 1000)
+    kept = simplify(total)
+    assert len(kept.toposort()) > DEEP // 2
+    del kept, total
+    clear_caches()
+    collect()
+    assert node_count() <= before + 100
+
+
+def test_a_sum_of_20000_terms_is_simplified() -> None:
+    total = UOp.index(0)
+    for i in range(DEEP):
+        total = total + UOp.range(3, i)
+    assert simplify(total + 1 + r0) is not total
+    clear_caches()
+
+
+def test_clear_caches_forgets_what_was_simplified_under_conditions() -> None:
+    gate = UOp.range(4096, 77) < 5
+    y = simplify_given(UOp.range(4096, 77) // 5, gate)
+    assert y.arg == 0
+    clear_caches()
+    collect()
+    count = node_count()
+    del gate, y
+    collect()
+    assert node_count() <= count
