@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes sure there is a Chromium for the browser tests and the demo: the one on PATH, else Debian's package when root
-# on Debian, else Playwright's own build.
+# Makes sure there is a Chromium for the browser tests and the demo: the one that web/chromium.mjs finds already, else
+# Debian's package when root on Debian, else Playwright's own build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if command -v chromium >/dev/null; then
+if node --input-type=module -e 'import { findChromium } from "./web/chromium.mjs"; process.exit(findChromium() ? 0 : 1)'; then
   exit 0
 fi
 if [ "$(id -u)" = 0 ] && grep -qs '^ID=debian' /etc/os-release; then
