@@ -499,9 +499,9 @@ def _shape_of(node: UOp) -> Shape:
     if op is Ops.PERMUTE:
         return tuple(inner[a] for a in node.arg)
     if op is Ops.PAD:
-        return tuple(n + lo + hi for n, (lo, hi) in zip(inner, node.arg, strict=True))
+        return tuple([_total((n, 1), (lo, 1), (hi, 1)) for n, (lo, hi) in zip(inner, node.arg, strict=True)])
     if op is Ops.SHRINK:
-        return tuple([_distance(lo, hi) for lo, hi in node.arg])
+        return tuple([_total((hi, 1), (lo, -1)) for lo, hi in node.arg])
     if op is Ops.FLIP:
         return inner
     if op is Ops.REDUCE_AXIS:
@@ -509,13 +509,27 @@ def _shape_of(node: UOp) -> Shape:
     raise InternalError(f"shape of {op}: a kernel node has none")
 
 
-def _distance(lo: Sint, hi: Sint) -> Sint:
-    """hi - lo; of a symbolic lo and lo + n, n."""
-    if isinstance(lo, int):
-        return hi if lo == 0 else hi - lo
-    if isinstance(hi, UOp) and hi.op is Ops.ADD and hi.src[0] is lo and hi.src[1].is_const:
-        return int(hi.src[1].arg)
-    return hi - lo
+def _total(*parts: tuple[Sint, int]) -> Sint:
+    """The sum of size * factor; what is symbolic and cancels is gone, so i + (n - i) is n."""
+    constant, terms, stack = 0, dict[UOp, int](), list(reversed(parts))
+    while stack:
+        size, factor = stack.pop()
+        if isinstance(size, int):
+            constant += size * factor
+        elif size.op is Ops.CONST:
+            constant += size.arg * factor
+        elif size.op is Ops.ADD:
+            stack += [(size.src[1], factor), (size.src[0], factor)]
+        elif size.op is Ops.MUL and size.src[1].is_const:
+            stack.append((size.src[0], factor * size.src[1].arg))
+        else:
+            terms[size] = terms.get(size, 0) + factor
+    out: UOp | None = None
+    for size, factor in terms.items():
+        if factor:
+            term = size if factor == 1 else size * factor
+            out = term if out is None else out + term
+    return constant if out is None else out + constant if constant else out
 
 
 def sint_max(x: Sint) -> int:
