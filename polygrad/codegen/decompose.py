@@ -69,7 +69,8 @@ def _ratio_in_float32(u: UOp, a: UOp, b: UOp) -> UOp:
 _HALF_INVERSE = _op(Ops.CAST, _op(Ops.FDIV, UPat.const(dtypes.float32, 1), _b), dtype=_HALVES)
 
 halves = PatternMatcher([
-    # a * (1 / b) = (1 / b) * a = float16(float32(a) / float32(b)): 1 / b may be outside float16 where a / b is not
+    # a * (1 / b) = (1 / b) * a = float16(float32(a) / float32(b)): 1 / b may be outside float16 where a / b
+    # is not
     (_op(Ops.MUL, _a, _HALF_INVERSE, dtype=_HALVES, name="u"), _ratio_in_float32),
     (_op(Ops.MUL, _HALF_INVERSE, _a, dtype=_HALVES, name="u"), _ratio_in_float32),
     # op(x, y) = float16(op(float32(x), float32(y))): every operation rounds, as if the target had it

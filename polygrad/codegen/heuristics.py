@@ -30,6 +30,8 @@ _DEAR = {
 _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 _SMALL_BODY = 24  # a body of this many nodes is worth unrolling
 _ACCUMULATORS = 4  # independent sums that hide the latency of an add
+_STAGED_READS = 400  # how often an element must be read for staging (stage.py) to pay
+_ACROSS_LANES = 1.2  # what summing across lanes at the end costs in all
 _TILE_LATENCY = 8  # multiply-adds in flight that keep the units busy
 
 Strides = dict[UOp, tuple[dict[UOp, int], int]]
@@ -103,6 +105,7 @@ def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
     """How much work the kernel is with `lane` in SIMD lanes."""
     bit = k.scope.bit[lane] if lane is not None else 0
     sizes = [r.src[0].vmax for r in k.scope.ranges]
+    inside = k.scope.mask_of(k.reduced)
     total = 0.0
     for node in k.order:
         if node.op not in _COUNTED or node.dtype is dtypes.index:
@@ -120,10 +123,21 @@ def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
             step = terms.get(lane, 0) if lane is not None else 0
             if crooked & bit or step not in (0, 1):
                 weight = 2.0 * lanes  # lane by lane
+                if node.op is Ops.LOAD and mask & inside and (again := _reads(k, mask)) >= _STAGED_READS:
+                    weight = 1.0 + 8 * weight / again  # staged: copied once, then read as vectors
         if mask & bit:
             runs /= lanes
         total += weight * runs
-    return total
+    return total * _ACROSS_LANES if lane in k.reduced else total
+
+
+def _reads(k: _Kernel, mask: int) -> int:
+    """How often the output loops that are not in `mask` read the same element again."""
+    out = 1
+    for i, r in enumerate(k.scope.ranges):
+        if r not in k.reduced and not mask >> i & 1:
+            out *= r.src[0].vmax
+    return out
 
 
 def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Split]:

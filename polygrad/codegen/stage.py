@@ -1,10 +1,12 @@
-"""Staging: an operand of a reduction copied, tile by tile, into a buffer of the kernel's own, in the order it is read.
+"""Staging: an operand of a reduction copied, tile by tile, into a buffer of the kernel's own, in the order it
+is read.
 
-A matrix product reads the same panel of one operand for every row tile. Where that panel is scattered over memory (a
-long stride from one reduced element to the next, or SIMD lanes that are not neighbours), the kernel copies it once,
-then reads it in sequence:
+A matrix product reads the same panel of one operand for every row tile. Where that panel is scattered over
+memory (a long stride from one reduced element to the next, or SIMD lanes that are not neighbours), the kernel
+copies it once, then reads it in sequence:
 
-    for column tile:  { for k: panel[k, :] = b[k, columns] }   for row tile: { sums over k of a[rows, k] * panel[k, :] }
+    for column tile:  { for k: panel[k, :] = b[k, columns] }   for row tile: { sums over k of a[rows, k] *
+    panel[k, :] }
 
 Column tiles become the outer loop, so that the panel stays in the cache while the rows go by.
 """
@@ -15,6 +17,7 @@ from polygrad.codegen.scopes import Scopes, scopes
 from polygrad.codegen.tile import is_tile, linear_terms
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.schedule.movement import flat_index
 from polygrad.uop.node import Axis, AxisKind, Param, UOp
 from polygrad.uop.ops import Ops
 
@@ -41,26 +44,29 @@ def _stage_nest(nest: UOp, slot: int) -> UOp:
     order = nest.toposort()
     scope = scopes(order)
     reduces = [n for n in order if n.op is Ops.REDUCE]
-    if len(reduces) != 1 or len(reduces[0].src) != 2 or is_tile(reduces[0].src[1]):
+    if len(reduces) != 1:
         return nest
-    k = reduces[0].src[1]
+    ks = sorted(reduces[0].src[1:], key=lambda r: int(r.arg.id))
+    if any(is_tile(k) or not k.src[0].is_const for k in ks):
+        return nest
+    summed = scope.mask_of(ks)
     inside = reduces[0].src[0].toposort()
     for load in inside:
-        if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or not scope.mask[load] & scope.bit[k]:
+        if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or scope.mask[load] & summed != summed:
             continue
         rows = [r for r in nest.src[1:] if not scope.mask[load] & scope.bit[r]]
         tile = [r for r in scope.of(load) if is_tile(r)]
-        if rows and tile and _is_worth_it(load, rows, tile, k, scope):
-            return _staged(nest, load, rows, tile, k, slot)
+        if rows and tile and _is_worth_it(load, rows, tile, ks, scope):
+            return _staged(nest, load, rows, tile, ks, slot)
     return nest
 
 
-def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], k: UOp, scope: Scopes) -> bool:
-    if not all(r.src[0].is_const for r in (*rows, k)):
+def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], scope: Scopes) -> bool:
+    if not all(r.src[0].is_const for r in rows):
         return False
     row_tiles = int(prod(r.src[0].arg for r in rows))
     terms, _ = linear_terms(load.src[0].src[1])
-    size, item = k.src[0].arg, load.dtype.itemsize
+    size, item = int(prod(k.src[0].arg for k in ks)), load.dtype.itemsize
     if not any(r.arg.kind is AxisKind.LANE for r in tile):
         return False
     if any(scope.mask[a] & scope.mask_of(tile) and a not in tile for a in terms):
@@ -69,18 +75,20 @@ def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], k: UOp, scope: Sco
         return False
     if any(terms.get(r) != 1 for r in tile if r.arg.kind is AxisKind.LANE):
         return row_tiles >= _MIN_GATHERED_ROW_TILES
-    return row_tiles >= _MIN_ROW_TILES and abs(terms.get(k, 0)) * size * item >= _MIN_SPREAD
+    return row_tiles >= _MIN_ROW_TILES and abs(terms.get(ks[-1], 0)) * size * item >= _MIN_SPREAD
 
 
-def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], k: UOp, slot: int) -> UOp:
+def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], slot: int) -> UOp:
     width = int(prod(r.src[0].arg for r in tile))
-    panel = UOp(Ops.PARAM, load.dtype, (), Param(slot, width * k.src[0].arg))
+    sizes = [k.src[0].arg for k in ks]
+    panel = UOp(Ops.PARAM, load.dtype, (), Param(slot, width * int(prod(sizes))))
     first = 1 + max(n.arg.id for n in nest.toposort() if n.op is Ops.RANGE)
-    copy = {r: UOp(Ops.RANGE, r.dtype, r.src, Axis(first + i, r.arg.kind)) for i, r in enumerate((*tile, k))}
-    copy[k] = UOp.range(k.src[0], copy[k].arg.id, AxisKind.LOOP)
+    copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
+    copy.update({k: UOp.range(k.src[0], first + len(tile) + i) for i, k in enumerate(ks)})
 
     def place(ranges: dict[UOp, UOp]) -> UOp:
-        at, step = ranges[k] * width, 1
+        at = flat_index(tuple(sizes), tuple(ranges[k] for k in ks)) * width
+        step = 1
         for r in sorted(tile, key=lambda r: r.arg.kind is not AxisKind.LANE):  # lanes are neighbours
             at = at + (ranges[r] * step if step > 1 else ranges[r])
             step *= r.src[0].arg
@@ -89,8 +97,10 @@ def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], k: UOp, slot
     store = UOp(
         Ops.STORE, dtypes.void, (UOp(Ops.INDEX, load.dtype, (panel, place(copy))), load.substitute(copy))
     )
-    filled = UOp(Ops.AFTER, load.dtype, (panel, UOp(Ops.END, dtypes.void, (store, copy[k]))))
-    read = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (filled, place({r: r for r in (*tile, k)}))),))
+    filled = UOp(Ops.AFTER, load.dtype, (panel, UOp(Ops.END, dtypes.void, (store, *(copy[k] for k in ks)))))
+    read = UOp(
+        Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (filled, place({r: r for r in (*tile, *ks)}))),)
+    )
     return _rows_innermost(nest.substitute({load: read}), rows)
 
 

@@ -27,4 +27,5 @@ class Target:
         """A string that names these capabilities; part of every cache key."""
         fma = "+fma" if self.fma else ""
         host = f"-{self.processor}" if self.processor else ""
-        return f"{self.name}-simd{self.simd_bytes}x{self.registers}{fma}-i{self.index_bits}-t{self.threads}{host}"
+        simd = f"simd{self.simd_bytes}x{self.registers}{fma}"
+        return f"{self.name}-{simd}-i{self.index_bits}-t{self.threads}{host}"

@@ -2,8 +2,9 @@
 
     for r < n  ->  for r from n*thread // threads to n*(thread + 1) // threads
 
-`thread` and `threads` are variables of the kernel that the runtime gives. Output elements are divided, never a sum, so
-results do not depend on how many threads there are. A kernel without these variables is for one thread.
+`thread` and `threads` are variables of the kernel that the runtime gives. Output elements are divided, never
+a sum, so results do not depend on how many threads there are. A kernel without these variables is for one
+thread.
 """
 
 from __future__ import annotations

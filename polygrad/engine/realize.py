@@ -60,7 +60,7 @@ def data_of(uop: UOp) -> memoryview:
 
 
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
-    """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs without a buffer go."""
+    """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs of constants go."""
     roots = [_base(u) for u in uops]
     todo = dedup(r for r in roots if uncomputed(r) and r.op is not Ops.BUFFER)
     homeless = _realize(todo, device) if todo else {}
