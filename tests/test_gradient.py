@@ -179,7 +179,11 @@ def test_gradient_of_an_intermediate():
 def test_requires_grad_propagates_as_in_tinygrad():
     a, b, n = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=False), Tensor([1.0])
     assert (a + b).requires_grad and (n + a).requires_grad
-    assert (b + b).requires_grad is False and (n + n).requires_grad is None and (n + b).requires_grad is None
+    assert (
+        (b + b).requires_grad is False
+        and (n + n).requires_grad is None
+        and (n + b).requires_grad is (b + n).requires_grad is None
+    )
     assert (a > b).requires_grad is False
     with Tensor.no_grad():
         assert (a * 2).requires_grad is False

@@ -1,4 +1,4 @@
-"""Activation functions: elementwise formulas over the arithmetic of elementwise.py."""
+"""Activation functions: elementwise formulas over elementwise.py and transcendental.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from typing import Any, Self
 
 from polygrad.errors import ArgumentError
-from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.transcendental import TranscendentalMixin
 
 
-class ActivationsMixin(ElementwiseMixin):
+class ActivationsMixin(TranscendentalMixin):
     """Activations. Each takes and gives a float tensor of any shape."""
 
     __slots__ = ()

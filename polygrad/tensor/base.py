@@ -110,8 +110,8 @@ class TensorBase:
                     raise DeviceError(
                         f"operands: expected one device, got {device} and {x._device}: use .to()"
                     )
-            if needs is not True and x.requires_grad is not None:
-                needs = x.requires_grad or (False if needs is False else None)
+            if needs is not True and x.requires_grad is not needs:
+                needs = True if x.requires_grad else None
         if needs and not (self._grad_enabled and uop.dtype.is_float):
             needs = False
         out.uop, out._device, out.grad, out.requires_grad, out._derived = (

@@ -181,14 +181,14 @@ class ElementwiseMixin(TensorBase):
 
     def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
         """Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`)."""
-        positive, negative = self._floatself().eq(math.inf), self._floatself().eq(-math.inf)
+        positive, negative = self._in_floats().eq(math.inf), self._in_floats().eq(-math.inf)
         if detect_positive and detect_negative:
             return positive | negative
         return positive if detect_positive else negative if detect_negative else positive & False
 
     def isfinite(self) -> Self:
         """Whether each element is neither infinite nor NaN."""
-        x = self._floatself()
+        x = self._in_floats()
         return (x - x).eq(0.0)
 
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Self:
@@ -199,7 +199,7 @@ class ElementwiseMixin(TensorBase):
         ) | self.eq(other)
         return close | (self.isnan() & other.isnan()) if equal_nan else close
 
-    def _floatself(self) -> Self:
+    def _in_floats(self) -> Self:
         return self if self.dtype.is_float else self._with(self._as_float())
 
     # --- choice
@@ -335,7 +335,7 @@ class ElementwiseMixin(TensorBase):
 
     def _to_constant(self, e: Any) -> Self:
         """self to a constant power."""
-        base = self if self.dtype.is_float or not isinstance(e, float) else self._floatself()
+        base = self if self.dtype.is_float or not isinstance(e, float) else self._in_floats()
         if self.dtype.is_bool:
             base = base if isinstance(e, float) else self._with(self.uop.cast(dtypes.default_int))
         if e < 0 and not base.dtype.is_float:
@@ -361,7 +361,7 @@ class ElementwiseMixin(TensorBase):
     def _of_constant_base(self, base: Any) -> Self:
         """A constant to the power of self."""
         if base > 0 and (self.dtype.is_float or isinstance(base, float)):
-            x = self._floatself()
+            x = self._in_floats()
             return (x * math.log2(base)).exp2() if base != 2 else x.exp2()
         dtype = self._scalar(base)
         return self._with(filled(dtype, base, self.shape)).pow(self)
@@ -412,71 +412,7 @@ class ElementwiseMixin(TensorBase):
         """The constant `value` in this Tensor's dtype and shape."""
         return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
 
-    # --- trigonometry
-
-    def sin(self) -> Self:
-        """The sine of radians."""
-        return self._unary(Ops.SIN)
-
-    def cos(self) -> Self:
-        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x."""
-        s = (self._floatself() * 0.5).sin()
-        return s * s * -2.0 + 1.0
-
-    def tan(self) -> Self:
-        """The tangent of radians."""
-        return self.sin() / self.cos()
-
-    def asin(self) -> Self:
-        """The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8)."""
-        x = self.abs()._floatself()
-        coefficients = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874,
-                        -0.2145988016, 1.5707963050)  # fmt: skip
-        out = math.pi / 2 - (1.0 - x).sqrt() * polynomial(x, coefficients)
-        return self.sign() * out
-
-    def acos(self) -> Self:
-        """The arc cosine."""
-        return math.pi / 2 - self.asin()
-
-    def atan(self) -> Self:
-        """The arc tangent."""
-        x = self._floatself()
-        return (x / (x * x + 1.0).sqrt()).asin()
-
-    def sinh(self) -> Self:
-        """The hyperbolic sine."""
-        return (self.exp() - self.neg().exp()) * 0.5
-
-    def cosh(self) -> Self:
-        """The hyperbolic cosine."""
-        return (self.exp() + self.neg().exp()) * 0.5
-
-    def asinh(self) -> Self:
-        """The inverse hyperbolic sine."""
-        return (self + (self.square() + 1).sqrt()).log()
-
-    def acosh(self) -> Self:
-        """The inverse hyperbolic cosine; NaN below 1."""
-        return (self + (self.square() - 1).sqrt()).log()
-
-    def atanh(self) -> Self:
-        """The inverse hyperbolic tangent; NaN outside -1 to 1."""
-        return ((1 + self) / (1 - self)).log() * 0.5
-
-    def erf(self) -> Self:
-        """The error function (Abramowitz and Stegun 7.1.26; within 1.5e-7)."""
-        x = self._floatself()
-        a = x.abs()
-        t = (a * 0.3275911 + 1.0).reciprocal()
-        tail = t * polynomial(t, (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
-        return x.sign() * (1.0 - tail * (x * x * -1.0).exp())
-
-    def logaddexp(self, other: Any) -> Self:
-        """log(exp(self) + exp(other)), without overflow."""
-        other = other if isinstance(other, TensorBase) else self._with(self._constant(other))
-        top = self.maximum(other)._detached()
-        return ((self - top).exp() + (other - top).exp()).log() + top
+    # --- gradients
 
     def _detached(self) -> Self:
         out = self._with(self.uop.detach())
@@ -663,11 +599,3 @@ def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:
     """Two Python scalars as constants of the dtype in which they meet."""
     dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
     return UOp.const(dtype, x), UOp.const(dtype, y)
-
-
-def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """Horner's scheme, highest power first."""
-    out = x * coefficients[0] + coefficients[1]
-    for c in coefficients[2:]:
-        out = out * x + c
-    return out
