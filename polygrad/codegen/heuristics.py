@@ -32,6 +32,7 @@ _SMALL_BODY = 24  # a body of this many nodes is worth unrolling
 _ACCUMULATORS = 4  # independent sums that hide the latency of an add
 _STAGED_READS = 400  # how often an element must be read for staging (stage.py) to pay
 _ACROSS_LANES = 1.2  # what summing across lanes at the end costs in all
+_ROWS = 6  # a register tile's, about
 _TILE_LATENCY = 8  # multiply-adds in flight that keep the units busy
 
 Strides = dict[UOp, tuple[dict[UOp, int], int]]
@@ -119,12 +120,14 @@ def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
                 runs *= size
         weight = float(_DEAR.get(node.op, 1))
         if node.op in (Ops.LOAD, Ops.STORE):
+            again = _reads(k, mask) if node.op is Ops.LOAD and mask & inside else 1
             terms, crooked = k.strides[node.src[0]]
             step = terms.get(lane, 0) if lane is not None else 0
             if crooked & bit or step not in (0, 1):
                 weight = 2.0 * lanes  # lane by lane
-                if node.op is Ops.LOAD and mask & inside and (again := _reads(k, mask)) >= _STAGED_READS:
-                    weight = 1.0 + 8 * weight / again  # staged: copied once, then read as vectors
+                if again >= _STAGED_READS and lane not in k.reduced:  # copied once, then read as vectors
+                    weight = 1.0 + 8 * weight / again
+            runs *= max(again / _ROWS, 1.0)
         if mask & bit:
             runs /= lanes
         total += weight * runs
