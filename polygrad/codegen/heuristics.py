@@ -32,7 +32,7 @@ _SMALL_BODY = 24  # a body of this many nodes is worth unrolling
 _ACCUMULATORS = 4  # independent sums that hide the latency of an add
 _STAGED_READS = 400  # how often an element must be read for staging (stage.py) to pay
 _ACROSS_LANES = 1.2  # what summing across lanes at the end costs in all
-_ROWS = 6  # a register tile's, about
+_ROWS, _VECTORS = 6, 4  # of a register tile, about
 _TILE_LATENCY = 8  # multiply-adds in flight that keep the units busy
 
 Strides = dict[UOp, tuple[dict[UOp, int], int]]
@@ -127,7 +127,7 @@ def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
                 weight = 2.0 * lanes  # lane by lane
                 if again >= _STAGED_READS and lane not in k.reduced:  # copied once, then read as vectors
                     weight = 1.0 + 8 * weight / again
-            runs *= max(again / _ROWS, 1.0)
+            runs *= max(again / (_ROWS if mask & bit else _VECTORS * lanes), 1.0)
         if mask & bit:
             runs /= lanes
         total += weight * runs
