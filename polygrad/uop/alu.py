@@ -1,7 +1,8 @@
 """What each elementwise op gives for Python scalars, exactly as a device computes it.
 
-Integers wrap, IDIV and MOD round to minus infinity and x // 0 = x % 0 = 0, float32 results are float32's, float16 and
-bfloat16 are computed in float32 and rounded, float -> int casts truncate and saturate. Knows ops and dtypes, no nodes.
+Integers wrap, IDIV and MOD round to minus infinity and x // 0 = x % 0 = 0, float32 results are float32's,
+float16 and bfloat16 are computed in float32 and rounded, float -> int casts truncate and saturate. Knows ops
+and dtypes, no nodes.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ _COMPARE: dict[Ops, Callable[..., bool]] = {
 def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
     """`op` of Python scalars of `dtype` (for WHERE: the last two). None where it has no value to fold.
 
-    That is: an op that is not the dtype's, a shift amount out of range, and POW, THREEFRY and a float MULACC, which
-    are decomposed or fused later.
+    That is: an op that is not the dtype's, a shift amount out of range, and POW, THREEFRY and a float MULACC,
+    which are decomposed or fused later.
     """
     if op is Ops.WHERE:
         return operands[1] if operands[0] else operands[2]

@@ -1,10 +1,11 @@
-"""Division, remainder and comparison of linear sums: the algebra that turns movement ops into plain addresses.
+"""Division, remainder and comparison of linear sums: what turns movement ops into plain addresses.
 
-A sum is its terms, (base, coefficient) in the order written, and a constant. All here holds for floor division.
-Over `dtypes.index`, which never overflows, that is enough; over a user's integers, which wrap, a rule also needs the
-sum's exact bounds to fit the dtype, so that no wrap took place. Knows nodes and their bounds.
+A sum is its terms, (base, coefficient) in the order written, and a constant. All here holds for floor
+division. Over `dtypes.index`, which never overflows, that is enough; over a user's integers, which wrap, a
+rule also needs the sum's exact bounds to fit the dtype, so that no wrap took place. Knows nodes and their
+bounds.
 
-The equations are those of Euclidean division; tinygrad's `divandmod` has most of them for truncating division.
+The equations are those of Euclidean division; tinygrad's `divandmod` has most of them.
 """
 
 from __future__ import annotations
@@ -74,6 +75,22 @@ def fits(lo: int, hi: int, dtype: DType) -> bool:
     return dtype is dtypes.index or (lo >= dtype.min and hi <= dtype.max)
 
 
+def positive(terms: list[Term], constant: int) -> bool:
+    """Whether a sum is above 0: as it stands, or with RANGEs it subtracts at the last of symbolic sizes."""
+    if bounds(terms, constant)[0] > 0:
+        return True
+    last: dict[UOp, int] = {}
+    for base, m in terms:
+        if base.op is Ops.RANGE and m < 0:
+            size = linear(base.src[0])
+            constant += m * (size.constant - 1)
+            for b, n in size.terms:
+                last[b] = last.get(b, 0) + m * n
+        else:
+            last[base] = last.get(base, 0) + m
+    return bounds(list(last.items()), constant)[0] > 0
+
+
 def exact(x: UOp) -> bool:
     """Whether the operation `x` itself cannot have wrapped: its bounds say more than its dtype does."""
     return x.dtype is dtypes.index or x.bounds != (x.dtype.min, x.dtype.max)
@@ -116,7 +133,8 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
     def mod(ts: list[Term], constant: int, by: int) -> UOp:
         return build(ts, constant, dtype) % UOp.const(dtype, by)
 
-    # (a*c + b) // c = a + b // c,  (a*c + b) % c = b % c; the constant is shifted until b's least value is in [0, c)
+    # (a*c + b) // c = a + b // c,  (a*c + b) % c = b % c,
+    # where multiples of c move between a's constant and b's until b's least value is in [0, c)
     rest = [t for t in terms if t[1] % c]
     least, most = bounds(rest, k)
     shift = least // c if k else 0
@@ -142,7 +160,8 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
             ts, n = [(b, m // d) for b, m in terms if m % d == 0], c // d
             return div(ts, q, n) if divide else build([(mod(ts, q, n), d), *part], k - q * d, dtype)
 
-    # (a*c + b) // c = a + q,  (a*c + b) % c = b - q*c  when b stays within period q, for some split of coefficients
+    # (a*c + b) // c = a + q,  (a*c + b) % c = b - q*c  when b stays within period q,
+    # where coefficients are split into a multiple of c and the rest, nearest to 0 or positive
     for centred in (True, False):
         rems = [(b, m % c - (c if centred and m % c > c // 2 else 0)) for b, m in terms]
         least, most = bounds(rems, k)
@@ -167,8 +186,10 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
     for base, m in terms:
         if m > c:
             m, changed = m % c, True
-        if dtype is dtypes.index and base.op is Ops.MOD and base.src[1].op is Ops.CONST and base.src[1].arg * m % c == 0:
-            base, changed = base.src[0], base.src[1].arg > 0 or changed
+        if dtype is dtypes.index and base.op is Ops.MOD and base.src[1].op is Ops.CONST:
+            d = base.src[1].arg
+            if d > 0 and d * m % c == 0:
+                base, changed = base.src[0], True
         out.append((base, m))
     return mod(out, k, c) if changed else None
 
@@ -226,4 +247,4 @@ def _reduce_sum(x: UOp, limit: int) -> tuple[UOp, int] | None:
         else:
             if k == 0:
                 return None
-    return (build(terms, 0, dtype), limit) if fits(limit, limit, dtype) and fits(limit - 1, limit - 1, dtype) else None
+    return (build(terms, 0, dtype), limit) if fits(limit - 1, limit, dtype) else None

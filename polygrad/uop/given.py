@@ -1,8 +1,8 @@
 """`simplify_given`: an expression simplified where a condition is known to hold.
 
-A padded load is only read inside its gate, so its address may assume the gate. Each conjunct `e < c` or `c < e` narrows
-the bounds of the terms of e; an expression whose bounds shrank is replaced by a variable with the new ones,
-everything is simplified, and the variable replaced back. The idea is tinygrad's `uop_given_valid`.
+A padded load is only read inside its gate, so its address may assume the gate. Each conjunct `e < c` or `c <
+e` narrows the bounds of the terms of e; an expression whose bounds shrank is replaced by a variable with the
+new ones, everything is simplified, and the variable replaced back. The idea is tinygrad's `uop_given_valid`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _known_bools(parts: list[UOp]) -> dict[UOp, UOp]:
 
 
 def _facts(parts: list[UOp]) -> Facts | None:
-    """Bounds that follow from comparisons of `index` expressions with constants; None when they contradict."""
+    """Bounds that follow from comparing `index` expressions with constants; None when they contradict."""
     sums: list[tuple[UOp, int | None, int | None]] = []
     for p in parts:
         if p.op is Ops.CMPLT and p.src[0].dtype is dtypes.index:

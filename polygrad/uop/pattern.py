@@ -4,21 +4,21 @@ A `UPat` describes a node and its sources; a `PatternMatcher` is a table of (pat
 grouped by the op they can match, and each op's group is written out as one Python function on its first use:
 plain `if`s over the node, with the ops of the sources tested before anything else is touched.
 
-Knows nodes, not what they mean. The vocabulary (`UPat`, `PatternMatcher`) and the compiling are tinygrad's idea.
+Knows nodes, not what they mean. The vocabulary (`UPat`, `PatternMatcher`) and the compiling are tinygrad's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations, product
-from typing import Any, Optional
+from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-Rewriter = Callable[..., Optional[UOp]]
+Rewriter = Callable[..., "UOp | None"]
 Row = tuple["UPat", Rewriter]
 
 _ANY: Any = object()  # `arg` left out: any argument
@@ -27,13 +27,13 @@ _ANY: Any = object()  # `arg` left out: any argument
 class UPat:
     """What a node may look like.
 
-    `op`: an Ops or several; None is any. `dtype`: a DType or several. `src`: None for any sources, a tuple for
-    sources in this order, a list for sources in any order. `any_len`: more sources may follow those given.
-    `arg`: what the node's must equal. `name`: the parameter the node is passed as; a name that stands twice must be
-    the same node twice.
+    `op`: an Ops or several; None is any. `dtype`: a DType or several. `src`: None for any sources, a tuple
+    for sources in this order, a list for sources in any order. `any_len`: more sources may follow those
+    given. `arg`: what the node's must equal. `name`: the parameter the node is passed as; a name that stands
+    twice must be the same node twice.
 
-    Operators build patterns (`x + c`, `(x < c)`, `c.where(a, b)`); commutative ones take their sources in any order,
-    unless `ordered()` says otherwise.
+    Operators build patterns (`x + c`, `(x < c)`, `c.where(a, b)`); commutative ones take their sources in any
+    order, unless `ordered()` says otherwise.
     """
 
     __slots__ = ("any_len", "any_order", "arg", "dtype", "name", "op", "src")
@@ -48,7 +48,7 @@ class UPat:
         any_len: bool = False,
     ) -> None:
         self.op: tuple[Ops, ...] | None = None if op is None else (op,) if isinstance(op, Ops) else tuple(op)
-        self.dtype: tuple[DType, ...] | None = dtype if dtype is None or isinstance(dtype, tuple) else (dtype,)
+        self.dtype: tuple[DType, ...] | None = (dtype,) if isinstance(dtype, DType) else dtype
         self.src: tuple[UPat, ...] | None = None if src is None else tuple(src)
         self.any_order = isinstance(src, list)
         self.arg, self.name, self.any_len = arg, name, any_len
@@ -65,7 +65,7 @@ class UPat:
 
     @staticmethod
     def const(dtype: DType | tuple[DType, ...] | None, value: Any) -> UPat:
-        """The CONST `value`. Python's equality: 0 is also 0.0 and False (never -0.0) where `dtype` is None."""
+        """The CONST `value`, by Python's equality: without `dtype`, 0 is also 0.0 and False (never -0.0)."""
         return UPat(Ops.CONST, dtype, arg=value)
 
     def named(self, name: str) -> UPat:
@@ -162,9 +162,9 @@ class UPat:
 class PatternMatcher:
     """Rows (pattern, function), tried in order.
 
-    A function takes the pattern's named nodes it wants as parameters, and `ctx` if it names it; it returns the
-    replacement, or None to say that its row does not apply after all. Raises InternalError, on the first use of an
-    op's rows, for a function that asks for a name its pattern has not.
+    A function takes the pattern's named nodes it wants as parameters, and `ctx` if it names it; it returns
+    the replacement, or None to say that its row does not apply after all. Raises InternalError, on the first
+    use of an op's rows, for a function that asks for a name its pattern has not.
     """
 
     __slots__ = ("compiled", "rows")
@@ -246,7 +246,8 @@ class _Writer:
         if parameter not in bound:
             where = f"{function.__module__}.{function.__qualname__}"
             raise InternalError(
-                f"pattern for {self.op}: {where} takes {parameter!r}, expected one of {sorted(bound)} or 'ctx'"
+                f"pattern for {self.op}: {where} takes {parameter!r}, "
+                f"expected one of {sorted(bound)} or 'ctx'"
             )
         return bound[parameter]
 
@@ -306,11 +307,10 @@ class _Plan:
                 self._own(sub, variable)
                 if inner is not None:
                     size = f"{'>=' if sub.any_len else '=='} {len(inner)}"
-                    fixed = sub.op is not None and all(o in GroupOp.ALU and _arity(o) == len(inner) for o in sub.op)
-                    if not fixed:
+                    if sub.op is None or any(o not in GroupOp.ALU or _arity(o) != len(inner) for o in sub.op):
                         self.lines.append(f"if len({variable}.src) {size}:")
                     names = [f"{variable}_{k}" for k in range(len(inner))]
-                    tail = "[:%d]" % len(inner) if sub.any_len else ""
+                    tail = f"[:{len(inner)}]" if sub.any_len else ""
                     if names:
                         self.lines.append(f"{', '.join(names)}, = {variable}.src{tail}")
                     below += [(source, name, False) for source, name in zip(inner, names, strict=True)]
@@ -332,7 +332,7 @@ class _Plan:
 
 
 def _orders(pattern: UPat) -> list[tuple[UPat, Any]]:
-    """Every way to order the sources of `pattern`'s any-order nodes: (pattern, its sources the same way, or None)."""
+    """Every way to order the sources of `pattern`'s any-order nodes: (pattern, its sources alike or None)."""
     if pattern.src is None:
         return [(pattern, None)]
     arrangements = list(dict.fromkeys(permutations(pattern.src))) if pattern.any_order else [pattern.src]

@@ -5,8 +5,8 @@
     2 RANGE      index    1               0 LOOP          r0
     3   MUL      index    2 4                             r0*3
 
-Numbered lines: op, dtype, sources by number, argument; index arithmetic also as written by hand. A linear kernel's
-loops are indented. Knows nodes only.
+Numbered lines: op, dtype, sources by number, argument; index arithmetic also as written by hand. A linear
+kernel's loops are indented. Knows nodes only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 _INFIX = {
-    Ops.ADD: ("+", 5), Ops.SUB: ("-", 5), Ops.MUL: ("*", 6), Ops.IDIV: ("//", 6), Ops.MOD: ("%", 6), Ops.FDIV: ("/", 6),
+    Ops.ADD: ("+", 5), Ops.SUB: ("-", 5),
+    Ops.MUL: ("*", 6), Ops.IDIV: ("//", 6), Ops.MOD: ("%", 6), Ops.FDIV: ("/", 6),
     Ops.SHL: ("<<", 4), Ops.SHR: (">>", 4), Ops.AND: ("&", 3), Ops.XOR: ("^", 2), Ops.OR: ("|", 1),
     Ops.CMPLT: ("<", 0), Ops.CMPNE: ("!=", 0), Ops.CMPEQ: ("==", 0),
 }  # fmt: skip
@@ -31,7 +32,7 @@ Text = tuple[str, int]  # and how tightly its outermost operator binds
 
 
 def infix(x: UOp, names: dict[UOp, str] | None = None) -> str:
-    """`x` as one would write it: `r0*4+r1`. `names` says how to call some nodes; others without a sign are %n."""
+    """`x` as one would write it: `r0*4+r1`. `names` says how to call some nodes; others are %n."""
     texts: dict[UOp, Text] = {}
     for i, node in enumerate(x.toposort()):
         named = names.get(node) if names else None
@@ -103,7 +104,8 @@ def render(what: UOp | Sequence[UOp]) -> str:
         sources = " ".join(str(number.get(s, "?")) for s in node.src)
         formula = texts[node][0] if _is_arithmetic(node) and not texts[node][0].startswith("%") else ""
         op = "  " * depth + node.op.name
-        lines.append(f"{i:4} {op:<14} {node.dtype.name:<8} {sources:<15} {_value(node.arg):<13} {formula}".rstrip())
+        columns = f"{op:<14} {node.dtype.name:<8} {sources:<15} {_value(node.arg):<13} {formula}"
+        lines.append(f"{i:4} {columns}".rstrip())
         depth += node in closed
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """`graph_rewrite`: a table of patterns applied to a whole graph, to a fixed point.
 
-Iterative and memoised: each distinct node is looked at once, and no node is rebuilt unless a source of it changed.
-Knows nothing of what the patterns mean.
+Iterative and memoised: each distinct node is looked at once, and no node is rebuilt unless a source of it
+changed. Knows nothing of what the patterns mean.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def graph_rewrite(
     """`root` with the rows of `pm` applied wherever they match, until none does.
 
     By default a node's sources are finished before the node is matched. With `bottom_up` (tinygrad's word for
-    starting at the root) a node is matched before its sources are looked at, and again when they changed: for rows
-    that must see a node as it was written.
+    starting at the root) a node is matched before its sources are looked at, and again when they changed: for
+    rows that must see a node as it was written.
     `ctx` is handed to the rows that name it. A pass with a `name` is printed under DEBUG=4.
     Raises InternalError when a rewrite leads back to a node it came from.
     """
@@ -126,4 +126,4 @@ def _from_root(root: UOp, pm: PatternMatcher, ctx: Any) -> UOp:
 
 
 def _cycle(node: UOp) -> InternalError:
-    return InternalError(f"graph_rewrite: {node!r} is rewritten to something that leads back to it; a pair of rows loops")
+    return InternalError(f"graph_rewrite: {node!r} becomes something that leads back to it; two rows loop")

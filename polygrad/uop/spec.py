@@ -1,9 +1,9 @@
 """The legal IR of each stage, as tables of rules; `verify` checks nodes against them.
 
-A rule is a sentence and a test of one node. An op without an entry in a stage's table does not belong there. Stages:
-`tensor` (what the Tensor API builds), `kernel` (a kernel's graph, from scheduling until it is linearised) and `linear`
-(the list a renderer gets: decomposed, sources before users, loops nested). Rules hold between passes, so tests and
-SPEC=1 verify after every one. The idea is tinygrad's `spec`.
+A rule is a sentence and a test of one node. An op without an entry in a stage's table does not belong there.
+Stages: `tensor` (what the Tensor API builds), `kernel` (a kernel's graph, from scheduling until it is
+linearised) and `linear` (the list a renderer gets: decomposed, sources before users, loops nested). Rules
+hold between passes, so tests and SPEC=1 verify after every one. The idea is tinygrad's `spec`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,12 @@ _BINARY_ALIKE = GroupOp.Binary - GroupOp.Comparison - _SHIFTS
 _ELEMENTWISE = _table(
     (GroupOp.Unary, (_sources(1), _ALIKE, _BOUNDED)),
     (_BINARY_ALIKE, (_sources(2), _ALIKE, _BOUNDED)),
-    (_SHIFTS, (_sources(2), _FIRST_ALIKE, _INTEGER, ("it shifts by an integer", lambda u: u.src[1].dtype.is_int))),
+    (_SHIFTS, (
+        _sources(2),
+        _FIRST_ALIKE,
+        _INTEGER,
+        ("it shifts by an integer", lambda u: u.src[1].dtype.is_int),
+    )),
     (GroupOp.Comparison, (
         _sources(2),
         ("it gives bool", lambda u: u.dtype.is_bool),
@@ -108,7 +113,10 @@ _ELEMENTWISE = _table(
     (_BIT_OPS, (_WHOLE,)),
     ((Ops.THREEFRY,), (("its dtype is uint64", lambda u: u.dtype is dtypes.uint64),)),
     ((Ops.CAST,), (_sources(1), _NUMBER, ("it casts a number", lambda u: u.src[0].dtype is not dtypes.void))),
-    ((Ops.BITCAST,), (_sources(1), ("both dtypes have one size", lambda u: u.dtype.itemsize == u.src[0].dtype.itemsize))),
+    ((Ops.BITCAST,), (
+        _sources(1),
+        ("both dtypes have one size", lambda u: u.dtype.itemsize == u.src[0].dtype.itemsize),
+    )),
 )  # fmt: skip
 
 _LEAVES = _table(
@@ -147,6 +155,14 @@ def _pads(u: UOp) -> bool:
     return len(u.src[0].shape) == len(u.arg) and all(p >= 0 for p in sides)
 
 
+def _permutes(u: UOp) -> bool:
+    return sorted(u.arg) == list(range(u.src[0].ndim))
+
+
+def _binds(u: UOp) -> bool:
+    return u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST
+
+
 def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
 
@@ -160,11 +176,11 @@ _TENSOR = _LEAVES | {op: (*rules, _SAME_SHAPES) for op, rules in _ELEMENTWISE.it
 _TENSOR |= _table(
     ((Ops.BUFFER,), (_sources(0), _NUMBER, ("its argument is a buffer", lambda u: hasattr(u.arg, "size")))),
     ((Ops.ARANGE,), (_sources(0), _INTEGER)),
-    ((Ops.BIND,), (_sources(2), _INDEX, ("it binds a variable to a constant", lambda u: u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST))),
+    ((Ops.BIND,), (_sources(2), _INDEX, ("it binds a variable to a constant", _binds))),
     (GroupOp.Movement, _MOVEMENT_RULES),
     ((Ops.RESHAPE,), (("it keeps the number of elements", _same_size),)),
     ((Ops.EXPAND,), (("only sizes of 1 grow", _expands),)),
-    ((Ops.PERMUTE,), (("its argument is a permutation", lambda u: sorted(u.arg) == list(range(u.src[0].ndim))),)),
+    ((Ops.PERMUTE,), (("its argument is a permutation", _permutes),)),
     ((Ops.PAD,), (("each axis has two sides, none negative", _pads),)),
     ((Ops.SHRINK,), (("0 <= lo <= hi <= size on each axis", _shrinks),)),
     ((Ops.FLIP,), (("its axes are distinct and in range", lambda u: _axes_in_range(u.arg, u)),)),
@@ -185,10 +201,11 @@ _TENSOR |= _table(
 # --- kernels --------------------------------------------------------------------------------------------
 
 
-def _pointer_of(u: UOp) -> UOp:
-    while u.op is Ops.AFTER:
-        u = u.src[0]
-    return u
+def _has_pointer(u: UOp) -> bool:
+    pointer = u.src[0]
+    while pointer.op is Ops.AFTER:
+        pointer = pointer.src[0]
+    return pointer.op in GroupOp.Defines
 
 
 def _opens_loop(u: UOp) -> bool:
@@ -200,7 +217,12 @@ def _gate_has_other(u: UOp) -> bool:
 
 
 _STRUCTURE = _table(
-    ((Ops.PARAM,), (_sources(0), _NUMBER, _arg(Param), ("its slot is not negative", lambda u: u.arg.slot >= 0))),
+    ((Ops.PARAM,), (
+        _sources(0),
+        _NUMBER,
+        _arg(Param),
+        ("its slot is not negative", lambda u: u.arg.slot >= 0),
+    )),
     ((Ops.DEFINE_REG,), (_sources(0), _NUMBER, _arg(Reg))),
     ((Ops.RANGE,), (
         _INDEX,
@@ -210,7 +232,7 @@ _STRUCTURE = _table(
     ((Ops.INDEX,), (
         ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
         _FIRST_ALIKE,
-        ("it points into a PARAM or DEFINE_REG, itself or AFTER something", lambda u: _pointer_of(u.src[0]).op in GroupOp.Defines),
+        ("it points into a PARAM or DEFINE_REG, itself or AFTER something", _has_pointer),
         ("its position is an index", lambda u: u.src[1].dtype is dtypes.index),
         ("its gate is bool", lambda u: len(u.src) == 2 or u.src[2].dtype.is_bool),
     )),
@@ -245,8 +267,9 @@ _KERNEL |= _table(
 
 # what `Builder.alu` takes, and casts
 _RENDERED = frozenset({
-    Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC, Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.SHL,
-    Ops.SHR, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.MULACC, Ops.CAST, Ops.BITCAST,
+    Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC, Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD,
+    Ops.MAX, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE,
+    Ops.MULACC, Ops.CAST, Ops.BITCAST,
 })  # fmt: skip
 _STORAGE = frozenset({dtypes.float16, dtypes.bfloat16})
 _WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtype not in _STORAGE)

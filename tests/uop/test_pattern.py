@@ -19,7 +19,10 @@ def matched(pattern: UPat, node: UOp) -> dict[str, UOp] | None:
     """The nodes that `pattern` names in `node`, or None."""
     seen: list[dict[str, UOp]] = []
     names = sorted(_names(pattern))
-    function = eval(f"lambda {', '.join(names)}: record(dict({', '.join(f'{n}={n}' for n in names)}))", {"record": seen.append})
+    function = eval(
+        f"lambda {', '.join(names)}: record(dict({', '.join(f'{n}={n}' for n in names)}))",
+        {"record": seen.append},
+    )
     PatternMatcher([(pattern, function)]).rewrite(node)
     return seen[0] if seen else None
 
@@ -88,7 +91,9 @@ def test_rows_are_tried_in_order_until_one_applies() -> None:
     def no(x: UOp) -> None:
         asked.append(x)
 
-    table = PatternMatcher([(UPat(Ops.MUL, name="x"), lambda x: one), (UPat(Ops.ADD, name="x"), no), (x + y, lambda y: y)])
+    table = PatternMatcher(
+        [(UPat(Ops.MUL, name="x"), lambda x: one), (UPat(Ops.ADD, name="x"), no), (x + y, lambda y: y)]
+    )
     assert table.rewrite(r0 + r1) is r1
     assert asked == [r0 + r1]
 
@@ -111,7 +116,10 @@ def test_ctx_goes_to_the_functions_that_name_it() -> None:
 
 
 def test_tables_add_up_in_order() -> None:
-    first, second = PatternMatcher([(x + y, lambda x: x)]), PatternMatcher([(x + y, lambda y: y), (x * y, lambda y: y)])
+    first, second = (
+        PatternMatcher([(x + y, lambda x: x)]),
+        PatternMatcher([(x + y, lambda y: y), (x * y, lambda y: y)]),
+    )
     assert (first + second).rewrite(r0 + r1) is r0
     assert (second + first).rewrite(r0 + r1) is r1
     assert (first + second).rewrite(r0 * r1) is r1
@@ -124,7 +132,9 @@ def test_an_op_without_rows_is_refused_at_once() -> None:
 
 
 def test_a_function_that_asks_for_an_unknown_name_is_an_internal_error() -> None:
-    with pytest.raises(InternalError, match=r"internal: pattern for ADD: .* takes 'z', expected one of \['x', 'y'\]"):
+    with pytest.raises(
+        InternalError, match=r"internal: pattern for ADD: .* takes 'z', expected one of \['x', 'y'\]"
+    ):
         PatternMatcher([(x + y, lambda z: z)]).rewrite(r0 + r1)
 
 

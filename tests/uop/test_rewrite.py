@@ -62,7 +62,10 @@ def test_bottom_up_sees_a_node_as_it_was_written_and_again_when_it_changed() -> 
 @pytest.mark.parametrize(
     "rows",
     [
-        [(UPat(Ops.ADD, name="x"), lambda x: x.replace(op=Ops.MUL)), (UPat(Ops.MUL, name="x"), lambda x: x.replace(op=Ops.ADD))],
+        [
+            (UPat(Ops.ADD, name="x"), lambda x: x.replace(op=Ops.MUL)),
+            (UPat(Ops.MUL, name="x"), lambda x: x.replace(op=Ops.ADD)),
+        ],
         [(UPat(Ops.RANGE, arg=r0.arg, name="x"), lambda x: x + 1)],
     ],
 )
@@ -71,7 +74,9 @@ def test_a_pair_of_rows_that_loops_is_an_internal_error(rows, bottom_up: bool) -
         graph_rewrite(r0 + 1, PatternMatcher(rows), bottom_up=bottom_up)
 
 
-def test_a_named_pass_is_printed_under_debug_4(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_named_pass_is_printed_under_debug_4(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     graph_rewrite(r0 + 1, add_constants, name="quiet")
     monkeypatch.setenv("DEBUG", "4")
     graph_rewrite(r0 + 1 + 2, add_constants, name="constants")

@@ -260,7 +260,9 @@ GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("make", "condition", "expected"), GIVEN, ids=[f"{k}: {e}" for k, (_, _, e) in enumerate(GIVEN)])
+@pytest.mark.parametrize(
+    ("make", "condition", "expected"), GIVEN, ids=[f"{k}: {e}" for k, (_, _, e) in enumerate(GIVEN)]
+)
 def test_simplify_given(make, condition, expected) -> None:  # type: ignore[no-untyped-def]
     assert show(simplify_given(make(), condition())) == expected
 

@@ -1,0 +1,49 @@
+"""Short names for the patterns of the rule tables (arithmetic.py, logic.py).
+
+x, y, z are any nodes, c and d constants; a prefix says more of x: i an `index`, n an integer, w an integer or
+bool, b a bool, f a float. `op(...)` takes its sources in the order written: the rules meet canonical
+operands.
+"""
+
+from __future__ import annotations
+
+from polygrad.dtype import DType, dtypes
+from polygrad.uop.ops import Ops
+from polygrad.uop.pattern import UPat
+
+INDEX, BOOL = dtypes.index, dtypes.bool
+INTS = (INDEX, *dtypes.ints)
+WHOLE = (*INTS, BOOL)
+FLOATS = dtypes.floats
+
+x, y, z = UPat.var("x"), UPat.var("y"), UPat.var("z")
+c, d = UPat.cvar("c"), UPat.cvar("d")
+ix = UPat.var("x", INDEX)
+nx = UPat.var("x", INTS)
+wx = UPat.var("x", WHOLE)
+bx = UPat.var("x", BOOL)
+fx = UPat.var("x", FLOATS)
+gate = UPat.var("gate")
+TRUE, FALSE = UPat.const(BOOL, True), UPat.const(BOOL, False)
+
+WALK = 32  # terms or conjuncts looked at for a partner; longer sums stay as they are
+
+
+def op(
+    ops: Ops | frozenset[Ops],
+    *src: UPat,
+    dtype: DType | tuple[DType, ...] | None = None,
+    name: str | None = None,
+) -> UPat:
+    """`ops` over `src`, in this order."""
+    return UPat(ops, dtype, src, name=name)
+
+
+def const(value: float) -> UPat:
+    """The constant `value` of any dtype."""
+    return UPat.const(None, value)
+
+
+def not_(condition: UPat) -> UPat:
+    """!condition."""
+    return op(Ops.CMPNE, condition, TRUE)
