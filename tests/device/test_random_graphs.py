@@ -1,0 +1,86 @@
+"""Random graphs: every device, optimised and not, agrees with INTERP, and INTERP with numpy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+hypothesis = pytest.importorskip("hypothesis", reason="it makes the graphs")
+np = pytest.importorskip("numpy", reason="it judges INTERP")
+
+from graphs import Graph, graphs  # noqa: E402
+from hypothesis import HealthCheck, given, note, settings  # noqa: E402
+
+from polygrad.engine.realize import data_of, realize  # noqa: E402
+from polygrad.uop.node import UOp  # noqa: E402
+from polygrad.uop.printer import render  # noqa: E402
+
+sys.path.append(str(Path(__file__).parent.parent / "tensor"))
+import oracle  # noqa: E402
+
+thorough = settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    report_multiple_bugs=False,
+)
+
+
+@contextmanager
+def form(optimised: bool):
+    os.environ["NOOPT"] = "0" if optimised else "1"
+    try:
+        yield
+    finally:
+        del os.environ["NOOPT"]
+
+
+def arrays(uops):
+    """What the nodes are worth, computed together."""
+    realize(uops)
+    out = []
+    for u in uops:
+        raw = np.frombuffer(data_of(u), np.uint8)
+        if u.dtype == "bfloat16":
+            out.append((raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(u.shape))
+        else:
+            out.append(raw.view(oracle.dtype_of(u.dtype)).reshape(u.shape))
+    return out
+
+
+def show(graph: Graph) -> str:
+    return render(UOp.sink(*(n.uop for n in graph.outputs)))
+
+
+def agree(graph, got, expected, who):
+    """Equal, but for floats that are not exact: those within the error that arithmetic may have made."""
+    for node, a, b in zip(graph.outputs, got, expected, strict=True):
+        if node.exact:
+            same = np.array_equal(a, b)
+        else:
+            same = np.allclose(a, b, rtol=0, atol=4 * node.error)
+        assert same, f"{who}: expected\n{b}\ngot\n{a}\nwithin {node.error}"
+
+
+@thorough
+@given(graph=graphs())
+def test_interp_agrees_with_numpy_exactly_or_within_the_tracked_error(graph):
+    note(show(graph))
+    got = arrays(graph.on("INTERP"))
+    expected = [oracle.evaluate(u) for u in graph.on("CPU")]
+    agree(graph, got, expected, "INTERP")
+
+
+@pytest.mark.parametrize("optimised", [True, False], ids=["optimised", "plain"])
+@thorough
+@given(graph=graphs())
+def test_devices_agree_exactly_or_within_the_tracked_error(device, optimised, graph):
+    if device == "INTERP":
+        pytest.skip("it is the judge")
+    note(show(graph))
+    expected = arrays(graph.on("INTERP"))
+    with form(optimised):
+        got = arrays(graph.on(device))
+    agree(graph, got, expected, f"{device}, {'optimised' if optimised else 'plain'}")
