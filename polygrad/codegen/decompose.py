@@ -24,7 +24,9 @@ from polygrad.uop.pattern import PatternMatcher, UPat
 
 def decompose(target: Target, optimized: bool = True) -> PatternMatcher:
     """The table for `target`. MULACC is only made where multiply-add is fused, and only when `optimized`."""
-    return _FUSED if optimized and target.fma else _PLAIN
+    if not optimized:
+        return _PLAIN
+    return _FUSED if target.fma else _LEAN
 
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -84,6 +86,11 @@ halves = PatternMatcher([
 
 
 # --- transcendental functions and random bits ----------------------------------------------------------
+
+lean = PatternMatcher([
+    # the same function in fewer operations
+    (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: transcendental.lean_exp2(x)),
+])  # fmt: skip
 
 transcendentals = PatternMatcher([
     # see transcendental.py
@@ -205,4 +212,5 @@ fused = PatternMatcher([
 ])  # fmt: skip
 
 _PLAIN = halves + transcendentals + words + divisions + cheaper
-_FUSED = _PLAIN + fused
+_LEAN = lean + _PLAIN
+_FUSED = _LEAN + fused

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polygrad.codegen.scopes import Scopes, scopes
 from polygrad.codegen.split import Split
 from polygrad.codegen.target import Target
-from polygrad.codegen.tile import linear_terms
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.scopes import Scopes, scopes
 
 _DEAR = {
     Ops.EXP2: 20,
@@ -55,30 +55,53 @@ def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     scope = scopes(order)
     reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
     k = _Kernel(order, scope, _strides(order, scope), reduced, target)
-    lane, lanes = _choose_lane(k)
-    if lane is None:
+    chosen, lanes = _choose_lanes(k)
+    if not chosen:
         return {}
-    vectors = lane.src[0].arg // lanes
     body = sum(_DEAR.get(n.op, 1) for n in order if n.op in GroupOp.ALU and n.dtype is not dtypes.index)
+    if len(chosen) > 1:
+        most = 4 if body < 2 * _SMALL_BODY else 1
+        return {r: Split(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}
+    lane = chosen[0]
+    vectors = lane.src[0].arg // lanes
     if not reduced or body >= 2 * _SMALL_BODY:
         return {lane: Split(lanes, _fit(vectors, 4) if body < _SMALL_BODY else 1)}
     return _tile_for_reuse(k, lane, lanes, vectors)
 
 
-def _choose_lane(k: _Kernel) -> tuple[UOp | None, int]:
+def _choose_lanes(k: _Kernel) -> tuple[list[UOp], int]:
+    """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
     widest = max((n.dtype.itemsize for n in k.order if n.op in (Ops.LOAD, Ops.STORE, Ops.REDUCE)), default=4)
     native = max(k.target.simd_bytes // max(min(widest, 4), 4), 1)
-    best: tuple[float, bool, UOp] | None = None
+    scalar = _cost(k, [], 1)
+    best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
     for r in k.scope.ranges:
         size = r.src[0]
-        if not size.is_const or _lanes(native, size.arg) == 1:
+        if not size.is_const or (lanes := _lanes(native, size.arg)) == 1:
             continue
-        key = (_cost(k, r, _lanes(native, size.arg)), r in k.reduced, r)
-        if best is None or key[:2] < best[:2]:
-            best = key
-    if best is None or best[0] >= 0.9 * _cost(k, None, 1):
-        return None, 1
-    return best[2], _lanes(native, best[2].src[0].arg)
+        cost = _cost(k, [r], lanes)
+        if cost >= scalar:
+            continue
+        chosen = [r]
+        for other in k.scope.ranges:
+            if not other.src[0].is_const or other.src[0].arg < lanes or not _apart(k, other, chosen):
+                continue
+            if (both := _cost(k, [*chosen, other], lanes)) < 0.98 * cost:
+                chosen, cost = [*chosen, other], both
+        if cost < best[0]:
+            best = (cost, chosen, lanes)
+    return best[1], best[2]
+
+
+def _apart(k: _Kernel, r: UOp, chosen: list[UOp]) -> bool:
+    """No node depends on `r` and on a chosen range: their loops come one after the other."""
+    mask, bit = k.scope.mask, k.scope.bit[r]
+    taken = k.scope.mask_of(chosen)
+    for n in k.order:
+        m = mask[n.src[0]] if n.op in (Ops.REDUCE, Ops.STORE) else mask[n]
+        if m & bit and m & taken and n.op is not Ops.END:
+            return False
+    return not bit & taken
 
 
 def _lanes(native: int, size: int) -> int:
@@ -102,9 +125,9 @@ def _strides(order: list[UOp], scope: Scopes) -> Strides:
     return out
 
 
-def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
-    """How much work the kernel is with `lane` in SIMD lanes."""
-    bit = k.scope.bit[lane] if lane is not None else 0
+def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
+    """How much work the kernel is with the `chosen` ranges in SIMD lanes."""
+    bit = k.scope.mask_of(chosen)
     sizes = [r.src[0].vmax for r in k.scope.ranges]
     inside = k.scope.mask_of(k.reduced)
     total = 0.0
@@ -122,16 +145,17 @@ def _cost(k: _Kernel, lane: UOp | None, lanes: int) -> float:
         if node.op in (Ops.LOAD, Ops.STORE):
             again = _reads(k, mask) if node.op is Ops.LOAD and mask & inside else 1
             terms, crooked = k.strides[node.src[0]]
-            step = terms.get(lane, 0) if lane is not None else 0
-            if crooked & bit or step not in (0, 1):
+            if crooked & bit or any(terms.get(r, 0) not in (0, 1) for r in chosen):
                 weight = 2.0 * lanes  # lane by lane
-                if again >= _STAGED_READS and lane not in k.reduced:  # copied once, then read as vectors
+                if again >= _STAGED_READS and not k.reduced.intersection(
+                    chosen
+                ):  # copied once, then read as vectors
                     weight = 1.0 + 8 * weight / again
             runs *= max(again / (_ROWS if mask & bit else _VECTORS * lanes), 1.0)
         if mask & bit:
             runs /= lanes
         total += weight * runs
-    return total * _ACROSS_LANES if lane in k.reduced else total
+    return total * _ACROSS_LANES if chosen and k.reduced.issuperset(chosen) else total
 
 
 def _reads(k: _Kernel, mask: int) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-from polygrad.codegen.scopes import scopes
 from polygrad.dtype import dtypes
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
+from polygrad.uop.scopes import scopes
 
 _PRIORITY = {
     Ops.PARAM: -20,

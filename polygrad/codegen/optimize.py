@@ -9,15 +9,15 @@ from __future__ import annotations
 import itertools
 
 from polygrad.codegen.heuristics import choose
-from polygrad.codegen.scopes import scopes
 from polygrad.codegen.split import split_range
 from polygrad.codegen.stage import stage
 from polygrad.codegen.target import Target
 from polygrad.codegen.threads import split_threads
-from polygrad.codegen.tile import linear_terms
 from polygrad.dtype import dtypes
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.scopes import scopes
 
 
 def optimize(sink: UOp, target: Target) -> UOp:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from polygrad.codegen.scopes import Scopes, scopes
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.node import Reg, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.scopes import Scopes, scopes
 from polygrad.uop.symbolic import simplify
 
 

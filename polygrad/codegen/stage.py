@@ -13,13 +13,14 @@ Column tiles become the outer loop, so that the panel stays in the cache while t
 
 from __future__ import annotations
 
-from polygrad.codegen.scopes import Scopes, scopes
-from polygrad.codegen.tile import is_tile, linear_terms
+from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.movement import flat_index
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import Axis, AxisKind, Param, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.scopes import Scopes, scopes
 
 LOCAL_SLOT = 1 << 16  # PARAMs from this slot on are memory of the kernel's own, which nobody binds
 

@@ -9,12 +9,12 @@ thread.
 
 from __future__ import annotations
 
-from polygrad.codegen.scopes import Scopes, scopes
 from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.uop.node import Axis, Param, UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.scopes import Scopes, scopes
 
 THREAD, THREADS = "thread", "threads"
 

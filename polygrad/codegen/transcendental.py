@@ -122,6 +122,30 @@ def exp2(d: UOp) -> UOp:
     return _where(d.ne(d), const(d.dtype, math.nan), u)
 
 
+def lean_exp2(d: UOp) -> UOp:
+    """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
+
+    Adding 1.5 * 2^(digits - 1) leaves the nearest integer in the low bits. Infinities are clamped to where the result
+    over- or underflows by itself, and a NaN goes through every step.
+    """
+    f, const = _FORMATS[d.dtype], UOp.const
+    least, most = const(d.dtype, f.least - 1), const(d.dtype, f.bias + 2.0)
+    x = _where(d < least, least, d)
+    x = _where(most < x, most, x)
+    magic = const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
+    shifted = x + magic
+    n = _sub(shifted.bitcast(f.signed), _magic_bits(f))
+    s = _sub(x, _sub(shifted, magic))
+    half = n >> 1
+    return _polynomial(s, f.exp2) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
+
+
+def _magic_bits(f: _Format) -> UOp:
+    """The bits of 1.5 * 2^(digits - 1) as an integer."""
+    exponent = f.bias + f.digits - 1
+    return UOp.const(f.signed, (exponent << (f.digits - 1)) | (1 << (f.digits - 2)))
+
+
 def _power(n: UOp, f: _Format, dtype: DType) -> UOp:
     """2^n for integers n of normal numbers' exponents."""
     return ((n + f.bias) << (f.digits - 1)).bitcast(dtype)

@@ -50,9 +50,9 @@ _kernels: OrderedDict[tuple[UOp, str, bool], Built] = OrderedDict()
 def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     """Make the Program of a normalised graph with `n_slots` BUFFERs."""
     started = time.perf_counter()
-    plan_ = schedule(sink)
-    stats.schedule_seconds += time.perf_counter() - started
     backend = Device.backend(device)
+    plan_ = schedule(sink, backend.optimized and optimizing())
+    stats.schedule_seconds += time.perf_counter() - started
     kernels = compile_kernels([call.ast for call in plan_.calls], backend)
     stats.programs += 1
     return _assemble(sink, plan_, kernels, device, backend, n_slots)

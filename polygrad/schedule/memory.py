@@ -42,7 +42,8 @@ def plan(lifetimes: list[Lifetime]) -> tuple[list[int], int]:
 
 
 class _Alive:
-    """Which places of the arena are taken, by launch: a segment tree, for Programs of tens of thousands of launches."""
+    """Which places of the arena are taken, by launch: a segment tree, for Programs of tens of thousands of
+    launches."""
 
     def __init__(self, launches: int) -> None:
         self.leaves = 1 << (launches - 1).bit_length()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from polygrad.errors import InternalError
 from polygrad.schedule.grouping import choose_stored
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
+from polygrad.schedule.rows import fuse_rows
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -26,23 +27,27 @@ class Schedule:
     roots: tuple[UOp, ...]
 
 
-def schedule(sink: UOp) -> Schedule:
-    """Kernels that compute every source of `sink`, each of which is stored whole."""
+def schedule(sink: UOp, optimized: bool = False) -> Schedule:
+    """Kernels that compute every source of `sink`, each of which is stored whole. `optimized`: rows are
+    fused."""
     sink = prepare(sink)
     for _ in range(3):
         order = sink.toposort()
         stored = choose_stored(order, {s for s in sink.src if s.op is not Ops.BUFFER})
-        produced = [n for n in order if n in stored and 0 not in n.shape]  # what has no elements needs no kernel
+        produced = [
+            n for n in order if n in stored and 0 not in n.shape
+        ]  # what has no elements needs no kernel
         positions = _toposort(_dependencies(produced, stored))
         if len(positions) < len(produced):
             sink = _old_values_copied(sink)
             continue
-        calls = tuple(make_kernel(produced[i], stored) for i in positions)
+        calls = [make_kernel(produced[i], stored) for i in positions]
         hazards = {
             produced[i] for i, call in zip(positions, calls, strict=True) if _is_hazard(produced[i], call)
         }
         if not hazards:
-            return Schedule(calls, tuple(storage_of(s) for s in sink.src))
+            roots = tuple(storage_of(s) for s in sink.src)
+            return Schedule(tuple(fuse_rows(calls, set(roots)) if optimized else calls), roots)
         sink = _values_stored_first(sink, hazards)
     raise InternalError("the kernels of this graph wait for each other")
 
