@@ -232,7 +232,9 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
             rest.append((t, k))
     remainder = build(rest, constant, INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
-    within = remainder.vmin >= 0 and positive([(base, m), *((t, -k) for t, k in rest)], -constant)
+    size = linear(n)
+    above = [*size.terms, *((t, -k) for t, k in rest)]
+    within = remainder.vmin >= 0 and positive(above, size.constant - constant)
     if u.op is Ops.MOD:
         return remainder if within else remainder % n if whole else None
     if within:

@@ -112,6 +112,7 @@ FIRES = [
     (lambda: (r0 * n + rn) // n, "r0"),
     (lambda: (r0 * n + rn) % n, "r9"),
     (lambda: (r0 * n + r3) // n, "r0+r3//n"),
+    (lambda: (r0 * (n + 1) + UOp.range(n + 1, 8)) % (n + 1), "r8"),
     (lambda: (rn * 4 + r0) // (n * 4), "0"),
     (lambda: (i32(r0) * 4 + 3) // 4, "int32(r0)"),
     (lambda: u % 10 // 16, "0"),
