@@ -1,13 +1,14 @@
 """Which nodes of a tensor graph get a buffer: the fusion decision.
 
-Two passes over the graph, after tinygrad's rangeify:
+Three passes over the graph; the first two are after tinygrad's rangeify:
 
 1. From consumers to producers, each node gets the indices at which it is needed. A node that is needed
    at different indices by different consumers, or that is broadcast after being reduced, is a *candidate*:
    fusing it would compute it more than once.
 2. From producers to consumers, a candidate is stored when computing it again is dear: it contains a
-   reduction over memory, or reads more than three buffers, or has grown too large; otherwise its expression
-   is repeated in every consumer.
+   reduction over memory, or reads more than three buffers; otherwise its expression is repeated in every
+   consumer. With optimisation, so is a short reduction to a scalar: it costs less than a launch.
+3. What one kernel would still compute at very many indices is stored too.
 
 Asked-for outputs, CONTIGUOUS and ASSIGN are always stored.
 """
@@ -17,11 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polygrad.schedule.movement import TRUE, ZERO, Indices, input_indices
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.node import AxisKind, UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 MAX_BUFFERS = 3  # a cheap candidate reads at most this many
-MAX_WEIGHT = 1000  # a fused expression is at most about this deep, duplicates counted
+MAX_DEPTH = 1000  # of a fused expression
+MAX_COPIES = 32  # a kernel computes a node at no more indices than this
+MAX_REPEATED = 256  # elements that a reduction to a scalar may read for every kernel that needs it
 STORED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN})
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE})
 _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
@@ -35,6 +38,14 @@ def output_ranges(node: UOp) -> Indices:
     )
 
 
+def reduced_indices(node: UOp, indices: Indices, first_id: int) -> Indices:
+    """The indices at which a REDUCE_AXIS reads its input: loops over its axes, numbered from `first_id`."""
+    inner = list(indices)
+    for i, axis in enumerate(node.arg.axes):
+        inner[axis] = UOp.range(node.src[0].shape[axis], first_id + i, AxisKind.REDUCE)
+    return tuple(inner)
+
+
 @dataclass(slots=True)
 class _Use:
     """At which indices a consumer needs a node: those of the kernel that stores `owner`."""
@@ -44,11 +55,13 @@ class _Use:
     valid: UOp
 
 
-def choose_stored(order: list[UOp], roots: set[UOp]) -> set[UOp]:
+def choose_stored(order: list[UOp], roots: set[UOp], optimized: bool) -> set[UOp]:
     """The nodes of `order` (a toposort) that get a buffer; `roots` always do."""
     forced = {n for n in order if n in roots or n.op in STORED}
     candidates = _find_candidates(order, forced)
-    return _keep_dear(order, forced, candidates)
+    stored, suspects = _keep_dear(order, forced, candidates, MAX_REPEATED if optimized else 0)
+    _limit_copies(stored, suspects)
+    return stored
 
 
 def _find_candidates(order: list[UOp], forced: set[UOp]) -> dict[UOp, int]:
@@ -82,11 +95,8 @@ def _find_candidates(order: list[UOp], forced: set[UOp]) -> dict[UOp, int]:
         if op in GroupOp.Movement:
             indices, valid = input_indices(node, indices, valid)
         elif op is Ops.REDUCE_AXIS:
-            inner = list(indices)
-            for axis in node.arg.axes:
-                inner[axis] = UOp.range(node.src[0].shape[axis], next_id[use.owner], AxisKind.REDUCE)
-                next_id[use.owner] += 1
-            indices = tuple(inner)
+            indices = reduced_indices(node, indices, next_id[use.owner])
+            next_id[use.owner] += len(node.arg.axes)
         below = node in ended or op is Ops.EXPAND
         passed = _Use(use.owner, indices, valid)
         for s in node.src:
@@ -102,41 +112,87 @@ def _new_use(node: UOp, next_id: dict[UOp, int]) -> _Use:
     return _Use(node, output_ranges(node), TRUE)
 
 
-def _keep_dear(order: list[UOp], forced: set[UOp], candidates: dict[UOp, int]) -> set[UOp]:
+def _keep_dear(
+    order: list[UOp], forced: set[UOp], candidates: dict[UOp, int], max_repeated: int
+) -> tuple[set[UOp], list[UOp]]:
+    """The stored nodes, and those of them whose kernel may compute a node at more than MAX_COPIES indices."""
     stored = set(forced)
+    suspects: list[UOp] = []
     reads: dict[UOp, frozenset[UOp]] = {}  # the buffers an expression reads, up to one more than allowed
     reduces: set[UOp] = set()  # expressions with a reduction over memory
-    weight: dict[UOp, int] = {}
+    repeated: dict[UOp, int] = {}  # elements read by an expression's reductions, all to scalars
+    depth: dict[UOp, int] = {}
+    copies: dict[UOp, int] = {}  # at most this often is a node of the expression in it
     nothing: frozenset[UOp] = frozenset()
     for node in order:
         op = node.op
         if op is Ops.BUFFER:
-            reads[node], weight[node] = frozenset((node,)), 1
+            reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
             continue
         if not node.src:
-            reads[node], weight[node] = nothing, 1
+            reads[node], depth[node], copies[node] = nothing, 1, 1
             continue
         if op is Ops.SINK:
             continue
-        read, heaviest = nothing, 0
+        read, deepest, most, again = nothing, 0, 1, 0
         for s in node.src:
             if reads[s] is not read:
                 read = reads[s] if not read else read if len(read) > MAX_BUFFERS else read | reads[s]
-            heaviest = max(heaviest, weight[s])
+            deepest, most = max(deepest, depth[s]), max(most, copies[s])
             if s in reduces:
                 reduces.add(node)
+            elif s in repeated:
+                again = max(again, repeated[s])
         if op is Ops.REDUCE_AXIS and read:
-            reduces.add(node)
-        count = candidates.get(node, 1)
-        heavy = (heaviest + 1) * count
+            again += _elements_of_short(node)
+            if again > max_repeated:
+                reduces.add(node)
         if node not in stored and (
             (node in candidates and (node in reduces or len(read) > MAX_BUFFERS))
-            or (heavy > MAX_WEIGHT and op in _ENDS_RANGES)
+            or (deepest >= MAX_DEPTH and op in _ENDS_RANGES)
         ):
             stored.add(node)
         if node in stored:
-            reads[node], weight[node] = frozenset((node,)), 1
+            if most > MAX_COPIES:
+                suspects.append(node)
+            reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
             reduces.discard(node)
         else:
-            reads[node], weight[node] = read, heavy
-    return stored
+            reads[node], depth[node] = read, deepest + 1
+            copies[node] = min(most * candidates.get(node, 1), 1 << 30)
+            if again:
+                repeated[node] = again
+    return stored, suspects
+
+
+def _elements_of_short(reduction: UOp) -> int:
+    """How many elements a reduction to a scalar reads; more than MAX_REPEATED for any other."""
+    size = 1
+    for n in reduction.src[0].shape:
+        size *= sint_max(n)
+    return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else MAX_REPEATED + 1
+
+
+def _limit_copies(stored: set[UOp], suspects: list[UOp]) -> None:
+    """Store what the kernels of `suspects` would compute at more than MAX_COPIES indices, as a stencil of a
+    stencil of a stencil would."""
+    while suspects:
+        root = suspects.pop()
+        next_id = len(root.shape)
+        wanted: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
+        for node in reversed(root.toposort(lambda n, root=root: n is root or n not in stored)):  # type: ignore[misc]
+            at = wanted.pop(node, None)
+            op = node.op
+            if at is None or op in LEAVES or (node in stored and node is not root):
+                continue
+            if len(at) > MAX_COPIES and op in _ENDS_RANGES:
+                stored.add(node)
+                suspects.append(node)
+                continue
+            for indices, valid in at:
+                if op in GroupOp.Movement:
+                    indices, valid = input_indices(node, indices, valid)
+                elif op is Ops.REDUCE_AXIS:
+                    indices, next_id = reduced_indices(node, indices, next_id), next_id + len(node.arg.axes)
+                for s in node.src:
+                    wanted.setdefault(s, {})[indices, valid] = None

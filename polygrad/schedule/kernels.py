@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.schedule.grouping import LEAVES, output_ranges
+from polygrad.schedule.grouping import LEAVES, output_ranges, reduced_indices
 from polygrad.schedule.movement import TRUE, Indices, flat_index, input_indices
-from polygrad.uop.node import AxisKind, Param, UOp, sint_max
+from polygrad.uop.node import Param, UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 
@@ -137,11 +137,8 @@ class _KernelMaker:
         if node.op in GroupOp.Movement:
             return input_indices(node, indices, valid)
         if node.op is Ops.REDUCE_AXIS:
-            at = list(indices)
-            for axis in node.arg.axes:
-                at[axis] = UOp.range(node.src[0].shape[axis], self.next_range, AxisKind.REDUCE)
-                self.next_range += 1
-            return tuple(at), valid
+            first, self.next_range = self.next_range, self.next_range + len(node.arg.axes)
+            return reduced_indices(node, indices, first), valid
         return indices, valid
 
     def _leaf(self, node: UOp, indices: Indices, valid: UOp) -> UOp:

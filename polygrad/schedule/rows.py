@@ -26,8 +26,8 @@ def fuse_rows(calls: list[KernelCall], kept: set[UOp]) -> list[KernelCall]:
     """The kernels with row reductions moved into their readers. `kept` nodes stay stored."""
     out: list[KernelCall | None] = list(calls)
     readers: dict[UOp, set[int]] = {}
-    for i, call in enumerate(calls):
-        for arg in call.args[1:]:
+    for i, reads in enumerate(calls):
+        for arg in reads.args[1:]:
             readers.setdefault(arg, set()).add(i)
     for i in range(len(calls) - 1, -1, -1):
         call = out[i]

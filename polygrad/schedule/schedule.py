@@ -33,7 +33,7 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
     sink = prepare(sink)
     for _ in range(3):
         order = sink.toposort()
-        stored = choose_stored(order, {s for s in sink.src if s.op is not Ops.BUFFER})
+        stored = choose_stored(order, {s for s in sink.src if s.op is not Ops.BUFFER}, optimized)
         produced = [
             n for n in order if n in stored and 0 not in n.shape
         ]  # what has no elements needs no kernel
