@@ -175,7 +175,8 @@ class UOp:
     _shape: Any
 
     def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
-        key = (op, dtype, src, arg)
+        # 1, 1.0 and True are equal, but not the same constant
+        key = (op, dtype, src, arg) if op is not Ops.CONST else (op, dtype, arg.__class__, arg)
         node = _table.get(key)
         if node is not None:
             return node
