@@ -20,17 +20,32 @@ from polygrad.errors import PolygradError
 if TYPE_CHECKING:
     from polygrad import nn
     from polygrad.engine.devices import Device
+    from polygrad.nn.step import compile_step
+    from polygrad.tensor.jit import TinyJit
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
 
 __version__ = "0.1.0"
-__all__ = ["DType", "Device", "PolygradError", "Tensor", "Variable", "dtypes", "errors", "nn"]
+__all__ = [
+    "DType",
+    "Device",
+    "PolygradError",
+    "Tensor",
+    "TinyJit",
+    "Variable",
+    "compile_step",
+    "dtypes",
+    "errors",
+    "nn",
+]
 
 # Where each name that loads late comes from; None: it is a module of its own.
 _LATE = {
     "Tensor": "polygrad.tensor.tensor",
+    "TinyJit": "polygrad.tensor.jit",
     "Variable": "polygrad.tensor.variable",
     "Device": "polygrad.engine.devices",
+    "compile_step": "polygrad.nn.step",
     "nn": None,
 }
 

@@ -49,6 +49,12 @@ class ProgramError(PolygradError, ValueError):
     """Bytes that are not a Program of this version, or bindings that do not fit it."""
 
 
+class CaptureError(PolygradError, RuntimeError):
+    """A captured function that does what a replay cannot, or a replay with other arguments than the
+    captured.
+    """
+
+
 class InternalError(PolygradError, AssertionError):
     """A bug in polygrad."""
 

@@ -15,19 +15,24 @@ from dataclasses import dataclass
 from polygrad.codegen.target import Target
 from polygrad.errors import DeviceError
 from polygrad.runtime.interface import Runtime
+from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
 
 
 @dataclass(frozen=True)
 class Backend:
-    """What a device is made of. `compile` starts to turn a named linear kernel into an artefact, which
-    calling its result waits for."""
+    """What a device is made of.
+
+    `compile` starts to turn a named linear kernel into an artefact, which calling its result waits for.
+    `link` gives a captured Program its driver; None: its launches are made one by one.
+    """
 
     target: Target
     compile: Callable[[str, list[UOp]], Callable[[], bytes]]
     open: Callable[[], Runtime]
     optimized: bool = True
     caches_on_disk: bool = False
+    link: Callable[[Program], Program] | None = None
 
 
 # The module that defines `BACKEND` for a device, and what to do when its packages are missing.

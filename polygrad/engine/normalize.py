@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polygrad.errors import ArgumentError, InternalError
-from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.buffer import Allocation
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -50,14 +50,16 @@ _SIZES_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.ARA
 def normalize(sink: UOp) -> Normalized:
     """Normalise a graph. Raises ArgumentError when a Variable is bound to two values or not bound."""
     new: dict[UOp, UOp] = {}
-    slots: dict[Buffer, UOp] = {}
+    slots: dict[Allocation, UOp] = {}  # two Buffers over the same memory are one slot
     buffers: list[UOp] = []
     variables: dict[str, int] = {}
 
     def slot_of(node: UOp) -> UOp:
-        slot = slots.get(node.arg)
+        slot = slots.get(node.arg.allocation)
         if slot is None:
-            slot = slots[node.arg] = UOp(Ops.BUFFER, node.dtype, (), Slot(len(buffers), node.arg.size))
+            slot = slots[node.arg.allocation] = UOp(
+                Ops.BUFFER, node.dtype, (), Slot(len(buffers), node.arg.size)
+            )
             buffers.append(node)
         return slot
 

@@ -14,11 +14,13 @@ from polygrad.dtype import DType
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
+from polygrad.engine.recording import Run, watch
 from polygrad.engine.stats import stats
 from polygrad.errors import DeviceError
 from polygrad.helpers import dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
-from polygrad.runtime.interface import Executable
+from polygrad.runtime.interface import Executable, Handle
+from polygrad.runtime.program import Program
 from polygrad.schedule.kernels import assigned
 from polygrad.uop.node import UOp, collect
 from polygrad.uop.ops import Ops
@@ -32,7 +34,7 @@ _MAX_GRAPHS = 256
 @dataclass(slots=True)
 class _Ready:
     compiled: Compiled
-    executable: Executable
+    executable: Executable | None = None  # loaded on the first run
 
 
 _graphs: OrderedDict[tuple[UOp, str, bool], _Ready] = OrderedDict()
@@ -53,7 +55,11 @@ def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
 
 
 def data_of(uop: UOp) -> memoryview:
-    """The bytes of a node's value, computed if need be."""
+    """The bytes of a node's value, computed if need be. Raises CaptureError inside a captured function."""
+    watch.forbid(
+        f"a reading of values ({uop.dtype} of shape {uop.shape}: item, tolist, numpy, data, bool)",
+        "return the Tensor and read it after the call",
+    )
     (done,) = realize([uop])
     buffer: Buffer = done.base.arg
     return buffer.read()[: int(prod(done.shape)) * done.dtype.itemsize]
@@ -82,8 +88,8 @@ def _value(node: UOp) -> UOp:
 
 
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
-    """Compute nodes, and remember their values on them; but the values of those made of constants alone, which
-    belong on no device and may be wanted on another next, are only returned."""
+    """Compute nodes, and remember their values on them; but the values of those made of constants alone,
+    which belong on no device and may be wanted on another next, are only returned."""
     order = _pending(todo)
     copies = [n for n in order if n.op is Ops.COPY]
     if copies:
@@ -94,12 +100,12 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     places = devices_of(order)
     for node in todo:
         by_device.setdefault(places.get(node) or device or Device.DEFAULT, []).append(node)
+    homeless: dict[UOp, UOp] = {}
     for name, nodes in by_device.items():
         _run(nodes, name)
-    homeless: dict[UOp, UOp] = {}
-    for node in todo:
-        if places.get(node) is None:
-            homeless[node], node.value = _value(node), None
+        for node in nodes:
+            if places.get(node) is None:
+                homeless[node], node.value = _value(node), None
     return homeless
 
 
@@ -145,20 +151,27 @@ def _copy(copies: list[UOp]) -> None:
         if old.device == copy.arg:
             copy.value = done.base
             continue
+        watch.forbid(f"a copy from {old.device} to {copy.arg}", "move it before the call")
         target.write(old.read())
         copy.value = UOp(Ops.BUFFER, copy.dtype, (), target)
 
 
 def _run(todo: list[UOp], device: str) -> None:
     order = _pending(todo)
+    if watch.recording is not None:
+        _compute_now([n for n in order if n in watch.recording.before and uncomputed(n)])
+        todo = [n for n in todo if uncomputed(n)]
+        order = _pending(todo)
     assigns = [n for n in order if n.op is Ops.ASSIGN and uncomputed(n)]
-    roots = dedup([*todo, *assigns, *(_readers_of_old_values(assigns) if assigns else ())])
+    readers = _readers_of_old_values(assigns) if assigns else []
+    if watch.recording is not None:
+        _compute_now([r for r in readers if r in watch.recording.before])
+    roots = dedup([*todo, *assigns, *filter(uncomputed, readers)])
     normal = normalize(UOp.sink(*roots))
     key = (normal.sink, device, optimizing())
     ready = _graphs.get(key)
     if ready is None:
-        compiled = compile_graph(normal.sink, device, len(normal.buffers))
-        ready = _graphs[key] = _Ready(compiled, Device[device].load(compiled.program))
+        ready = _graphs[key] = _Ready(compile_graph(normal.sink, device, len(normal.buffers)))
         if len(_graphs) > _MAX_GRAPHS:
             _graphs.popitem(last=False)
     else:
@@ -166,13 +179,24 @@ def _run(todo: list[UOp], device: str) -> None:
     _execute(ready, roots, normal.buffers, normal.variables, device)
 
 
+def _compute_now(earlier: list[UOp]) -> None:
+    """Compute values that were wanted before the capture that is going on: they are no part of it."""
+    if earlier:
+        with watch.paused():
+            realize(earlier)
+
+
 def _readers_of_old_values(assigns: list[UOp]) -> list[UOp]:
     """Live lazy values that read a buffer which is about to be overwritten: they are computed before."""
     live = [_base(uop) for hook in live_roots for uop in hook()]
     wanted = dedup(r for r in live if r.op not in (Ops.BUFFER, Ops.ASSIGN) and uncomputed(r))
     stale = {assigned(a) for a in assigns}  # grows to all that depends on an overwritten buffer
+    memory = {n.arg.allocation for n in stale if n.op is Ops.BUFFER}
     for node in UOp.sink(*wanted).toposort(lambda n: n.op is not Ops.ASSIGN and uncomputed(n)):
-        if node.op is not Ops.ASSIGN and uncomputed(node) and not stale.isdisjoint(node.src):
+        if node.op is Ops.BUFFER:
+            if node.arg.allocation in memory:
+                stale.add(node)
+        elif node.op is not Ops.ASSIGN and uncomputed(node) and not stale.isdisjoint(node.src):
             stale.add(node)
     return [r for r in wanted if r in stale]
 
@@ -187,11 +211,12 @@ def _execute(
     for root, position in zip(roots, outputs, strict=True):
         if program.buffers[position].role == "output":
             buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
-    arena = _arena(device, program.arena) if program.arena else None
-    handles = [b.handle if b is not None else None for b in buffers]
-    ready.executable.run(handles, arena, variables)
-    stats.runs += 1
-    stats.launches += len(program.launches)
+    if watch.recording is None:
+        _perform(ready, buffers, variables)
+    else:
+        watch.recording.runs.append(
+            Run(program, buffers, variables, lambda: _perform(ready, buffers, variables))
+        )
     for root, position in zip(roots, outputs, strict=True):
         buffer = buffers[position]
         assert buffer is not None
@@ -201,11 +226,24 @@ def _execute(
         root.value = UOp(Ops.BUFFER, root.dtype, (), buffer)
 
 
-def _arena(device: str, nbytes: int) -> object:
+def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str, int]) -> None:
+    program = ready.compiled.program
+    if ready.executable is None:
+        ready.executable = Device[program.device].load(program)
+    handles = [b.handle if b is not None else None for b in buffers]
+    ready.executable.run(handles, arena_for(program), variables)
+    watch.executed += 1
+    stats.runs += 1
+    stats.launches += len(program.launches)
+
+
+def arena_for(program: Program) -> Handle | None:
     """The device's scratch, grown as needed: Programs run one after the other."""
-    held = _arenas.get(device)
-    if held is None or held.nbytes < nbytes:
-        _arenas.pop(device, None)
+    if not program.arena:
+        return None
+    held = _arenas.get(program.device)
+    if held is None or held.nbytes < program.arena:
+        _arenas.pop(program.device, None)
         held = None
-        _arenas[device] = Allocation(Device[device], nbytes)
-    return _arenas[device].handle
+        held = _arenas[program.device] = Allocation(Device[program.device], program.arena)
+    return held.handle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,30 +17,55 @@ _RECLAIM_BYTES = 256 << 20
 
 
 class Allocation:
-    """Memory on a device; frees itself."""
+    """Memory on a device, taken on first use; frees itself. Told apart by identity."""
 
     allocated_bytes = 0  # alive, all devices together
     _next_reclaim = _RECLAIM_BYTES
 
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
-        self.handle: Handle = None
+        self._handle: Handle = None
         self.runtime, self.nbytes = runtime, nbytes
-        cls = Allocation
+
+    @property
+    def is_allocated(self) -> bool:
+        return self._handle is not None
+
+    @property
+    def handle(self) -> Handle:
+        """The device's name for the memory, which is allocated now if it was not. Raises OutOfMemoryError."""
+        if self._handle is None:
+            self._allocate()
+        return self._handle
+
+    def _allocate(self) -> None:
+        cls, nbytes = Allocation, self.nbytes
         if cls.allocated_bytes + nbytes > cls._next_reclaim:
             run_reclaim()
             cls._next_reclaim = _RECLAIM_BYTES + 2 * cls.allocated_bytes
         try:
-            self.handle = runtime.allocate(max(nbytes, 1))
+            self._handle = self.runtime.allocate(max(nbytes, 1))
         except OutOfMemoryError:
             run_reclaim()
-            self.handle = runtime.allocate(max(nbytes, 1))
+            self._handle = self.runtime.allocate(max(nbytes, 1))
         cls.allocated_bytes += nbytes
 
-    def __del__(self) -> None:
-        if self.handle is not None:
-            type(self).allocated_bytes -= self.nbytes  # the module's names may be gone at exit
-            self.runtime.free(self.handle)
-            self.handle = None
+    def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._handle is not None and not exiting():
+            Allocation.allocated_bytes -= self.nbytes
+            self.runtime.free(self._handle)
+            self._handle = None
+
+
+class Borrowed(Allocation):
+    """Another Allocation's memory under an identity of its own."""
+
+    def __init__(self, lender: Allocation) -> None:
+        super().__init__(lender.runtime, lender.nbytes)
+        self.lender = lender
+
+    @property
+    def handle(self) -> Handle:
+        return self.lender.handle
 
 
 def run_reclaim() -> None:
@@ -50,12 +76,13 @@ def run_reclaim() -> None:
 class Buffer:
     """`size` elements of `dtype` on `runtime`'s device. Told apart by identity: it is a BUFFER's argument."""
 
-    __slots__ = ("_allocation", "dtype", "overwritten", "owner", "runtime", "size")
+    __slots__ = ("allocation", "dtype", "overwritten", "owner", "runtime", "size")
 
     def __init__(
         self, runtime: Runtime, size: int, dtype: DType, allocation: Allocation | None = None
     ) -> None:
-        self.runtime, self.size, self.dtype, self._allocation = runtime, size, dtype, allocation
+        self.runtime, self.size, self.dtype = runtime, size, dtype
+        self.allocation = Allocation(runtime, size * dtype.itemsize) if allocation is None else allocation
         self.overwritten = False  # written in place since: an alias holds the new value
         self.owner: Callable[[], Any] | None = (
             None  # a weak reference: who above this layer may write it in place
@@ -73,20 +100,13 @@ class Buffer:
         return self.size * self.dtype.itemsize
 
     @property
-    def is_allocated(self) -> bool:
-        return self._allocation is not None
-
-    @property
     def handle(self) -> Handle:
         """The device's name for the memory, which is allocated now if it was not. Raises OutOfMemoryError."""
-        if self._allocation is None:
-            self._allocation = Allocation(self.runtime, self.nbytes)
-        return self._allocation.handle
+        return self.allocation.handle
 
     def alias(self) -> Buffer:
         """Another Buffer over the same memory: the same storage after it has been written to."""
-        _ = self.handle
-        return Buffer(self.runtime, self.size, self.dtype, self._allocation)
+        return Buffer(self.runtime, self.size, self.dtype, self.allocation)
 
     def write(self, data: memoryview) -> None:
         """Fill the whole buffer from `data`, which is contiguous and of the same number of bytes."""
@@ -98,3 +118,10 @@ class Buffer:
     def read(self) -> memoryview:
         """A copy of the whole buffer, format 'B'."""
         return self.runtime.read(self.handle, 0, self.nbytes) if self.nbytes else memoryview(bytearray())
+
+    def view(self) -> memoryview:
+        """The whole buffer itself, writable, format 'B'; it keeps the memory.
+
+        Raises DeviceError where Python cannot.
+        """
+        return self.runtime.view(self.handle, 0, self.nbytes, self.allocation)

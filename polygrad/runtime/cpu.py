@@ -4,7 +4,7 @@ ctypes.
 A handle is the address of an allocation. Freed blocks are kept by size class and used again: fresh pages
 cost more to touch than most kernels take to run. A kernel is linked once, however many Programs hold it. A
 launch is one ctypes call: its argument table is made when the Program is loaded, and only pointers that
-have changed since the last run are written.
+have changed since the last run are written. A captured Program is one call altogether.
 """
 
 from __future__ import annotations
@@ -157,6 +157,20 @@ class _Linker:
             self.linked.move_to_end(key)
         return found
 
+    def link_driver(self, program: Program) -> tuple[Any, list[Any]]:
+        """A Program's driver as a ctypes function, and what keeps its code alive. Raises CompileError."""
+        kernels = [self.link(kernel.name, kernel.code) for kernel in program.kernels]
+        self.count += 1
+        library = llvm.JITLibraryBuilder().add_object_img(program.driver).export_symbol("run")
+        for kernel, (function, _) in zip(program.kernels, kernels, strict=True):
+            address = ctypes.cast(function, ctypes.c_void_p).value
+            library.import_symbol(kernel.name, address)
+        try:
+            tracker = library.link(self.jit, f"polygrad{self.count}")
+        except RuntimeError as e:
+            raise CompileError(f"driver: expected an object file for this machine, got: {e}") from e
+        return _KernelFunction(tracker["run"]), [tracker, *(t for _, t in kernels)]
+
 
 class CPUExecutable(Executable):
     """A Program's launches as (function, address of its pointer table, address of its variables)."""
@@ -228,6 +242,51 @@ class CPUExecutable(Executable):
             raise ProgramError(f"run: expected a value for the variable {e}, got {sorted(variables)}") from e
 
 
+class CPUStep(Executable):
+    """A captured Program: one call, of its driver, on a table that is written when something in it
+    changes.
+    """
+
+    def __init__(self, program: Program, linker: _Linker) -> None:
+        self._function, self._trackers = linker.link_driver(program)
+        self._names = [v.name for v in program.variables]
+        self._needed = [
+            i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size
+        ]  # the buffers without elements are in no launch
+        n = len(program.buffers)
+        if program.arena:
+            self._needed.append(n)
+        self._table = (ctypes.c_uint64 * (n + 1))()
+        self._values = (ctypes.c_int64 * max(len(self._names), 1))()
+        self._addresses = (ctypes.addressof(self._table), ctypes.addressof(self._values))
+        self._bound: list[Handle | None] = []
+        self._arena: Handle | None = None
+
+    def run(
+        self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
+    ) -> None:
+        if buffers != self._bound or arena != self._arena:
+            self._bind([*buffers, arena])
+        for i, name in enumerate(self._names):
+            try:
+                self._values[i] = variables[name]
+            except KeyError:
+                raise ProgramError(
+                    f"run: expected a value for the variable {name}, got {sorted(variables)}"
+                ) from None
+        self._function(*self._addresses)
+
+    def _bind(self, given: list[Handle | None]) -> None:
+        if len(given) != len(self._table):
+            raise ProgramError(f"run: expected {len(self._table) - 1} buffers, got {len(given) - 1}")
+        for i in self._needed:
+            if given[i] is None:
+                what = f"buffer {i}" if i < len(given) - 1 else "the arena"
+                raise ProgramError(f"run: expected memory for {what}, got None")
+        self._table[:] = [handle or 0 for handle in given]
+        *self._bound, self._arena = given
+
+
 class CPURuntime(Runtime):
     """This process's processor and memory. `target`: the only Program.target to run here (None: any)."""
 
@@ -260,7 +319,12 @@ class CPURuntime(Runtime):
         ctypes.memmove(copy, source, nbytes)
         return memoryview(copy).cast("B")
 
-    def load(self, program: Program) -> CPUExecutable:
+    def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
+        memory = (ctypes.c_char * nbytes).from_address(handle + offset)
+        memory.owner = owner  # type: ignore[attr-defined]
+        return memoryview(memory).cast("B")
+
+    def load(self, program: Program) -> Executable:
         if program.device != self.name:
             raise ProgramError(f"CPU.load: expected a Program for CPU, got one for {program.device}")
         if self._target is not None and program.target != self._target:
@@ -268,4 +332,4 @@ class CPURuntime(Runtime):
                 f"CPU.load: expected code for {self._target}, got code for {program.target}: "
                 "compile it on this machine"
             )
-        return CPUExecutable(program, self._linker)
+        return (CPUStep if program.driver else CPUExecutable)(program, self._linker)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from polygrad.errors import DeviceError
 from polygrad.runtime.program import Program
 
 Handle = Any  # a device's own name for an allocation: an address, an object
@@ -48,6 +49,17 @@ class Runtime(ABC):
     @abstractmethod
     def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
         """A copy of `nbytes` of the allocation from byte `offset`, writable, format 'B'."""
+
+    def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
+        """`nbytes` of the allocation from byte `offset`, themselves: writable, format 'B'. It keeps `owner`
+        alive.
+
+        Raises DeviceError where the device's memory is not this process's.
+        """
+        raise DeviceError(
+            f"device {self.name}: expected memory that Python can look at, got a device with its own: "
+            "copy with Tensor.data() and assign()"
+        )
 
     @abstractmethod
     def load(self, program: Program) -> Executable:

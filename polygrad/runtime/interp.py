@@ -44,6 +44,9 @@ class InterpRuntime(Runtime):
     def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
         return memoryview(bytearray(memoryview(handle)[offset : offset + nbytes]))
 
+    def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
+        return memoryview(handle)[offset : offset + nbytes]
+
     def load(self, program: Program) -> Executable:
         if program.device != self.name:
             raise ProgramError(f"INTERP: expected a Program for device INTERP, got one for {program.device}")
@@ -61,9 +64,10 @@ class _InterpExecutable(Executable):
         program = self.program
         for launch in program.launches:
             function, kernel = self.kernels[launch.kernel]
+            bindings = dict(zip(sorted(p.slot for p in kernel.pointers), launch.bindings, strict=True))
             views = []
             for p in kernel.pointers:
-                binding = launch.bindings[p.slot]
+                binding = bindings[p.slot]
                 memory, start = buffers[binding.buffer], binding.offset
                 if memory is None:
                     memory, start = arena, start + program.buffers[binding.buffer].offset

@@ -2,9 +2,17 @@
 
 Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` writes
 
-    b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the kernels' code, back to back
+    b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the kernels' code, back to back | the
+    driver
 
 (little-endian), so any language can read it.
+
+A captured step has a `driver`: one artefact whose function `run` makes all launches. It takes a table: the
+address of each buffer by its number (anything for scratch), then the arena's.
+- CPU: an object file that calls the kernels by name; `void run(char **table, int64_t *variables)`.
+- WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
+  in u32
+  words, the variables (their low 32 bits) behind the arena.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ from typing import Any
 
 from polygrad.errors import ProgramError
 
-MAGIC, VERSION = b"PGRD", 1
+MAGIC, VERSION = b"PGRD", 2
 ROLES = ("input", "output", "param", "state", "scratch")
 
 
@@ -70,7 +78,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Program:
-    """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes."""
+    """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes.
+
+    `driver`: an artefact that makes all launches at once (see above), or empty.
+    """
 
     device: str
     target: str
@@ -79,14 +90,24 @@ class Program:
     launches: tuple[Launch, ...]
     variables: tuple[Variable, ...] = ()
     arena: int = 0
+    driver: bytes = b""
+
+    def place(self, binding: Binding) -> tuple[int, int]:
+        """Where a pointer comes from: an entry of the driver's table, and what to add to it in bytes."""
+        spec = self.buffers[binding.buffer]
+        if spec.role == "scratch":
+            return len(self.buffers), spec.offset + binding.offset
+        return binding.buffer, binding.offset
 
     def to_bytes(self) -> bytes:
         """This Program as bytes; the same Program always gives the same bytes."""
         header = dataclasses.asdict(self)
         for kernel in header["kernels"]:
             kernel["code"] = len(kernel["code"])
+        header["driver"] = len(self.driver)
         text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
-        return MAGIC + struct.pack("<II", VERSION, len(text)) + text + b"".join(k.code for k in self.kernels)
+        codes = [*(k.code for k in self.kernels), self.driver]
+        return b"".join((MAGIC, struct.pack("<II", VERSION, len(text)), text, *codes))
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:
@@ -115,8 +136,8 @@ def _parse(header: dict[str, Any], blob: bytes) -> Program:
             raise ValueError(f"kernel {k['name']} needs {k['code']} bytes, {len(code)} are left")
         at += k["code"]
         kernels.append(Kernel(k["name"], code, k["n_buffers"], tuple(k["variables"])))
-    if at != len(blob):
-        raise ValueError(f"{len(blob) - at} bytes too many")
+    if len(blob) - at != header["driver"]:
+        raise ValueError(f"a driver of {header['driver']} bytes, {len(blob) - at} are left")
     return Program(
         device=header["device"],
         target=header["target"],
@@ -127,4 +148,5 @@ def _parse(header: dict[str, Any], blob: bytes) -> Program:
         ),
         variables=tuple(Variable(**v) for v in header["variables"]),
         arena=header["arena"],
+        driver=blob[at:],
     )

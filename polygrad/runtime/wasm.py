@@ -18,7 +18,7 @@ from polygrad.errors import DeviceError, ProgramError
 from polygrad.helpers import env_int
 from polygrad.runtime.heap import Heap
 from polygrad.runtime.interface import Executable, Runtime
-from polygrad.runtime.program import Launch, Program
+from polygrad.runtime.program import Launch, Program, Variable
 from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmFunction, WasmHost
 
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
@@ -64,11 +64,11 @@ class WasmRuntime(Runtime):
     def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
         return self.host.read(handle + offset, nbytes)
 
-    def load(self, program: Program) -> WasmExecutable:
+    def load(self, program: Program) -> Executable:
         """Raises ProgramError for another device's Program, CompileError when the engine rejects a kernel."""
         if program.device != self.name:
             raise ProgramError(f"load: expected a Program for {self.name}, got one for {program.device}")
-        return WasmExecutable(self, program)
+        return WasmStep(self, program) if program.driver else WasmExecutable(self, program)
 
     def function(self, name: str, code: bytes) -> WasmFunction:
         """The kernel `name` of `code`; the same bytes are instantiated once as long as anything uses them."""
@@ -92,16 +92,63 @@ class WasmExecutable(Executable):
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
         words: list[Any] = [buffers[i] for i in self._bound]
         words.append(arena or 0)
-        for v in self._variables:
-            value = variables.get(v.name)
-            if value is None or not v.lo <= value <= v.hi:
-                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
-            words.append(value & 0xFFFFFFFF)
+        words.extend(_checked(self._variables, variables))
         try:
             table = array(WORD, words)
         except TypeError as e:
             raise ProgramError(f"run: expected allocations for buffers {self._bound}, got {words}") from e
         self._calls.run(table)
+
+
+class WasmStep(Executable):
+    """A captured Program: one call, of its driver, on a table in memory that is written when it changes."""
+
+    def __init__(self, runtime: WasmRuntime, program: Program) -> None:
+        self._runtime, self._variables = runtime, program.variables
+        self._needed = [i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size]
+        self._count = len(program.buffers)
+        self._given: list[int | None] = []
+        function = runtime.function("run", program.driver)
+        self._call = runtime.host.prepare([WasmCall(function, (0,), (0,))], 1)
+        self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
+        self._bases = array(WORD, [self._table])
+
+    def __del__(self) -> None:
+        table = getattr(self, "_table", None)
+        if table is not None:
+            self._runtime.heap.free(table)
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        given = [*buffers, arena]
+        if self._variables:
+            given += _checked(self._variables, variables)
+        if given != self._given:
+            self._write(given)
+        self._call.run(self._bases)
+
+    def _write(self, given: list[int | None]) -> None:
+        if len(given) != self._count + 1 + len(self._variables):
+            raise ProgramError(f"run: expected {self._count} buffers, got {given}")
+        missing = [i for i in self._needed if given[i] is None]
+        if missing:
+            raise ProgramError(
+                f"run: expected allocations for buffers {self._needed}, got none for {missing}"
+            )
+        self._given = []  # until all is written
+        words = array(WORD, [word or 0 for word in given])
+        self._runtime.host.write(self._table, memoryview(words).cast("B"))
+        self._given = given
+
+
+def _checked(variables: Sequence[Variable], values: Mapping[str, int]) -> list[int]:
+    """The values of the variables as 32-bit words."""
+    out = []
+    for v in variables:
+        value = values.get(v.name)
+        if value is None or not v.lo <= value <= v.hi:
+            raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
+        out.append(value & 0xFFFFFFFF)
+    return out
 
 
 class _Sources:

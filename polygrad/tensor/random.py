@@ -1,73 +1,25 @@
 """Random tensors: counter-based, so lazy, and the same bits on every device.
 
-Element i of a draw is threefry(key, base + offset + i). `key` and `base` lie in a small buffer per device
-that
-`manual_seed` sets; `offset` counts the elements drawn before, and comes to the graph as a buffer too. A
-draw is therefore a pure function of buffers nobody overwrites: it can be computed late, twice or never, and
-two draws of one shape are one kernel. A captured step advances `base` when it is replayed.
+Two draws of one shape are one kernel. Where they stand is `generator.py`.
 
 Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
 """
 
 from __future__ import annotations
 
-import array
 import math
-import time
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
-from polygrad.engine.realize import buffer_from
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.creation import CreationMixin
+from polygrad.tensor.generator import generator
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.movement import args_of, check_shape
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
-
-_MASK = (1 << 64) - 1
-
-
-def _mix(x: int) -> int:
-    """64 bits of which each depends on every bit of `x`: SplitMix64's finaliser (Steele et al., 2014)."""
-    x = (x + 0x9E3779B97F4A7C15) & _MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return x ^ (x >> 31)
-
-
-class _Generator:
-    """The seed, and where each device stands."""
-
-    def __init__(self) -> None:
-        self.seed: int | None = None
-        self.states: dict[str, UOp] = {}  # device -> (key, base), uint64
-        self.offsets: dict[str, int] = {}
-
-    def reset(self, seed: int) -> None:
-        self.seed = seed
-        self.states.clear()
-        self.offsets.clear()
-
-    def draw(self, device: str, count: int) -> tuple[UOp, UOp, UOp]:
-        """The key, the base and the offset of `count` new elements, each of shape (1,)."""
-        if self.seed is None:
-            self.seed = time.time_ns()
-        state = self.states.get(device)
-        if state is None:
-            state = self.states[device] = _words(device, _mix(self.seed), 0)
-        offset = self.offsets.get(device, 0)
-        self.offsets[device] = offset + count
-        return state.shrink(((0, 1),)), state.shrink(((1, 2),)), _words(device, offset)
-
-
-def _words(device: str, *values: int) -> UOp:
-    return buffer_from(device, dtypes.uint64, memoryview(array.array("Q", values)).cast("B"))
-
-
-_generator = _Generator()
 
 
 class RandomMixin(CreationMixin, LinalgMixin):
@@ -75,12 +27,10 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     __slots__ = ()
 
-    _generator: ClassVar[_Generator] = _generator
-
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
         """Start all random numbers afresh: the same seed gives the same bits, on every device."""
-        _generator.reset(int(seed))
+        generator.reset(int(seed))
 
     @classmethod
     def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, str]:
@@ -88,7 +38,7 @@ class RandomMixin(CreationMixin, LinalgMixin):
         home = Device.canonical(device) if device is not None else Device.DEFAULT
         count = prod(shape)
         flat = (count,)
-        key, base, offset = _generator.draw(home, sint_max(count))
+        key, base, offset = generator.draw(home, sint_max(count))
         start = (base + offset).expand(flat)
         counter = UOp(Ops.ARANGE, dtypes.uint64, (), count) + start
         return UOp(Ops.THREEFRY, dtypes.uint64, (counter, key.expand(flat))).reshape(shape), home

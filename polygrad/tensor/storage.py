@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import data_of, realize
-from polygrad.errors import DeviceError, DTypeError, ShapeError
+from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.base import TensorBase, is_constant
@@ -85,6 +86,33 @@ class StorageMixin(TensorBase):
         raw, shape = self._bytes("data"), self._concrete_shape("data")
         fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
         return raw.cast(fmt) if 0 in shape else raw.cast(fmt, list(shape))
+
+    @property
+    def _data(self) -> Any:
+        """The elements themselves, writable, in this shape: a numpy array where numpy is, else a memoryview.
+
+        For inputs of captured steps: `x._data[:] = ...` is seen by the next run. Only on devices whose memory
+        is this process's (CPU, INTERP; DeviceError elsewhere). float16 and bfloat16 come as their bits,
+        uint16.
+        """
+        shape = self._concrete_shape("_data")
+        if is_constant(self.uop):
+            self.uop = UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,))
+        base = self.realize().uop.base
+        if base.op is not Ops.BUFFER:
+            raise ArgumentError(
+                "_data: expected a Tensor with memory of its own, got a lazy one: detach() it"
+            )
+        # what was computed from the old elements must not pass for something computed from the new ones
+        buffer: Buffer = base.arg.alias()
+        self.uop = UOp(Ops.BUFFER, self.dtype, (), buffer).reshape(shape)
+        buffer.owner = weakref.ref(self)
+        fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
+        view = buffer.view().cast(fmt)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            return numpy.frombuffer(view, dtype=fmt).reshape(shape)
+        return view if 0 in shape else view.cast("B").cast(fmt, list(shape))
 
     def item(self) -> Any:
         """The only element, as a Python number. Works without numpy.

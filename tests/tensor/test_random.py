@@ -11,7 +11,7 @@ from tensor.oracle import threefry
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError, DTypeError
-from polygrad.tensor import random
+from polygrad.tensor import generator
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_the_order_of_computing_does_not_matter():
 
 def test_the_bits_are_threefrys():
     got = Tensor.rand(1000, contiguous=False).numpy()
-    key = np.full(1000, random._mix(42), np.uint64)
+    key = np.full(1000, generator._mix(42), np.uint64)
     bits = threefry(np.arange(1000, dtype=np.uint64), key)
     np.testing.assert_array_equal(
         got, ((bits.astype(np.uint32) >> 8) * np.float32(2**-24)).astype(np.float32)

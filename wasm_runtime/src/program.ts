@@ -3,7 +3,7 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 1;
+const VERSION = 2;
 const PREFIX = 12;
 
 export type Role = "input" | "output" | "param" | "state" | "scratch";
@@ -44,9 +44,12 @@ export interface Program {
   readonly launches: readonly Launch[];
   readonly variables: readonly Variable[];
   readonly arena: number;
+  /** A module that holds all kernels, and whose function `run` makes all launches; or empty. */
+  readonly driver: Uint8Array;
 }
 
-type Header = Omit<Program, "kernels"> & {
+type Header = Omit<Program, "kernels" | "driver"> & {
+  readonly driver: number;
   readonly kernels: readonly (Omit<KernelSpec, "code"> & { readonly code: number })[];
 };
 
@@ -68,10 +71,11 @@ export function readProgram(data: Uint8Array): Program {
     const code = data.subarray(at, (at += kernel.code));
     return { ...kernel, code };
   });
+  const driver = data.subarray(at, (at += header.driver));
   if (at !== data.length) {
     throw new ProgramError(`Program: expected ${at} bytes, got ${data.length}: the file is damaged`);
   }
-  return { ...header, kernels };
+  return { ...header, kernels, driver };
 }
 
 function readHeader(bytes: Uint8Array): Header {

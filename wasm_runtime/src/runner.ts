@@ -43,15 +43,20 @@ function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
 export class LoadedProgram {
   readonly #host = new WasmHost();
   readonly #addresses: readonly number[];
+  /** What the launches take their arguments from: every buffer's address, the arena's, the variables. */
+  readonly #words: Uint32Array<ArrayBuffer>;
+  /** Where the driver finds the words. */
+  #table = 0;
   readonly #calls: LaunchList;
 
   constructor(readonly program: Program) {
     if (program.device !== "WASM") {
       throw new ProgramError(`loadProgram: expected a Program for WASM, got one for ${program.device}`);
     }
+    this.#words = new Uint32Array(program.buffers.length + 1 + program.variables.length);
     this.#addresses = this.#layOut();
-    this.#calls = this.#prepare();
-    this.#calls.bases.set(this.#addresses);
+    this.#words.set(this.#addresses);
+    this.#calls = program.driver.length > 0 ? this.#prepareDriver() : this.#prepare();
   }
 
   /**
@@ -74,8 +79,10 @@ export class LoadedProgram {
       if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
         throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
       }
-      this.#calls.bases[this.#addresses.length + i] = value;
+      this.#words[this.#addresses.length + i] = value;
     });
+    if (this.#table === 0) this.#calls.bases.set(this.#words);
+    else new Uint32Array(this.#host.memory.buffer, this.#table).set(this.#words);
     this.#calls.run();
     return this.#having("output").map((buffer) => this.read(buffer));
   }
@@ -111,7 +118,7 @@ export class LoadedProgram {
     return { spec, address };
   }
 
-  /** An address for every buffer. */
+  /** An address for every buffer and, last, for the arena. */
   #layOut(): number[] {
     let end = ALIGN;
     const take = (nbytes: number): number => {
@@ -123,17 +130,29 @@ export class LoadedProgram {
     const addresses = this.program.buffers.map((spec) =>
       spec.role === "scratch" ? arena + spec.offset : take(spec.size * arrayOf(spec).BYTES_PER_ELEMENT),
     );
+    this.#table = this.program.driver.length > 0 ? take(this.#words.byteLength) : 0;
     if (this.#host.grow(end + ALIGN) === 0) {
       throw new OutOfMemoryError(`loadProgram: expected a memory of ${end + ALIGN} bytes, got a refusal`);
     }
-    return addresses;
+    return [...addresses, arena];
   }
 
-  /** The launches as calls; the table is every buffer's address, then the variables. */
+  /** The driver as the only call. */
+  #prepareDriver(): LaunchList {
+    const calls = this.#host.launches(
+      [this.#host.kernel("run", this.program.driver)],
+      Uint32Array.of(0, 1, 0, 0),
+      1,
+    );
+    calls.bases[0] = this.#table;
+    return calls;
+  }
+
+  /** The launches as calls, which take their arguments from the words. */
   #prepare(): LaunchList {
     const { program } = this;
     const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
-    const variables = new Map(program.variables.map(({ name }, i) => [name, program.buffers.length + i]));
+    const variables = new Map(program.variables.map(({ name }, i) => [name, program.buffers.length + 1 + i]));
     const plan = program.launches.flatMap((launch) => {
       const names = program.kernels[launch.kernel]?.variables ?? [];
       return [
@@ -142,11 +161,7 @@ export class LoadedProgram {
         ...names.flatMap((name) => [variables.get(name) ?? 0, 0]),
       ];
     });
-    return this.#host.launches(
-      kernels,
-      Uint32Array.from(plan),
-      program.buffers.length + program.variables.length,
-    );
+    return this.#host.launches(kernels, Uint32Array.from(plan), this.#words.length);
   }
 }
 

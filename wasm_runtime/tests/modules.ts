@@ -47,6 +47,7 @@ interface Parts {
   variables: Variable[];
   arena: number;
   device: string;
+  driver?: Uint8Array;
 }
 
 /** out = (in + n) * 2 with the sum in scratch; the second element of `in` and `out` is used. */
@@ -81,14 +82,26 @@ export const CHAIN: Parts = {
   arena: 128,
 };
 
+const at = (offset: number): number[] => [0x28, 2, offset];
+
+/** All of CHAIN at once: the table is in, scratch, out, the arena, n. */
+export const CHAIN_DRIVER = kernelModule("run", 1, [
+  ...[...get(0), ...at(8), ...get(0), ...at(0), ...at(4), ...get(0), ...at(16), ADD],
+  ...[0x41, 2, 0x6c, 0x36, 2, 4],
+]);
+
 /** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
-export function programBytes(parts: Partial<Parts> = {}, version = 1): Uint8Array {
-  const { kernels, ...rest } = { ...CHAIN, ...parts };
+export function programBytes(parts: Partial<Parts> = {}, version = 2): Uint8Array {
+  const { kernels, driver = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
   const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
-  const header = new TextEncoder().encode(JSON.stringify({ ...rest, target: "test", kernels: specs }));
+  const header = new TextEncoder().encode(
+    JSON.stringify({ ...rest, target: "test", kernels: specs, driver: driver.length }),
+  );
   const prefix = new Uint8Array(12);
   prefix.set(new TextEncoder().encode("PGRD"));
   new DataView(prefix.buffer).setUint32(4, version, true);
   new DataView(prefix.buffer).setUint32(8, header.length, true);
-  return Uint8Array.from([prefix, header, ...kernels.map(({ code }) => code)].flatMap((part) => [...part]));
+  return Uint8Array.from(
+    [prefix, header, ...kernels.map(({ code }) => code), driver].flatMap((part) => [...part]),
+  );
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ProgramError } from "../src/errors";
 import { readProgram } from "../src/program";
 import { loadProgram } from "../src/runner";
-import { CHAIN, DOUBLE_KERNEL, programBytes } from "./modules";
+import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, programBytes } from "./modules";
 
 const fails = (run: () => unknown, pattern: RegExp): void => {
   assert.throws(run, (e) => e instanceof ProgramError && pattern.test(e.message));
@@ -22,7 +22,7 @@ test("bytes that are no Program of this version are refused", () => {
   const good = programBytes();
   fails(() => readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
   fails(() => readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
-  fails(() => readProgram(programBytes({}, 7)), /version 1, got 7/);
+  fails(() => readProgram(programBytes({}, 7)), /version 2, got 7/);
   fails(() => readProgram(good.subarray(0, 40)), /damaged/);
   fails(() => readProgram(good.subarray(0, good.length - 1)), /damaged/);
   fails(() => readProgram(Uint8Array.from([...good, 0])), /damaged/);
@@ -38,6 +38,21 @@ test("it runs, again and again, with scratch, offsets and a variable", () => {
     const [out] = program.run([Int32Array.of(0, x)], { n });
     assert.ok(out instanceof Int32Array);
     assert.equal(out[1], (x + n) * 2);
+  }
+});
+
+test("a captured Program is one call of its driver, which holds its kernels", () => {
+  const kernels = CHAIN.kernels.map((kernel) => ({ ...kernel, code: new Uint8Array() }));
+  const data = programBytes({ kernels, driver: CHAIN_DRIVER });
+  assert.deepEqual([...readProgram(data).driver], [...CHAIN_DRIVER]);
+  fails(() => readProgram(data.subarray(0, data.length - 1)), /damaged/);
+  const program = loadProgram(data);
+  for (const [x, n] of [
+    [5, 3],
+    [7, -10],
+  ] as const) {
+    const [out] = program.run([Int32Array.of(0, x)], { n });
+    assert.deepEqual(out?.[1], (x + n) * 2);
   }
 });
 

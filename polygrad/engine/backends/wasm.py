@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polygrad.codegen.target import Target
+from polygrad.engine.backends.wasm_link import link_wasm
 from polygrad.engine.devices import Backend
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import WasmBuilder, wasm_module
@@ -24,4 +25,5 @@ BACKEND = Backend(
     target=Target("WASM", simd_bytes=16, registers=16, fma=_relaxed, index_bits=32),
     compile=_compile,
     open=lambda: _runtime,
+    link=link_wasm,
 )

@@ -1,0 +1,233 @@
+"""From the Programs that a recording wrote down to one Program, made ready to be run again and again.
+
+Buffers are told apart by their memory. What was made during the recording and is not wanted afterwards is
+scratch, planned as a whole; kernels that only scratch nobody reads depends on are dropped.
+
+The idea of capturing what a function runs is tinygrad's (TinyJit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+from polygrad.dtype import to_dtype
+from polygrad.engine.devices import Device
+from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.realize import arena_for, live_roots
+from polygrad.engine.recording import Recording, Run, watch
+from polygrad.engine.stats import stats
+from polygrad.errors import CaptureError
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.interface import Handle
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
+from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class _Scratch(NamedTuple):
+    """Scratch number `buffer` of the recorded Program number `run`."""
+
+    run: int
+    buffer: int
+
+
+class Captured:
+    """A captured Program and its buffers: `buffers[i]` is the memory of buffer i, None for scratch. Inputs
+    come first.
+
+    `written` are the positions of the buffers that a run writes, `arena_lower_bound` the most bytes of
+    scratch alive at one time.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        buffers: list[Buffer | None],
+        variables: dict[str, int],
+        arena_lower_bound: int,
+    ) -> None:
+        self.program, self.buffers, self.variables = program, buffers, variables
+        self.arena_lower_bound = arena_lower_bound
+        targets = {launch.bindings[0].buffer for launch in program.launches}
+        self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
+        self._handles: list[Handle | None] = []
+        self._executable = Device[program.device].load(program)
+
+    def bind(self, position: int, buffer: Buffer) -> None:
+        """Let the Program's buffer `position` be `buffer`, of the same size and dtype."""
+        self.buffers[position] = buffer
+        if self._handles:
+            self._handles[position] = buffer.handle
+
+    def run(self, variables: Mapping[str, int] | None = None) -> None:
+        """Run the Program once. Raises CaptureError inside a captured function."""
+        if watch.recording is not None:
+            watch.forbid("a step that is captured already", "call the function it was made of")
+        if not self._handles:  # memory is taken on the first run
+            self._handles = [b.handle if b is not None else None for b in self.buffers]
+        program = self.program
+        if variables is None:
+            variables = self.variables
+        self._executable.run(self._handles, arena_for(program), variables)
+        stats.runs += 1
+        stats.launches += len(program.launches)
+
+
+def wanted_memory() -> set[Allocation]:
+    """The memory that live Tensors hold or read."""
+    roots = [uop for hook in live_roots for uop in hook()]
+    found = set()
+    for node in UOp.sink(*roots).toposort(uncomputed):
+        value = node if node.op is Ops.BUFFER else value_of(node) if node.op is not Ops.SINK else None
+        if value is not None:
+            found.add(value.arg.allocation)
+    return found
+
+
+def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Captured:
+    """What was recorded as one Program, loaded.
+
+    `inputs` may be bound to other memory before each run; they are the Program's first buffers. `outputs`
+    hold results. Raises CaptureError when nothing was recorded, on several devices, or with a Variable of two
+    values.
+    """
+    runs = recording.runs
+    devices = sorted({run.program.device for run in runs})
+    if len(devices) != 1:
+        raise CaptureError(
+            f"captured function: expected work on one device, got {' and '.join(devices) or 'none'}: "
+            "return or realize what it computes, on one device"
+        )
+    device = devices[0]
+    values, bounds = _variables(runs)
+    wanted = wanted_memory()
+    roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}
+    roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
+    launches, specs, memory = _gather(runs, roles, wanted)
+    launches = _without_dead(launches, roles)
+    for target in {x.pointers[0][0] for x in launches}:
+        if roles[target] in ("input", "param"):
+            roles[target] = "state"
+
+    used = dict.fromkeys(key for x in launches for key, _ in x.pointers)
+    keys: list[Hashable] = [b.allocation for b in inputs]
+    keys += [b.allocation for b in outputs if b.allocation not in keys]
+    keys += [key for key in used if roles[key] != "scratch" and key not in keys]
+    for b in (*inputs, *outputs):
+        memory[b.allocation], specs[b.allocation] = b, BufferSpec(b.size, b.dtype.name, "")
+        roles.setdefault(b.allocation, "param")
+    lives = _lifetimes(launches, specs, roles)
+    offsets, arena = plan(list(lives.values()))
+    lowest = lower_bound(list(lives.values()))
+    place = dict(zip(lives, offsets, strict=True))
+    keys += list(lives)
+    number = {key: i for i, key in enumerate(keys)}
+    kernels = list(dict.fromkeys(x.kernel for x in launches))
+    where = {kernel: i for i, kernel in enumerate(kernels)}
+    program = Program(
+        device,
+        runs[0].program.target,
+        tuple(BufferSpec(specs[k].size, specs[k].dtype, roles[k], place.get(k, -1)) for k in keys),
+        tuple(kernels),
+        tuple(
+            Launch(where[x.kernel], tuple(Binding(number[key], offset) for key, offset in x.pointers))
+            for x in launches
+        ),
+        tuple(bounds[name] for name in sorted(bounds)),
+        arena,
+    )
+    link = Device.backend(device).link
+    if link is not None:
+        program = link(program)
+    return Captured(program, [memory.get(key) for key in keys], values, lowest)
+
+
+def _existed(buffer: Buffer) -> bool:
+    """Whether the memory was there before the capture, in which nothing is allocated but for the host's
+    data.
+    """
+    return buffer.allocation.is_allocated
+
+
+class _Launch(NamedTuple):
+    """A launch whose pointers are (memory, byte offset)."""
+
+    kernel: Kernel
+    pointers: tuple[tuple[Hashable, int], ...]
+
+
+def _gather(
+    runs: list[Run], roles: dict[Hashable, str], wanted: set[Allocation]
+) -> tuple[list[_Launch], dict[Hashable, BufferSpec], dict[Hashable, Buffer]]:
+    """All launches, and for all memory its role (into `roles`), what it holds, and its Buffer unless
+    scratch.
+    """
+    launches: list[_Launch] = []
+    specs: dict[Hashable, BufferSpec] = {}
+    memory: dict[Hashable, Buffer] = {}
+    for number, run in enumerate(runs):
+        keys: list[Hashable] = []
+        for i, (spec, buffer) in enumerate(zip(run.program.buffers, run.buffers, strict=True)):
+            key: Hashable = _Scratch(number, i) if buffer is None else buffer.allocation
+            keys.append(key)
+            if key not in specs or spec.size > specs[key].size:
+                specs[key] = spec
+            if key not in roles:
+                if buffer is None:
+                    roles[key] = "scratch"
+                elif _existed(buffer):
+                    roles[key] = "param"
+                else:
+                    roles[key] = "state" if buffer.allocation in wanted else "scratch"
+            if buffer is not None and roles[key] != "scratch":
+                memory.setdefault(key, buffer)
+        for launch in run.program.launches:
+            pointers = tuple((keys[b.buffer], b.offset) for b in launch.bindings)
+            launches.append(_Launch(run.program.kernels[launch.kernel], pointers))
+    return launches, specs, memory
+
+
+def _without_dead(launches: list[_Launch], roles: dict[Hashable, str]) -> list[_Launch]:
+    """The launches whose results are read, or stay."""
+    needed: set[Hashable] = set()
+    kept = []
+    for launch in reversed(launches):
+        target = launch.pointers[0][0]
+        if roles[target] != "scratch" or target in needed:
+            needed.update(key for key, _ in launch.pointers)
+            kept.append(launch)
+    return kept[::-1]
+
+
+def _lifetimes(
+    launches: list[_Launch], specs: dict[Hashable, BufferSpec], roles: dict[Hashable, str]
+) -> dict[Hashable, Lifetime]:
+    first: dict[Hashable, int] = {}
+    last: dict[Hashable, int] = {}
+    for i, launch in enumerate(launches):
+        for key, _ in launch.pointers:
+            if roles[key] == "scratch":
+                first.setdefault(key, i)
+                last[key] = i
+    return {key: Lifetime(_nbytes(specs[key]), first[key], last[key]) for key in first}
+
+
+def _nbytes(spec: BufferSpec) -> int:
+    return spec.size * to_dtype(spec.dtype).itemsize
+
+
+def _variables(runs: list[Run]) -> tuple[dict[str, int], dict[str, Variable]]:
+    """The value of every Variable, and its bounds."""
+    values: dict[str, int] = {}
+    bounds: dict[str, Variable] = {}
+    for run in runs:
+        for v in run.program.variables:
+            value = run.variables[v.name]
+            if values.setdefault(v.name, value) != value or bounds.setdefault(v.name, v) != v:
+                raise CaptureError(
+                    f"captured function: expected Variable {v.name} to have one value in a call, got "
+                    f"{values[v.name]} and {value}: use two Variables"
+                )
+    return values, bounds

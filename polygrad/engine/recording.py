@@ -1,0 +1,84 @@
+"""What the engine does instead of running Programs while a function is being captured: write them down.
+
+`watch.recording` is what `realize` looks at. Nothing touches the device's memory while a recording is active,
+so that a capture can be undone, or carried out, as a whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from polygrad.errors import CaptureError
+from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.program import Program
+from polygrad.uop.node import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A Program that would have run, with its buffers (None: scratch) and variables. `perform` runs it."""
+
+    program: Program
+    buffers: list[Buffer | None]
+    variables: Mapping[str, int]
+    perform: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Recording:
+    """Runs in order. `before` are the lazy values that were wanted before: they are no part of what is
+    captured.
+    """
+
+    before: frozenset[UOp]
+    runs: list[Run] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Watch:
+    """`recording`: the capture that is going on.
+
+    `executed`: how many Programs have run outside of captures.
+    """
+
+    recording: Recording | None = None
+    executed: int = 0
+
+    def forbid(self, what: str, remedy: str) -> None:
+        """Raises CaptureError when a function is being captured: it cannot do `what`."""
+        if self.recording is not None:
+            raise CaptureError(f"captured function: expected only work on the device, got {what}: {remedy}")
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """`with watch.paused():` Programs run, also inside a capture."""
+        recording, self.recording = self.recording, None
+        try:
+            yield
+        finally:
+            self.recording = recording
+
+
+watch = Watch()
+
+
+@contextlib.contextmanager
+def recorded(before: frozenset[UOp]) -> Iterator[Recording]:
+    """`with recorded(lazy) as recording:` what is computed inside is written down.
+
+    After an exception everything written down is run, as if nothing had been captured.
+    """
+    if watch.recording is not None:
+        raise CaptureError("capture: expected no other capture to be going on, got one inside another")
+    recording = watch.recording = Recording(before)
+    try:
+        yield recording
+    except BaseException:
+        watch.recording = None
+        for run in recording.runs:
+            run.perform()
+        raise
+    finally:
+        watch.recording = None

@@ -1,0 +1,132 @@
+"""`compile_step`: a whole training step (forward, backward, optimizer) as one Program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polygrad.errors import ArgumentError, CaptureError
+from polygrad.nn.optim import Optimizer, OptimizerGroup
+from polygrad.nn.state import get_parameters
+from polygrad.runtime.program import Program
+from polygrad.tensor.arguments import Spec
+from polygrad.tensor.convert import array_like, from_memoryview
+from polygrad.tensor.step import Step, capture, check
+from polygrad.tensor.tensor import Tensor
+
+
+class CompiledStep:
+    """A training step made by `compile_step`."""
+
+    def __init__(self, step: Step, inputs: list[Tensor]) -> None:
+        self._step = step
+        self._inputs: list[Tensor | None] = [*inputs]  # None: an array, copied
+        self._specs = [Spec(f"input {i}", x.shape, x.dtype, x.device) for i, x in enumerate(inputs)]
+        self._has_run = False
+
+    def run(self, *inputs: Any) -> Any:
+        """Take one step; what the function returned, the loss first: the same Tensors each time.
+
+        `inputs`: Tensors or arrays of the shapes and dtypes of those it was compiled with, which are used in
+        their place from now on; none: those of the last run again. Raises ShapeError, DTypeError,
+        DeviceError, ArgumentError.
+        """
+        if inputs:
+            self._set(inputs)
+        self._has_run = True
+        return self._step.run(self._inputs)
+
+    def _set(self, inputs: tuple[Any, ...]) -> None:
+        if len(inputs) != len(self._inputs):
+            raise ArgumentError(
+                f"run: expected {len(self._inputs)} inputs, or none for the last ones again, got {len(inputs)}"
+            )
+        for i, x in enumerate(inputs):
+            if isinstance(x, Tensor):
+                self._inputs[i] = x
+                continue
+            view = array_like(x)
+            if view is None or isinstance(view, (list, tuple)):
+                raise ArgumentError(f"input {i}: expected a Tensor or an array, got {type(x).__name__}")
+            raw, dtype, shape = from_memoryview(view)
+            spec = self._specs[i]
+            check(spec, shape, dtype, spec.device)
+            self._step.bind_data(i, raw)
+            self._inputs[i] = None
+
+    def loss_value(self) -> float:
+        """The loss of the last run. Raises CaptureError before the first."""
+        if not self._has_run:
+            raise CaptureError("loss_value: expected a run before it, got none: call run()")
+        result = self._step.result
+        return float((result[0] if isinstance(result, tuple) else result).item())
+
+    @property
+    def program(self) -> Program:
+        """The step as a Program."""
+        return self._step.captured.program
+
+    @property
+    def n_kernels(self) -> int:
+        """How many kernels one step launches."""
+        return len(self.program.launches)
+
+    @property
+    def n_intermediates(self) -> int:
+        """How many buffers of the arena it uses."""
+        return sum(b.role == "scratch" for b in self.program.buffers)
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of the arena: the memory of all intermediates."""
+        return self.program.arena
+
+    @property
+    def arena_lower_bound(self) -> int:
+        """The most bytes of intermediates alive at one time: no arena can be smaller."""
+        return self._step.captured.arena_lower_bound
+
+
+def compile_step(
+    fn: Callable[..., Any], model: Any, opt: Optimizer | OptimizerGroup, *inputs: Any
+) -> CompiledStep:
+    """A training step as one Program: `fn(model, *inputs)`, backward, and the optimizer's step. Nothing is
+    run yet.
+
+        step = compile_step(lambda model, x, y: model(x).cross_entropy(y), model, opt, x, y)
+        for x, y in batches:
+            step.run(x, y)
+        print(step.loss_value())
+
+    fn: returns the loss, a Tensor of one element, or (loss, more Tensors). It is called once, in training
+    mode;
+        gradients start from nothing and are not kept. What else it assigns to is computed with every step.
+    model: whose Tensors (`nn.state.get_parameters`) are computed now, where they are lazy.
+    inputs: Tensors or arrays. Their shapes and dtypes stay.
+
+    Learning rates are Tensors: assign to `opt.lr` between steps, or in `fn`. Random numbers (dropout) go on
+    from step to step. Raises CaptureError when `fn` does what a replay cannot (see `TinyJit`), GradientError,
+    ArgumentError.
+    """
+    tensors = [Tensor(x) for x in inputs]
+    state = [*get_parameters(model), *get_parameters(opt)]
+    if state:
+        state[0].realize(*state[1:])
+
+    def call() -> Any:
+        with Tensor.train():
+            result = fn(model, *tensors)
+            loss = result[0] if isinstance(result, tuple) else result
+            if not isinstance(loss, Tensor) or loss.numel() != 1:
+                got = loss.shape if isinstance(loss, Tensor) else type(loss).__name__
+                raise ArgumentError(
+                    f"compile_step: expected fn to return a loss of one element, or a tuple with it, got {got}"
+                )
+            opt.zero_grad()
+            loss.reshape(()).backward()
+            opt.schedule_step()
+            opt.zero_grad()
+            return result
+
+    step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))])
+    return CompiledStep(step, tensors)

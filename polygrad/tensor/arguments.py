@@ -1,0 +1,135 @@
+"""The arguments of a captured call, taken apart: Tensors, values of Variables, and what has to stay the same.
+
+Tensors may lie in lists, tuples and dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from polygrad.dtype import DType
+from polygrad.errors import ArgumentError, CaptureError
+from polygrad.tensor.base import TensorBase
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice})
+
+
+@dataclass(slots=True)
+class Arguments:
+    """`tensors` in order; `variables` by name; `rest`: all else, as something equal when nothing has
+    changed.
+    """
+
+    tensors: list[Any] = field(default_factory=list)
+    variables: dict[str, int] = field(default_factory=dict)
+    rest: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a Tensor argument must be like. `shape` has Variables in place of their values."""
+
+    name: str
+    shape: tuple[Any, ...]
+    dtype: DType
+    device: str
+
+
+class _Same:
+    """Equal when it is the same object, which it keeps alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"an object of type {type(self.value).__name__}"
+
+
+def take_apart(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+    """The parts of a call's arguments.
+
+    Raises CaptureError for arrays, ArgumentError for an unbound Variable.
+    """
+    out = Arguments()
+    tensors, rest = out.tensors, out.rest
+    stack = [*reversed(args)]
+    if kwargs:
+        names = sorted(kwargs)
+        rest.append(names)
+        stack[:0] = [kwargs[name] for name in reversed(names)]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, TensorBase):
+            tensors.append(value)
+            rest.append("a Tensor")
+        elif value.__class__ in _PLAIN:
+            rest.append((value.__class__, value))
+        elif isinstance(value, (list, tuple)):
+            rest.append((value.__class__, len(value)))
+            stack.extend(reversed(value))
+        elif isinstance(value, dict):
+            rest.append((dict, list(value)))
+            stack.extend(reversed(value.values()))
+        elif isinstance(value, UOp):
+            rest.append(unbound(value, out.variables))
+        elif hasattr(value, "__array__"):
+            raise CaptureError(
+                f"captured function: expected Tensors, got a {type(value).__name__}, whose values would not "
+                "be seen to change: pass Tensor(array)"
+            )
+        else:
+            rest.append(_Same(value))
+    return out
+
+
+def unbound(value: Any, variables: dict[str, int]) -> Any:
+    """A size without the values of its Variables, which go into `variables`. Raises ArgumentError."""
+    if not isinstance(value, UOp):
+        return value
+    bound = {}
+    for node in value.toposort(lambda n: n.op is not Ops.BIND):
+        if node.op is Ops.BIND:
+            variable, number = node.unbind()
+            name = variable.arg.name
+            if variables.setdefault(name, number) != number:
+                raise ArgumentError(
+                    f"Variable {name}: expected one value in a call, got {variables[name]} and {number}"
+                )
+            bound[node] = variable
+    if not bound and any(n.op is Ops.DEFINE_VAR for n in value.toposort()):
+        raise ArgumentError(f"Variable: expected a bound one, got {value}: use .bind(value)")
+    return value.substitute(bound)
+
+
+def unbound_shape(shape: tuple[Any, ...], variables: dict[str, int]) -> tuple[Any, ...]:
+    """A shape without the values of its Variables."""
+    for size in shape:
+        if size.__class__ is not int:
+            return tuple([unbound(s, variables) for s in shape])
+    return shape
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """The Tensors in nested lists, tuples and dicts, each once, in order."""
+    found: dict[int, Any] = {}
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, TensorBase):
+            found[id(value)] = value
+        elif isinstance(value, (list, tuple)):
+            stack.extend(reversed(value))
+        elif isinstance(value, dict):
+            stack.extend(reversed(value.values()))
+    return list(found.values())

@@ -1,0 +1,134 @@
+"""Where random numbers stand: the seed, how many elements each device has drawn, and the draws of captured
+steps.
+
+Element i of a draw is threefry(key, base + offset + i). Outside captures `base` is 0 and `offset`, a buffer
+of its own for each draw, counts the elements drawn before: a draw is a pure function of buffers nobody
+overwrites, so it can be computed late, twice or never. A captured step has a key and a base of its own, which
+it moves on itself; its draws go on where the others stand, as if it had not been captured.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from polygrad.dtype import dtypes
+from polygrad.engine.realize import buffer_from
+from polygrad.engine.recording import watch
+from polygrad.uop.node import UOp
+
+_MASK = (1 << 64) - 1
+
+
+def _mix(x: int) -> int:
+    """64 bits of which each depends on every bit of `x`: SplitMix64's finaliser (Steele et al., 2014)."""
+    x = (x + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def _bytes(value: int) -> memoryview:
+    return memoryview(array.array("Q", [value & _MASK])).cast("B")
+
+
+def _word(device: str, value: int) -> UOp:
+    return buffer_from(device, dtypes.uint64, _bytes(value))
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A captured step's draws on one device: its buffers, what is in them, and the elements drawn by one
+    run.
+    """
+
+    key: UOp
+    base: UOp
+    holds: tuple[int, int]  # the seed and position that the buffers hold
+    drawn: int = 0
+
+
+class CapturedDraws:
+    """The draws of one captured step."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._streams: dict[str, _Stream] = {}
+
+    def draw(self, device: str, count: int) -> tuple[UOp, UOp, UOp]:
+        """As `Generator.draw`, in the step's own buffers."""
+        stream = self._streams.get(device)
+        if stream is None:
+            seed, position = self._generator.at(device)
+            stream = _Stream(_word(device, _mix(seed)), _word(device, position), (seed, position))
+            self._streams[device] = stream
+        offset = _word(device, stream.drawn)
+        stream.drawn += count
+        return stream.key, stream.base, offset
+
+    def advances(self) -> list[UOp]:
+        """What moves the step on: to be computed last."""
+        return [s.base.assign(s.base + UOp.const(dtypes.uint64, s.drawn)) for s in self._streams.values()]
+
+    def continue_(self) -> None:
+        """Before each run: go on from where the generator stands, which then stands behind this run."""
+        for device, stream in self._streams.items():
+            seed, position = now = self._generator.at(device)
+            if stream.holds != now:
+                stream.key.arg.write(_bytes(_mix(seed)))
+                stream.base.arg.write(_bytes(position))
+            after = position + stream.drawn & _MASK
+            stream.holds = (seed, after)
+            self._generator.positions[device] = after
+
+
+class Generator:
+    """The seed, and how many elements each device has drawn."""
+
+    def __init__(self) -> None:
+        self.seed: int | None = None
+        self.positions: dict[str, int] = {}
+        self._starts: dict[str, tuple[UOp, UOp]] = {}  # device -> key, base 0
+        self._captured: CapturedDraws | None = None
+
+    def reset(self, seed: int) -> None:
+        """Start afresh. Raises CaptureError inside a captured function."""
+        watch.forbid("Tensor.manual_seed", "call it before")
+        self.seed = seed
+        self._starts.clear()
+        self.positions.clear()
+
+    def at(self, device: str) -> tuple[int, int]:
+        """The seed and the number of elements drawn."""
+        if self.seed is None:
+            self.seed = time.time_ns()
+        return self.seed, self.positions.get(device, 0)
+
+    def draw(self, device: str, count: int) -> tuple[UOp, UOp, UOp]:
+        """The key, the base and the offset of `count` new elements, each of shape (1,)."""
+        if self._captured is not None:
+            return self._captured.draw(device, count)
+        seed, position = self.at(device)
+        start = self._starts.get(device)
+        if start is None:
+            start = self._starts[device] = _word(device, _mix(seed)), _word(device, 0)
+        self.positions[device] = position + count
+        return *start, _word(device, position)
+
+    @contextlib.contextmanager
+    def captured(self) -> Iterator[CapturedDraws]:
+        """`with generator.captured() as draws:` all draws are those of a step being captured."""
+        draws = self._captured = CapturedDraws(self)
+        try:
+            yield draws
+        except BaseException:
+            draws.continue_()  # what was drawn is drawn: it has been computed after all
+            raise
+        finally:
+            self._captured = None
+
+
+generator = Generator()

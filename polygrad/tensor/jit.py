@@ -1,0 +1,120 @@
+"""`TinyJit`: a function's work on the device, captured once and replayed. The semantics are tinygrad's."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from polygrad.engine.recording import watch
+from polygrad.errors import CaptureError
+from polygrad.runtime.program import Program
+from polygrad.tensor.arguments import take_apart, tensors_in
+from polygrad.tensor.step import Step, capture
+
+
+class TinyJit:
+    """A decorator: the first call runs the function, the second captures it, later ones replay what it did.
+
+        @TinyJit
+        def step(x):
+            return (x * w).sum()
+
+    A replay runs no Python of the function: one Program does all that the captured call did on the device, on
+    the new arguments. So the arguments' shapes, dtypes and devices must stay (ShapeError, DTypeError,
+    DeviceError), and all else that is passed must stay equal (CaptureError), but for values of bound
+    `Variable`s, passed as such or in shapes.
+
+    - Results are the same Tensors on every call: the next call overwrites them (`clone` what must last). They
+      carry no gradient.
+    - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
+      them
+      between calls is seen. Lazy Tensors over them show what is there when they are computed.
+    - Random numbers go on as if the function had been called.
+    - Values that the function makes of Python data are those of the captured call. Reading values (`item`,
+      `numpy`, ...), copies between devices and `manual_seed` in it raise CaptureError; nothing stays captured
+      then, and the next call tries again.
+
+    Called inside another captured function it is part of that. On methods each object captures for itself.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_calls", "_function", "_of", "_rest", "_step")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._of: dict[int, tuple[weakref.ref[Any], TinyJit]] = {}
+        functools.update_wrapper(self, function)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was captured: the next call runs the function, the one after it captures anew."""
+        self._calls = 0
+        self._step: Step | None = None
+        self._rest: list[Any] = []
+
+    @property
+    def captured(self) -> bool:
+        """Whether the next call is a replay."""
+        return self._step is not None
+
+    @property
+    def program(self) -> Program | None:
+        """The captured Program, once there is one."""
+        return self._step.captured.program if self._step is not None else None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self._function, args, kwargs)
+
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if watch.recording is not None:
+            return function(*args, **kwargs)
+        if self._calls == 0:
+            result = function(*args, **kwargs)
+            tensors = tensors_in(result)
+            if tensors:
+                tensors[0].realize(*tensors[1:])
+            self._calls = 1
+            return result
+        given = take_apart(args, kwargs)
+        step = self._step
+        if step is None:
+            names = [f"Tensor argument {i}" for i in range(len(given.tensors))]
+            step = capture(lambda: function(*args, **kwargs), given.tensors, names)
+            self._step, self._rest = step, given.rest
+        elif given.rest != self._rest:
+            raise CaptureError(
+                f"captured function: expected the arguments that are no Tensors to stay {self._rest}, got "
+                f"{given.rest}: pass Tensors or bound Variables, or call reset()"
+            )
+        return step.run(given.tensors, given.variables)
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Any:
+        if owner is None:
+            return self
+        key = id(owner)
+        found = self._of.get(key)
+        if found is None:
+            forget = functools.partial(_forget, self._of, key)
+            found = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function))
+        return _Method(found[1], owner)
+
+
+def _forget(table: dict[int, Any], key: int, _: Any) -> None:
+    table.pop(key, None)
+
+
+class _Method:
+    """A captured function of one object, which is its first argument."""
+
+    __slots__ = ("_jit", "_owner")
+
+    def __init__(self, jit: TinyJit, owner: Any) -> None:
+        self._jit, self._owner = jit, owner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        jit = self._jit
+        return jit._call(functools.partial(jit._function, self._owner), args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jit, name)
