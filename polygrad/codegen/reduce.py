@@ -66,7 +66,7 @@ def _gather(node: UOp, scope: Scopes) -> UOp | None:
         valid = simplify((position < 0).logical_not() & (position < size))
         rest = [p for p in picks if p is not pick]
         for p in rest:
-            valid = valid & p.substitute({r: position})
+            valid = valid & _gated(p.substitute({r: position}), valid)
         body: UOp | None = None
         for t in terms:
             moved = _gated(t.substitute({r: position}), valid)

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.codegen.tile import Steps
-from polygrad.dtype import dtypes
+from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
+from polygrad.helpers import prod
 from polygrad.renderer.builder import Builder, Value
 from polygrad.uop.node import AxisKind, UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -212,6 +213,10 @@ class _Emitter:
         b, value, op = self.builder, node.src[0], node.arg
         axes, inner = self.axes[node], self.axes[value]
         lanes = self.lanes if self.simd[value] else 1
+        times = 1  # how often each value counts: over ranges that it does not depend on
+        for r in node.src[1:]:
+            if not self.simd[value] if r.arg.kind is AxisKind.LANE else r not in inner:
+                times *= r.src[0].arg
         groups: dict[int, list[Value]] = {}
         for position, k in enumerate(self._project(inner, axes)):
             groups.setdefault(k, []).append(self.values[value][position])
@@ -225,8 +230,19 @@ class _Emitter:
             total = parts[0]
             if self.simd[value] and not self.simd[node]:
                 total = b.reduce(op, total, node.dtype, lanes)
-            out.append(total)
+            out.append(self._repeated(op, total, node.dtype, times, self.lanes if self.simd[node] else 1))
         self.values[node] = out
+
+    def _repeated(self, op: Ops, value: Value, dtype: DType, times: int, lanes: int) -> Value:
+        """`times` copies of a value, combined: by doubling."""
+        b, out = self.builder, None
+        while True:
+            if times & 1:
+                out = value if out is None else b.alu(op, dtype, [out, value], lanes)
+            times >>= 1
+            if not times:
+                return out
+            value = b.alu(op, dtype, [value, value], lanes)
 
     # --- memory
 
@@ -261,6 +277,9 @@ class _Emitter:
             return
         axes, simd = self.axes[node], self.simd[node]
         gate = index.src[2] if len(index.src) > 2 else None
+        if simd and gate is None and (across := self._across(index)) is not None:
+            self.values[node] = self._load_transposed(node, axes, across)
+            return
         gates = self._project(axes, self.axes[gate]) if gate is not None else None
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
         step = self._lane_step(index) if simd else 1
@@ -274,6 +293,39 @@ class _Emitter:
             held = self.values[gate][gates[k]]
             out.append(self._load_gated(node, base, offset, step, simd, gate, held, other))
         self.values[node] = out
+
+    def _across(self, index: UOp) -> UOp | None:
+        """The tile axis along which a load that jumps from lane to lane goes through memory, as long as a
+        SIMD value: it can be loaded along that axis, and transposed."""
+        if self.lanes < 4 or self._lane_step(index) in (None, 0, 1):
+            return None
+        for r, step in (index.arg or _NO_STEPS).steps:
+            if step == 1 and r.arg.kind is not AxisKind.LANE and r.src[0].arg == self.lanes:
+                return r
+        return None
+
+    def _load_transposed(self, node: UOp, axes: Axes, across: UOp) -> list[Value]:
+        b, index, lanes = self.builder, node.src[0], self.lanes
+        pointer, step = self.values[pointer_of(index)][0], self._lane_step(index)
+        assert step is not None
+        apart = prod(r.src[0].arg for r in axes[axes.index(across) + 1 :])
+        addresses = self._addresses(index, axes)
+        out: list[Value] = [None] * len(addresses)
+        for k, coordinate in enumerate(_coordinates(axes)):
+            if coordinate[axes.index(across)]:
+                continue
+            base, offset = addresses[k]
+            rows = [b.load(pointer, base, offset + step * i, node.dtype, lanes) for i in range(lanes)]
+            width = lanes
+            while width > 1:  # each round interleaves the first half of the rows with the second
+                pairs = [
+                    b.interleave(rows[i], rows[i + lanes // 2], node.dtype, lanes) for i in range(lanes // 2)
+                ]
+                rows = [v for pair in pairs for v in pair]
+                width //= 2
+            for u, row in enumerate(rows):
+                out[k + u * apart] = row
+        return out
 
     def _load(self, node: UOp, base: Value | None, offset: int, step: int | None, simd: bool) -> Value:
         b, dtype = self.builder, node.dtype

@@ -181,3 +181,12 @@ def test_mean_and_variance_rtol_1e_5(device, n):
     variances = [sum((x - m) ** 2 for x in r) / (n - 1) for r, m in zip(rows, means, strict=True)]
     assert_close(t.var(1).tolist(), variances, 1e-5, 1e-6)
     assert_close(t.std(1).tolist(), [math.sqrt(v) for v in variances], 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 12, 16, 40])
+def test_reducing_what_is_the_same_everywhere_or_in_parts(device, n):
+    assert Tensor.full((n,), -1.0, device=device).prod().item() == 1.0
+    assert Tensor.full((n, 3), 2, device=device, dtype="int64").prod(0).tolist() == [2**n] * 3
+    halves = Tensor.ones(n, device=device).pad(((0, n),)) + Tensor.ones(n, device=device).pad(((n, 0),)) * 2
+    assert (halves * halves).sum().item() == 5 * n
+    assert (halves * halves).reshape(1, -1).expand(3, 2 * n).sum(1).tolist() == [5 * n] * 3
