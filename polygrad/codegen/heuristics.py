@@ -55,6 +55,8 @@ def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     scope = scopes(order)
     reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
     k = _Kernel(order, scope, _strides(order, scope), reduced, target)
+    if not reduced and (block := _transposition(k)) is not None:
+        return block
     chosen, lanes = _choose_lanes(k)
     if not chosen:
         return {}
@@ -71,8 +73,7 @@ def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
 
 def _choose_lanes(k: _Kernel) -> tuple[list[UOp], int]:
     """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
-    widest = max((n.dtype.itemsize for n in k.order if n.op in (Ops.LOAD, Ops.STORE, Ops.REDUCE)), default=4)
-    native = max(k.target.simd_bytes // max(min(widest, 4), 4), 1)
+    native = _native_lanes(k)
     scalar = _cost(k, [], 1)
     best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
     for r in k.scope.ranges:
@@ -93,6 +94,24 @@ def _choose_lanes(k: _Kernel) -> tuple[list[UOp], int]:
     return best[1], best[2]
 
 
+def _transposition(k: _Kernel) -> dict[UOp, Split] | None:
+    """For a kernel that stores along one loop and loads along another: a square block of both, which the
+    emitter loads as whole vectors and transposes."""
+    along: dict[Ops, set[UOp]] = {Ops.LOAD: set(), Ops.STORE: set()}
+    for n in k.order:
+        if n.op in along:
+            terms, crooked = k.strides[n.src[0]]
+            if not crooked:
+                along[n.op].update(r for r, step in terms.items() if step == 1 and r.op is Ops.RANGE)
+    if len(along[Ops.STORE]) != 1 or len(along[Ops.LOAD] - along[Ops.STORE]) != 1:
+        return None
+    (lane,), (across,) = along[Ops.STORE], along[Ops.LOAD] - along[Ops.STORE]
+    lanes = _native_lanes(k)
+    if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
+        return None
+    return {lane: Split(lanes, 1), across: Split(1, lanes)}
+
+
 def _apart(k: _Kernel, r: UOp, chosen: list[UOp]) -> bool:
     """No node depends on `r` and on a chosen range: their loops come one after the other."""
     mask, bit = k.scope.mask, k.scope.bit[r]
@@ -102,6 +121,11 @@ def _apart(k: _Kernel, r: UOp, chosen: list[UOp]) -> bool:
         if m & bit and m & taken and n.op is not Ops.END:
             return False
     return not bit & taken
+
+
+def _native_lanes(k: _Kernel) -> int:
+    """How many 32-bit lanes a vector register has; wider elements take several registers."""
+    return max(k.target.simd_bytes // 4, 1)
 
 
 def _lanes(native: int, size: int) -> int:
@@ -146,7 +170,8 @@ def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
             again = _reads(k, mask) if node.op is Ops.LOAD and mask & inside else 1
             terms, crooked = k.strides[node.src[0]]
             if crooked & bit or any(terms.get(r, 0) not in (0, 1) for r in chosen):
-                weight = 2.0 * lanes  # lane by lane
+                # lane by lane; a load may still become a transposition
+                weight = (2.0 if node.op is Ops.LOAD else 2.5) * lanes
                 if again >= _STAGED_READS and not k.reduced.intersection(
                     chosen
                 ):  # copied once, then read as vectors

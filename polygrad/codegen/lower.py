@@ -7,6 +7,7 @@ scalar, one node an operation.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.linearize import linearize
@@ -35,8 +36,20 @@ def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
     sink = _after("reduces to registers", reduces_to_registers(sink, tile))
     if optimized:
         sink = _after("split indices", split_indices(sink))
+    if _compares(sink):
+        target = replace(target, fma=False)
     sink = _after("decompose", graph_rewrite(sink, decompose(target, optimized)))
     return linearize(sink)
+
+
+def _compares(sink: UOp) -> bool:
+    """The kernel looks for a value that another kernel computes too, as the gradient of a maximum does: both
+    must round alike, so neither may fuse a multiply with an add."""
+    return any(
+        (n.op in (Ops.CMPEQ, Ops.CMPNE) and n.src[0].dtype.is_float and not n.src[1].is_const)
+        or (n.op is Ops.MAX and n.src[0].op is Ops.LOAD and n.src[0].src[0].src[0].op is Ops.AFTER)
+        for n in sink.toposort()
+    )
 
 
 def _after(name: str, sink: UOp) -> UOp:

@@ -86,6 +86,13 @@ def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp
     first = 1 + max(n.arg.id for n in nest.toposort() if n.op is Ops.RANGE)
     copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
     copy.update({k: UOp.range(k.src[0], first + len(tile) + i) for i, k in enumerate(ks)})
+    loops = [copy[k] for k in ks]
+    if (across := _transposed(load, tile, ks)) is not None:
+        lanes = next(r.src[0].arg for r in tile if r.arg.kind is AxisKind.LANE)
+        inner = UOp.range(lanes, first + len(tile) + len(ks), AxisKind.UPCAST)
+        blocks = UOp.range(across.src[0].arg // lanes, copy[across].arg.id)
+        loops[ks.index(across)] = blocks
+        copy[across] = blocks * lanes + inner
 
     def place(ranges: dict[UOp, UOp]) -> UOp:
         at = flat_index(tuple(sizes), tuple(ranges[k] for k in ks)) * width
@@ -98,11 +105,21 @@ def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp
     store = UOp(
         Ops.STORE, dtypes.void, (UOp(Ops.INDEX, load.dtype, (panel, place(copy))), load.substitute(copy))
     )
-    filled = UOp(Ops.AFTER, load.dtype, (panel, UOp(Ops.END, dtypes.void, (store, *(copy[k] for k in ks)))))
+    filled = UOp(Ops.AFTER, load.dtype, (panel, UOp(Ops.END, dtypes.void, (store, *loops))))
     read = UOp(
         Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (filled, place({r: r for r in (*tile, *ks)}))),)
     )
     return _rows_innermost(nest.substitute({load: read}), rows)
+
+
+def _transposed(load: UOp, tile: list[UOp], ks: list[UOp]) -> UOp | None:
+    """The summed axis along which the operand's memory goes, when its lanes jump: copied in blocks, the
+    emitter loads along it and transposes."""
+    lanes = next(r for r in tile if r.arg.kind is AxisKind.LANE)
+    terms, _ = linear_terms(load.src[0].src[1])
+    if terms.get(lanes, 0) in (0, 1):
+        return None
+    return next((k for k in ks if terms.get(k) == 1 and k.src[0].arg % lanes.src[0].arg == 0), None)
 
 
 def _rows_innermost(nest: UOp, rows: list[UOp]) -> UOp:

@@ -125,8 +125,8 @@ def exp2(d: UOp) -> UOp:
 def lean_exp2(d: UOp) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
-    Adding 1.5 * 2^(digits - 1) leaves the nearest integer in the low bits. Infinities are clamped to where the result
-    over- or underflows by itself, and a NaN goes through every step.
+    Adding 1.5 * 2^(digits - 1) leaves the nearest integer in the low bits. Infinities are clamped to where
+    the result over- or underflows by itself, and a NaN goes through every step.
     """
     f, const = _FORMATS[d.dtype], UOp.const
     least, most = const(d.dtype, f.least - 1), const(d.dtype, f.bias + 2.0)

@@ -25,7 +25,9 @@ class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
     @abstractmethod
-    def begin(self, name: str, params: Sequence[DType], variables: Sequence[str]) -> tuple[list[Pointer], list[Value]]:
+    def begin(
+        self, name: str, params: Sequence[DType], variables: Sequence[str]
+    ) -> tuple[list[Pointer], list[Value]]:
         """Open the function; its pointers (one per element dtype) and its integer variables (index scalars)."""
 
     @abstractmethod
@@ -78,6 +80,10 @@ class Builder(ABC):
     def reduce(self, op: Ops, value: Value, dtype: DType, lanes: int) -> Value:
         """The lanes combined with ADD, MUL or MAX into a scalar, as a balanced tree."""
 
+    @abstractmethod
+    def interleave(self, a: Value, b: Value, dtype: DType, lanes: int) -> tuple[Value, Value]:
+        """a0 b0 a1 b1 ... of two SIMD values of at least 4 lanes: its first half, and its second."""
+
     # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for 0.
 
     @abstractmethod
@@ -86,13 +92,22 @@ class Builder(ABC):
 
     @abstractmethod
     def load_masked(
-        self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int, mask: Value, other: Value
+        self,
+        pointer: Pointer,
+        index: Value | None,
+        offset: int,
+        dtype: DType,
+        lanes: int,
+        mask: Value,
+        other: Value,
     ) -> Value:
         """`lanes` (> 1) consecutive elements where the bool `mask` holds, `other` elsewhere. Elements whose mask
         is false may lie anywhere, outside memory too."""
 
     @abstractmethod
-    def store(self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int) -> None:
+    def store(
+        self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int
+    ) -> None:
         """`lanes` consecutive elements written."""
 
     # --- control

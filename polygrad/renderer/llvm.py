@@ -335,6 +335,15 @@ class LLVMBuilder(Builder):
             out = self._emit(f"insertelement {t} {out}, {scalar} {value}, i64 {i}")
         return out
 
+    def interleave(self, a: str, b: str, dtype: DType, lanes: int) -> tuple[str, str]:
+        t = vector("i1" if dtype.is_bool else _TYPE[dtype], lanes)
+
+        def half(first: int) -> str:
+            mask = ", ".join(f"i32 {i}, i32 {i + lanes}" for i in range(first, first + lanes // 2))
+            return self._emit(f"shufflevector {t} {a}, {t} {b}, <{lanes} x i32> <{mask}>")
+
+        return half(0), half(lanes // 2)
+
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
         """The low half with the high half, until one is left."""
         while lanes > 1:

@@ -18,6 +18,7 @@ from polygrad.renderer.wasm_lanes import (
     VALTYPE,
     Vectors,
     extract,
+    interleave,
     lane_bytes,
     pack,
     scalar_const,
@@ -98,6 +99,9 @@ class WasmBuilder(Builder):
 
     def pack(self, values: Sequence[Value], dtype: DType) -> Any:
         return values[0] if len(values) == 1 else pack(self.w, values, dtype)
+
+    def interleave(self, a: Vectors, b: Vectors, dtype: DType, lanes: int) -> tuple[Vectors, Vectors]:
+        return interleave(self.w, a, b, dtype)
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Value:
         return value if lanes == 1 else reduce(self.w, self.relaxed, op, value, dtype, lanes)

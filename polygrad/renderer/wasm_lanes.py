@@ -53,6 +53,9 @@ _LOAD_SPLAT = {
 PACK_WORDS = instruction("i8x16.shuffle", 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
 LOW_HALVES = instruction("i8x16.shuffle", *range(8), *range(16, 24))
 HIGH_TO_LOW = instruction("i8x16.shuffle", *range(8, 16), *range(8, 16))
+_HIGH_HALVES = instruction("i8x16.shuffle", *range(8, 16), *range(24, 32))
+_LOW_WORDS = instruction("i8x16.shuffle", 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23)
+_HIGH_WORDS = instruction("i8x16.shuffle", 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31)
 _EXTEND_LOW, _EXTEND_HIGH = opcode("i64x2.extend_low_i32x4_s").code, opcode("i64x2.extend_high_i32x4_s").code
 
 
@@ -207,6 +210,13 @@ def pack(w: FunctionWriter, values: Sequence[Value], dtype: DType) -> Vectors:
 
 
 # --- masks: a bool's lanes are 32 bits wide, those of a 64-bit comparison 64
+
+
+def interleave(w: FunctionWriter, a: Vectors, b: Vectors, dtype: DType) -> tuple[Vectors, Vectors]:
+    """The lanes of `a` and `b` in turn: the first half, and the second."""
+    low, high = (LOW_HALVES, _HIGH_HALVES) if dtype in WIDE else (_LOW_WORDS, _HIGH_WORDS)
+    zipped = [w.expr(V128, x, y, half) for x, y in zip(a, b, strict=True) for half in (low, high)]
+    return tuple(zipped[: len(a)]), tuple(zipped[len(a) :])
 
 
 def narrow_masks(w: FunctionWriter, masks: Vectors) -> Vectors:
