@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = ROOT / "bench" / "child.py"
 PEERS = ROOT / "bench" / ".venv"
+REQUIREMENTS = ROOT / "bench" / "requirements.txt"
 NODE_RUNNER = ROOT / "node" / "bin" / "polygrad-node.mjs"
 TIMEOUT = 600  # seconds for one measurement
 
@@ -36,37 +37,53 @@ def cpython(library: str, case: str) -> dict[str, float]:
 
 def pyodide_node(library: str, case: str) -> dict[str, float]:
     """polygrad in Pyodide in Node, on the WASM device."""
-    _build_node_package()
+    build_javascript()
     return _measure(["node", str(NODE_RUNNER), str(CHILD), library, case], {"DEVICE": "WASM"})
 
 
 @functools.cache
-def _build_node_package() -> None:
-    """Node runs the built wheel: make sure it is this source tree's."""
+def build_javascript() -> None:
+    """Node and pages run the built wheel: make sure it is this source tree's."""
     if shutil.which("node") is None:
         raise Unavailable("node is not on PATH")
     if subprocess.run(["make", "--silent", "javascript"], cwd=ROOT, stdout=sys.stderr).returncode:
-        raise Unavailable("the Node package could not be built (`make javascript` failed, see above)")
+        raise Unavailable("the JavaScript packages could not be built (`make javascript` failed, see above)")
 
 
 def peer(library: str, case: str) -> dict[str, float]:
     """A peer under CPython, from the benchmarks' own environment."""
     if library == "tinygrad" and shutil.which("clang") is None:
         raise Unavailable("tinygrad's CPU device needs clang on PATH")
-    return _measure([str(_peer_python()), str(CHILD), library, case], {"DEV": "CPU", "TRAINING": "1"})
+    return _measure([str(peer_python()), str(CHILD), library, case], {"DEV": "CPU", "TRAINING": "1"})
 
 
-def _peer_python() -> Path:
-    python = PEERS / "bin" / "python"
-    if not (PEERS / "ready").exists():
+def peer_python() -> Path:
+    """The Python of the peers' own environment, made when it is not there or its requirements have changed."""
+    python, stamp = PEERS / "bin" / "python", PEERS / "requirements"
+    wanted = REQUIREMENTS.read_text()
+    if not stamp.exists() or stamp.read_text() != wanted:
         print("installing the peers into bench/.venv", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(PEERS)], check=True, stdout=sys.stderr)
-        requirements = str(ROOT / "bench" / "requirements.txt")
-        pip = [str(python), "-m", "pip", "install", "--quiet", "-r", requirements]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
         if subprocess.run(pip, stdout=sys.stderr).returncode:
             raise Unavailable("the peers could not be installed (pip failed, see above)")
-        (PEERS / "ready").touch()
+        stamp.write_text(wanted)
     return python
+
+
+@functools.cache
+def peer_packages() -> Path:
+    """The peers' JavaScript packages, installed when they are not there or their manifest has changed."""
+    folder = ROOT / "bench"
+    modules, wanted = folder / "node_modules", (folder / "package-lock.json").read_text()
+    stamp = modules / ".installed"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print("installing the peers into bench/node_modules", file=sys.stderr)
+        npm = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts"]
+        if subprocess.run(npm, cwd=folder, stdout=sys.stderr).returncode:
+            raise Unavailable("the peers could not be installed (npm failed, see above)")
+        stamp.write_text(wanted)
+    return modules
 
 
 def _measure(command: list[str], extra: dict[str, str]) -> dict[str, float]:

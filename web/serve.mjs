@@ -48,7 +48,7 @@ export function findWheel() {
 }
 
 /** What is served where: the longest prefix wins. */
-function mounts(wheel) {
+function ownMounts(wheel) {
   const pyodide = dirname(createRequire(import.meta.url).resolve("pyodide/package.json"));
   return {
     "/": HERE,
@@ -70,22 +70,26 @@ function locate(table, path) {
   return inside || realpathSync(file).startsWith(realpathSync(table[prefix]) + sep) ? file : undefined;
 }
 
-/** Serve on the local interface; `{url, close}`. Port 0 takes any that is free. */
-export async function startServer({ port = 0, wheel = findWheel() } = {}) {
-  const table = mounts(wheel);
+/**
+ * Serve on the local interface; `{url, close}`. Port 0 takes any that is free; `mounts` (prefix to folder) and
+ * `headers` come on top of those here.
+ */
+export async function startServer({ port = 0, wheel = findWheel(), mounts = {}, headers = {} } = {}) {
+  const table = { ...ownMounts(wheel), ...mounts };
+  const sent = { ...HEADERS, ...headers };
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
     const file = locate(table, path === "/" ? "/demo.html" : path);
     if (path === "/favicon.ico") {
-      response.writeHead(204, HEADERS).end(); // browsers ask for it unasked
+      response.writeHead(204, sent).end(); // browsers ask for it unasked
       return;
     }
     if (file === undefined) {
-      response.writeHead(404, HEADERS).end(`no ${path}\n`);
+      response.writeHead(404, sent).end(`no ${path}\n`);
       return;
     }
     const type = TYPES[extname(file)] ?? "application/octet-stream";
-    response.writeHead(200, { ...HEADERS, "Content-Type": type, "Content-Length": statSync(file).size });
+    response.writeHead(200, { ...sent, "Content-Type": type, "Content-Length": statSync(file).size });
     createReadStream(file).pipe(response);
   });
   await new Promise((resolve, reject) => {

@@ -1,0 +1,58 @@
+"""What the programs are made of, without arrays: it is also read inside Pyodide, which has no numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is timed. `step` starts one execution, `finish` waits for all that were started; `check` gives the
+    numbers to compare, and is called once, first; `threads` is how many it uses, where it knows."""
+
+    step: Callable[[], Any]
+    check: Callable[[], list[float]]
+    finish: Callable[[], Any] = lambda: None
+    threads: int | None = None
+
+
+LABELS = [7 * i % 10 for i in range(64)]
+MLP_LR, CONVNET_LR = 0.1, 0.05
+STEPS_CHECKED = 3  # losses of a training program that are compared
+
+# name, seed, shape, scale
+MLP = [("w1", 2, (784, 128), 0.04), ("b1", 3, (128,), 0.1), ("w2", 4, (128, 10), 0.1), ("b2", 5, (10,), 0.1)]
+CONVNET = [
+    ("w1", 2, (16, 1, 3, 3), 0.3),
+    ("b1", 3, (16,), 0.1),
+    ("w2", 4, (32, 16, 3, 3), 0.1),
+    ("b2", 5, (32,), 0.1),
+    ("w3", 6, (4608, 10), 0.02),
+    ("b3", 7, (10,), 0.1),
+]
+
+WIDTH, HEADS, LENGTH = 768, 12, 128
+BLOCK = [
+    ("ln1_w", 2, (WIDTH,), 1.0),
+    ("ln1_b", 3, (WIDTH,), 0.1),
+    ("qkv_w", 4, (WIDTH, 3 * WIDTH), 0.05),
+    ("qkv_b", 5, (3 * WIDTH,), 0.1),
+    ("out_w", 6, (WIDTH, WIDTH), 0.05),
+    ("out_b", 7, (WIDTH,), 0.1),
+    ("ln2_w", 8, (WIDTH,), 1.0),
+    ("ln2_b", 9, (WIDTH,), 0.1),
+    ("up_w", 10, (WIDTH, 4 * WIDTH), 0.05),
+    ("up_b", 11, (4 * WIDTH,), 0.1),
+    ("down_w", 12, (4 * WIDTH, WIDTH), 0.05),
+    ("down_b", 13, (WIDTH,), 0.1),
+]
+
+# y = min(max(y * a + b, c) ** 2, d), four times: twenty operations that no algebra makes fewer.
+CHAIN = [(1.1, 0.2, -0.5, 1.5), (0.9, -0.3, -0.4, 1.2), (1.2, 0.1, -0.6, 1.4), (0.8, -0.2, -0.3, 1.1)]
+
+
+def spread(n: int) -> slice:
+    """About a thousand positions below n; the step is odd, so that columns differ."""
+    return slice(0, n, n // 1000 | 1)

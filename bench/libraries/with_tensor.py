@@ -1,0 +1,161 @@
+"""polygrad, and tinygrad, whose API it shares. Also read inside Pyodide: the core's language, no numpy.
+
+`lib` is the module; `uniform(seed, count)` gives float32 in whatever form its Tensor takes. Steps are captured
+(`TinyJit`): kernels only, no Python per operation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+try:
+    from bench.libraries import shapes
+except ImportError:  # in a page the files lie side by side
+    import shapes
+
+Program = shapes.Program
+
+
+class Maker:
+    def __init__(self, lib: Any, uniform: Callable[[int, int], Any]) -> None:
+        self.lib, self.uniform = lib, uniform
+        self.capture = getattr(lib, "TinyJit", lambda function: function)
+        count = getattr(lib, "get_num_threads", lambda: 1)
+        self.threads = count() if lib.__name__ == "polygrad" else None
+        lib.Tensor.training = True  # tinygrad is told by TRAINING=1 in the environment
+
+    def make(self, kind: str, sizes: dict[str, int]) -> Program:
+        return getattr(self, kind.replace("-", "_"))(**sizes)
+
+    def tensor(self, seed: int, *shape: int, scale: float = 1.0) -> Any:
+        flat = self.lib.Tensor(self.uniform(seed, math.prod(shape)))
+        return (flat * scale).reshape(*shape).contiguous().realize()
+
+    def finish(self) -> None:
+        device = self.lib.Device[self.lib.Device.DEFAULT]
+        getattr(device, "synchronize", lambda: None)()
+
+    def forward(self, function: Callable[..., Any], *inputs: Any) -> Program:
+        captured = self.capture(lambda *inputs: function(*inputs).realize())
+
+        def check() -> list[float]:
+            for _ in range(3):  # runs, is captured, is replayed
+                out = captured(*inputs)
+            return numbers(out)
+
+        def step() -> None:
+            captured(*inputs)
+
+        return Program(step, check, self.finish, self.threads)
+
+    def matmul(self, m: int, k: int, n: int) -> Program:
+        return self.forward(lambda a, b: a @ b, self.tensor(1, m, k), self.tensor(2, k, n))
+
+    def softmax(self, rows: int, columns: int) -> Program:
+        return self.forward(lambda x: x.softmax(-1), self.tensor(1, rows, columns))
+
+    def gelu(self, rows: int, columns: int) -> Program:
+        return self.forward(lambda x: x.gelu(), self.tensor(1, rows, columns))
+
+    def layernorm(self, rows: int, columns: int) -> Program:
+        inputs = self.tensor(1, rows, columns), self.tensor(2, columns), self.tensor(3, columns)
+        return self.forward(lambda x, weight, bias: x.layernorm(eps=1e-5) * weight + bias, *inputs)
+
+    def chain(self, n: int) -> Program:
+        def function(y: Any) -> Any:
+            for a, b, c, d in shapes.CHAIN:
+                y = (y * a + b).maximum(c)
+                y = (y * y).minimum(d)
+            return y
+
+        return self.forward(function, self.tensor(1, n))
+
+    def parameters(self, specs: Any) -> dict[str, Any]:
+        return {name: self.tensor(seed, *shape, scale=scale) for name, seed, shape, scale in specs}
+
+    def training(self, scores: Callable[[Any], Any], parameters: list[Any], lr: float, x: Any) -> Program:
+        optimizer = self.lib.nn.optim.SGD(parameters, lr=lr)
+        labels = self.lib.Tensor(shapes.LABELS, dtype="int32").realize()
+
+        @self.capture
+        def captured(x: Any, labels: Any) -> Any:
+            optimizer.zero_grad()
+            loss = scores(x).sparse_categorical_crossentropy(labels).backward()
+            self.lib.Tensor.realize(loss, *optimizer.schedule_step())
+            return loss
+
+        def check() -> list[float]:
+            return [captured(x, labels).item() for _ in range(shapes.STEPS_CHECKED)]
+
+        def step() -> None:
+            captured(x, labels)
+
+        return Program(step, check, self.finish, self.threads)
+
+    def linear(self, weight: Any, bias: Any) -> Any:
+        """An nn.Linear with these parameters; it keeps its weight as (out, in)."""
+        layer = self.lib.nn.Linear(*weight.shape)
+        layer.weight, layer.bias = weight.transpose().contiguous().realize(), bias
+        return layer
+
+    def mlp(self) -> Program:
+        p = self.parameters(shapes.MLP)
+        l1, l2 = self.linear(p["w1"], p["b1"]), self.linear(p["w2"], p["b2"])
+        parameters = [l1.weight, l1.bias, l2.weight, l2.bias]
+        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, self.tensor(1, 64, 784))
+
+    def convnet(self) -> Program:
+        p = self.parameters(shapes.CONVNET)
+        last = self.linear(p["w3"], p["b3"])
+
+        def scores(x: Any) -> Any:
+            x = x.conv2d(p["w1"], p["b1"]).relu().conv2d(p["w2"], p["b2"]).relu()
+            return last(x.max_pool2d((2, 2)).flatten(1))
+
+        parameters = [p["w1"], p["b1"], p["w2"], p["b2"], last.weight, last.bias]
+        return self.training(scores, parameters, shapes.CONVNET_LR, self.tensor(1, 64, 1, 28, 28))
+
+    def block_forward(self) -> Program:
+        p = self.parameters(shapes.BLOCK)
+        return self.forward(lambda x: block(p, x), self.tensor(1, 1, shapes.LENGTH, shapes.WIDTH))
+
+    def block_backward(self) -> Program:
+        p = self.parameters(shapes.BLOCK)
+        x, g = (self.tensor(seed, 1, shapes.LENGTH, shapes.WIDTH) for seed in (1, 14))
+
+        @self.capture
+        def captured(x: Any, g: Any) -> Any:
+            gradients = block(p, x).gradient(x, *p.values(), gradient=g)
+            self.lib.Tensor.realize(*gradients)
+            return gradients
+
+        def check() -> list[float]:
+            for _ in range(3):
+                gradients = captured(x, g)
+            return [v for gradient in gradients for v in numbers(gradient)]
+
+        def step() -> None:
+            captured(x, g)
+
+        return Program(step, check, self.finish, self.threads)
+
+
+def block(p: dict[str, Any], x: Any) -> Any:
+    def heads(t: Any) -> Any:
+        return t.reshape(1, shapes.LENGTH, shapes.HEADS, -1).transpose(1, 2)
+
+    h = x.layernorm(eps=1e-5) * p["ln1_w"] + p["ln1_b"]
+    q, k, v = (heads(t) for t in h.linear(p["qkv_w"], p["qkv_b"]).chunk(3, dim=-1))
+    h = q.scaled_dot_product_attention(k, v, is_causal=True).transpose(1, 2).reshape(*x.shape)
+    x = x + h.linear(p["out_w"], p["out_b"])
+    h = x.layernorm(eps=1e-5) * p["ln2_w"] + p["ln2_b"]
+    return x + h.linear(p["up_w"], p["up_b"]).gelu().linear(p["down_w"], p["down_b"])
+
+
+def numbers(tensor: Any) -> list[float]:
+    """About a thousand elements of a realized float32 tensor, evenly spread."""
+    data = memoryview(tensor.data())
+    flat = memoryview(data.cast("B") if data.format != "B" else data).cast("f")
+    return [flat[i] for i in range(*shapes.spread(len(flat)).indices(len(flat)))]

@@ -1,0 +1,157 @@
+"""PyTorch on the CPU, eager, or the same functions through `torch.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from bench.libraries import shapes
+from bench.libraries.inputs import into, numbers, uniform
+from bench.libraries.shapes import Program
+
+Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def make(kind: str, sizes: dict[str, int], compiled: bool = False) -> Program:
+    return KINDS[kind](torch.compile if compiled else lambda f: f, **sizes)
+
+
+def tensor(seed: int, *shape: int) -> torch.Tensor:
+    return torch.from_numpy(uniform(seed, *shape))
+
+
+def forward(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> Program:
+    @torch.no_grad()
+    def step() -> torch.Tensor:
+        return function(*inputs)
+
+    return Program(step, lambda: numbers(step()))
+
+
+def matmul(compiled: Compile, m: int, k: int, n: int) -> Program:
+    return forward(compiled(torch.matmul), tensor(1, m, k), tensor(2, k, n))
+
+
+def softmax(compiled: Compile, rows: int, columns: int) -> Program:
+    return forward(compiled(lambda x: x.softmax(-1)), tensor(1, rows, columns))
+
+
+def gelu(compiled: Compile, rows: int, columns: int) -> Program:
+    return forward(compiled(lambda x: F.gelu(x, approximate="tanh")), tensor(1, rows, columns))
+
+
+def layernorm(compiled: Compile, rows: int, columns: int) -> Program:
+    function = compiled(lambda x, w, b: F.layer_norm(x, (columns,), w, b, 1e-5))
+    return forward(function, tensor(1, rows, columns), tensor(2, columns), tensor(3, columns))
+
+
+def chain(compiled: Compile, n: int) -> Program:
+    def function(y: torch.Tensor) -> torch.Tensor:
+        for a, b, c, d in shapes.CHAIN:
+            y = (y * a + b).clamp_min(c)
+            y = (y * y).clamp_max(d)
+        return y
+
+    return forward(compiled(function), tensor(1, n))
+
+
+def copy(compiled: Compile, n: int) -> Program:
+    x, y = tensor(1, n), torch.empty(n)
+
+    def step() -> None:
+        y.copy_(x)
+
+    return into(step, y)
+
+
+Specs = list[tuple[str, int, tuple[int, ...], float]]
+
+
+def parameters(specs: Specs) -> dict[str, torch.Tensor]:
+    return {name: (tensor(seed, *shape) * scale).requires_grad_() for name, seed, shape, scale in specs}
+
+
+def training(compiled: Compile, loss_of: Callable[..., torch.Tensor], p: Any, lr: float, x: Any) -> Program:
+    optimizer = torch.optim.SGD(p.values(), lr=lr)
+    labels = torch.tensor(shapes.LABELS)
+    function = compiled(loss_of)
+
+    def step() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = function(p, x, labels)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Program(step, lambda: [float(step()) for _ in range(shapes.STEPS_CHECKED)])
+
+
+def mlp(compiled: Compile) -> Program:
+    # nn.Linear keeps its weights as (out, in)
+    p = parameters(shapes.MLP)
+    p |= {n: p[n].detach().T.contiguous().requires_grad_() for n in ("w1", "w2")}
+
+    def loss(p: Any, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        hidden = F.linear(x, p["w1"], p["b1"]).relu()
+        return F.cross_entropy(F.linear(hidden, p["w2"], p["b2"]), labels)
+
+    return training(compiled, loss, p, shapes.MLP_LR, tensor(1, 64, 784))
+
+
+def convnet(compiled: Compile) -> Program:
+    p = parameters(shapes.CONVNET)
+    p["w3"] = p["w3"].detach().T.contiguous().requires_grad_()
+
+    def loss(p: Any, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        hidden = F.conv2d(F.conv2d(x, p["w1"], p["b1"]).relu(), p["w2"], p["b2"]).relu()
+        return F.cross_entropy(F.linear(F.max_pool2d(hidden, 2).flatten(1), p["w3"], p["b3"]), labels)
+
+    return training(compiled, loss, p, shapes.CONVNET_LR, tensor(1, 64, 1, 28, 28))
+
+
+def block(p: Any, x: torch.Tensor) -> torch.Tensor:
+    heads = (1, shapes.LENGTH, shapes.HEADS, -1)
+    h = F.layer_norm(x, x.shape[-1:], p["ln1_w"], p["ln1_b"])
+    q, k, v = (t.reshape(heads).transpose(1, 2) for t in (h @ p["qkv_w"] + p["qkv_b"]).chunk(3, -1))
+    h = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape)
+    x = x + (h @ p["out_w"] + p["out_b"])
+    h = F.layer_norm(x, x.shape[-1:], p["ln2_w"], p["ln2_b"])
+    h = F.gelu(h @ p["up_w"] + p["up_b"], approximate="tanh")
+    return x + (h @ p["down_w"] + p["down_b"])
+
+
+def block_forward(compiled: Compile) -> Program:
+    p = {name: t.detach() for name, t in parameters(shapes.BLOCK).items()}
+    return forward(compiled(lambda x: block(p, x)), tensor(1, 1, shapes.LENGTH, shapes.WIDTH))
+
+
+def block_backward(compiled: Compile) -> Program:
+    p = parameters(shapes.BLOCK)
+    x = tensor(1, 1, shapes.LENGTH, shapes.WIDTH).requires_grad_()
+    g = tensor(14, 1, shapes.LENGTH, shapes.WIDTH)
+    function = compiled(block)
+
+    def step() -> tuple[torch.Tensor, ...]:
+        return torch.autograd.grad(function(p, x), [x, *p.values()], g)
+
+    def check() -> list[float]:
+        return [v for gradient in step() for v in numbers(gradient)]
+
+    return Program(step, check)
+
+
+KINDS = {
+    "matmul": matmul,
+    "softmax": softmax,
+    "gelu": gelu,
+    "layernorm": layernorm,
+    "chain": chain,
+    "copy": copy,
+    "mlp": mlp,
+    "convnet": convnet,
+    "block-forward": block_forward,
+    "block-backward": block_backward,
+}

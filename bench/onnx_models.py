@@ -1,0 +1,133 @@
+"""The suites' forward programs as ONNX models: `python -m bench.onnx_models FILE KIND SIZES`.
+
+Inputs are named in0, in1, ... and hold what `uniform` makes of seeds 1, 2, ...; parameters are initializers, so
+that the runtime may rearrange them once; the output is named out. Layout as an exporter would write it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from bench.libraries import shapes
+from bench.libraries.inputs import uniform
+
+OPSET, IR_VERSION = 20, 10
+
+
+class Graph:
+    """Nodes in order; every method returns the name of its result."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+
+    def op(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        name = name or f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        return name
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.initializers)}"
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def parameter(self, seed: int, shape: tuple[int, ...], scale: float) -> str:
+        return self.constant(uniform(seed, *shape) * np.float32(scale))
+
+    def model(self, inputs: list[tuple[int, ...]], output: tuple[int, ...]) -> Any:
+        def value(name: str, shape: tuple[int, ...]) -> Any:
+            return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+        graph = helper.make_graph(
+            self.nodes,
+            "bench",
+            [value(f"in{i}", shape) for i, shape in enumerate(inputs)],
+            [value("out", output)],
+            self.initializers,
+        )
+        opsets = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+
+def matmul(m: int, k: int, n: int) -> Any:
+    graph = Graph()
+    graph.op("MatMul", "in0", "in1", name="out")
+    return graph.model([(m, k), (k, n)], (m, n))
+
+
+def softmax(rows: int, columns: int) -> Any:
+    graph = Graph()
+    graph.op("Softmax", "in0", name="out", axis=-1)
+    return graph.model([(rows, columns)], (rows, columns))
+
+
+def gelu(rows: int, columns: int) -> Any:
+    graph = Graph()
+    graph.op("Gelu", "in0", name="out", approximate="tanh")
+    return graph.model([(rows, columns)], (rows, columns))
+
+
+def layernorm(rows: int, columns: int) -> Any:
+    graph = Graph()
+    weight, bias = graph.parameter(2, (columns,), 1.0), graph.parameter(3, (columns,), 1.0)
+    graph.op("LayerNormalization", "in0", weight, bias, name="out", axis=-1, epsilon=1e-5)
+    return graph.model([(rows, columns)], (rows, columns))
+
+
+def block_forward() -> Any:
+    graph = Graph()
+    p = {name: graph.parameter(seed, shape, scale) for name, seed, shape, scale in shapes.BLOCK}
+    length, width, heads = shapes.LENGTH, shapes.WIDTH, shapes.HEADS
+    head = width // heads
+    op, constant = graph.op, graph.constant
+
+    def normalized(x: str, name: str) -> str:
+        return op("LayerNormalization", x, p[f"{name}_w"], p[f"{name}_b"], axis=-1, epsilon=1e-5)
+
+    def linear(x: str, name: str) -> str:
+        return op("Add", op("MatMul", x, p[f"{name}_w"]), p[f"{name}_b"])
+
+    def split(x: str, i: int) -> str:
+        ends = [constant(np.array([v], np.int64)) for v in (i * width, (i + 1) * width, 2)]
+        part = op("Slice", x, *ends)
+        shape = constant(np.array([1, length, heads, head], np.int64))
+        return op("Transpose", op("Reshape", part, shape), perm=[0, 2, 1, 3])
+
+    qkv = linear(normalized("in0", "ln1"), "qkv")
+    q, k, v = (split(qkv, i) for i in range(3))
+    scores = op("MatMul", q, op("Transpose", k, perm=[0, 1, 3, 2]))
+    scores = op("Mul", scores, constant(np.float32(1 / math.sqrt(head))))
+    mask = constant(np.triu(np.full((1, 1, length, length), -1e9, np.float32), 1))
+    values = op("MatMul", op("Softmax", op("Add", scores, mask), axis=-1), v)
+    shape = constant(np.array([1, length, width], np.int64))
+    values = op("Reshape", op("Transpose", values, perm=[0, 2, 1, 3]), shape)
+    x = op("Add", "in0", linear(values, "out"))
+    up = op("Gelu", linear(normalized(x, "ln2"), "up"), approximate="tanh")
+    op("Add", x, linear(up, "down"), name="out")
+    return graph.model([(1, length, width)], (1, length, width))
+
+
+KINDS = {
+    "matmul": matmul,
+    "softmax": softmax,
+    "gelu": gelu,
+    "layernorm": layernorm,
+    "block-forward": block_forward,
+}
+
+
+def main(path: str, kind: str, sizes: str) -> None:
+    model = KINDS[kind](**json.loads(sizes))
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,69 @@
+/** The numbers that every library computes with, as `bench/libraries/inputs.py` and `shapes.py` have them. */
+
+const size = (shape) => shape.reduce((a, b) => a * b, 1);
+
+/** Float32 in [-1, 1), a hash of the seed and the position. */
+export function uniform(seed, ...shape) {
+  const out = new Float32Array(size(shape));
+  const start = Math.imul(seed, 0x85ebca6b);
+  for (let i = 0; i < out.length; i++) {
+    let h = (Math.imul(i, 0x9e3779b1) + start) | 0;
+    h ^= h >>> 15;
+    h = Math.imul(h, 0x2c1b3c6d);
+    h ^= h >>> 12;
+    h = Math.imul(h, 0x297a2d39);
+    h ^= h >>> 15;
+    out[i] = (h >>> 8) / 2 ** 23 - 1;
+  }
+  return out;
+}
+
+/** `uniform` in a range of ±scale. */
+export function scaled(seed, shape, scale) {
+  const out = uniform(seed, ...shape);
+  for (let i = 0; i < out.length; i++) out[i] *= scale;
+  return out;
+}
+
+/** About a thousand elements of an array, evenly spread. */
+export function numbers(array) {
+  const step = Math.floor(array.length / 1000) | 1;
+  return Array.from({ length: Math.ceil(array.length / step) }, (_, i) => array[i * step]);
+}
+
+export const LABELS = Array.from({ length: 64 }, (_, i) => (7 * i) % 10);
+export const MLP_LR = 0.1;
+export const CONVNET_LR = 0.05;
+export const STEPS_CHECKED = 3;
+
+export const MLP = {
+  w1: [2, [784, 128], 0.04],
+  b1: [3, [128], 0.1],
+  w2: [4, [128, 10], 0.1],
+  b2: [5, [10], 0.1],
+};
+
+export const CONVNET = {
+  w1: [2, [16, 1, 3, 3], 0.3],
+  b1: [3, [16], 0.1],
+  w2: [4, [32, 16, 3, 3], 0.1],
+  b2: [5, [32], 0.1],
+  w3: [6, [4608, 10], 0.02],
+  b3: [7, [10], 0.1],
+};
+
+export const [WIDTH, HEADS, LENGTH] = [768, 12, 128];
+export const BLOCK = {
+  ln1_w: [2, [WIDTH], 1],
+  ln1_b: [3, [WIDTH], 0.1],
+  qkv_w: [4, [WIDTH, 3 * WIDTH], 0.05],
+  qkv_b: [5, [3 * WIDTH], 0.1],
+  out_w: [6, [WIDTH, WIDTH], 0.05],
+  out_b: [7, [WIDTH], 0.1],
+  ln2_w: [8, [WIDTH], 1],
+  ln2_b: [9, [WIDTH], 0.1],
+  up_w: [10, [WIDTH, 4 * WIDTH], 0.05],
+  up_b: [11, [4 * WIDTH], 0.1],
+  down_w: [12, [4 * WIDTH, WIDTH], 0.05],
+  down_b: [13, [WIDTH], 0.1],
+};

@@ -1,0 +1,148 @@
+/** jax-js, WebAssembly device; every program is under `jit`, as its users write. */
+
+import {
+  BLOCK,
+  CONVNET,
+  CONVNET_LR,
+  HEADS,
+  LABELS,
+  LENGTH,
+  MLP,
+  MLP_LR,
+  STEPS_CHECKED,
+  WIDTH,
+  numbers,
+  scaled,
+  uniform,
+} from "./inputs.mjs";
+import * as jax from "/peers/@jax-js/jax/dist/index.js";
+
+const { numpy: np, nn, lax, jit, grad, valueAndGrad, blockUntilReady, tree } = jax;
+
+const tensor = (seed, ...shape) => np.array(uniform(seed, ...shape)).reshape(shape);
+
+const parameters = (specs) =>
+  Object.fromEntries(
+    Object.entries(specs).map(([name, [seed, shape, scale]]) => [
+      name,
+      np.array(scaled(seed, shape, scale)).reshape(shape),
+    ]),
+  );
+
+export async function start() {
+  await jax.init("wasm");
+  jax.defaultDevice("wasm");
+  return (kind, sizes) => KINDS[kind](sizes);
+}
+
+/** A pure function of these arrays, waited for at every step: dispatches pile up otherwise. */
+function forward(f, inputs) {
+  const jitted = jit(f);
+  const run = () => blockUntilReady(jitted(...inputs.map((x) => x.ref)));
+  return {
+    step: async () => (await run()).dispose(),
+    check: async () => numbers(await (await run()).data()),
+    dispose: () => inputs.forEach((x) => x.dispose()),
+  };
+}
+
+/** SGD on softmax cross-entropy; `scores(parameters, x)`. */
+function training(scores, p, lr, x) {
+  const labels = nn.oneHot(np.array(LABELS, { dtype: np.int32 }), 10);
+  const loss = (p, x, labels) =>
+    nn
+      .logSoftmax(scores(p, x), -1)
+      .mul(labels)
+      .sum()
+      .mul(-1 / 64);
+  const update = jit((p, x, labels) => {
+    const [value, gradients] = valueAndGrad(loss)(tree.ref(p), x, labels);
+    return [tree.map((w, g) => w.sub(g.mul(lr)), p, gradients), value];
+  });
+  const step = async () => {
+    const [next, value] = update(p, x.ref, labels.ref);
+    p = next;
+    await blockUntilReady(value.ref);
+    await blockUntilReady(tree.leaves(p).at(-1).ref).then((a) => a.dispose());
+    value.dispose();
+    return value;
+  };
+  const checked = async () => {
+    const [next, value] = update(p, x.ref, labels.ref);
+    p = next;
+    return (await value.data())[0];
+  };
+  return {
+    step,
+    check: async () => {
+      const losses = [];
+      for (let i = 0; i < STEPS_CHECKED; i++) losses.push(await checked());
+      return losses;
+    },
+    dispose: () => tree.dispose([p, x, labels]),
+  };
+}
+
+function block(p, x) {
+  const normalized = (x, w, b) => nn.standardize(x, -1, { epsilon: 1e-5 }).mul(w).add(b);
+  const linear = (x, w, b) => np.matmul(x, w).add(b);
+  const [q, k, v] = np
+    .split(linear(normalized(x.ref, p.ln1_w, p.ln1_b), p.qkv_w, p.qkv_b), 3, -1)
+    .map((t) => t.reshape([LENGTH, HEADS, WIDTH / HEADS]));
+  const h = nn.dotProductAttention(q, k, v, { isCausal: true }).reshape([LENGTH, WIDTH]);
+  const middle = x.add(linear(h, p.out_w, p.out_b));
+  const up = nn.gelu(linear(normalized(middle.ref, p.ln2_w, p.ln2_b), p.up_w, p.up_b));
+  return middle.add(linear(up, p.down_w, p.down_b));
+}
+
+const KINDS = {
+  matmul: ({ m, k, n }) => forward((a, b) => np.matmul(a, b), [tensor(1, m, k), tensor(2, k, n)]),
+  softmax: ({ rows, columns }) => forward((x) => nn.softmax(x, -1), [tensor(1, rows, columns)]),
+  gelu: ({ rows, columns }) => forward((x) => nn.gelu(x), [tensor(1, rows, columns)]),
+  layernorm: ({ rows, columns }) =>
+    forward(
+      (x, w, b) => nn.standardize(x, -1, { epsilon: 1e-5 }).mul(w).add(b),
+      [tensor(1, rows, columns), tensor(2, columns), tensor(3, columns)],
+    ),
+  mlp: () =>
+    training(
+      (p, x) => np.matmul(nn.relu(np.matmul(x, p.w1).add(p.b1)), p.w2).add(p.b2),
+      parameters(MLP),
+      MLP_LR,
+      tensor(1, 64, 784),
+    ),
+  convnet: () => {
+    const convolution = (x, w, b) =>
+      nn.relu(lax.convGeneralDilated(x, w, [1, 1], "VALID").add(b.reshape([1, -1, 1, 1])));
+    const scores = (p, x) => {
+      const h = convolution(convolution(x, p.w1, p.b1), p.w2, p.b2);
+      const pooled = h.reshape([64, 32, 12, 2, 12, 2]).max([3, 5]);
+      return np.matmul(pooled.reshape([64, 4608]), p.w3).add(p.b3);
+    };
+    return training(scores, parameters(CONVNET), CONVNET_LR, tensor(1, 64, 1, 28, 28));
+  },
+  "block-forward": () => {
+    const p = parameters(BLOCK);
+    const names = Object.keys(p);
+    return forward(
+      (x, ...values) => block(Object.fromEntries(names.map((n, i) => [n, values[i]])), x),
+      [tensor(1, LENGTH, WIDTH), ...Object.values(p)],
+    );
+  },
+  "block-backward": () => {
+    const p = parameters(BLOCK);
+    const [x, g] = [tensor(1, LENGTH, WIDTH), tensor(14, LENGTH, WIDTH)];
+    const gradients = jit((inputs, g) => grad((inputs, g) => block(inputs.p, inputs.x).mul(g).sum())(inputs, g));
+    const inputs = { x, p };
+    const run = () => blockUntilReady(gradients(tree.ref(inputs), g.ref));
+    return {
+      step: async () => tree.dispose(await run()),
+      check: async () => {
+        const { x, p } = await run();
+        const all = await Promise.all([x, ...Object.values(p)].map((a) => a.data()));
+        return all.flatMap((a) => numbers(a));
+      },
+      dispose: () => tree.dispose([inputs, g]),
+    };
+  },
+};

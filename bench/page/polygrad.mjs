@@ -1,0 +1,48 @@
+/** polygrad's wheel in Pyodide on the page's own thread, device WASM. */
+
+import { uniform } from "./inputs.mjs";
+import { peak } from "./peak.mjs";
+
+const FILES = ["shapes.py", "with_tensor.py"];
+
+async function script(address) {
+  await new Promise((resolve, reject) => {
+    const element = Object.assign(document.createElement("script"), { src: address });
+    element.onload = resolve;
+    element.onerror = () => reject(new Error(`${address} did not load`));
+    document.head.append(element);
+  });
+}
+
+export async function start(threads) {
+  await script("/dist/polygrad.js");
+  const env = { DEVICE: "WASM", POLYGRAD_THREADS: String(threads) };
+  const python = await globalThis.polygrad.load({ env, cache: false });
+  for (const name of FILES) {
+    const response = await fetch(`/libraries/${name}`);
+    python.writeFile(`/bench/${name}`, new Uint8Array(await response.arrayBuffer()));
+  }
+  globalThis.benchUniform = uniform;
+  const make = python.runPython(`
+    import json, sys
+    sys.path.insert(0, "/bench")
+    import js, polygrad, polygrad.nn, with_tensor
+    maker = with_tensor.Maker(polygrad, js.benchUniform)
+    def make(kind, sizes):
+        program = maker.make(kind, json.loads(sizes))
+        return program.step, lambda: json.dumps(program.check()), program.finish, program.threads
+    make
+  `);
+  return (kind, sizes) => {
+    if (kind === "peak") return peak();
+    const proxy = make(kind, JSON.stringify(sizes));
+    const [step, check, finish, threads] = proxy.toJs();
+    return {
+      step: () => void step(),
+      finish: () => void finish(),
+      check: () => JSON.parse(check()),
+      threads,
+      dispose: () => [step, check, finish, proxy].forEach((p) => p.destroy()),
+    };
+  };
+}

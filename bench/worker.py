@@ -1,0 +1,70 @@
+"""One library in one process: `python -m bench.worker LIBRARY`, a JSON request a line on standard input.
+
+`{"op": "prepare", "kind", "sizes"}` -> `{"check": [...]}`; `{"op": "sample", "seconds"}` -> `{"value": seconds
+per step}`; what fails answers `{"error": text}`. Threads are the environment's business.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from bench.libraries.shapes import Program
+
+
+def maker(library: str) -> Any:
+    """`make(kind, sizes)` of a library."""
+    if library == "numpy":
+        from bench.libraries import with_numpy
+
+        return with_numpy.make
+    if library.startswith("torch"):
+        from bench.libraries import with_torch
+
+        with_torch.torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        return lambda kind, sizes: with_torch.make(kind, sizes, library == "torch-compile")
+    from bench.libraries import inputs, with_tensor
+
+    importlib.import_module(f"{library}.nn")
+    return with_tensor.Maker(importlib.import_module(library), inputs.uniform).make
+
+
+def sample(program: Program, seconds: float) -> float:
+    """Seconds per step, of as many steps as take about `seconds`."""
+    steps = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(steps):
+            program.step()
+        program.finish()
+        taken = time.perf_counter() - start
+        if taken >= 0.5 * seconds:
+            return taken / steps
+        steps = max(steps + 1, int(steps * min(20.0, seconds / max(taken, 1e-9))))
+
+
+def main(library: str) -> None:
+    answers, sys.stdout = sys.stdout, sys.stderr
+    make = maker(library)
+    program: Program | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if request["op"] == "prepare":
+                program = None
+                program = make(request["kind"], request["sizes"])
+                answer: dict[str, Any] = {"check": program.check(), "threads": program.threads}
+            else:
+                assert program is not None
+                answer = {"value": sample(program, request["seconds"])}
+        except Exception as error:  # noqa: BLE001 - reported as the reason why it was skipped
+            answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
