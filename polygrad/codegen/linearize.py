@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
+from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
@@ -34,7 +35,9 @@ def linearize(sink: UOp) -> list[UOp]:
     sink = _order_loops(sink)
     order = sink.toposort()
     scope = scopes(order)
-    sizes = [sint_max(r.src[0]) for r in scope.ranges]
+    # Tile ranges open no loop. Each loop counts as two rounds at least, so that what it contains runs more
+    # often than what it does not: a value is never made inside a loop that it does not depend on.
+    sizes = [1 if is_tile(r) else max(sint_max(r.src[0]), 2) for r in scope.ranges]
     times: dict[int, int] = {0: 1}  # how often code under a mask runs
     keys = []
     alike = _structures(order)
