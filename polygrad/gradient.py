@@ -105,6 +105,33 @@ def _maximum(g: UOp, node: UOp) -> Grads:
     )
 
 
+def _exp2(g: UOp, y: UOp) -> Grads:
+    """2^x: g y ln 2.
+
+    In a sigmoid's gradient g has a factor 1 / (1 + y), and y / (1 + y) is 1 - 1 / (1 + y): so written, a y that
+    overflows makes no inf * 0.
+    """
+    others: list[UOp] = []
+    rest = g
+    while rest.op is Ops.MUL:
+        for factor, other in (rest.src, rest.src[::-1]):
+            if factor.op is Ops.RECIPROCAL and _is_one_plus(factor.src[0], y):
+                out = _mul(other, factor * -1.0 + 1.0)
+                for x in reversed(others):
+                    out = _mul(out, x)
+                return (out * math.log(2),)
+        rest, other = rest.src
+        others.append(other)
+    return (_mul(g, y * math.log(2)),)
+
+
+def _is_one_plus(x: UOp, y: UOp) -> bool:
+    if x.op is not Ops.ADD:
+        return False
+    a, b = x.src
+    return (a is y and _constant(b) == 1.0) or (b is y and _constant(a) == 1.0)
+
+
 def _sin(g: UOp, node: UOp) -> Grads:
     half = UOp(Ops.SIN, g.dtype, (node.src[0] * 0.5,))
     return (_mul(g, half * half * -2.0 + 1.0),)
@@ -188,7 +215,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     # 1 / x: -g y^2
     Ops.RECIPROCAL: lambda g, n: (_mul(_mul(g, n), n) * -1.0,),
     # 2^x: g y ln 2
-    Ops.EXP2: lambda g, n: (_mul(g, n * math.log(2)),),
+    Ops.EXP2: _exp2,
     # log2 x: g / (x ln 2)
     Ops.LOG2: lambda g, n: (g * (1 / math.log(2)) * _reciprocal(n.src[0]),),
     # sqrt x: g / (2 y)

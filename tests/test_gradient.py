@@ -210,3 +210,17 @@ def test_the_gradient_of_a_sum_is_no_product_by_one():
     root = (x * x).reduce_axis(Ops.ADD, (0,)).reshape(())
     g = gradient(root, root.const_like(1.0), [x])[x]
     assert [n.op for n in g.toposort()] == [Ops.BUFFER, Ops.ADD]
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "gelu", "tanh", "quick_gelu"])
+def test_gradients_of_sigmoids_where_the_exponential_overflows_within_1e_5_of_torch(name):
+    values = [-1000.0, -100.0, -30.0, -11.0, 11.0, 100.0, 1000.0]
+    x, t = Tensor(values), torch.tensor(values, requires_grad=True)
+    (ours,) = getattr(x, name)().sum().gradient(x)
+    functions = {
+        "gelu": lambda t: torch.nn.functional.gelu(t, approximate="tanh"),
+        "silu": torch.nn.functional.silu,
+        "quick_gelu": lambda t: t * (t * 1.702).sigmoid(),
+    }
+    functions.get(name, getattr(torch, name, None))(t).sum().backward()
+    np.testing.assert_allclose(ours.numpy(), t.grad.numpy(), atol=1e-5)
