@@ -30,13 +30,21 @@ demo: python javascript chromium ## train on handwritten digits on four hosts an
 .PHONY: test
 test: python javascript chromium ## every test but the slow ones, quick ones first
 	$(PYTEST) -n $(JOBS) -m "not slow and not e2e"
+	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -m "e2e and not slow"
+
+.PHONY: test-parity
+test-parity: python ## our kernels beside those that tinygrad made of 33 programs, op by op
+	$(PYTEST) -n $(JOBS) tests/parity -m "not slow"
+	$(BIN)/python -m tests.parity
 
 .PHONY: test-all
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: python javascript chromium ## every test, more examples for each, then the demo
+	scripts/clang.sh
 	$(PYTEST) -n $(JOBS) -m "not e2e"
+	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -m e2e
 	$(BIN)/python examples/demo.py

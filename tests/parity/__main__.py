@@ -1,4 +1,6 @@
-"""`python -m tests.parity [dump CASE]`: the parity table, or one case's kernels beside the recorded ones."""
+"""`python -m tests.parity [dump CASE | counts [PROGRAM...]]`: the recorded cases' table, one case's kernels
+beside the recorded ones, or the kernel counts of the comparison programs beside those of tinygrad 0.14.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import difflib
 import sys
 
 from tests.parity.compare import DIVERGENCES, compare, kernels_of, load_cases, names_of, outputs_of
+from tests.parity.counts import HEADER, rows, totals
+from tests.parity.programs import PROGRAMS
 
 
 def table() -> int:
@@ -43,8 +47,24 @@ def dump(name: str) -> None:
                 print(f"{'  ' if tag == 'equal' else '* '}{left:24} {right}")
 
 
+def counts(names: list[str]) -> int:
+    """Print a row per program (of all, if none is named); how many are wrong."""
+    unknown = set(names).difference(PROGRAMS)
+    if unknown:
+        raise SystemExit(f"counts: expected names in tests/parity/programs, got {', '.join(sorted(unknown))}")
+    done = []
+    print(HEADER)
+    for row in rows(names or PROGRAMS):
+        print(row, flush=True)
+        done.append(row)
+    print(totals(done))
+    return sum(bool(r.why) for r in done)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["dump"]:
+    if sys.argv[1:2] == ["counts"]:
+        sys.exit(1 if counts(sys.argv[2:]) else 0)
+    elif sys.argv[1:2] == ["dump"]:
         dump(sys.argv[2])
     else:
         sys.exit(1 if table() else 0)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,32 @@ class Measured:
 def measure(lib: Any, name: str) -> Measured:
     """Run a program with `lib`, the module `polygrad` or `tinygrad`."""
     launched = launch_counter(lib)
-    outputs = PROGRAMS[name](lib, Inputs(lib))
-    before = launched()
-    outputs[0].realize(*outputs[1:])
-    kernels = launched() - before
-    return Measured(
-        name, kernels, [Output(_name(t.dtype), list(t.shape), _flat(t.tolist())) for t in outputs]
-    )
+    with training(lib):
+        outputs = PROGRAMS[name](lib, Inputs(lib))
+        before = launched()
+        outputs[0].realize(*outputs[1:])
+        kernels = launched() - before
+    return Measured(name, kernels, [output_of(t) for t in outputs])
+
+
+def output_of(tensor: Any) -> Output:
+    return Output(_name(tensor.dtype), list(tensor.shape), _flat(tensor.tolist()))
+
+
+def training(lib: Any) -> AbstractContextManager[Any]:
+    """Training mode, which optimizers insist on; tinygrad is told by TRAINING=1 in the environment."""
+    return nullcontext() if lib.__name__ == "tinygrad" else lib.Tensor.train()
+
+
+@contextmanager
+def optimisation(on: bool) -> Iterator[None]:
+    """polygrad's optimiser on or off, whatever NOOPT says."""
+    before = os.environ.get("NOOPT", "")
+    os.environ["NOOPT"] = "" if on else "1"
+    try:
+        yield
+    finally:
+        os.environ["NOOPT"] = before
 
 
 def launch_counter(lib: Any) -> Callable[[], int]:
@@ -92,7 +112,5 @@ def _flat(x: Any) -> list[float]:
 if __name__ == "__main__":
     library = importlib.import_module(sys.argv[1])
     importlib.import_module(f"{sys.argv[1]}.nn")
-    if sys.argv[1] == "polygrad":
-        library.Tensor.training = True  # tinygrad is told by TRAINING=1 in the environment
     for program in sys.argv[2:] or PROGRAMS:
         print(json.dumps(asdict(measure(library, program))), flush=True)

@@ -11,7 +11,7 @@ from tests.parity.programs.registry import program, with_gradients
 @program
 def moments(lib: Any, make: Inputs) -> list[Any]:
     x = make.normal(8, 20)
-    return [x.var(1), x.std(0), x.mean(), *x.var_mean(1)]
+    return [x.var(1), x.std(0), x.mean(), x.var_mean(0)[0]]
 
 
 @program
