@@ -154,6 +154,8 @@ def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
     bit = k.scope.mask_of(chosen)
     sizes = [r.src[0].vmax for r in k.scope.ranges]
     inside = k.scope.mask_of(k.reduced)
+    # how many columns of a register tile share a scalar load
+    width = lanes * min([_VECTORS, *(r.src[0].arg // lanes for r in chosen)])
     total = 0.0
     for node in k.order:
         if node.op not in _COUNTED or node.dtype is dtypes.index:
@@ -176,7 +178,7 @@ def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
                     chosen
                 ):  # copied once, then read as vectors
                     weight = 1.0 + 8 * weight / again
-            runs *= max(again / (_ROWS if mask & bit else _VECTORS * lanes), 1.0)
+            runs *= max(again / (_ROWS if mask & bit else width), 1.0)
         if mask & bit:
             runs /= lanes
         total += weight * runs
@@ -200,7 +202,9 @@ def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp
     loads = [n for n in k.order if n.op is Ops.LOAD and scope.mask[n] & inside]
 
     def reuse(r: UOp) -> int:
-        return sum(not scope.mask[n] & scope.bit[r] for n in loads)
+        """How many loads one tile of `r` shares; that of a whole SIMD value saves more than a scalar's."""
+        shared = [scope.mask[n] for n in loads if not scope.mask[n] & scope.bit[r]]
+        return len(shared) + sum(len(loads) for m in shared if m & scope.bit[lane])
 
     reused = [
         r for r in scope.ranges if r not in k.reduced and r is not lane and r.src[0].is_const and reuse(r)
