@@ -108,8 +108,8 @@ def _maximum(g: UOp, node: UOp) -> Grads:
 def _exp2(g: UOp, y: UOp) -> Grads:
     """2^x: g y ln 2.
 
-    In a sigmoid's gradient g has a factor 1 / (1 + y), and y / (1 + y) is 1 - 1 / (1 + y): so written, a y that
-    overflows makes no inf * 0.
+    In a sigmoid's gradient g has a factor 1 / (1 + y), and y / (1 + y) is 1 - 1 / (1 + y): so written, a y
+    that overflows makes no inf * 0.
     """
     others: list[UOp] = []
     rest = g

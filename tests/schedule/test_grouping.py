@@ -1,0 +1,102 @@
+"""The fusion decision: what is stored, what is computed again in every kernel that needs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.grouping import MAX_COPIES, MAX_DEPTH, MAX_REPEATED
+from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+def kernels(*outputs: Tensor, optimized: bool = False) -> tuple[KernelCall, ...]:
+    return tuple(schedule(normalize(UOp.sink(*[t.uop for t in outputs])).sink, optimized).calls)
+
+
+def matrix(*shape: int) -> Tensor:
+    return Tensor.empty(*shape).contiguous().realize()
+
+
+def test_elementwise_chains_fuse():
+    x = matrix(4, 5)
+    assert len(kernels(((x + 1) * x).exp().sum(1))) == 1
+
+
+def test_a_reduction_that_is_broadcast_is_stored():
+    x = matrix(40, 50)
+    assert len(kernels(x - x.max(1, keepdim=True))) == 2
+
+
+def test_an_elementwise_value_of_few_buffers_is_repeated():
+    x, y = matrix(4, 5), matrix(4, 5)
+    shared = (x * y).exp()
+    assert len(kernels(shared.sum(0), shared.sum(1))) == 2
+
+
+def test_an_elementwise_value_of_many_buffers_is_stored():
+    a, b, c, d = (matrix(4, 5) for _ in range(4))
+    shared = a * b + c * d
+    assert len(kernels(shared.sum(0), shared.sum(1))) == 3
+
+
+def test_a_long_chain_shared_by_two_kernels_is_repeated_whole():
+    """Each kernel computes every link once: that it is shared at each link makes it no dearer."""
+    x = matrix(4, 5)
+    links = [x]
+    for i in range(20):
+        links.append((links[-1] * 2 + i).sin() + links[-1])
+    total = links[1]
+    for link in links[2:]:
+        total = total + link
+    assert len(kernels(total.sum(0), total.sum(1))) == 2
+
+
+def stencil(x: Tensor) -> Tensor:
+    p = x.pad((1, 1, 1, 1))
+    return p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] + x
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(1, 1), (3, 1), (5, 2), (9, 3)])
+def test_stencils_of_stencils_fuse_until_one_value_is_needed_at_too_many_places(steps: int, expected: int):
+    """k steps on, a value is needed at 2k(k+1) + 1 places: 13, 25, 41; padding splits some."""
+    x = matrix(12, 12)
+    for _ in range(steps):
+        x = stencil(x)
+    calls = kernels(x)
+    assert len(calls) == expected
+    for call in calls:
+        assert sum(n.op is Ops.LOAD for n in call.ast.toposort()) <= 3 * MAX_COPIES
+
+
+def test_a_deep_expression_is_cut():
+    x = matrix(4)
+    for i in range(3 * MAX_DEPTH):
+        x = (x + i).sin() if i % 2 else x * i
+    assert 3 <= len(kernels(x)) <= 6
+
+
+@pytest.mark.parametrize(
+    ("size", "optimized", "expected"),
+    [(MAX_REPEATED, True, 1), (MAX_REPEATED + 1, True, 2), (MAX_REPEATED, False, 2)],
+)
+def test_a_short_reduction_to_a_scalar_is_repeated_when_optimised(size: int, optimized: bool, expected: int):
+    x, y = matrix(size), matrix(6, 7)
+    assert len(kernels(y * x.max(), optimized=optimized)) == expected
+
+
+def test_a_short_reduction_to_a_vector_is_stored():
+    x, y = matrix(3, 5), matrix(6, 3)
+    assert len(kernels(y * x.max(1), optimized=True)) == 2
+
+
+def test_short_reductions_of_short_reductions_count_together():
+    """Three of 120 elements are more than may be repeated: the last one is stored."""
+    x, y = matrix(120), matrix(6, 7)
+    total = x.sum()
+    for _ in range(2):
+        total = (x * total).sum()
+    assert len(kernels(y * total, optimized=True)) == 2
