@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polygrad import nn
     from polygrad.engine.devices import Device
     from polygrad.nn.step import compile_step
+    from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.jit import TinyJit
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
@@ -36,7 +37,9 @@ __all__ = [
     "compile_step",
     "dtypes",
     "errors",
+    "get_num_threads",
     "nn",
+    "set_num_threads",
 ]
 
 # Where each name that loads late comes from; None: it is a module of its own.
@@ -46,6 +49,8 @@ _LATE = {
     "Variable": "polygrad.tensor.variable",
     "Device": "polygrad.engine.devices",
     "compile_step": "polygrad.nn.step",
+    "get_num_threads": "polygrad.runtime.threads",
+    "set_num_threads": "polygrad.runtime.threads",
     "nn": None,
 }
 

@@ -137,6 +137,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         ),
         tuple(bounds[name] for name in sorted(bounds)),
         arena,
+        threads=max(run.program.threads for run in runs),
     )
     link = Device.backend(device).link
     if link is not None:

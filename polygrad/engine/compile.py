@@ -159,7 +159,10 @@ def _assemble(
     )
     variables = tuple(Variable(*v.arg) for v in _variables(done))
     buffers = tuple(s if s is not None else BufferSpec(0, "uint8", "input") for s in specs)
-    program = Program(device, backend.target.key, buffers, tuple(distinct), launches, variables, arena)
+    threads = backend.target.threads if any(k.parallel for k in distinct) else 1
+    program = Program(
+        device, backend.target.key, buffers, tuple(distinct), launches, variables, arena, threads=threads
+    )
     return Compiled(program, tuple(outputs))
 
 

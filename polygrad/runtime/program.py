@@ -7,9 +7,15 @@ Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` write
 
 (little-endian), so any language can read it.
 
+A kernel with variables named `thread` and `threads` is run by any number of threads up to `Program.threads`
+at the same time, each with its own number (from 0) and the count: each does its share. One thread alone runs
+it as thread 0 of 1.
+
 A captured step has a `driver`: one artefact whose function `run` makes all launches. It takes a table: the
 address of each buffer by its number (anything for scratch), then the arena's.
-- CPU: an object file that calls the kernels by name; `void run(char **table, int64_t *variables)`.
+- CPU: an object file that calls the kernels by name; `void run(char **table, int64_t *variables, int64_t
+  thread, int64_t threads, void **team)`, called once by every thread. Where threads must wait for each other
+  it calls `void meet(void **team, int64_t threads)`, which is `team[0]`; `team` may be null for one thread.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
   in u32
   words, the variables (their low 32 bits) behind the arena.
@@ -27,6 +33,7 @@ from polygrad.errors import ProgramError
 
 MAGIC, VERSION = b"PGRD", 2
 ROLES = ("input", "output", "param", "state", "scratch")
+THREAD, THREADS = "thread", "threads"
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,11 @@ class Kernel:
     code: bytes
     n_buffers: int
     variables: tuple[str, ...] = ()
+
+    @property
+    def parallel(self) -> bool:
+        """Whether threads divide its work (see above)."""
+        return THREADS in self.variables
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,8 @@ class Variable:
 class Program:
     """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes.
 
-    `driver`: an artefact that makes all launches at once (see above), or empty.
+    `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: how many may run
+    its kernels, at most.
     """
 
     device: str
@@ -91,6 +104,7 @@ class Program:
     variables: tuple[Variable, ...] = ()
     arena: int = 0
     driver: bytes = b""
+    threads: int = 1
 
     def place(self, binding: Binding) -> tuple[int, int]:
         """Where a pointer comes from: an entry of the driver's table, and what to add to it in bytes."""
@@ -149,4 +163,5 @@ def _parse(header: dict[str, Any], blob: bytes) -> Program:
         variables=tuple(Variable(**v) for v in header["variables"]),
         arena=header["arena"],
         driver=blob[at:],
+        threads=header.get("threads", 1),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polygrad.errors import ArgumentError
+from polygrad.runtime.program import THREAD, THREADS
 from polygrad.uop.node import UOp
 
 
@@ -10,8 +11,13 @@ def Variable(name: str, min_val: int, max_val: int) -> UOp:
     """A symbolic integer from `min_val` to `max_val`, both included.
 
     `.bind(value)` gives it a value for one run.
-    Raises ArgumentError when the bounds are not integers in order.
+    Raises ArgumentError when the bounds are not integers in order, and for `thread` and `threads`, which are
+    taken.
     """
+    if name in (THREAD, THREADS):
+        raise ArgumentError(
+            f"Variable {name}: expected a name that kernels do not use themselves: choose another"
+        )
     if not isinstance(min_val, int) or not isinstance(max_val, int) or min_val > max_val:
         raise ArgumentError(
             f"Variable {name}: expected integer bounds in order, got {min_val!r} and {max_val!r}"
