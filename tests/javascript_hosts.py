@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,3 +66,17 @@ def run(
         timeout=timeout,
     )
     return Finished(done.returncode, done.stdout, done.stderr)
+
+
+@functools.cache
+def under_cpython(script: Path) -> Any:
+    """The JSON that `script` prints under this Python, on the device WASM."""
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "DEVICE": "WASM"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -16,6 +16,9 @@ import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/s
 import { diskStore } from "./disk_store";
 import { findWheel } from "./find_wheel";
 
+// Node 20 has relaxed SIMD but hides it behind this flag, which later Nodes no longer know.
+if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
+
 export { mountFolder } from "./mount";
 export * from "../../wasm_runtime/src/index";
 export type { Polygrad };
@@ -29,8 +32,6 @@ export interface LoadOptions extends CommonOptions {
 
 /** Start Python with polygrad installed. */
 export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad> {
-  // Node 20 has relaxed SIMD but hides it behind this flag, which later Nodes no longer know.
-  if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
   const { wheel = await findWheel() } = options;
   const bytes = typeof wheel === "string" ? readFile(wheel).then((data) => Uint8Array.from(data)) : wheel;
   const pyodide = await loadPyodide({ env: { HOME: "/home/pyodide", ...options.env } });

@@ -39,7 +39,7 @@ class CompiledStep:
     def _set(self, inputs: tuple[Any, ...]) -> None:
         if len(inputs) != len(self._inputs):
             raise ArgumentError(
-                f"run: expected {len(self._inputs)} inputs, or none for the last ones again, got {len(inputs)}"
+                f"run: expected {len(self._inputs)} inputs, or none for the last again, got {len(inputs)}"
             )
         for i, x in enumerate(inputs):
             if isinstance(x, Tensor):
@@ -90,8 +90,9 @@ class CompiledStep:
 def compile_step(
     fn: Callable[..., Any], model: Any, opt: Optimizer | OptimizerGroup, *inputs: Any
 ) -> CompiledStep:
-    """A training step as one Program: `fn(model, *inputs)`, backward, and the optimizer's step. Nothing is
-    run yet.
+    """A training step as one Program: `fn(model, *inputs)`, backward, and the optimizer's step.
+
+    Nothing is run yet.
 
         step = compile_step(lambda model, x, y: model(x).cross_entropy(y), model, opt, x, y)
         for x, y in batches:
@@ -99,8 +100,8 @@ def compile_step(
         print(step.loss_value())
 
     fn: returns the loss, a Tensor of one element, or (loss, more Tensors). It is called once, in training
-    mode;
-        gradients start from nothing and are not kept. What else it assigns to is computed with every step.
+        mode; gradients start from nothing and are not kept. What else it assigns to is computed with every
+        step.
     model: whose Tensors (`nn.state.get_parameters`) are computed now, where they are lazy.
     inputs: Tensors or arrays. Their shapes and dtypes stay.
 
@@ -120,13 +121,12 @@ def compile_step(
             if not isinstance(loss, Tensor) or loss.numel() != 1:
                 got = loss.shape if isinstance(loss, Tensor) else type(loss).__name__
                 raise ArgumentError(
-                    f"compile_step: expected fn to return a loss of one element, or a tuple with it, got {got}"
+                    f"compile_step: expected fn to return a loss of one element, or a tuple of it, got {got}"
                 )
             opt.zero_grad()
             loss.reshape(()).backward()
             opt.schedule_step()
-            opt.zero_grad()
             return result
 
-    step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))])
+    step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
     return CompiledStep(step, tensors)

@@ -159,9 +159,16 @@ def check(spec: Spec, shape: tuple[Any, ...], dtype: Any, device: str) -> None:
         raise DeviceError(f"{spec.name}: expected device {spec.device}, as captured, got {device}: use .to()")
 
 
-def capture(call: Callable[[], Any], arguments: Sequence[Any], names: Sequence[str]) -> Step:
+def capture(
+    call: Callable[[], Any],
+    arguments: Sequence[Any],
+    names: Sequence[str],
+    forget: Callable[[], None] | None = None,
+) -> Step:
     """Capture `call`, which uses the Tensors `arguments`, without running anything.
 
+    `forget` drops Tensors that `call` leaves behind, once what is wanted is computed: gradients, so that they
+    are stored as in an eager call (whose kernels these then are, and so whose rounding) but need not stay.
     Raises CaptureError, and what `call` raises; then what it had computed has been computed after all.
     """
     unique = list({id(t): t for t in arguments}.values())
@@ -185,6 +192,8 @@ def capture(call: Callable[[], Any], arguments: Sequence[Any], names: Sequence[s
             _compute([*outputs, *(t for t in live_tensors() if _is_assigned(t) and t.uop.base not in before)])
             realize(draws.advances())
             buffers = [_computed(t) for t in outputs]
+            if forget is not None:
+                forget()
             captured = merge(recording, standing, buffers)
     finally:
         for t, node in zip(unique, nodes, strict=True):

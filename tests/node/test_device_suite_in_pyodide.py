@@ -20,10 +20,16 @@ def test_every_device_of_this_host_passes(tmp_path: Path) -> None:
         assert spec is not None and spec.origin is not None
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(Path(spec.origin).parent, tmp_path / "packages" / name, ignore=ignored)
-    shutil.copytree(TESTS / "device", tmp_path / "tests" / "device", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        TESTS / "device", tmp_path / "tests" / "device", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(TESTS / "plain.py", tmp_path / "tests" / "plain.py")
-    done = run("node", Path(__file__).parent / "scripts" / "run_device_suite.py", "tests/device", cwd=tmp_path)
+    done = run(
+        "node", Path(__file__).parent / "scripts" / "run_device_suite.py", "tests/device", cwd=tmp_path
+    )
     result = done.json()
-    assert result["failures"] == [] and result["status"] == 0, "\n".join(result["failures"][:5]) + done.out[-2000:]
+    assert result["failures"] == [] and result["status"] == 0, (
+        "\n".join(result["failures"][:5]) + done.out[-2000:]
+    )
     assert result["devices"] == ["WASM", "INTERP"]
     assert result["passed"] > 500

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from javascript_hosts import HOSTS, built, run
+from javascript_hosts import HOSTS, built, run, under_cpython
 
 pytestmark = [pytest.mark.e2e, built]
 SCRIPTS = Path(__file__).parent / "scripts"
 
 
-@functools.cache
-def under_cpython(script: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPTS / script)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "DEVICE": "WASM"},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_host_computes_the_same_bits_as_wasmtime(host: str) -> None:
-    expected = under_cpython("same_bits.py")
+    expected = under_cpython(SCRIPTS / "same_bits.py")
     got = run(host, SCRIPTS / "same_bits.py").json()
     assert got["device"] == "WASM"
     assert got.keys() == expected.keys()

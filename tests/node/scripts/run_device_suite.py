@@ -30,6 +30,19 @@ class Suite:
 
 
 suite = Suite()
-options = ["--import-mode=importlib", "--rootdir=.", "-o", "pythonpath=tests", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+options = [
+    "--import-mode=importlib",
+    "--rootdir=.",
+    "-o",
+    "pythonpath=tests",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:faulthandler",
+]
 status = pytest.main([*options, "-q", *sys.argv[1:]], plugins=[suite])
-print(json.dumps({"status": int(status), "devices": Device.available(), "failures": suite.failures, **suite.counts}))
+print(
+    json.dumps(
+        {"status": int(status), "devices": Device.available(), "failures": suite.failures, **suite.counts}
+    )
+)
