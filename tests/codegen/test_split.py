@@ -1,0 +1,77 @@
+"""Tiles: every element is computed, sums count each element once, and one loop nest serves any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.heuristics import choose
+from polygrad.codegen.lower import lower
+from polygrad.codegen.split import Split, split_range
+from polygrad.codegen.target import Target
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+TARGET = Target("test", simd_bytes=64, registers=32, fma=True)
+RNG = np.random.default_rng(11)
+
+
+def ast_of(out: Tensor) -> UOp:
+    (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
+    return call.ast
+
+
+def empty(*shape: int) -> Tensor:
+    return Tensor.zeros(*shape).contiguous().realize()
+
+
+def test_output_tiles_overlap_at_the_edge() -> None:
+    """One nest, whose last tile starts where it still fits."""
+    ast = ast_of(empty(1000) + 1)
+    (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
+    split = split_range(ast, r, Split(16, 4))
+    assert len(split.src) == 1
+    assert any(n.op is Ops.WHERE for n in split.toposort())
+
+
+def test_no_overlap_in_place() -> None:
+    """a = a + 1 with an overlap would add twice to some elements."""
+    x = empty(1000)
+    x.assign(x + 1)
+    ast = ast_of(x)
+    (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
+    assert len(split_range(ast, r, Split(16, 4)).src) > 1
+    assert x.numpy().tolist() == [1.0] * 1000
+
+
+def test_no_overlap_when_the_size_is_a_multiple() -> None:
+    ast = ast_of(empty(1024) + 1)
+    (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
+    assert not any(n.op is Ops.WHERE for n in split_range(ast, r, Split(16, 4)).toposort())
+
+
+def test_an_odd_product_is_one_nest() -> None:
+    linear = lower(ast_of(empty(50, 33) @ empty(33, 77)), TARGET)
+    assert sum(n.op is Ops.RANGE and not n.arg.kind for n in linear) <= 2
+
+
+def test_the_register_tile_fits_the_registers() -> None:
+    for target in (TARGET, Target("test", simd_bytes=16, registers=16)):
+        plan = choose(ast_of(empty(512, 512) @ empty(512, 512)), target)
+        vectors = [s.unroll for s in plan.values()]
+        assert len(vectors) == 2
+        assert 8 <= vectors[0] * vectors[1] <= target.registers - 3
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 63, 65, 100, 127, 129, 1000])
+def test_sums_of_any_length_within_1e_5(device: str, n: int) -> None:
+    data = RNG.standard_normal((3, n)).astype(np.float32)
+    for axis in (0, 1):
+        got = Tensor(data, device=device).sum(axis).numpy()
+        np.testing.assert_allclose(got, data.astype(np.float64).sum(axis), rtol=1e-5, atol=1e-5)
+        top = Tensor(data, device=device).max(axis).numpy()
+        np.testing.assert_array_equal(top, data.max(axis))
