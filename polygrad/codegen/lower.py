@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.linearize import linearize
-from polygrad.codegen.optimize import optimize
+from polygrad.codegen.optimize import merge_loops, optimize
 from polygrad.codegen.reduce import reduces_to_registers, simplify_reduces
+from polygrad.codegen.search import Plan, first_plan, neighbours
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile, split_indices
 from polygrad.helpers import debug_level, env_int
@@ -24,13 +25,13 @@ from polygrad.uop.spec import verify
 from polygrad.uop.symbolic import symbolic
 
 
-def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
-    """The linear form of a kernel AST. DEBUG=4 shows it after each pass, SPEC=1 checks each against
-    uop/spec.py."""
+def lower(ast: UOp, target: Target, optimized: bool = True, plan: Plan | None = None) -> list[UOp]:
+    """The linear form of a kernel AST; `plan`: how to tile it, instead of the heuristics' choice. DEBUG=4
+    shows it after each pass, SPEC=1 checks each against uop/spec.py."""
     sink = _after("simplify", graph_rewrite(ast, symbolic))
     sink = _after("simplify reduces", simplify_reduces(sink))
     if optimized:
-        sink = _after("optimize", optimize(sink, target))
+        sink = _after("optimize", optimize(sink, target, plan))
     sink = _after("simplify indices", graph_rewrite(sink, symbolic))
     tile = frozenset(n for n in sink.toposort() if is_tile(n))
     sink = _after("reduces to registers", reduces_to_registers(sink, tile))
@@ -40,6 +41,12 @@ def lower(ast: UOp, target: Target, optimized: bool = True) -> list[UOp]:
         target = replace(target, fma=False)
     sink = _after("decompose", graph_rewrite(sink, decompose(target, optimized)))
     return linearize(sink)
+
+
+def plans_near(ast: UOp, target: Target, plan: Plan | None) -> list[Plan]:
+    """Plans to try for a kernel AST: those next to `plan`, or only the heuristics' own for None."""
+    sink = merge_loops(simplify_reduces(graph_rewrite(ast, symbolic)))
+    return [first_plan(sink, target)] if plan is None else neighbours(sink, plan, target)
 
 
 def _compares(sink: UOp) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 
 from polygrad.codegen.heuristics import choose
+from polygrad.codegen.search import Plan, splits_of
 from polygrad.codegen.split import split_range
 from polygrad.codegen.stage import stage
 from polygrad.codegen.target import Target
@@ -20,12 +21,12 @@ from polygrad.uop.ops import Ops
 from polygrad.uop.scopes import scopes
 
 
-def optimize(sink: UOp, target: Target) -> UOp:
-    """The optimised form of a kernel AST."""
+def optimize(sink: UOp, target: Target, plan: Plan | None = None) -> UOp:
+    """The optimised form of a kernel AST, tiled by `plan` or else as the heuristics choose."""
     sink = merge_loops(sink)
     if not target.simd_bytes:
         return sink
-    for r, split in choose(sink, target).items():
+    for r, split in (choose(sink, target) if plan is None else splits_of(sink, plan)).items():
         if split.size > 1:
             sink = split_range(sink, r, split)
     return split_threads(stage(sink), target)

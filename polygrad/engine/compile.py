@@ -12,6 +12,7 @@ from polygrad.codegen.lower import kernel_name, lower, signature
 from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
+from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError
 from polygrad.helpers import debug_level, env_int, prod
@@ -36,8 +37,8 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and the
-    bytes of each buffer that it wants for itself."""
+    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
+    the bytes of each buffer that it wants for itself."""
 
     kernel: Kernel
     slots: tuple[int, ...]
@@ -53,7 +54,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     plan_ = schedule(sink, backend.optimized and optimizing())
     stats.schedule_seconds += time.perf_counter() - started
-    kernels = compile_kernels([call.ast for call in plan_.calls], backend)
+    kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1
     return _assemble(sink, plan_, kernels, device, backend, n_slots)
 
@@ -63,13 +64,13 @@ def optimizing() -> bool:
     return not env_int("NOOPT", 0)
 
 
-def compile_kernels(asts: list[UOp], backend: Backend) -> list[Built]:
+def compile_kernels(asts: list[UOp], device: str, backend: Backend) -> list[Built]:
     """A compiled kernel for each AST; equal ASTs share one, from memory, disk or the compiler."""
     optimized = backend.optimized and optimizing()
     key = backend.target.key
     missing = [a for a in dict.fromkeys(asts) if (a, key, optimized) not in _kernels]
     if missing:
-        _compile_missing(missing, backend, optimized)
+        _compile_missing(missing, device, backend, optimized)
     out = []
     for a in asts:
         _kernels.move_to_end((a, key, optimized))
@@ -79,13 +80,14 @@ def compile_kernels(asts: list[UOp], backend: Backend) -> list[Built]:
     return out
 
 
-def _compile_missing(asts: list[UOp], backend: Backend, optimized: bool) -> None:
+def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: bool) -> None:
     started = time.perf_counter()
-    target = backend.target
+    target, steps = backend.target, env_int("BEAM", 0)
     disk = DiskCache.default() if backend.caches_on_disk else None
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
-        linear = lower(ast, target, optimized)
+        plan = search(ast, device, backend, steps) if optimized and steps else None
+        linear = lower(ast, target, optimized, plan)
         text = signature(linear)
         name = kernel_name(linear, text)
         if debug_level() >= 3:

@@ -1,0 +1,73 @@
+"""BEAM: the search finds plans that compute the same, keeps them, and leaves alone what it cannot time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor, Variable
+from polygrad.engine import search as module
+from polygrad.engine.cache import DiskCache
+from polygrad.engine.compile import _kernels
+from polygrad.engine.realize import clear_caches
+
+RNG = np.random.default_rng(13)
+
+
+@pytest.fixture(autouse=True)
+def searching(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("BEAM", "1")
+    monkeypatch.setenv("POLYGRAD_CACHE", str(tmp_path))
+    DiskCache.default.cache_clear()
+    _kernels.clear()
+    clear_caches()
+    yield
+    DiskCache.default.cache_clear()
+
+
+def timings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The plans that are timed from now on."""
+    seen: list[object] = []
+    real = module._seconds
+
+    def spy(*args: object) -> float:
+        seen.append(args[1])
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "_seconds", spy)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["CPU", "WASM"])
+def test_searched_kernels_within_1e_4(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = timings(monkeypatch)
+    a = RNG.standard_normal((37, 45)).astype(np.float32)
+    b = RNG.standard_normal((45, 29)).astype(np.float32)
+    got = (Tensor(a, device=name) @ Tensor(b, device=name)).numpy()
+    np.testing.assert_allclose(got, a @ b, atol=1e-4)
+    assert len(set(seen)) > 1
+
+
+def test_a_plan_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = timings(monkeypatch)
+    data = RNG.standard_normal((31, 53)).astype(np.float32)
+    first = Tensor(data, device="CPU").sum(1).numpy()
+    searched = len(seen)
+    _kernels.clear()
+    clear_caches()
+    second = Tensor(data, device="CPU").sum(1).numpy()
+    assert searched and len(seen) == searched
+    np.testing.assert_array_equal(first, second)
+
+
+def test_symbolic_kernels_and_interp_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = timings(monkeypatch)
+    n = Variable("n", 1, 10).bind(4)
+    data = RNG.standard_normal((10,)).astype(np.float32)
+    total = Tensor(data, device="CPU").realize().shrink(((0, n),)).sum().item()
+    assert abs(total - data[:4].sum()) < 1e-5
+    assert Tensor([1.0, 2.0], device="INTERP").sum().item() == 3.0
+    assert not seen
