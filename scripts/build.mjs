@@ -15,7 +15,7 @@ await Promise.all(
 await Promise.all([
   build({
     ...common,
-    entryPoints: [path("node/src/index.ts"), path("node/src/cli.ts")],
+    entryPoints: ["index", "cli", "thread"].map((name) => path(`node/src/${name}.ts`)),
     outdir: path("node/dist"),
     platform: "node",
     format: "esm",
@@ -24,7 +24,11 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: { polygrad: path("web/src/index.ts"), "polygrad-worker": path("web/src/worker.ts") },
+    entryPoints: {
+      polygrad: path("web/src/index.ts"),
+      "polygrad-worker": path("web/src/worker.ts"),
+      "polygrad-thread": path("web/src/thread.ts"),
+    },
     outdir: path("web/dist"),
     format: "esm",
     outExtension: { ".js": ".mjs" },

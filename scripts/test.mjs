@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL("../", import.meta.url));
 const tests = readdirSync(`${root}wasm_runtime/tests`).filter((name) => name.endsWith(".test.ts"));
 
 await build({
-  entryPoints: tests.map((name) => `${root}wasm_runtime/tests/${name}`),
+  entryPoints: [...tests, "thread_worker.ts"].map((name) => `${root}wasm_runtime/tests/${name}`),
   outdir: `${root}wasm_runtime/dist/tests`,
   bundle: true,
   format: "esm",

@@ -7,11 +7,14 @@
  */
 
 import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { setFlagsFromString } from "node:v8";
+import { Worker } from "node:worker_threads";
 
 import { loadPyodide } from "pyodide";
 
 import { detectFeatures } from "../../wasm_runtime/src/features";
+import { poolFor, threadVariables } from "../../wasm_runtime/src/loader/pool";
 import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/src/loader/polygrad";
 import { diskStore } from "./disk_store";
 import { findWheel } from "./find_wheel";
@@ -30,11 +33,21 @@ export interface LoadOptions extends CommonOptions {
   cacheDir?: string | false;
 }
 
+/** A thread that ends with the process. One that fails takes part in nothing. */
+function startWorker(): Worker {
+  const worker = new Worker(new URL("./thread.js", import.meta.url));
+  worker.unref();
+  return worker.on("error", () => undefined);
+}
+
 /** Start Python with polygrad installed. */
 export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad> {
+  const processors = availableParallelism();
+  const pool = poolFor(options, processors, startWorker);
   const { wheel = await findWheel() } = options;
   const bytes = typeof wheel === "string" ? readFile(wheel).then((data) => Uint8Array.from(data)) : wheel;
-  const pyodide = await loadPyodide({ env: { HOME: "/home/pyodide", ...options.env } });
+  const env = { HOME: "/home/pyodide", ...threadVariables(options, processors, pool), ...options.env };
+  const pyodide = await loadPyodide({ env });
   const store = options.cacheDir === false ? undefined : diskStore(options.cacheDir);
-  return furnish(pyodide, await bytes, store, options);
+  return furnish(pyodide, await bytes, store, options, pool);
 }

@@ -17,8 +17,9 @@ address of each buffer by its number (anything for scratch), then the arena's.
   thread, int64_t threads, void **team)`, called once by every thread. Where threads must wait for each other
   it calls `void meet(void **team, int64_t threads)`, which is `team[0]`; `team` may be null for one thread.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
-  in u32
-  words, the variables (their low 32 bits) behind the arena.
+  in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is for several threads, so
+  is `run(i32 address of the table, i32 thread, i32 threads)`; its threads meet at words of the memory's first
+  64 bytes, all zero before the first run. Made for a target with threads, modules import a shared memory.
 """
 
 from __future__ import annotations

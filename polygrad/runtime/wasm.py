@@ -18,7 +18,7 @@ from polygrad.errors import DeviceError, ProgramError
 from polygrad.helpers import env_int
 from polygrad.runtime.heap import Heap
 from polygrad.runtime.interface import Executable, Runtime
-from polygrad.runtime.program import Launch, Program, Variable
+from polygrad.runtime.program import THREAD, THREADS, Launch, Program, Variable
 from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmFunction, WasmHost
 
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
@@ -109,7 +109,8 @@ class WasmStep(Executable):
         self._count = len(program.buffers)
         self._given: list[int | None] = []
         function = runtime.function("run", program.driver)
-        self._call = runtime.host.prepare([WasmCall(function, (0,), (0,))], 1)
+        sources = (0, 1, 2) if any(k.parallel for k in program.kernels) else (0,)
+        self._call = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources))], 1)
         self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
         self._bases = array(WORD, [self._table])
 
@@ -162,6 +163,7 @@ class _Sources:
                 self._places[i] = (len(bound), spec.offset)
         self._variables = {v.name: len(bound) + 1 + i for i, v in enumerate(program.variables)}
         self.count = len(bound) + 1 + len(program.variables)
+        self._variables |= {THREAD: self.count, THREADS: self.count + 1}
 
     def of(self, launch: Launch) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The arguments' places in the table, and what to add to each."""

@@ -28,7 +28,11 @@ class WasmFunction:
 
 @dataclass(frozen=True)
 class WasmCall:
-    """One call. Argument number i is `bases[sources[i]] + offsets[i]`, modulo 2**32."""
+    """One call. Argument number i is `bases[sources[i]] + offsets[i]`, modulo 2**32.
+
+    Two words follow the bases: a thread's number and the number of threads. A call that takes them is made by
+    every thread of the run, another by thread 0; neighbours of which one is made by all wait for each other.
+    """
 
     function: WasmFunction
     sources: tuple[int, ...]
@@ -46,7 +50,8 @@ class WasmCalls(ABC):
 class WasmHost(ABC):
     """A WebAssembly engine with one memory."""
 
-    features: frozenset[str]  # of "simd", "relaxed-simd"
+    features: frozenset[str]  # of "simd", "relaxed-simd", "threads"
+    threads: int = 1  # the most that make a call; with "threads" the memory is shared, else not
 
     @abstractmethod
     def grow(self, nbytes: int) -> int:

@@ -14,6 +14,7 @@ import polygrad_host
 from pyodide.ffi import JsException, to_js
 
 from polygrad.errors import CompileError, InternalError
+from polygrad.runtime.threads import get_num_threads
 from polygrad.runtime.wasm_host import WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
 
 
@@ -26,6 +27,8 @@ class JsHost(WasmHost):
 
     def __init__(self, host: Any) -> None:
         self.features = frozenset(host.features)
+        self.threads = int(host.bound)
+        self._host, self._threads = host, int(host.threads)
         self._grow, self._view, self._kernel = host.grow, host.view, host.kernel
         self._launches = host.launches
 
@@ -46,6 +49,16 @@ class JsHost(WasmHost):
         except JsException as e:
             raise CompileError(e.message) from e
 
+    def use_threads(self, count: int) -> None:
+        """Let runs have up to `count` threads, or as many as there are."""
+        if count != self._threads:
+            self._host.threads = self._threads = count
+
+    def ready_threads(self) -> int:
+        """How many threads a run would have now: those that are still starting are not waited for."""
+        self.use_threads(get_num_threads())
+        return int(self._host.ready)
+
     def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> JsCalls:
         functions = list({id(call.function): call.function for call in calls}.values())
         numbers = {id(f): i for i, f in enumerate(functions)}
@@ -58,7 +71,7 @@ class JsHost(WasmHost):
                 plan.append(offset)
         kernels = to_js([f.value for f in functions])
         try:
-            return JsCalls(self._launches(kernels, to_js(plan), n_bases), functions)
+            return JsCalls(self, self._launches(kernels, to_js(plan), n_bases), functions)
         except JsException as e:
             raise CompileError(e.message) from e
 
@@ -66,7 +79,8 @@ class JsHost(WasmHost):
 class JsCalls(WasmCalls):
     """A JavaScript `LaunchList`."""
 
-    def __init__(self, launches: Any, functions: list[WasmFunction]) -> None:
+    def __init__(self, host: JsHost, launches: Any, functions: list[WasmFunction]) -> None:
+        self._use_threads = host.use_threads
         self._functions = functions  # found again by their code as long as this list of calls lives
         self._assign, self._run = launches.bases.assign, launches.run
         self._bases: array[int] | None = None
@@ -75,6 +89,7 @@ class JsCalls(WasmCalls):
         if bases != self._bases:
             self._assign(bases)
             self._bases = bases
+        self._use_threads(get_num_threads())
         try:
             self._run()
         except JsException as e:

@@ -5,7 +5,8 @@ boxed again each time. The launches of a Program never change, so their argument
 wasmtime's C function `wasmtime_func_call_unchecked` is called on them, which takes 0.5 µs. The types it
 does not check are checked when the calls are prepared.
 
-A Store frees instances only as a whole, so a kernel once loaded stays in it, and `load` keeps it.
+One thread: wasmtime's Python package cannot import a shared memory. A Store frees instances only as a whole,
+so a kernel once loaded stays in it, and `load` keeps it.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class WasmtimeCalls(WasmCalls):
 
     def run(self, bases: array[int]) -> None:
         if bases != self._bases:
-            words = bases.tolist()
+            words = [*bases, 0, 1]  # thread 0 of 1
             values = [words[s] + o & 0xFFFFFFFF for s, o in zip(self._sources, self._offsets, strict=True)]
             self._pack(self._values, 0, *values)
             self._bases = bases

@@ -17,41 +17,48 @@ from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Progra
 
 pytestmark = [pytest.mark.e2e, built]
 SCRIPT = Path(__file__).parent / "scripts" / "wasm_device.py"
-IMPORT = '(import "env" "memory" (memory 1))'
 
 
-def kernel(name: str, body: str, n_buffers: int, variables: tuple[str, ...] = ()) -> Kernel:
+def kernel(
+    name: str, body: str, n_buffers: int, variables: tuple[str, ...] = (), memory: str = "1"
+) -> Kernel:
     params = " ".join(["i32"] * (n_buffers + len(variables)))
-    text = f'(module {IMPORT} (func (export "{name}") (param {params}) {body}))'
+    imports = f'(import "env" "memory" (memory {memory}))'
+    text = f'(module {imports} (func (export "{name}") (param {params}) {body}))'
     return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables)
 
 
-ADD = kernel("add", "(i32.store (local.get 0) (i32.add (i32.load (local.get 1)) (local.get 2)))", 2, ("n",))
-DOUBLE = kernel("double", "(i32.store (local.get 0) (i32.shl (i32.load (local.get 1)) (i32.const 1)))", 2)
-CHAIN = Program(
-    device="WASM",
-    target="test",
-    buffers=(
-        BufferSpec(2, "int32", "input"),
-        BufferSpec(1, "int32", "scratch", 64),
-        BufferSpec(2, "int32", "output"),
-    ),
-    kernels=(ADD, DOUBLE),
-    launches=(Launch(0, (Binding(1), Binding(0, 4))), Launch(1, (Binding(2, 4), Binding(1)))),
-    variables=(Variable("n", -10, 10),),
-    arena=128,
-)
-TRAP = Program("WASM", "test", (), (kernel("boom", "unreachable", 0),), (Launch(0, ()),))
+def chain(memory: str) -> Program:
+    """out[1] = (in[1] + n) * 2, the sum in scratch."""
+    add = "(i32.store (local.get 0) (i32.add (i32.load (local.get 1)) (local.get 2)))"
+    double = "(i32.store (local.get 0) (i32.shl (i32.load (local.get 1)) (i32.const 1)))"
+    return Program(
+        device="WASM",
+        target="test",
+        buffers=(
+            BufferSpec(2, "int32", "input"),
+            BufferSpec(1, "int32", "scratch", 64),
+            BufferSpec(2, "int32", "output"),
+        ),
+        kernels=(kernel("add", add, 2, ("n",), memory), kernel("double", double, 2, (), memory)),
+        launches=(Launch(0, (Binding(1), Binding(0, 4))), Launch(1, (Binding(2, 4), Binding(1)))),
+        variables=(Variable("n", -10, 10),),
+        arena=128,
+    )
+
+
+SHARED = "1 65536 shared"  # on hosts with threads
+TRAP = Program("WASM", "test", (), (kernel("boom", "unreachable", 0, (), SHARED),), (Launch(0, ()),))
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_programs_run_and_errors_are_typed(host: str, tmp_path: Path) -> None:
     programs = tmp_path / "programs.json"
-    texts = {"chain": CHAIN, "trap": TRAP}
+    texts = {"chain": chain(SHARED), "trap": TRAP}
     programs.write_text(json.dumps({k: base64.b64encode(p.to_bytes()).decode() for k, p in texts.items()}))
     place = str(programs) if host == "node" else f"/mnt{programs}"
     result = run(host, SCRIPT, place, files=(programs,), cwd=tmp_path).json()
-    assert result["features"] == ["relaxed-simd", "simd"]
+    assert result["features"] == ["relaxed-simd", "simd", "threads"]
     assert result["copied"] is True
     assert result["chain"] == [16, -10, 16, 2 * ((1 << 20) + 7)]
     assert result["afterwards"] == 42
@@ -66,7 +73,7 @@ def test_programs_run_and_errors_are_typed(host: str, tmp_path: Path) -> None:
 
 
 def test_a_serialized_program_runs_without_python(tmp_path: Path) -> None:
-    (tmp_path / "chain.bin").write_bytes(CHAIN.to_bytes())
+    (tmp_path / "chain.bin").write_bytes(chain("1").to_bytes())
     program = tmp_path / "run.mjs"
     program.write_text(
         f"""

@@ -1,6 +1,9 @@
 /** What this engine's WebAssembly can do, found by validating one small module for each feature. */
 
-export type Feature = "simd" | "relaxed-simd";
+/** "threads" is a matter of the host, not of the engine: it takes a memory that workers may share. */
+export type Feature = Probed | "threads";
+
+type Probed = "simd" | "relaxed-simd";
 
 /** A module with one function of type () -> v128 whose body is `code`. */
 function vectorModule(code: readonly number[]): Uint8Array<ArrayBuffer> {
@@ -15,14 +18,12 @@ function vectorModule(code: readonly number[]): Uint8Array<ArrayBuffer> {
 
 const SPLAT = [0x41, 0, 0xfd, 15]; // i32.const 0, i8x16.splat
 
-const PROBES: Readonly<Record<Feature, readonly number[]>> = {
+const PROBES: Readonly<Record<Probed, readonly number[]>> = {
   simd: [...SPLAT, 0xfd, 98], // i8x16.popcnt
   "relaxed-simd": [...SPLAT, ...SPLAT, ...SPLAT, 0xfd, 0x85, 2], // f32x4.relaxed_madd
 };
 
 /** The features this engine has. */
-export function detectFeatures(): Feature[] {
-  return (Object.keys(PROBES) as Feature[]).filter((name) =>
-    WebAssembly.validate(vectorModule(PROBES[name])),
-  );
+export function detectFeatures(): Probed[] {
+  return (Object.keys(PROBES) as Probed[]).filter((name) => WebAssembly.validate(vectorModule(PROBES[name])));
 }

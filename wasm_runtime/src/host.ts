@@ -7,17 +7,60 @@
 
 import { CompileError } from "./errors";
 import { detectFeatures, type Feature } from "./features";
-import { LaunchList, type Kernel, type KernelFunction } from "./launches";
+import type { KernelFunction } from "./calls";
+import { LaunchList, type Kernel } from "./launches";
 import { compileModule } from "./modules";
+import type { ThreadPool } from "./thread_pool";
 
 const PAGE = 65536;
 const MAX_PAGES = 65536;
+const MIN_SHARED_PAGES = 1024;
+
+/** The largest shared memory that this system reserves room for. */
+function sharedMemory(): WebAssembly.Memory {
+  for (let maximum = MAX_PAGES; ; maximum /= 2) {
+    try {
+      return new WebAssembly.Memory({ initial: 1, maximum, shared: true });
+    } catch (error) {
+      if (maximum < MIN_SHARED_PAGES) throw error;
+    }
+  }
+}
 
 export class WasmHost {
-  readonly memory = new WebAssembly.Memory({ initial: 1 });
-  readonly features: readonly Feature[] = detectFeatures();
-  readonly #imports = { env: { memory: this.memory } };
+  readonly memory: WebAssembly.Memory;
+  readonly features: readonly Feature[];
+  readonly #imports: WebAssembly.Imports;
   readonly #kernels = new WeakMap<WebAssembly.Module, Map<string, Kernel>>();
+  readonly #pool: ThreadPool | undefined;
+
+  /** With a `pool`, the memory is shared with its threads; `shared` shares it also without. */
+  constructor({ pool, shared = pool !== undefined }: { pool?: ThreadPool; shared?: boolean } = {}) {
+    this.memory = shared ? sharedMemory() : new WebAssembly.Memory({ initial: 1 });
+    this.features = [...detectFeatures(), ...(pool ? (["threads"] as const) : [])];
+    this.#imports = { env: { memory: this.memory } };
+    this.#pool = pool;
+  }
+
+  /** The most threads that share a run. */
+  get bound(): number {
+    return this.#pool?.bound ?? 1;
+  }
+
+  /** How many of them runs may use. */
+  get threads(): number {
+    return this.#pool?.threads ?? 1;
+  }
+
+  set threads(threads: number) {
+    if (this.#pool) this.#pool.threads = threads;
+  }
+
+  /** How many threads a run would have now: workers that are still starting are not waited for. */
+  get ready(): number {
+    this.#pool?.start();
+    return this.#pool?.muster() ?? 1;
+  }
 
   /** Make the memory at least `nbytes` long; its length then, or 0 when it cannot. Views of it die. */
   grow(nbytes: number): number {
@@ -34,7 +77,7 @@ export class WasmHost {
   }
 
   /** The bytes at `address`, not a copy; good until the memory grows. */
-  view(address: number, nbytes: number): Uint8Array<ArrayBuffer> {
+  view(address: number, nbytes: number): Uint8Array {
     return new Uint8Array(this.memory.buffer, address, nbytes);
   }
 
@@ -62,6 +105,7 @@ export class WasmHost {
 
   /** Calls made ready; see `LaunchList` for `plan`. */
   launches(kernels: readonly Kernel[], plan: Uint32Array, nBases: number): LaunchList {
-    return new LaunchList(kernels, plan, nBases);
+    const team = this.#pool && { pool: this.#pool, memory: this.memory };
+    return new LaunchList(kernels, plan, nBases, team);
   }
 }

@@ -1,6 +1,7 @@
 export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "./errors";
 export { detectFeatures, type Feature } from "./features";
 export { WasmHost } from "./host";
-export { LaunchList, type Kernel, type KernelFunction } from "./launches";
+export type { KernelFunction } from "./calls";
+export { LaunchList, type Kernel } from "./launches";
 export { readProgram, type BufferSpec, type KernelSpec, type Program, type Role } from "./program";
 export { LoadedProgram, loadProgram, type DType, type TensorData } from "./runner";

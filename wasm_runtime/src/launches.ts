@@ -1,8 +1,9 @@
 /** `LaunchList`: kernels to call in order, made ready once and run many times with new addresses. */
 
+import { Barrier } from "./barrier";
+import { makeAll, Trap, type Call, type KernelFunction } from "./calls";
 import { InternalError, ProgramError } from "./errors";
-
-export type KernelFunction = (...args: number[]) => void;
+import type { ThreadPool } from "./thread_pool";
 
 /** A function in an instance. It keeps its module alive, so that the module is found again by its bytes. */
 export interface Kernel {
@@ -11,55 +12,32 @@ export interface Kernel {
   readonly module: WebAssembly.Module;
 }
 
-/** `call(args[at], …)` with `n` arguments; a spread costs several times as much as a plain call. */
-function invoke(call: KernelFunction, a: Int32Array, at: number, n: number): void {
-  /* eslint-disable @typescript-eslint/no-non-null-assertion -- `at + n` is within `a` */
-  switch (n) {
-    case 1:
-      call(a[at]!);
-      return;
-    case 2:
-      call(a[at]!, a[at + 1]!);
-      return;
-    case 3:
-      call(a[at]!, a[at + 1]!, a[at + 2]!);
-      return;
-    case 4:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!);
-      return;
-    case 5:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!);
-      return;
-    case 6:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!, a[at + 5]!);
-      return;
-    case 7:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!, a[at + 5]!, a[at + 6]!);
-      return;
-    case 8:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!, a[at + 5]!, a[at + 6]!, a[at + 7]!);
-      return;
-    default:
-      call(...a.subarray(at, at + n));
-  }
-  /* eslint-enable @typescript-eslint/no-non-null-assertion */
+/** Who runs a list with several threads, on which memory. */
+export interface Team {
+  readonly pool: ThreadPool;
+  readonly memory: WebAssembly.Memory;
 }
 
 /**
- * Calls in order. Each argument is one of `bases` plus a constant, modulo 2**32.
+ * Calls in order. Each argument is one of the bases plus a constant, modulo 2**32.
  *
- * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated.
+ * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated. Two more words
+ * follow them that the list fills itself: the number of the thread, and the number of threads. A call that
+ * takes them is parallel: every thread makes it. The others are made by thread 0.
  */
 export class LaunchList {
-  readonly bases: Uint32Array<ArrayBuffer>;
+  readonly bases: Uint32Array;
+  readonly #words: Uint32Array;
   readonly #kernels: Kernel[] = [];
-  readonly #starts: number[] = [];
+  readonly #functions: KernelFunction[] = [];
+  readonly #calls: Call[] = [];
   readonly #sources: Uint32Array;
   readonly #offsets: Uint32Array;
   readonly #args: Int32Array;
+  readonly #shared?: { readonly pool: ThreadPool; readonly barrier: Barrier; readonly id: number };
 
   /** `plan` is, for each call: the kernel's number, how many arguments, then a source and an offset for each. */
-  constructor(kernels: readonly Kernel[], plan: Uint32Array, nBases: number) {
+  constructor(kernels: readonly Kernel[], plan: Uint32Array, nBases: number, team?: Team) {
     const sources: number[] = [];
     const offsets: number[] = [];
     const words = plan.values();
@@ -72,39 +50,61 @@ export class LaunchList {
           `kernel ${kernel?.name ?? "?"}: expected ${kernel?.call.length ?? "a kernel with its"} arguments, got ${n}`,
         );
       }
-      this.#kernels.push(kernel);
-      this.#starts.push(sources.length);
+      const first = sources.length;
       for (let i = 0; i < n; i++) {
         sources.push(next());
         offsets.push(next());
       }
+      this.#kernels.push(kernel);
+      this.#functions.push(kernel.call);
+      this.#calls.push({ at: first, n, parallel: sources.slice(first).some((source) => source >= nBases) });
       at += 2 + 2 * n;
     }
-    this.bases = new Uint32Array(nBases);
+    this.#words = new Uint32Array(nBases + 2);
+    this.bases = this.#words.subarray(0, nBases);
     this.#sources = Uint32Array.from(sources);
     this.#offsets = Uint32Array.from(offsets);
-    this.#args = new Int32Array(sources.length);
-    this.#starts.push(sources.length);
+    const shared = team !== undefined && this.#calls.some(({ parallel }) => parallel);
+    this.#args = shared
+      ? new Int32Array(new SharedArrayBuffer(4 * sources.length))
+      : new Int32Array(sources.length);
+    if (shared) {
+      const { pool, memory } = team;
+      const calls = this.#calls;
+      const job = {
+        memory,
+        calls,
+        kernels: this.#kernels.map(({ module, name }, i) => (calls[i]?.parallel ? { module, name } : null)),
+        args: this.#args,
+        threadAt: [...sources.keys()].filter((i) => sources[i] === nBases),
+      };
+      const barrier = new Barrier(memory);
+      barrier.patient = pool.patient;
+      this.#shared = { pool, barrier, id: pool.add(job, this) };
+    }
   }
 
   /** Make every call. Throws InternalError when a kernel traps. */
   run(): void {
     const args = this.#args;
-    const { bases } = this;
+    const words = this.#words;
+    const shared = this.#shared;
+    const threads = shared?.pool.muster() ?? 1;
+    words[words.length - 1] = threads;
     for (let i = 0; i < args.length; i++) {
-      args[i] = (bases[this.#sources[i] ?? 0] ?? 0) + (this.#offsets[i] ?? 0);
+      args[i] = (words[this.#sources[i] ?? 0] ?? 0) + (this.#offsets[i] ?? 0);
     }
-    const starts = this.#starts;
-    let number = 0;
     try {
-      for (const kernel of this.#kernels) {
-        const at = starts[number] ?? 0;
-        invoke(kernel.call, args, at, (starts[number + 1] ?? at) - at);
-        number++;
-      }
+      if (shared === undefined || threads === 1) makeAll(this.#calls, this.#functions, args);
+      else shared.pool.run(shared.id, shared.barrier, this.#calls, this.#functions, args);
     } catch (cause) {
-      const name = this.#kernels[number]?.name ?? "?";
-      throw new InternalError(`kernel ${name}: trapped: ${String(cause)}`, { cause });
+      if (!(cause instanceof Trap)) throw cause;
+      const name = this.#kernels[cause.number]?.name ?? "?";
+      throw new InternalError(`kernel ${name}: trapped: ${cause.message}`, { cause: cause.cause });
+    }
+    if (threads > 1 && shared?.barrier.failed) {
+      const names = this.#kernels.filter((_, i) => this.#calls[i]?.parallel).map(({ name }) => name);
+      throw new InternalError(`kernel ${[...new Set(names)].join(" or ")}: trapped in another thread`);
     }
   }
 }

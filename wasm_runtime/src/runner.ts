@@ -39,9 +39,14 @@ function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
   return ARRAYS[spec.dtype as DType];
 }
 
-/** A Program in memory. */
+/** Whether the Program's kernels import a shared memory: they were made for several threads. */
+function isThreaded({ target }: Program): boolean {
+  return Number(/-t(\d+)/.exec(target)?.[1] ?? 1) > 1;
+}
+
+/** A Program in memory. It runs on one thread. */
 export class LoadedProgram {
-  readonly #host = new WasmHost();
+  readonly #host: WasmHost;
   readonly #addresses: readonly number[];
   /** What the launches take their arguments from: every buffer's address, the arena's, the variables. */
   readonly #words: Uint32Array<ArrayBuffer>;
@@ -53,6 +58,7 @@ export class LoadedProgram {
     if (program.device !== "WASM") {
       throw new ProgramError(`loadProgram: expected a Program for WASM, got one for ${program.device}`);
     }
+    this.#host = new WasmHost({ shared: isThreaded(program) });
     this.#words = new Uint32Array(program.buffers.length + 1 + program.variables.length);
     this.#addresses = this.#layOut();
     this.#words.set(this.#addresses);
@@ -137,13 +143,12 @@ export class LoadedProgram {
     return [...addresses, arena];
   }
 
-  /** The driver as the only call. */
+  /** The driver as the only call; it takes the table, and the thread and the threads if its kernels do. */
   #prepareDriver(): LaunchList {
-    const calls = this.#host.launches(
-      [this.#host.kernel("run", this.program.driver)],
-      Uint32Array.of(0, 1, 0, 0),
-      1,
-    );
+    const driver = this.#host.kernel("run", this.program.driver);
+    const n = driver.call.length;
+    const plan = [0, n, ...Array.from({ length: n }, (_, i) => [i, 0]).flat()];
+    const calls = this.#host.launches([driver], Uint32Array.from(plan), 1);
     calls.bases[0] = this.#table;
     return calls;
   }
@@ -152,7 +157,8 @@ export class LoadedProgram {
   #prepare(): LaunchList {
     const { program } = this;
     const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
-    const variables = new Map(program.variables.map(({ name }, i) => [name, program.buffers.length + 1 + i]));
+    const names = [...program.variables.map(({ name }) => name), "thread", "threads"];
+    const variables = new Map(names.map((name, i) => [name, program.buffers.length + 1 + i]));
     const plan = program.launches.flatMap((launch) => {
       const names = program.kernels[launch.kernel]?.variables ?? [];
       return [

@@ -12,13 +12,22 @@ function text(name: string): number[] {
   return [name.length, ...new TextEncoder().encode(name)];
 }
 
+/** The limits of a memory: 1 page or more; up to 65536, and shared. */
+const UNSHARED = [0, 1];
+const SHARED = [3, 1, 0x80, 0x80, 4];
+
 /** A module that imports `env.memory` and exports `name`, a function of `params` i32 whose body is `code`. */
-export function kernelModule(name: string, params: number, code: readonly number[]): Uint8Array<ArrayBuffer> {
+export function kernelModule(
+  name: string,
+  params: number,
+  code: readonly number[],
+  shared = false,
+): Uint8Array<ArrayBuffer> {
   const body = [0, ...code, 0x0b];
   return new Uint8Array([
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(1, [1, 0x60, params, ...Array<number>(params).fill(I32), 0]),
-    ...section(2, [1, ...text("env"), ...text("memory"), 2, 0, 1]),
+    ...section(2, [1, ...text("env"), ...text("memory"), 2, ...(shared ? SHARED : UNSHARED)]),
     ...section(3, [1, 0]),
     ...section(7, [1, ...text(name), 0, 0]),
     ...section(10, [1, body.length, ...body]),

@@ -2,8 +2,11 @@
 
 import type { loadPyodide as LoadPyodide } from "pyodide";
 
+import { poolFor, threadVariables } from "../../wasm_runtime/src/loader/pool";
 import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/src/loader/polygrad";
 import type { ByteStore } from "../../wasm_runtime/src/loader/store";
+import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
+import { startWorker } from "./start_worker";
 
 export interface LoadOptions extends CommonOptions {
   /** Where the wheel is; `polygrad.whl` beside this script unless given. */
@@ -59,12 +62,23 @@ function browserStore(): ByteStore | undefined {
   };
 }
 
+/** Threads, where the page may share memory with them. They start now, while this thread waits for files. */
+function startPool(options: LoadOptions, base: string | URL): ThreadPool | undefined {
+  if (!globalThis.crossOriginIsolated) return undefined;
+  const url = new URL("polygrad-thread.mjs", base);
+  const pool = poolFor(options, navigator.hardwareConcurrency, () => startWorker(url));
+  pool?.start();
+  return pool;
+}
+
 /** Start Python. Relative addresses are relative to the page; `base` is where this script lies. */
 export async function load(options: LoadOptions, base: string | URL): Promise<Polygrad> {
   const { wheelUrl, indexURL, cache = true, env = {} } = absolute(options, base);
+  const pool = startPool(options, base);
   const wheel = fetchBytes(wheelUrl);
   wheel.catch(() => undefined); // reported below, once Pyodide is there
   const module = (await import(`${indexURL}pyodide.mjs`)) as { loadPyodide: typeof LoadPyodide };
-  const pyodide = await module.loadPyodide({ indexURL, env: { HOME: "/home/pyodide", ...env } });
-  return furnish(pyodide, await wheel, cache ? browserStore() : undefined, options);
+  const threads = threadVariables(options, navigator.hardwareConcurrency, pool);
+  const pyodide = await module.loadPyodide({ indexURL, env: { HOME: "/home/pyodide", ...threads, ...env } });
+  return furnish(pyodide, await wheel, cache ? browserStore() : undefined, options, pool);
 }

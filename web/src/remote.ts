@@ -3,17 +3,11 @@
 import type { Python } from "../../wasm_runtime/src/loader/polygrad";
 import { absolute, type LoadOptions } from "./load";
 import type { Reply, Request } from "./messages";
+import { startWorker } from "./start_worker";
 
 interface Pending {
   resolve(value: unknown): void;
   reject(error: Error): void;
-}
-
-/** A module worker. One from another origin is forbidden, so there a worker of our own imports it. */
-function startWorker(url: URL): Worker {
-  if (url.origin === location.origin) return new Worker(url, { type: "module" });
-  const source = new Blob([`import ${JSON.stringify(url.href)};`], { type: "text/javascript" });
-  return new Worker(URL.createObjectURL(source), { type: "module" });
 }
 
 /** A Python with polygrad in a worker. Results are copies: Python's containers arrive as JavaScript's. */

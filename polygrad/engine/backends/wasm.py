@@ -10,19 +10,24 @@ from polygrad.engine.devices import Backend
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import WasmBuilder, wasm_module
 from polygrad.runtime.wasm import WasmRuntime
+from polygrad.runtime.wasm_host import MAX_PAGES
 from polygrad.uop.node import UOp
 
 _runtime = WasmRuntime()
 _relaxed = "relaxed-simd" in _runtime.features
+_shared = "threads" in _runtime.features
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    code = wasm_module([emit(name, linear, WasmBuilder(_relaxed))])
+    function = emit(name, linear, WasmBuilder(_relaxed))
+    code = wasm_module([function], maximum=MAX_PAGES if _shared else None, shared=_shared)
     return lambda: code
 
 
 BACKEND = Backend(
-    target=Target("WASM", simd_bytes=16, registers=16, fma=_relaxed, index_bits=32),
+    target=Target(
+        "WASM", simd_bytes=16, registers=16, fma=_relaxed, threads=_runtime.host.threads, index_bits=32
+    ),
     compile=_compile,
     open=lambda: _runtime,
     link=link_wasm,

@@ -9,6 +9,7 @@ import { unzipSync, zipSync } from "fflate";
 import type { PyodideAPI } from "pyodide";
 
 import { WasmHost } from "../host";
+import type { ThreadPool } from "../thread_pool";
 import { fileSystem, type PyFunction, type PyProxy } from "./pyodide_types";
 import { digest, recall, remember, type ByteStore } from "./store";
 
@@ -61,14 +62,15 @@ function compileFiles(pyodide: PyodideAPI, root: string, names: string[]): Files
 /**
  * Install the wheel `wheel` (a zip of pure Python), and make the WASM device available.
  *
- * With a `store`, bytecode is compiled at the first start only.
+ * With a `store`, bytecode is compiled at the first start only. With a `pool`, kernels run on its threads.
  */
 export async function installPolygrad(
   pyodide: PyodideAPI,
   wheel: Uint8Array<ArrayBuffer>,
   store?: ByteStore,
+  pool?: ThreadPool,
 ): Promise<void> {
-  pyodide.registerJsModule(HOST_MODULE, { openHost: () => new WasmHost() });
+  pyodide.registerJsModule(HOST_MODULE, { openHost: () => new WasmHost(pool && { pool }) });
   const root = pyodide.runPython(
     "import sys; f'/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages'",
   ) as string;

@@ -2,6 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 
+import type { ThreadPool } from "../thread_pool";
 import { installPolygrad } from "./install";
 import { fileSystem } from "./pyodide_types";
 import { runScript } from "./script";
@@ -17,6 +18,11 @@ export interface CommonOptions {
   stderr?: Output;
   /** Whether Python is told that its output is a terminal; progress bars then redraw their line. */
   isatty?: boolean;
+  /**
+   * The most threads that run a kernel; 1 for none but Python's own. As many as there are processors, 2 to 8,
+   * unless given. In a page they need cross-origin isolation, and without it there is one.
+   */
+  threads?: number;
 }
 
 /** A value, or a promise of it: the same calls serve a Python on this thread and one in a worker. */
@@ -71,9 +77,10 @@ export async function furnish(
   wheel: Uint8Array<ArrayBuffer>,
   store: ByteStore | undefined,
   { stdout, stderr, isatty = false }: CommonOptions,
+  pool?: ThreadPool,
 ): Promise<Polygrad> {
   if (stdout !== undefined) pyodide.setStdout({ write: writer(stdout), isatty });
   if (stderr !== undefined) pyodide.setStderr({ write: writer(stderr), isatty });
-  await installPolygrad(pyodide, wheel, store);
+  await installPolygrad(pyodide, wheel, store, pool);
   return new Polygrad(pyodide);
 }

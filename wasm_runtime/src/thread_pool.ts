@@ -1,0 +1,158 @@
+/**
+ * `ThreadPool`: workers that run lists of calls together with the thread that owns the pool.
+ *
+ * Messages bring workers what they run (modules can come no other way), shared words tell them when. The
+ * owner never waits for a message to arrive: a run takes the workers that have seen all of them, which may be
+ * none, for results do not depend on the number of threads.
+ */
+
+import { SPINS, type Barrier } from "./barrier";
+import { makeShare, type Call, type KernelFunction } from "./calls";
+import {
+  DONE,
+  JOB,
+  NUMBER_BITS,
+  POSTED,
+  RECEIVED,
+  SIGNAL,
+  SLEEPERS,
+  THREADS,
+  TICKET,
+  WORKERS,
+  type Job,
+  type ThreadMessage,
+} from "./thread";
+
+/** What a pool needs of a worker. */
+export interface ThreadWorker {
+  postMessage(message: ThreadMessage): void;
+}
+
+const MAX_THREADS = 8;
+
+/** How many threads kernels are divided for, at most, on a machine of `processors`. */
+export function threadBound(processors: number): number {
+  return Math.max(2, Math.min(processors, MAX_THREADS));
+}
+
+/** Whether this thread may sleep; a page's own may not. */
+function maySleep(): boolean {
+  try {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export class ThreadPool {
+  /** The most threads of a run, the owner's among them. */
+  readonly bound: number;
+  readonly patient = maySleep();
+  readonly #startWorker: () => ThreadWorker;
+  readonly #control: Int32Array;
+  #workers: ThreadWorker[] = [];
+  #crew: number[] = [];
+  #threads: number;
+  #posted = 0;
+  #jobs = 0;
+  #tickets = 0;
+
+  readonly #collected = new FinalizationRegistry<number>((id) => {
+    this.#post(() => ({ kind: "drop", id }));
+  });
+
+  constructor(bound: number, startWorker: () => ThreadWorker) {
+    this.bound = this.#threads = bound;
+    this.#startWorker = startWorker;
+    this.#control = new Int32Array(new SharedArrayBuffer(4 * (WORKERS + 2 * bound)));
+  }
+
+  /** How many threads runs may use: 1 to `bound`. */
+  get threads(): number {
+    return this.#threads;
+  }
+
+  set threads(threads: number) {
+    this.#threads = Math.max(1, Math.min(threads, this.bound));
+  }
+
+  /** Start the workers, unless they are there. In a page they come up only while its thread is idle. */
+  start(): void {
+    if (this.#workers.length > 0) return;
+    this.#workers = Array.from({ length: this.bound - 1 }, () => this.#startWorker());
+    this.#post((worker) => ({ kind: "start", control: this.#control, worker }));
+  }
+
+  /** Make `job` known to the workers for as long as `owner` lives; its number. */
+  add(job: Job, owner: object): number {
+    this.start();
+    const id = ++this.#jobs;
+    this.#post(() => ({ kind: "add", id, job }));
+    this.#collected.register(owner, id);
+    return id;
+  }
+
+  /** How many threads a run would have now. */
+  muster(): number {
+    this.#crew = [];
+    for (let worker = 0; worker < this.#workers.length && this.#crew.length < this.#threads - 1; worker++) {
+      const at = WORKERS + 2 * worker;
+      if (Atomics.load(this.#control, at + RECEIVED) === this.#posted) this.#crew.push(at);
+    }
+    return this.#crew.length + 1;
+  }
+
+  /** Run a job with the threads that `muster` found. Throws Trap for this thread's calls. */
+  run(
+    id: number,
+    barrier: Barrier,
+    calls: readonly Call[],
+    functions: readonly KernelFunction[],
+    args: Int32Array,
+  ): void {
+    const control = this.#control;
+    const crew = this.#crew;
+    const threads = crew.length + 1;
+    barrier.reset();
+    Atomics.store(control, JOB, id);
+    Atomics.store(control, THREADS, threads);
+    Atomics.store(control, DONE, 0);
+    this.#tickets = (this.#tickets + 1) & 0x3fffff;
+    crew.forEach((at, i) => {
+      Atomics.store(control, at + TICKET, (this.#tickets << NUMBER_BITS) | (i + 1));
+    });
+    this.#signal();
+    try {
+      makeShare(calls, functions, args, 0, () => barrier.meet(0, threads));
+    } catch (error) {
+      barrier.fail();
+      throw error;
+    } finally {
+      this.#join(crew.length);
+    }
+  }
+
+  #join(workers: number): void {
+    const control = this.#control;
+    let done = Atomics.load(control, DONE);
+    for (let n = 0; done < workers; n++) {
+      if (n >= SPINS && this.patient) Atomics.wait(control, DONE, done);
+      done = Atomics.load(control, DONE);
+    }
+  }
+
+  #signal(): void {
+    Atomics.add(this.#control, SIGNAL, 1);
+    if (Atomics.load(this.#control, SLEEPERS) > 0) Atomics.notify(this.#control, SIGNAL);
+  }
+
+  #post(message: (worker: number) => ThreadMessage): void {
+    this.#workers.forEach((worker, i) => {
+      worker.postMessage(message(i));
+    });
+    this.#posted++;
+    Atomics.store(this.#control, POSTED, this.#posted);
+    this.#signal();
+  }
+}
