@@ -28,6 +28,7 @@ from polygrad.errors import CompileError
 from polygrad.helpers import env_int
 
 _OPT_LEVEL = 2
+_FEWEST_THREADS = 4  # that code is made for: it does not depend on how many a small machine has
 _RAW_FUNCTIONS = (
     "LLVMPY_ContextCreate", "LLVMPY_ContextDispose", "LLVMPY_ParseAssembly", "LLVMPY_VerifyModule",
     "LLVMPY_DisposeModule", "LLVMPY_TargetMachineEmitToMemory", "LLVMPY_GetBufferStart",
@@ -67,7 +68,12 @@ def host_target() -> Target:
     elif "avx2" in host_features():
         simd = 32
     return Target(
-        "CPU", simd, registers, fma, processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}"
+        "CPU",
+        simd,
+        registers,
+        fma,
+        threads=max(_FEWEST_THREADS, os.cpu_count() or 1),
+        processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}",
     )
 
 
@@ -79,8 +85,8 @@ def host_has_half() -> bool:
 def _make_target_machine() -> Any:
     triple, name, features = _host()
     target = llvm.Target.from_triple(triple)
-    # ORC maps code and constants apart. Once wasmtime has reserved its gigabytes they may lie further from each
-    # other than the 32-bit relocations of the small code model reach, and LLVM aborts the process.
+    # ORC maps code and constants apart. Once wasmtime has reserved its gigabytes they may lie further from
+    # each other than the 32-bit relocations of the small code model reach, and LLVM aborts the process.
     return target.create_target_machine(name, features, opt=_OPT_LEVEL, reloc="static", codemodel="large")
 
 

@@ -4,7 +4,8 @@ ctypes.
 A handle is the address of an allocation. Freed blocks are kept by size class and used again: fresh pages
 cost more to touch than most kernels take to run. A kernel is linked once, however many Programs hold it. A
 launch is one ctypes call: its argument table is made when the Program is loaded, and only pointers that
-have changed since the last run are written. A captured Program is one call altogether.
+have changed since the last run are written. A captured Program is one call altogether, and so is one that
+threads divide.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ import mmap
 import os
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.runtime.cpu_native import MEET_BEFORE, PARALLEL, team_text
+from polygrad.runtime.cpu_threads import Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
-from polygrad.runtime.program import Program
+from polygrad.runtime.program import THREAD, THREADS, Program
+from polygrad.runtime.threads import get_num_threads
 
 _ALIGN = 64  # of every allocation; as many bytes before and after one are readable
 _MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
@@ -31,6 +35,9 @@ _FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a qua
 _LINKED_KERNELS = 4096
 
 _KernelFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_DriverFunction = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+)
 
 
 @functools.cache
@@ -135,6 +142,7 @@ class _Linker:
         llvm.initialize_native_asmprinter()
         self.jit = llvm.create_lljit_compiler()
         self.count = 0
+        self.kept: list[Any] = []
         self.linked: OrderedDict[tuple[str, bytes], tuple[Any, Any]] = OrderedDict()
 
     def link(self, name: str, code: bytes) -> tuple[Any, Any]:
@@ -157,8 +165,18 @@ class _Linker:
             self.linked.move_to_end(key)
         return found
 
-    def link_driver(self, program: Program) -> tuple[Any, list[Any]]:
-        """A Program's driver as a ctypes function, and what keeps its code alive. Raises CompileError."""
+    def link_forever(self, code: bytes, names: list[str]) -> list[int]:
+        """The addresses of functions that stay as long as this linker."""
+        library = llvm.JITLibraryBuilder().add_object_img(code)
+        for name in names:
+            library.export_symbol(name)
+        self.count += 1
+        tracker = library.link(self.jit, f"polygrad{self.count}")
+        self.kept.append(tracker)
+        return [tracker[name] for name in names]
+
+    def link_driver(self, program: Program) -> tuple[int, list[Any]]:
+        """The address of a Program's driver, and what keeps its code alive. Raises CompileError."""
         kernels = [self.link(kernel.name, kernel.code) for kernel in program.kernels]
         self.count += 1
         library = llvm.JITLibraryBuilder().add_object_img(program.driver).export_symbol("run")
@@ -169,24 +187,30 @@ class _Linker:
             tracker = library.link(self.jit, f"polygrad{self.count}")
         except RuntimeError as e:
             raise CompileError(f"driver: expected an object file for this machine, got: {e}") from e
-        return _KernelFunction(tracker["run"]), [tracker, *(t for _, t in kernels)]
+        return tracker["run"], [tracker, *(t for _, t in kernels)]
 
 
 class CPUExecutable(Executable):
-    """A Program's launches as (function, address of its pointer table, address of its variables)."""
+    """A Program's launches as (function, address of its pointer table, address of its variables).
 
-    def __init__(self, program: Program, linker: _Linker) -> None:
+    A Program that threads divide has them as a list for `run_list` as well, and variables for each thread.
+    """
+
+    def __init__(self, program: Program, linker: _Linker, team: Callable[[], Team | None]) -> None:
         functions = [linker.link(kernel.name, kernel.code) for kernel in program.kernels]
         self._trackers = [tracker for _, tracker in functions]
         n_pointers = sum(len(launch.bindings) for launch in program.launches)
         n_variables = sum(len(program.kernels[launch.kernel].variables) for launch in program.launches)
         self._pointers = (ctypes.c_uint64 * max(n_pointers, 1))()
-        self._values = (ctypes.c_int64 * max(n_variables, 1))()
+        self._stride = -(-max(n_variables, 1) // 8) * 8  # between two threads' values
+        self._values = (ctypes.c_int64 * (self._stride * program.threads))()
         self._launches: list[tuple[Any, int, int]] = []
+        self._team, self._most = team, program.threads
         # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
         self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
-        self._names: list[str] = []
-        at = 0
+        self._names: list[tuple[int, str]] = []  # positions of values that are given
+        self._counts: list[int] = []  # positions of the number of threads
+        at = n_variables = 0
         for launch in program.launches:
             kernel = program.kernels[launch.kernel]
             if len(launch.bindings) != kernel.n_buffers:
@@ -194,9 +218,17 @@ class CPUExecutable(Executable):
                     f"kernel {kernel.name}: expected {kernel.n_buffers} bindings, got {len(launch.bindings)}"
                 )
             table = ctypes.addressof(self._pointers) + 8 * at
-            values = ctypes.addressof(self._values) + 8 * len(self._names)
+            values = ctypes.addressof(self._values) + 8 * n_variables
             self._launches.append((functions[launch.kernel][0], table, values))
-            self._names.extend(kernel.variables)
+            for position, name in enumerate(kernel.variables, n_variables):
+                if name == THREADS:
+                    self._counts.append(position)
+                elif name != THREAD:
+                    self._names.append((position, name))
+                else:
+                    for thread in range(program.threads):
+                        self._values[thread * self._stride + position] = thread
+            n_variables += len(kernel.variables)
             for binding in launch.bindings:
                 spec = program.buffers[binding.buffer]
                 if spec.role == "scratch":
@@ -205,6 +237,21 @@ class CPUExecutable(Executable):
                     self._slots[binding.buffer].append((at, binding.offset))
                 at += 1
         self._bound: list[Handle | None] = []  # what the table holds
+        self._list = self._launch_list(program)
+        self._list_address = ctypes.addressof(self._list)
+
+    def _launch_list(self, program: Program) -> Any:
+        """The launches for `run_list`."""
+        words, before, start = [len(self._launches), 8 * self._stride], False, ctypes.addressof(self._values)
+        for i, (launch, (function, table, values)) in enumerate(
+            zip(program.launches, self._launches, strict=True)
+        ):
+            parallel = program.kernels[launch.kernel].parallel
+            flags = (PARALLEL if parallel else 0) | (MEET_BEFORE if i and (parallel or before) else 0)
+            before = parallel
+            address = ctypes.cast(function, ctypes.c_void_p).value or 0
+            words += [address, table, values - start, flags]
+        return (ctypes.c_int64 * len(words))(*words)
 
     def run(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
@@ -212,10 +259,24 @@ class CPUExecutable(Executable):
         given = [*buffers, arena]
         if given != self._bound:
             self._bind(given)
+        threads = min(get_num_threads(), self._most) if self._counts else 1
         if self._names:
-            self._set_variables(variables)
+            self._set_variables(variables, threads)
+        if threads > 1 and self._run_together(threads):
+            return
+        for position in self._counts:
+            self._values[position] = 1
         for function, table, values in self._launches:
             function(table, values)
+
+    def _run_together(self, threads: int) -> bool:
+        team = self._team()
+        if team is None:
+            return False
+        for row in range(0, threads * self._stride, self._stride):
+            for position in self._counts:
+                self._values[row + position] = threads
+        return team.run(team.run_list, self._list_address, ctypes.addressof(self._values), threads)
 
     def _bind(self, given: list[Handle | None]) -> None:
         """Write the pointers that differ from the last run's."""
@@ -234,10 +295,11 @@ class CPUExecutable(Executable):
                     pointers[slot] = handle + offset
         self._bound = given
 
-    def _set_variables(self, variables: Mapping[str, int]) -> None:
+    def _set_variables(self, variables: Mapping[str, int], threads: int) -> None:
         try:
-            for i, name in enumerate(self._names):
-                self._values[i] = variables[name]
+            for position, name in self._names:
+                for row in range(0, threads * self._stride, self._stride):
+                    self._values[row + position] = variables[name]
         except KeyError as e:
             raise ProgramError(f"run: expected a value for the variable {e}, got {sorted(variables)}") from e
 
@@ -247,8 +309,10 @@ class CPUStep(Executable):
     changes.
     """
 
-    def __init__(self, program: Program, linker: _Linker) -> None:
-        self._function, self._trackers = linker.link_driver(program)
+    def __init__(self, program: Program, linker: _Linker, team: Callable[[], Team | None]) -> None:
+        self._job, self._trackers = linker.link_driver(program)
+        self._function = _DriverFunction(self._job)
+        self._team, self._most = team, program.threads
         self._names = [v.name for v in program.variables]
         self._needed = [
             i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size
@@ -274,7 +338,11 @@ class CPUStep(Executable):
                 raise ProgramError(
                     f"run: expected a value for the variable {name}, got {sorted(variables)}"
                 ) from None
-        self._function(*self._addresses)
+        if self._most > 1 and (threads := min(get_num_threads(), self._most)) > 1:
+            team = self._team()
+            if team is not None and team.run(self._job, *self._addresses, threads):
+                return
+        self._function(*self._addresses, 0, 1, None)
 
     def _bind(self, given: list[Handle | None]) -> None:
         if len(given) != len(self._table):
@@ -288,14 +356,23 @@ class CPUStep(Executable):
 
 
 class CPURuntime(Runtime):
-    """This process's processor and memory. `target`: the only Program.target to run here (None: any)."""
+    """This process's processor and memory. `target`: the only Program.target to run here (None: any).
+    `compile`: LLVM IR text to an object file; without it there are no threads.
+    """
 
     name = "CPU"
 
-    def __init__(self, target: str | None = None) -> None:
-        self._target = target
+    def __init__(self, target: str | None = None, compile: Callable[[str], bytes] | None = None) -> None:
+        self._target, self._compile = target, compile
         self._linker = _Linker()
         self._heap = _Heap()
+        self._made: Team | None = None
+
+    def _team(self) -> Team | None:
+        if self._made is None and self._compile is not None:
+            code = self._compile(team_text())
+            self._made = Team(functools.partial(self._linker.link_forever, code))
+        return self._made
 
     def allocate(self, nbytes: int) -> int:
         return self._heap.allocate(nbytes)
@@ -332,4 +409,4 @@ class CPURuntime(Runtime):
                 f"CPU.load: expected code for {self._target}, got code for {program.target}: "
                 "compile it on this machine"
             )
-        return (CPUStep if program.driver else CPUExecutable)(program, self._linker)
+        return (CPUStep if program.driver else CPUExecutable)(program, self._linker, self._team)

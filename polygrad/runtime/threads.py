@@ -10,7 +10,7 @@ import os
 
 from polygrad.errors import ArgumentError
 
-_MOST = 1024
+MOST_THREADS = 1024
 
 _count: int | None = None
 
@@ -23,9 +23,9 @@ def get_num_threads() -> int:
     global _count
     if _count is None:
         text = os.environ.get("POLYGRAD_THREADS", "").strip()
-        if text and not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST):
+        if text and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THREADS):
             raise ArgumentError(
-                f"POLYGRAD_THREADS: expected an integer from 1 to {_MOST}, got {text!r}: "
+                f"POLYGRAD_THREADS: expected an integer from 1 to {MOST_THREADS}, got {text!r}: "
                 "unset it for all processors"
             )
         _count = int(text) if text else _processors()
@@ -40,13 +40,13 @@ def set_num_threads(n: int) -> None:
     Raises ArgumentError when `n` is no integer from 1 to 1024.
     """
     global _count
-    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= _MOST:
-        raise ArgumentError(f"set_num_threads: expected an integer from 1 to {_MOST}, got {n!r}")
+    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_THREADS:
+        raise ArgumentError(f"set_num_threads: expected an integer from 1 to {MOST_THREADS}, got {n!r}")
     _count = n
 
 
 def _processors() -> int:
     try:
-        return min(len(os.sched_getaffinity(0)), _MOST)
+        return min(len(os.sched_getaffinity(0)), MOST_THREADS)
     except AttributeError:  # not on this system
-        return min(os.cpu_count() or 1, _MOST)
+        return min(os.cpu_count() or 1, MOST_THREADS)

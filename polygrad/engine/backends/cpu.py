@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polygrad.engine.backends.cpu_link import link_cpu
+from polygrad.engine.backends.cpu_link import compile_cached, link_cpu
 from polygrad.engine.devices import Backend
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm import LLVMBuilder
@@ -19,4 +19,10 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     return submit(emit(name, linear, LLVMBuilder(_target, host_has_half()))).result
 
 
-BACKEND = Backend(target=_target, compile=_compile, open=CPURuntime, caches_on_disk=True, link=link_cpu)
+BACKEND = Backend(
+    target=_target,
+    compile=_compile,
+    open=lambda: CPURuntime(compile=lambda text: compile_cached(_target.key, text)),
+    caches_on_disk=True,
+    link=link_cpu,
+)

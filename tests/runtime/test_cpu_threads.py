@@ -1,0 +1,204 @@
+"""Threads of the CPU device: they do jobs together, sleep, wake, and survive forks, exits and errors."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from polygrad.renderer.llvm_compile import compile_ir
+from polygrad.runtime.cpu import CPURuntime
+from polygrad.runtime.cpu_threads import Team
+
+# add: words[thread] += thread + 1. chain: rounds in which each thread adds what its neighbour had before the
+# round to its own word, with a meeting between reading and writing.
+JOBS = """
+define void @add(ptr %words, ptr %b, i64 %thread, i64 %threads, ptr %team) {
+  %at = getelementptr i64, ptr %words, i64 %thread
+  %old = load i64, ptr %at
+  %more = add i64 %thread, 1
+  %new = add i64 %old, %more
+  store i64 %new, ptr %at
+  ret void
+}
+define void @chain(ptr %words, ptr %rounds, i64 %thread, i64 %threads, ptr %team) {
+  %n = ptrtoint ptr %rounds to i64
+  %meet = load ptr, ptr %team
+  %at = getelementptr i64, ptr %words, i64 %thread
+  %right = add i64 %thread, 1
+  %neighbour = urem i64 %right, %threads
+  %there = getelementptr i64, ptr %words, i64 %neighbour
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %loop ]
+  %other = load i64, ptr %there
+  %own = load i64, ptr %at
+  call void %meet(ptr %team, i64 %threads)
+  %sum = add i64 %own, %other
+  store i64 %sum, ptr %at
+  call void %meet(ptr %team, i64 %threads)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def runtime() -> CPURuntime:
+    return CPURuntime(compile=compile_ir)
+
+
+@pytest.fixture(scope="module")
+def jobs(runtime) -> dict[str, int]:
+    names = ["add", "chain"]
+    return dict(zip(names, runtime._linker.link_forever(compile_ir(JOBS), names), strict=True))
+
+
+@pytest.fixture
+def team(runtime) -> Team:
+    return runtime._team()
+
+
+def words(*values: int) -> ctypes.Array:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def run(team: Team, job: int, memory: ctypes.Array, threads: int, b: int = 0) -> bool:
+    return team.run(job, ctypes.addressof(memory), b, threads)
+
+
+def test_every_thread_does_its_share(team, jobs):
+    for threads in (2, 3, 5, 2, 4):
+        memory = words(*[10] * 6)
+        assert run(team, jobs["add"], memory, threads)
+        assert list(memory) == [10 + t + 1 if t < threads else 10 for t in range(6)]
+
+
+def test_many_jobs_back_to_back(team, jobs):
+    memory = words(0, 0)
+    for _ in range(2000):
+        assert run(team, jobs["add"], memory, 2)
+    assert list(memory) == [2000, 4000]
+
+
+def test_jobs_after_pauses_in_which_workers_fall_asleep(team, jobs):
+    memory = words(0, 0, 0)
+    for i in range(200):
+        assert run(team, jobs["add"], memory, 3)
+        time.sleep((0, 20e-6, 140e-6, 160e-6, 1e-3)[i % 5])
+    assert list(memory) == [200, 400, 600]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_meetings_order_what_threads_do(team, jobs, threads):
+    memory, expected = words(*range(1, threads + 1)), list(range(1, threads + 1))
+    for _ in range(40):
+        expected = [(x + expected[(i + 1) % threads]) % 2**64 for i, x in enumerate(expected)]
+    assert run(team, jobs["chain"], memory, threads, 40)
+    assert [x % 2**64 for x in memory] == expected
+
+
+def test_who_finds_the_team_busy_is_told(team, jobs):
+    memory = words(0, 0)
+    with team._busy:
+        assert not run(team, jobs["add"], memory, 2)
+    assert run(team, jobs["add"], memory, 2)
+    assert list(memory) == [1, 2]
+
+
+def test_an_interrupt_after_the_start_leaves_no_half_job(team, jobs):
+    memory = words(0, 0)
+    time.sleep(0.01)  # asleep: `_start` returns before the job is done
+    start = team._start
+
+    def interrupted(*arguments):
+        start(*arguments)
+        raise KeyboardInterrupt
+
+    team._start = interrupted
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(team, jobs["add"], memory, 2)
+    finally:
+        team._start = start
+    assert list(memory) == [1, 2]
+    assert run(team, jobs["add"], memory, 2)
+    assert list(memory) == [2, 4]
+
+
+def test_a_team_that_nobody_has_any_more_sends_its_threads_home(jobs):
+    runtime = CPURuntime(compile=compile_ir)
+    team = runtime._team()
+    memory = words(0, 0, 0)
+    assert run(team, jobs["add"], memory, 3)
+    threads = list(team._crew.threads)
+    assert len(threads) == 2
+    team._stop()
+    assert not any(t.is_alive() for t in threads)
+    assert not run(team, jobs["add"], memory, 3)
+    assert list(memory) == [1, 2, 3]
+
+
+def test_no_thread_to_be_had_means_working_alone(runtime, jobs, monkeypatch):
+    team = CPURuntime(compile=compile_ir)._team()
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert not run(team, jobs["add"], words(0, 0), 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_a_team_of_its_own(team, jobs):
+    memory = words(0, 0, 0)
+    assert run(team, jobs["add"], memory, 3)
+    child = os.fork()
+    if child == 0:
+        fine = run(team, jobs["add"], memory, 3) and list(memory) == [2, 4, 6]
+        os._exit(0 if fine else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert run(team, jobs["add"], memory, 3)
+    assert list(memory) == [2, 4, 6]
+
+
+PROGRAM = """
+import atexit, sys
+from polygrad import Tensor, set_num_threads
+
+set_num_threads(3)
+x, y = [Tensor.ones(512, 512).contiguous().realize() for _ in range(2)]
+late = lambda x=x: print((x @ x + 1).sum().item(), flush=True)
+if "early" in sys.argv:
+    atexit.register(late)  # runs after what the first job registers
+late(y)  # compiled: an exiting interpreter starts no threads for that
+if "late" in sys.argv:
+    atexit.register(late)
+"""
+
+
+@pytest.mark.parametrize("when", ["", "early", "late"])
+def test_a_process_ends_while_its_workers_spin(when):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, when], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout == f"{512.0 * 512 * 513}\n" * (2 if when else 1)
+
+
+@pytest.mark.slow
+def test_ten_thousand_jobs_with_and_without_pauses(team, jobs):
+    memory = words(0, 0, 0)
+    for i in range(10_000):
+        assert run(team, jobs["add"], memory, 2 + i % 2)
+        if i % 7 == 0:
+            time.sleep(i % 3 * 1e-4)
+    assert list(memory) == [10_000, 20_000, 15_000]
