@@ -30,7 +30,7 @@ def splits_of(sink: UOp, plan: Plan) -> dict[UOp, Split]:
 
 
 def neighbours(sink: UOp, plan: Plan, target: Target) -> list[Plan]:
-    """Plans one step away: another unrolling of one range, one more range unrolled, the SIMD lanes elsewhere."""
+    """Plans one step away: a range unrolled otherwise, one more range unrolled, the SIMD lanes elsewhere."""
     sizes = {int(n.arg.id): n.src[0].arg for n in sink.toposort() if n.op is Ops.RANGE and n.src[0].is_const}
     native = max(target.simd_bytes // 4, 1)
     out: list[Plan] = []

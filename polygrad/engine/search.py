@@ -111,7 +111,7 @@ def _seconds(ast: UOp, plan: Plan, device: str, backend: Backend) -> float:
 
 
 def _filled(runtime: Runtime, param: UOp) -> Handle:
-    """Memory for a PARAM with ordinary numbers in it: halves for floats, zeros (safe indices) for integers."""
+    """Memory for a PARAM with ordinary numbers in it: halves, and zeros for integers (safe indices)."""
     nbytes = param.arg.size * param.dtype.itemsize
     handle = runtime.allocate(max(nbytes, 1))
     half = {2: b"\x00\x38", 4: b"\x00\x00\x00\x3f", 8: b"\x00\x00\x00\x00\x00\x00\xe0\x3f"}
