@@ -40,7 +40,6 @@ class AxisKind(IntEnum):
     UPCAST = 2  # unrolled output elements: a tile of registers
     UNROLL = 3  # unrolled reduced elements
     LANE = 4  # the lanes of a SIMD vector
-    THREAD = 5  # split between threads
 
     __hash__ = int.__hash__
 

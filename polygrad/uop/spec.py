@@ -209,7 +209,7 @@ def _has_pointer(u: UOp) -> bool:
 
 
 def _opens_loop(u: UOp) -> bool:
-    return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.THREAD)
+    return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE)
 
 
 def _gate_has_other(u: UOp) -> bool:
