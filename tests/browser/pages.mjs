@@ -1,4 +1,4 @@
-/** Drives the pages in Chromium for `test_pages.py`: `node pages.mjs CASE [WHEEL]` prints what it saw as JSON. */
+/** Drives the pages in Chromium for `test_pages.py`: `node pages.mjs CASE [WHEEL [not-isolated]]` prints what it saw. */
 
 import { launchChromium } from "../../web/chromium.mjs";
 import { startServer } from "../../web/serve.mjs";
@@ -77,6 +77,31 @@ const CASES = {
     return { ...result, complaints };
   },
 
+  /** Without isolation, and where the caller wants no threads. */
+  async alone(browser, url) {
+    const { page, complaints } = await open(browser, `${url}/run.html`);
+    const result = await page.evaluate(async () => {
+      const python = await window.polygrad.load({ threads: 1 });
+      let refused;
+      if (window.crossOriginIsolated) {
+        await window.polygrad.load({ threads: 0 }).catch((error) => (refused = error.message));
+      }
+      const code = [
+        "from polygrad import Device, Tensor, get_num_threads",
+        "x = (Tensor.ones(256, 256).contiguous() @ Tensor.ones(256, 256).contiguous()).sum().item()",
+        "[x, get_num_threads(), Device['WASM'].host.threads, 'threads' in Device['WASM'].features]",
+      ];
+      const plain = await window.polygrad.load();
+      return {
+        isolated: window.crossOriginIsolated,
+        single: python.runPython(code.join("\n")).toJs(),
+        plain: plain.runPython(code.join("\n")).toJs(),
+        refused,
+      };
+    });
+    return { ...result, complaints };
+  },
+
   /** The demo page, from the click to the figures. */
   async demo(browser, url) {
     const { page, complaints } = await open(browser, `${url}/demo.html`);
@@ -100,8 +125,17 @@ const CASES = {
   },
 };
 
-const [name, wheel] = process.argv.slice(2);
-const server = await startServer(wheel ? { wheel } : {});
+/** What makes a page share no memory with its workers. */
+const NOT_ISOLATED = {
+  "Cross-Origin-Opener-Policy": "unsafe-none",
+  "Cross-Origin-Embedder-Policy": "unsafe-none",
+};
+
+const [name, wheel, isolation] = process.argv.slice(2);
+const server = await startServer({
+  ...(wheel && { wheel }),
+  ...(isolation === "not-isolated" && { headers: NOT_ISOLATED }),
+});
 const browser = await launchChromium();
 try {
   console.log(JSON.stringify(await CASES[name](browser, server.url)));

@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.e2e, built]
 DRIVER = Path(__file__).parent / "pages.mjs"
 
 
-def drive(case: str) -> Any:
-    command = ["node", str(DRIVER), case, str(WHEEL)]
+def drive(case: str, *options: str) -> Any:
+    command = ["node", str(DRIVER), case, str(WHEEL), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -54,6 +54,20 @@ def test_a_script_runs_with_its_files_its_output_and_its_status(host: str, tmp_p
     seen = json.loads(done.out)
     assert seen["arguments"] == ["3", "-x"] and seen["main"] == "__main__"
     assert seen["beside"] and seen["data"] == "from here" and seen["device"] == "WASM"
+
+
+def test_without_isolation_or_with_the_option_there_is_one_thread() -> None:
+    for options in ((), ("not-isolated",)):
+        seen = drive("alone", *options)
+        assert seen["complaints"] == []
+        assert seen["isolated"] is (options == ())
+        assert seen["single"] == [256.0**3, 1, 1, False]
+        x, threads, bound, shared = seen["plain"]
+        assert x == 256.0**3
+        assert (
+            (bound >= 2 and shared and threads <= bound) if seen["isolated"] else (threads, bound) == (1, 1)
+        )
+        assert ("expected threads from 1 to 64, got 0" in (seen.get("refused") or "")) is seen["isolated"]
 
 
 def test_the_demo_page_trains_and_shows_what_it_learns() -> None:
