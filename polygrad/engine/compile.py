@@ -132,7 +132,7 @@ def _assemble(
                 raise InternalError(f"{root.op} was asked for but no kernel computes it")
             number[root] = len(specs)
             specs.append(BufferSpec(_size(root), root.dtype.name, "output"))
-        elif root in written:
+        elif root in written and number[root] < n_slots:
             specs[number[root]] = BufferSpec(_size(root), root.dtype.name, "state")
         outputs.append(number[root])
     first: dict[UOp, int] = {}

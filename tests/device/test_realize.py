@@ -156,3 +156,11 @@ def test_data_has_shape_and_format(device):
     view = x.data()
     assert (view.shape, view.format, view.tolist()) == ((2, 3), "f", x.tolist())
     assert Tensor([True, False], device=device).data().format == "?"
+
+
+def test_two_outputs_that_turn_out_to_be_one(device):
+    x = ramp(device, 3, 15)
+    a = (x.reshape(45).reshape(3, 15) * 2).sum(1)
+    b = (x.reshape(5, 9).flip(0).flip(0).reshape(3, 15) * 2).sum(1)
+    a.realize(b)
+    assert a.tolist() == b.tolist() == [210, 660, 1110]
