@@ -82,6 +82,7 @@ class Team:
             self._busy.release()
 
     def _wake(self, threads: int) -> None:
+        self._crew.make_way(threads - 1)
         for t in range(1, threads):
             if self._words[native.WORKERS + native.WORDS_PER_WORKER * t + native.STATE] == native.WOKEN:
                 self._crew.bells[t - 1].release()
@@ -113,6 +114,25 @@ class _Crew:
         self.threads: list[threading.Thread] = []
         self.bells: list[threading.Lock] = []
         self.closed = False
+        self._avoided = (-1, 0)
+
+    def make_way(self, workers: int) -> None:
+        """Keep the workers off the caller's processor, if there are others enough: systems like to wake a
+        thread where its waker runs, and on a busy machine the two would take turns there.
+        """
+        if _processor is None:
+            return
+        here = (_processor(), workers)
+        if here == self._avoided:
+            return
+        self._avoided = here
+        try:
+            allowed = os.sched_getaffinity(0)
+            others = allowed - {here[0]}
+            for thread in self.threads[:workers]:
+                os.sched_setaffinity(thread.native_id or 0, others if len(others) >= workers else allowed)
+        except OSError:  # not for us to say
+            pass
 
 
 def _work(crew: _Crew, bell: Any, serve: Any, base: int, thread: int) -> None:
@@ -146,6 +166,17 @@ def _yield_address() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
+def _processor_function() -> Callable[[], int] | None:
+    """What tells the processor that the caller runs on, where threads can be kept from one."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    function = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    if function is not None:
+        function.restype, function.argtypes = ctypes.c_int, []
+    return function
+
+
+_processor = _processor_function()
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
