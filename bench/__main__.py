@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 
-from bench import report
-from bench.report import Result
+from bench import report, results
 from bench.suites import attention, conv, elementwise, matmul, norms, train
 from bench.suites import compile as compile_suite
 
@@ -21,24 +19,27 @@ SUITES = {
 }
 
 
-def run(suite: str, quick: bool) -> Iterator[Result]:
-    for name in SUITES if suite == "all" else [suite]:
-        yield from SUITES[name](quick)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Run polygrad beside its peers.")
     parser.add_argument("suite", choices=[*SUITES, "all"])
     parser.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter measurements")
+    parser.add_argument(
+        "--save",
+        action="store_true",
+        help="update bench/results, bench/pictures and the tables of RESULTS.md",
+    )
     arguments = parser.parse_args()
-    results = []
-    for result in run(arguments.suite, arguments.quick):
-        results.append(result)
-        if arguments.json:
-            print(result.json(), flush=True)
-    if not arguments.json:
-        print(report.table(results))
+    for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
+        found = []
+        for result in SUITES[suite](arguments.quick):
+            found.append(result)
+            if arguments.json:
+                print(result.json(), flush=True)
+        if not arguments.json:
+            print(f"\n{suite}\n\n{report.table(found)}", flush=True)
+        if arguments.save:
+            results.save(suite, found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Requests and answers, a JSON object a line each way, with a process that stays: a library, or the browser."""
+"""Requests and answers with a process that stays, a JSON object a line each way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Libraries against each other: every case is run by all in one go, in turn, several times; medians count.
 
-A library answers first with the numbers it computes, which must be those of the reference (numpy or torch), and
-is timed only then. Knows no suite.
+A library answers first with the numbers it computes, which must be those of the reference (torch), and is
+timed only then. Knows no suite.
 """
 
 from __future__ import annotations
@@ -17,21 +17,27 @@ from typing import Any
 
 from bench.channel import Channel
 from bench.hosts import ROOT, Unavailable, build_javascript, peer_packages, peer_python
-from bench.report import Result
+from bench.report import Result, number
 
 TOLERANCE = 1e-3  # of the largest number
-PAGES = {"polygrad": "polygrad", "jax-js": "jax", "onnxruntime-web": "ort", "tfjs-wasm": "tfjs"}
+PAGES = {
+    "polygrad": "polygrad",
+    "jax-js": "jax",
+    "onnxruntime-web": "ort",
+    "tfjs-wasm": "tfjs",
+    "peak": "peak",
+}
 MODELS = ROOT / "bench" / ".cache"
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a goal is judged by: ours, the peers', and ours of earlier cases of the run by (name, threads)."""
+    """What a goal is judged by: ours, the peers', and those of the limits that could be measured."""
 
     value: float
     peers: dict[str, float]
-    earlier: dict[tuple[str, int], float]
+    limits: dict[str, float]
 
     def best(self, better: str) -> float | None:
         if not self.peers:
@@ -48,6 +54,18 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What ours is measured against that is no peer: something a library does, in the same rounds."""
+
+    name: str
+    library: str
+    threads: int
+    kind: str
+    sizes: dict[str, int]
+    flops: float = 0.0
+
+
+@dataclass(frozen=True)
 class Case:
     """One program on one host. With `flops` the unit is GFLOP/s, else milliseconds."""
 
@@ -59,14 +77,16 @@ class Case:
     peers: tuple[str, ...]
     goals: tuple[Goal, ...]
     flops: float = 0.0
+    limits: tuple[Limit, ...] = ()
     cannot: dict[str, str] = field(default_factory=dict)  # peers that have no such program, and why
 
     @property
     def unit(self) -> str:
         return "GFLOP/s" if self.flops else "ms"
 
-    def figure(self, seconds: float) -> float:
-        return self.flops / seconds / 1e9 if self.flops else seconds * 1e3
+
+def figure(flops: float, seconds: float) -> float:
+    return flops / seconds / 1e9 if flops else seconds * 1e3
 
 
 class Contest:
@@ -77,7 +97,6 @@ class Contest:
         self.rounds, self.seconds = (3, 0.1) if quick else (7, 0.3)
         self._natives: dict[tuple[str, int], Channel] = {}
         self._references: dict[str, list[float]] = {}
-        self.earlier: dict[tuple[str, int], float] = {}
 
     def __enter__(self) -> Contest:
         return self
@@ -94,42 +113,44 @@ class Contest:
 
     def measure(self, case: Case) -> Result:
         skipped = dict(case.cannot)
-        ready: dict[str, Ask] = {}
+        running: dict[str, Ask] = {}
+        limits = {limit.name: limit for limit in case.limits}
         threads = case.threads
-        for name in ("polygrad", *case.peers):
+        for name in ("polygrad", *case.peers, *limits):
+            _progress(f"{case.name} {case.host} {case.threads} threads, {name}")
             try:
-                ask = self._asker(name, case)
-                answer = self._prepare(ask, case, name)
-                ready[name] = ask
-                if name == "polygrad":
-                    threads = answer.get("threads") or threads
+                if name in limits:
+                    running[name] = self._limit(case, limits[name])
+                    continue
+                running[name], used = self._contestant(case, name)
+                threads = used or threads if name == "polygrad" else threads
             except Unavailable as reason:
                 skipped[name] = str(reason)
-        samples: dict[str, list[float]] = {name: [] for name in ready}
+        samples: dict[str, list[float]] = {name: [] for name in running}
         for i in range(self.rounds):
             _progress(f"{case.name} {case.host} {case.threads} threads, round {i + 1} of {self.rounds}")
-            for name, ask in ready.items():
+            for name, ask in running.items():
                 if name in skipped:
                     continue
                 try:
                     samples[name].append(ask({"op": "sample", "seconds": self.seconds})["value"])
                 except Unavailable as reason:
                     skipped[name] = str(reason)
-        found = {n: case.figure(median(s)) for n, s in samples.items() if s and n not in skipped}
+        found = {
+            name: figure(limits[name].flops if name in limits else case.flops, median(values))
+            for name, values in samples.items()
+            if values and name not in skipped
+        }
         return self._result(case, found, skipped, threads)
 
-    def _result(
-        self, case: Case, found: dict[str, float], skipped: dict[str, str], threads: int
-    ) -> Result:
+    def _result(self, case: Case, found: dict[str, float], skipped: dict[str, str], threads: int) -> Result:
         words = [goal.words for goal in case.goals]
+        limits = {limit.name: found.pop(limit.name) for limit in case.limits if limit.name in found}
+        words += [f"{name} {number(value, case.unit)}" for name, value in limits.items()]
         if threads != case.threads:
-            words.append(f"(peers: {case.threads} threads)")
+            words.append(f"peers {case.threads} threads")
         value = found.pop("polygrad", None)
-        met = False
-        if value is not None:
-            self.earlier[case.name, case.threads] = value
-            figures = Figures(value, found, self.earlier)
-            met = all(goal.met(figures) for goal in case.goals)
+        figures = Figures(value or 0.0, found, limits)
         return Result(
             suite=self.suite,
             case=case.name,
@@ -139,24 +160,15 @@ class Contest:
             unit=case.unit,
             better="higher" if case.flops else "lower",
             target="; ".join(words) or "-",
-            met=met,
+            met=value is not None and all(goal.met(figures) for goal in case.goals),
             threads=threads,
             peers=found,
             skipped=skipped,
         )
 
-    def limit(self, case: Case, library: str) -> Result:
-        """A limit of the machine that later goals refer to by the case's name, measured by one library."""
-        ask = self._asker(library, case)
-        ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
-        samples = [ask({"op": "sample", "seconds": self.seconds})["value"] for _ in range(self.rounds)]
-        return self._result(case, {"polygrad": case.figure(median(samples))}, {}, case.threads)
-
-    # --- correctness
-
-    def _prepare(self, ask: Ask, case: Case, name: str) -> dict[str, Any]:
-        """The library's answer. Raises Unavailable when it computes something else than the reference."""
-        _progress(f"{case.name} {case.host} {case.threads} threads, {name}")
+    def _contestant(self, case: Case, library: str) -> tuple[Ask, int | None]:
+        """A library that has shown that it computes what the reference does; the threads it says it uses."""
+        ask = self._asker(library, case.host, case.threads, case.kind, case.sizes, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
         got, expected = answer["check"], self._reference(case)
         if len(got) != len(expected):
@@ -165,25 +177,31 @@ class Contest:
         worst = max(abs(x - y) for x, y in zip(got, expected, strict=True)) / scale
         if not worst <= TOLERANCE:
             raise Unavailable(f"wrong result: off by {worst:.1e} of the largest number")
-        return answer
+        return ask, answer.get("threads")
+
+    def _limit(self, case: Case, limit: Limit) -> Ask:
+        ask = self._asker(limit.library, case.host, limit.threads, limit.kind, limit.sizes, "limit")
+        ask({"op": "prepare", "kind": limit.kind, "sizes": limit.sizes})
+        return ask
 
     def _reference(self, case: Case) -> list[float]:
-        key = _key(case)
+        key = _key(case.kind, case.sizes)
         if key not in self._references:
-            request = {"op": "prepare", "kind": case.kind, "sizes": case.sizes}
+            request = {"op": "prepare", "slot": "reference", "kind": case.kind, "sizes": case.sizes}
             self._references[key] = self._native("torch", 1).ask(request)["check"]
         return self._references[key]
 
     # --- processes
 
-    def _asker(self, library: str, case: Case) -> Ask:
-        if case.host == "cpython":
-            return self._native(library, case.threads).ask
-        if library not in PAGES:
-            raise Unavailable("not a library for pages")
+    def _asker(
+        self, library: str, host: str, threads: int, kind: str, sizes: dict[str, int], slot: str
+    ) -> Ask:
+        if host == "cpython":
+            native = self._native(library, threads)
+            return lambda request: native.ask(request | {"slot": slot})
         if library == "onnxruntime-web":
-            self._model(case)
-        where = {"library": PAGES[library], "threads": case.threads, "name": _key(case)}
+            self._model(kind, sizes)
+        where = {"library": PAGES[library], "threads": threads, "name": _key(kind, sizes), "slot": slot}
         return lambda request: self._browser.ask(request | where)
 
     def _native(self, library: str, threads: int) -> Channel:
@@ -213,18 +231,18 @@ class Contest:
         (MODELS / "peak.wasm").write_bytes(peak_module())
         return Channel(["node", str(ROOT / "bench" / "page" / "run.mjs"), str(MODELS)], {})
 
-    def _model(self, case: Case) -> None:
-        path = MODELS / f"{_key(case)}.onnx"
+    def _model(self, kind: str, sizes: dict[str, int]) -> None:
+        path = MODELS / f"{_key(kind, sizes)}.onnx"
         MODELS.mkdir(exist_ok=True)
         if not path.exists():
-            command = [str(peer_python()), "-m", "bench.onnx_models", str(path), case.kind]
-            done = subprocess.run([*command, json.dumps(case.sizes)], cwd=ROOT, capture_output=True, text=True)
+            command = [str(peer_python()), "-m", "bench.onnx_models", str(path), kind]
+            done = subprocess.run([*command, json.dumps(sizes)], cwd=ROOT, capture_output=True, text=True)
             if done.returncode:
                 raise Unavailable(done.stderr.strip().splitlines()[-1])
 
 
-def _key(case: Case) -> str:
-    return "-".join([case.kind, *map(str, case.sizes.values())])
+def _key(kind: str, sizes: dict[str, int]) -> str:
+    return "-".join([kind, *map(str, sizes.values())])
 
 
 def _progress(text: str) -> None:

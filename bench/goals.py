@@ -14,33 +14,42 @@ def times_best_peer(factor: float, better: str = "higher") -> Goal:
 
     if better == "higher":
         return Goal(f"≥ {factor:g}× the best peer", met)
-    return Goal(f"≤ {_fraction(factor)} the best peer's time", met)
+    return Goal(f"≤ {_fraction(factor)}the best peer's time", met)
 
 
 def at_most_times(limit: float, peer: str) -> Goal:
     """At most `limit` times the time of one peer; met where it could not run."""
     return Goal(
-        f"≤ {_fraction(1 / limit)} {peer}'s time",
+        f"≤ {_fraction(1 / limit)}{peer}'s time",
         lambda f: peer not in f.peers or f.value <= limit * f.peers[peer],
     )
 
 
-def share_of_peak(share: float) -> Goal:
-    """Of the multiply-add peak that the run has measured."""
-    words = f"≥ {share:.0%} of the peak".replace("%", " %")
-    return Goal(words, lambda f: f.value >= share * f.earlier["multiply-add peak", 1])
+def share_of(limit: str, share: float) -> Goal:
+    """Of a limit that is a rate."""
+    words = f"≥ {share:.0%} of the {limit}".replace("%", " %")
+    return Goal(words, lambda f: limit in f.limits and f.value >= share * f.limits[limit])
 
 
-def times_one_thread(factor: float, case: str) -> Goal:
-    def met(f: Figures) -> bool:
-        one = f.earlier.get((case, 1))
-        return one is not None and f.value >= factor * one
+def times(limit: str, factor: float) -> Goal:
+    """At least as many times a limit that is a rate."""
+    words = f"≥ {factor:g}× {limit}"
+    return Goal(words, lambda f: limit in f.limits and f.value >= factor * f.limits[limit])
 
-    return Goal(f"≥ {factor:g}× one thread", met)
+
+def within(limit: str, factor: float) -> Goal:
+    """At most as many times a limit that is a time."""
+    words = f"≤ {factor:g}× a {limit}"
+    return Goal(words, lambda f: limit in f.limits and f.value <= factor * f.limits[limit])
+
+
+def microseconds(limit: float) -> Goal:
+    """Of a case whose unit is milliseconds."""
+    return Goal(f"≤ {limit:g} µs", lambda f: f.value <= limit / 1e3)
 
 
 def _fraction(factor: float) -> str:
-    """A time allowed: 1/5 of, or 1.2 times."""
+    """A time allowed: "1/5 of", "1.2×", or nothing."""
     if factor == 1:
         return ""
-    return f"1/{factor:g} of" if factor > 1 else f"{1 / factor:g}×"
+    return f"1/{factor:g} of " if factor > 1 else f"{1 / factor:g}× "

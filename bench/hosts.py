@@ -58,7 +58,7 @@ def peer(library: str, case: str) -> dict[str, float]:
 
 
 def peer_python() -> Path:
-    """The Python of the peers' own environment, made when it is not there or its requirements have changed."""
+    """The Python of the peers' own environment, made unless it is there with the same requirements."""
     python, stamp = PEERS / "bin" / "python", PEERS / "requirements"
     wanted = REQUIREMENTS.read_text()
     if not stamp.exists() or stamp.read_text() != wanted:

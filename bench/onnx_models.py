@@ -1,7 +1,7 @@
 """The suites' forward programs as ONNX models: `python -m bench.onnx_models FILE KIND SIZES`.
 
-Inputs are named in0, in1, ... and hold what `uniform` makes of seeds 1, 2, ...; parameters are initializers, so
-that the runtime may rearrange them once; the output is named out. Layout as an exporter would write it.
+Inputs are named in0, in1, ... and hold what `uniform` makes of seeds 1, 2, ...; parameters are initializers,
+so that the runtime may rearrange them once; the output is named out. Layout as an exporter would write it.
 """
 
 from __future__ import annotations

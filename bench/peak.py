@@ -1,4 +1,4 @@
-"""A WebAssembly module that does multiply-adds in registers and nothing else: what an engine's loop can reach.
+"""A WebAssembly module that does multiply-adds in registers and nothing else: what an engine can reach.
 
 Twelve independent sums of four columns, as many as hide the latency and fit the sixteen vector registers.
 """

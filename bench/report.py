@@ -38,24 +38,33 @@ class Result:
         return json.dumps(record | {"ratio": self.ratio, "target": self.target, "met": self.met})
 
 
-HEADER = ("case", "host", "device", "polygrad", "peers", "ratio", "target", "met")
+def from_json(line: str) -> Result:
+    record = json.loads(line)
+    del record["ratio"]
+    return Result(**record)
+
+
+HEADER = ("case", "host", "device", "threads", "polygrad", "peers", "ratio", "target", "met")
 
 
 def table(results: list[Result]) -> str:
     """The results as a Markdown table, with the reasons of what was skipped below it."""
     rows = [HEADER, tuple("---" for _ in HEADER)]
     for r in results:
-        peers = ", ".join(f"{name} {_number(v, r.unit)}" for name, v in r.peers.items()) or "-"
+        peers = ", ".join(f"{name} {number(v, r.unit)}" for name, v in r.peers.items()) or "-"
         ratio = "-" if r.ratio is None else f"{r.ratio:.1f}"
-        value = _number(r.value, r.unit)
-        rows.append((r.case, r.host, r.device, value, peers, ratio, r.target, "yes" if r.met else "no"))
+        value = number(r.value, r.unit)
+        met = "yes" if r.met else "no"
+        rows.append((r.case, r.host, r.device, str(r.threads), value, peers, ratio, r.target, met))
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADER))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
     notes = {f"{name} ({r.host}): {why}" for r in results for name, why in r.skipped.items()}
     return "\n".join(lines + [f"skipped: {note}" for note in sorted(notes)])
 
 
-def _number(value: float | None, unit: str) -> str:
+def number(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
-    return f"{value:.0f}" if unit == "kernels" else f"{value:.3f} {unit}"
+    if unit == "kernels":
+        return f"{value:.0f}"
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"

@@ -1,7 +1,8 @@
 """One library in one process: `python -m bench.worker LIBRARY`, a JSON request a line on standard input.
 
-`{"op": "prepare", "kind", "sizes"}` -> `{"check": [...]}`; `{"op": "sample", "seconds"}` -> `{"value": seconds
-per step}`; what fails answers `{"error": text}`. Threads are the environment's business.
+`{"op": "prepare", "slot", "kind", "sizes"}` -> `{"check": [...], "threads"}`, and what was in the slot goes;
+`{"op": "sample", "slot", "seconds"}` -> `{"value": seconds per step}`; what fails answers `{"error": text}`.
+How many threads may be used, the environment says.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ def sample(program: Program, seconds: float) -> float:
 def main(library: str) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     make = maker(library)
-    program: Program | None = None
+    programs: dict[str, Program] = {}
     for line in sys.stdin:
         request = json.loads(line)
+        slot = request["slot"]
         try:
             if request["op"] == "prepare":
-                program = None
-                program = make(request["kind"], request["sizes"])
+                programs.pop(slot, None)
+                programs[slot] = program = make(request["kind"], request["sizes"])
                 answer: dict[str, Any] = {"check": program.check(), "threads": program.threads}
             else:
-                assert program is not None
-                answer = {"value": sample(program, request["seconds"])}
-        except Exception as error:  # noqa: BLE001 - reported as the reason why it was skipped
+                answer = {"value": sample(programs[slot], request["seconds"])}
+        except Exception as error:  # reported as the reason why it was skipped
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         print(json.dumps(answer), file=answers, flush=True)
 

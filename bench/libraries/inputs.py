@@ -1,4 +1,4 @@
-"""The numbers that every native library computes with; `bench/page/inputs.mjs` says the same in JavaScript."""
+"""The numbers that every native library computes with; `bench/page/inputs.mjs` has the same."""
 
 from __future__ import annotations
 

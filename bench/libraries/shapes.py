@@ -24,6 +24,8 @@ STEPS_CHECKED = 3  # losses of a training program that are compared
 
 # name, seed, shape, scale
 MLP = [("w1", 2, (784, 128), 0.04), ("b1", 3, (128,), 0.1), ("w2", 4, (128, 10), 0.1), ("b2", 5, (10,), 0.1)]
+# The same with next to nothing to compute.
+TINY = [("w1", 2, (4, 4), 0.5), ("b1", 3, (4,), 0.1), ("w2", 4, (4, 10), 0.5), ("b2", 5, (10,), 0.1)]
 CONVNET = [
     ("w1", 2, (16, 1, 3, 3), 0.3),
     ("b1", 3, (16,), 0.1),

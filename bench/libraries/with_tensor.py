@@ -1,7 +1,7 @@
 """polygrad, and tinygrad, whose API it shares. Also read inside Pyodide: the core's language, no numpy.
 
-`lib` is the module; `uniform(seed, count)` gives float32 in whatever form its Tensor takes. Steps are captured
-(`TinyJit`): kernels only, no Python per operation.
+`lib` is the module; `uniform(seed, count)` gives float32 in whatever form its Tensor takes. Steps are
+captured (`TinyJit`): kernels only, no Python per operation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ Program = shapes.Program
 class Maker:
     def __init__(self, lib: Any, uniform: Callable[[int, int], Any]) -> None:
         self.lib, self.uniform = lib, uniform
-        self.capture = getattr(lib, "TinyJit", lambda function: function)
         count = getattr(lib, "get_num_threads", lambda: 1)
         self.threads = count() if lib.__name__ == "polygrad" else None
         lib.Tensor.training = True  # tinygrad is told by TRAINING=1 in the environment
@@ -38,7 +37,7 @@ class Maker:
         getattr(device, "synchronize", lambda: None)()
 
     def forward(self, function: Callable[..., Any], *inputs: Any) -> Program:
-        captured = self.capture(lambda *inputs: function(*inputs).realize())
+        captured = self.lib.TinyJit(lambda *inputs: function(*inputs).realize())
 
         def check() -> list[float]:
             for _ in range(3):  # runs, is captured, is replayed
@@ -77,9 +76,9 @@ class Maker:
 
     def training(self, scores: Callable[[Any], Any], parameters: list[Any], lr: float, x: Any) -> Program:
         optimizer = self.lib.nn.optim.SGD(parameters, lr=lr)
-        labels = self.lib.Tensor(shapes.LABELS, dtype="int32").realize()
+        labels = self.lib.Tensor(shapes.LABELS[: x.shape[0]], dtype="int32").realize()
 
-        @self.capture
+        @self.lib.TinyJit
         def captured(x: Any, labels: Any) -> Any:
             optimizer.zero_grad()
             loss = scores(x).sparse_categorical_crossentropy(labels).backward()
@@ -101,10 +100,16 @@ class Maker:
         return layer
 
     def mlp(self) -> Program:
-        p = self.parameters(shapes.MLP)
+        return self.two_layers(shapes.MLP, self.tensor(1, 64, 784))
+
+    def tiny(self) -> Program:
+        return self.two_layers(shapes.TINY, self.tensor(1, 1, 4))
+
+    def two_layers(self, specs: Any, x: Any) -> Program:
+        p = self.parameters(specs)
         l1, l2 = self.linear(p["w1"], p["b1"]), self.linear(p["w2"], p["b2"])
         parameters = [l1.weight, l1.bias, l2.weight, l2.bias]
-        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, self.tensor(1, 64, 784))
+        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, x)
 
     def convnet(self) -> Program:
         p = self.parameters(shapes.CONVNET)
@@ -125,7 +130,7 @@ class Maker:
         p = self.parameters(shapes.BLOCK)
         x, g = (self.tensor(seed, 1, shapes.LENGTH, shapes.WIDTH) for seed in (1, 14))
 
-        @self.capture
+        @self.lib.TinyJit
         def captured(x: Any, g: Any) -> Any:
             gradients = block(p, x).gradient(x, *p.values(), gradient=g)
             self.lib.Tensor.realize(*gradients)

@@ -76,7 +76,7 @@ def parameters(specs: Specs) -> dict[str, torch.Tensor]:
 
 def training(compiled: Compile, loss_of: Callable[..., torch.Tensor], p: Any, lr: float, x: Any) -> Program:
     optimizer = torch.optim.SGD(p.values(), lr=lr)
-    labels = torch.tensor(shapes.LABELS)
+    labels = torch.tensor(shapes.LABELS[: len(x)])
     function = compiled(loss_of)
 
     def step() -> torch.Tensor:
@@ -90,15 +90,23 @@ def training(compiled: Compile, loss_of: Callable[..., torch.Tensor], p: Any, lr
 
 
 def mlp(compiled: Compile) -> Program:
+    return two_layers(compiled, shapes.MLP, tensor(1, 64, 784))
+
+
+def tiny(compiled: Compile) -> Program:
+    return two_layers(compiled, shapes.TINY, tensor(1, 1, 4))
+
+
+def two_layers(compiled: Compile, specs: Specs, x: torch.Tensor) -> Program:
     # nn.Linear keeps its weights as (out, in)
-    p = parameters(shapes.MLP)
+    p = parameters(specs)
     p |= {n: p[n].detach().T.contiguous().requires_grad_() for n in ("w1", "w2")}
 
     def loss(p: Any, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         hidden = F.linear(x, p["w1"], p["b1"]).relu()
         return F.cross_entropy(F.linear(hidden, p["w2"], p["b2"]), labels)
 
-    return training(compiled, loss, p, shapes.MLP_LR, tensor(1, 64, 784))
+    return training(compiled, loss, p, shapes.MLP_LR, x)
 
 
 def convnet(compiled: Compile) -> Program:
@@ -151,6 +159,7 @@ KINDS = {
     "chain": chain,
     "copy": copy,
     "mlp": mlp,
+    "tiny": tiny,
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,

@@ -10,6 +10,7 @@ import {
   MLP,
   MLP_LR,
   STEPS_CHECKED,
+  TINY,
   WIDTH,
   numbers,
   scaled,
@@ -48,39 +49,36 @@ function forward(f, inputs) {
 
 /** SGD on softmax cross-entropy; `scores(parameters, x)`. */
 function training(scores, p, lr, x) {
-  const labels = nn.oneHot(np.array(LABELS, { dtype: np.int32 }), 10);
-  const loss = (p, x, labels) =>
-    nn
-      .logSoftmax(scores(p, x), -1)
-      .mul(labels)
-      .sum()
-      .mul(-1 / 64);
+  const labels = nn.oneHot(np.array(LABELS.slice(0, x.shape[0]), { dtype: np.int32 }), 10);
+  const scale = -1 / x.shape[0];
+  const loss = (p, x, labels) => nn.logSoftmax(scores(p, x), -1).mul(labels).sum().mul(scale);
   const update = jit((p, x, labels) => {
     const [value, gradients] = valueAndGrad(loss)(tree.ref(p), x, labels);
     return [tree.map((w, g) => w.sub(g.mul(lr)), p, gradients), value];
   });
-  const step = async () => {
+  const run = () => {
     const [next, value] = update(p, x.ref, labels.ref);
     p = next;
-    await blockUntilReady(value.ref);
-    await blockUntilReady(tree.leaves(p).at(-1).ref).then((a) => a.dispose());
-    value.dispose();
     return value;
   };
-  const checked = async () => {
-    const [next, value] = update(p, x.ref, labels.ref);
-    p = next;
-    return (await value.data())[0];
+  const step = async () => {
+    const value = run();
+    tree.dispose(await blockUntilReady([value, tree.ref(p)]));
   };
   return {
     step,
     check: async () => {
       const losses = [];
-      for (let i = 0; i < STEPS_CHECKED; i++) losses.push(await checked());
+      for (let i = 0; i < STEPS_CHECKED; i++) losses.push((await run().data())[0]);
       return losses;
     },
     dispose: () => tree.dispose([p, x, labels]),
   };
+}
+
+function twoLayers(specs, x) {
+  const scores = (p, x) => np.matmul(nn.relu(np.matmul(x, p.w1).add(p.b1)), p.w2).add(p.b2);
+  return training(scores, parameters(specs), MLP_LR, x);
 }
 
 function block(p, x) {
@@ -104,13 +102,8 @@ const KINDS = {
       (x, w, b) => nn.standardize(x, -1, { epsilon: 1e-5 }).mul(w).add(b),
       [tensor(1, rows, columns), tensor(2, columns), tensor(3, columns)],
     ),
-  mlp: () =>
-    training(
-      (p, x) => np.matmul(nn.relu(np.matmul(x, p.w1).add(p.b1)), p.w2).add(p.b2),
-      parameters(MLP),
-      MLP_LR,
-      tensor(1, 64, 784),
-    ),
+  mlp: () => twoLayers(MLP, tensor(1, 64, 784)),
+  tiny: () => twoLayers(TINY, tensor(1, 1, 4)),
   convnet: () => {
     const convolution = (x, w, b) =>
       nn.relu(lax.convGeneralDilated(x, w, [1, 1], "VALID").add(b.reshape([1, -1, 1, 1])));
@@ -132,7 +125,9 @@ const KINDS = {
   "block-backward": () => {
     const p = parameters(BLOCK);
     const [x, g] = [tensor(1, LENGTH, WIDTH), tensor(14, LENGTH, WIDTH)];
-    const gradients = jit((inputs, g) => grad((inputs, g) => block(inputs.p, inputs.x).mul(g).sum())(inputs, g));
+    const gradients = jit((inputs, g) =>
+      grad((inputs, g) => block(inputs.p, inputs.x).mul(g).sum())(inputs, g),
+    );
     const inputs = { x, p };
     const run = () => blockUntilReady(gradients(tree.ref(inputs), g.ref));
     return {

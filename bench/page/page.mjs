@@ -6,14 +6,14 @@
  * that were started, `check` gives the numbers to compare and is called once, first.
  */
 
-const query = new URLSearchParams(location.search);
+const query = new URL(document.URL).searchParams;
 const { start } = await import(`./${query.get("library")}.mjs`);
 const make = await start(Number(query.get("threads")));
-let program;
+const programs = {};
 
 /** Seconds per step, of as many steps as take about `seconds`. */
 async function sample({ step, finish }, seconds) {
-  for (let steps = 1; ; ) {
+  for (let steps = 1; ;) {
     const begin = performance.now();
     for (let i = 0; i < steps; i++) {
       const pending = step();
@@ -31,17 +31,23 @@ async function answer(work) {
   try {
     return await work();
   } catch (error) {
-    return { error: String(error?.message ?? error).trim().split("\n").at(-1) };
+    return {
+      error: String(error?.message ?? error)
+        .trim()
+        .split("\n")
+        .at(-1),
+    };
   }
 }
 
 globalThis.bench = {
-  prepare: (kind, sizes, name) =>
+  prepare: ({ slot, kind, sizes, name }) =>
     answer(async () => {
-      program?.dispose?.();
-      program = undefined;
-      program = await make(kind, sizes, name);
+      programs[slot]?.dispose?.();
+      delete programs[slot];
+      const program = await make(kind, sizes, name);
+      programs[slot] = program;
       return { check: await program.check(), threads: program.threads };
     }),
-  sample: (seconds) => answer(async () => ({ value: await sample(program, seconds) })),
+  sample: ({ slot, seconds }) => answer(async () => ({ value: await sample(programs[slot], seconds) })),
 };

@@ -1,7 +1,6 @@
 /** polygrad's wheel in Pyodide on the page's own thread, device WASM. */
 
 import { uniform } from "./inputs.mjs";
-import { peak } from "./peak.mjs";
 
 const FILES = ["shapes.py", "with_tensor.py"];
 
@@ -34,7 +33,6 @@ export async function start(threads) {
     make
   `);
   return (kind, sizes) => {
-    if (kind === "peak") return peak();
     const proxy = make(kind, JSON.stringify(sizes));
     const [step, check, finish, threads] = proxy.toJs();
     return {

@@ -35,7 +35,7 @@ async function open(library, threads) {
   const context = await browser.newContext();
   // What jax-js takes for the number of its workers, and the others for their limit.
   await context.addInitScript(
-    (n) => Object.defineProperty(navigator, "hardwareConcurrency", { value: n }),
+    (n) => Object.defineProperty(globalThis.navigator, "hardwareConcurrency", { value: n }),
     threads,
   );
   const page = await context.newPage();
@@ -47,23 +47,17 @@ async function open(library, threads) {
   });
   failure.catch(() => undefined);
   await page.goto(`${server.url}/bench/page.html?library=${library}&threads=${threads}`);
-  const ready = page.waitForFunction(() => globalThis.bench !== undefined && crossOriginIsolated);
+  const ready = page.waitForFunction(() => globalThis.bench !== undefined && globalThis.crossOriginIsolated);
   await Promise.race([ready, failure]);
   return { page, failure };
 }
 
-async function serve({ library, threads, op, kind, sizes, name, seconds }) {
+async function serve(request) {
+  const { library, threads } = request;
   const key = `${library} ${threads}`;
   if (!pages.has(key)) pages.set(key, open(library, threads));
   const { page, failure } = await pages.get(key);
-  const work =
-    op === "prepare"
-      ? page.evaluate(({ kind, sizes, name }) => globalThis.bench.prepare(kind, sizes, name), {
-          kind,
-          sizes,
-          name,
-        })
-      : page.evaluate((seconds) => globalThis.bench.sample(seconds), seconds);
+  const work = page.evaluate(({ op, ...request }) => globalThis.bench[op](request), request);
   return Promise.race([work, failure]);
 }
 

@@ -10,6 +10,7 @@ import {
   MLP,
   MLP_LR,
   STEPS_CHECKED,
+  TINY,
   WIDTH,
   numbers,
   scaled,
@@ -60,7 +61,7 @@ function forward(f, inputs) {
 /** SGD on softmax cross-entropy; `scores(variables, x)`. */
 function training(scores, p, lr, x) {
   const variables = Object.fromEntries(Object.entries(p).map(([name, t]) => [name, tf.variable(t)]));
-  const labels = tf.oneHot(tf.tensor1d(LABELS, "int32"), 10).toFloat();
+  const labels = tf.oneHot(tf.tensor1d(LABELS.slice(0, x.shape[0]), "int32"), 10).toFloat();
   const optimizer = tf.train.sgd(lr);
   const loss = () => tf.losses.softmaxCrossEntropy(labels, scores(variables, x));
   const list = Object.values(variables);
@@ -72,6 +73,11 @@ function training(scores, p, lr, x) {
       ),
     dispose: () => tf.dispose([variables, x, labels]),
   };
+}
+
+function twoLayers(specs, x) {
+  const scores = (p, x) => tf.matMul(tf.relu(tf.matMul(x, p.w1).add(p.b1)), p.w2).add(p.b2);
+  return training(scores, parameters(specs), MLP_LR, x);
 }
 
 const normalized = (x, w, b) =>
@@ -90,9 +96,15 @@ function block(p, x) {
   const [q, k, v] = tf
     .split(linear(normalized(x, p.ln1_w, p.ln1_b), p.qkv_w, p.qkv_b), 3, -1)
     .map((t) => t.reshape([LENGTH, HEADS, WIDTH / HEADS]).transpose([1, 0, 2]));
-  const mask = tf.linalg.bandPart(tf.ones([LENGTH, LENGTH]), -1, 0).sub(1).mul(1e9);
+  const mask = tf.linalg
+    .bandPart(tf.ones([LENGTH, LENGTH]), -1, 0)
+    .sub(1)
+    .mul(1e9);
   const scores = tf.matMul(q, k, false, true).mul(1 / Math.sqrt(WIDTH / HEADS));
-  const h = tf.matMul(tf.softmax(scores.add(mask), -1), v).transpose([1, 0, 2]).reshape([LENGTH, WIDTH]);
+  const h = tf
+    .matMul(tf.softmax(scores.add(mask), -1), v)
+    .transpose([1, 0, 2])
+    .reshape([LENGTH, WIDTH]);
   const middle = x.add(linear(h, p.out_w, p.out_b));
   const up = gelu(linear(normalized(middle, p.ln2_w, p.ln2_b), p.up_w, p.up_b));
   return middle.add(linear(up, p.down_w, p.down_b));
@@ -104,13 +116,8 @@ const KINDS = {
   gelu: ({ rows, columns }) => forward(gelu, [tensor(1, rows, columns)]),
   layernorm: ({ rows, columns }) =>
     forward(normalized, [tensor(1, rows, columns), tensor(2, columns), tensor(3, columns)]),
-  mlp: () =>
-    training(
-      (p, x) => tf.matMul(tf.relu(tf.matMul(x, p.w1).add(p.b1)), p.w2).add(p.b2),
-      parameters(MLP),
-      MLP_LR,
-      tensor(1, 64, 784),
-    ),
+  mlp: () => twoLayers(MLP, tensor(1, 64, 784)),
+  tiny: () => twoLayers(TINY, tensor(1, 1, 4)),
   convnet: () => {
     const p = parameters(CONVNET);
     // this library's layout: images NHWC, filters HWIO, and so the pooled features in another order

@@ -13,7 +13,16 @@ PAGE_GOALS = (times_best_peer(3, "lower"),)
 NATIVE_PEERS = ("torch", "torch-compile", "tinygrad")
 CASES = [
     *(
-        Case("convnet step", "convnet", {}, "chromium", t, ("jax-js", "tfjs-wasm"), PAGE_GOALS, cannot=NO_TRAINING)
+        Case(
+            "convnet step",
+            "convnet",
+            {},
+            "chromium",
+            t,
+            ("jax-js", "tfjs-wasm"),
+            PAGE_GOALS,
+            cannot=NO_TRAINING,
+        )
         for t in (1, 2)
     ),
     *(

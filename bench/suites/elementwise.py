@@ -1,26 +1,24 @@
-"""Twenty elementwise operations over 10 M floats, which should cost what a copy costs: one read, one write."""
+"""Twenty elementwise operations over 10 M floats: they should cost one read and one write, as a copy does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.contest import Case, Contest, Figures, Goal
+from bench.contest import Case, Contest, Limit
+from bench.goals import within
 from bench.report import Result
 
 SIZES = {"n": 10_000_000}
 PEERS = ("numpy", "torch", "torch-compile", "tinygrad")
 
 
-def within_copy(threads: int) -> Goal:
-    def met(f: Figures) -> bool:
-        return f.value <= 1.2 * f.earlier["copy", threads]
-
-    return Goal("≤ 1.2× the time of a copy", met)
+def case(threads: int) -> Case:
+    copy = Limit("copy", "torch", threads, "copy", SIZES)
+    return Case(
+        "20 operations", "chain", SIZES, "cpython", threads, PEERS, (within("copy", 1.2),), limits=(copy,)
+    )
 
 
 def run(quick: bool) -> Iterator[Result]:
     with Contest("elementwise", quick) as contest:
-        for threads in (1, 2):
-            yield contest.limit(Case("copy", "copy", SIZES, "cpython", threads, (), ()), "torch")
-            goals = (within_copy(threads),)
-            yield contest.measure(Case("20 operations", "chain", SIZES, "cpython", threads, PEERS, goals))
+        yield from contest.run([case(1), case(2)])

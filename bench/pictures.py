@@ -1,0 +1,80 @@
+"""A picture of a suite's kept results: `python -m bench.pictures SUITE`, in the peers' environment.
+
+A panel for each host and number of threads: bars are speed, polygrad's is 1, and carry the measured figure.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+from bench.report import Result, from_json, number
+
+HERE = Path(__file__).parent
+COLORS = {
+    "polygrad": "#1b6ef3",
+    "jax-js": "#e8a33d",
+    "onnxruntime-web": "#7a8b99",
+    "tfjs-wasm": "#c9574a",
+    "numpy": "#7a8b99",
+    "torch": "#e8a33d",
+    "torch-compile": "#b5843f",
+    "tinygrad": "#c9574a",
+}
+
+
+def speeds(result: Result) -> dict[str, float]:
+    """Library to speed as a multiple of ours."""
+    ours = result.value
+    assert ours is not None
+    relative = {n: v / ours if result.better == "higher" else ours / v for n, v in result.peers.items()}
+    return {"polygrad": 1.0, **relative}
+
+
+def panel(axes: plt.Axes, title: str, results: list[Result]) -> None:
+    libraries = list(dict.fromkeys(name for r in results for name in speeds(r)))
+    width = 0.8 / len(libraries)
+    for i, library in enumerate(libraries):
+        for j, r in enumerate(results):
+            if library not in speeds(r):
+                continue
+            figure = r.value if library == "polygrad" else r.peers[library]
+            label = library if j == next(k for k, x in enumerate(results) if library in speeds(x)) else None
+            bar = axes.bar(
+                j + (i - len(libraries) / 2 + 0.5) * width,
+                speeds(r)[library],
+                width,
+                color=COLORS.get(library),
+                label=label,
+            )
+            axes.bar_label(bar, [number(figure, r.unit)], fontsize=6, rotation=90, padding=2)
+    axes.set_xticks(range(len(results)), [r.case for r in results], fontsize=8)
+    axes.set_title(title, fontsize=9)
+    axes.set_ylabel("speed, polygrad = 1", fontsize=8)
+    axes.margins(y=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=7, frameon=False)
+
+
+def draw(suite: str) -> None:
+    lines = (HERE / "results" / f"{suite}.jsonl").read_text().splitlines()
+    shown = [r for r in map(from_json, lines) if r.value and r.peers]
+    panels: dict[str, list[Result]] = {}
+    seen: dict[tuple[str, str], int] = {}
+    for r in shown:  # a case comes once for each number of threads that the peers may use
+        turn = seen[r.host, r.case] = seen.get((r.host, r.case), 0) + 1
+        panels.setdefault(f"{r.host}, {turn} thread{'s' * (turn > 1)}", []).append(r)
+    mpl.rcParams.update({"svg.hashsalt": suite, "svg.fonttype": "none", "font.family": "sans-serif"})
+    rows = max(1, len(panels))
+    figure, all_axes = plt.subplots(rows, 1, figsize=(8, 2.8 * rows), squeeze=False, layout="constrained")
+    for axes, (title, results) in zip(all_axes[:, 0], panels.items(), strict=False):
+        panel(axes, f"{suite}: {title}", results)
+    (HERE / "pictures").mkdir(exist_ok=True)
+    figure.savefig(HERE / "pictures" / f"{suite}.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    draw(sys.argv[1])
