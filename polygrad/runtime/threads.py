@@ -36,7 +36,9 @@ def set_num_threads(n: int) -> None:
     """Split large kernels between `n` threads from now on, Programs that are compiled already included. 1: do
     not.
 
-    A device may use fewer: the CPU no more than the machine's processors (but up to four).
+    A device may use fewer: the CPU no more than the machine's processors (but up to four). WASM uses no more
+    than the loader's option `threads` says (the processors, up to eight) in Node and in pages that are
+    cross-origin isolated, and one thread in other pages and under CPython.
     Raises ArgumentError when `n` is no integer from 1 to 1024.
     """
     global _count

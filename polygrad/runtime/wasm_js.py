@@ -60,6 +60,7 @@ class JsHost(WasmHost):
         return int(self._host.ready)
 
     def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> JsCalls:
+        self.use_threads(get_num_threads())  # none are started where one is enough
         functions = list({id(call.function): call.function for call in calls}.values())
         numbers = {id(f): i for i, f in enumerate(functions)}
         plan = array(WORD)

@@ -12,6 +12,7 @@ from javascript_hosts import built, run
 pytestmark = [pytest.mark.e2e, built]
 TESTS = Path(__file__).parent.parent
 PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")  # pytest and what it imports
+MODULES = ("py",)
 
 
 def test_every_device_of_this_host_passes(tmp_path: Path) -> None:
@@ -20,6 +21,10 @@ def test_every_device_of_this_host_passes(tmp_path: Path) -> None:
         assert spec is not None and spec.origin is not None
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(Path(spec.origin).parent, tmp_path / "packages" / name, ignore=ignored)
+    for name in MODULES:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None and spec.origin is not None
+        shutil.copy(spec.origin, tmp_path / "packages")
     shutil.copytree(
         TESTS / "device", tmp_path / "tests" / "device", ignore=shutil.ignore_patterns("__pycache__")
     )

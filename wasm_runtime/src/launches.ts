@@ -3,6 +3,7 @@
 import { Barrier } from "./barrier";
 import { makeAll, Trap, type Call, type KernelFunction } from "./calls";
 import { InternalError, ProgramError } from "./errors";
+import type { Job } from "./thread";
 import type { ThreadPool } from "./thread_pool";
 
 /** A function in an instance. It keeps its module alive, so that the module is found again by its bytes. */
@@ -34,7 +35,9 @@ export class LaunchList {
   readonly #sources: Uint32Array;
   readonly #offsets: Uint32Array;
   readonly #args: Int32Array;
-  readonly #shared?: { readonly pool: ThreadPool; readonly barrier: Barrier; readonly id: number };
+  readonly #shared?: { readonly pool: ThreadPool; readonly barrier: Barrier; readonly job: Job };
+  /** The job's number in the pool; 0 until threads are wanted. */
+  #id = 0;
 
   /** `plan` is, for each call: the kernel's number, how many arguments, then a source and an offset for each. */
   constructor(kernels: readonly Kernel[], plan: Uint32Array, nBases: number, team?: Team) {
@@ -80,8 +83,17 @@ export class LaunchList {
       };
       const barrier = new Barrier(memory);
       barrier.patient = pool.patient;
-      this.#shared = { pool, barrier, id: pool.add(job, this) };
+      this.#shared = { pool, barrier, job };
+      if (pool.threads > 1) this.#id = pool.add(job, this);
     }
+  }
+
+  /** How many threads the next run has. */
+  #muster(): number {
+    if (this.#shared === undefined) return 1;
+    const { pool, job } = this.#shared;
+    if (this.#id === 0 && pool.threads > 1) this.#id = pool.add(job, this);
+    return pool.muster();
   }
 
   /** Make every call. Throws InternalError when a kernel traps. */
@@ -89,14 +101,14 @@ export class LaunchList {
     const args = this.#args;
     const words = this.#words;
     const shared = this.#shared;
-    const threads = shared?.pool.muster() ?? 1;
+    const threads = this.#muster();
     words[words.length - 1] = threads;
     for (let i = 0; i < args.length; i++) {
       args[i] = (words[this.#sources[i] ?? 0] ?? 0) + (this.#offsets[i] ?? 0);
     }
     try {
       if (shared === undefined || threads === 1) makeAll(this.#calls, this.#functions, args);
-      else shared.pool.run(shared.id, shared.barrier, this.#calls, this.#functions, args);
+      else shared.pool.run(this.#id, shared.barrier, this.#calls, this.#functions, args);
     } catch (cause) {
       if (!(cause instanceof Trap)) throw cause;
       const name = this.#kernels[cause.number]?.name ?? "?";

@@ -56,7 +56,6 @@ export class ThreadPool {
   #threads: number;
   #posted = 0;
   #jobs = 0;
-  #tickets = 0;
 
   readonly #collected = new FinalizationRegistry<number>((id) => {
     this.#post(() => ({ kind: "drop", id }));
@@ -118,9 +117,9 @@ export class ThreadPool {
     Atomics.store(control, JOB, id);
     Atomics.store(control, THREADS, threads);
     Atomics.store(control, DONE, 0);
-    this.#tickets = (this.#tickets + 1) & 0x3fffff;
     crew.forEach((at, i) => {
-      Atomics.store(control, at + TICKET, (this.#tickets << NUMBER_BITS) | (i + 1));
+      const turn = ((Atomics.load(control, at + TICKET) >>> NUMBER_BITS) + 1) & 0x3fffff;
+      Atomics.store(control, at + TICKET, (turn << NUMBER_BITS) | (i + 1));
     });
     this.#signal();
     try {

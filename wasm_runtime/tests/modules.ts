@@ -56,6 +56,7 @@ interface Parts {
   variables: Variable[];
   arena: number;
   device: string;
+  target?: string;
   driver?: Uint8Array;
 }
 
@@ -104,7 +105,7 @@ export function programBytes(parts: Partial<Parts> = {}, version = 2): Uint8Arra
   const { kernels, driver = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
   const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
   const header = new TextEncoder().encode(
-    JSON.stringify({ ...rest, target: "test", kernels: specs, driver: driver.length }),
+    JSON.stringify({ target: "test", ...rest, kernels: specs, driver: driver.length }),
   );
   const prefix = new Uint8Array(12);
   prefix.set(new TextEncoder().encode("PGRD"));

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ProgramError } from "../src/errors";
 import { readProgram } from "../src/program";
 import { loadProgram } from "../src/runner";
-import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, programBytes } from "./modules";
+import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, kernelModule, programBytes } from "./modules";
 
 const fails = (run: () => unknown, pattern: RegExp): void => {
   assert.throws(run, (e) => e instanceof ProgramError && pattern.test(e.message));
@@ -54,6 +54,23 @@ test("a captured Program is one call of its driver, which holds its kernels", ()
     const [out] = program.run([Int32Array.of(0, x)], { n });
     assert.deepEqual(out?.[1], (x + n) * 2);
   }
+});
+
+test("a Program made for threads runs on one, its memory shared with nobody", () => {
+  const at = (offset: number): number[] => [0x20, 0, 0x28, 2, offset];
+  const fill = [...at(4), 0x20, 0, 0x28, 2, 0, 0x28, 2, 0, 0x20, 1, 0x6a, 0x20, 2, 0x6a, 0x36, 2, 0];
+  const driver = kernelModule("run", 3, fill, true); // out[0] = in[0] + thread + threads
+  const target = "WASM-simd16x16+fma-i32-t2";
+  const buffers = [CHAIN.buffers[0], CHAIN.buffers[2]].flatMap((b) => b ?? []);
+  const parts = { target, buffers, kernels: [], launches: [], variables: [] };
+  const program = loadProgram(programBytes({ ...parts, driver }));
+  assert.equal(program.run([Int32Array.of(41, 0)])[0]?.[0], 42);
+
+  const copy = kernelModule("copy", 4, [0x20, 0, 0x20, 1, 0x28, 2, 0, 0x20, 3, 0x6a, 0x36, 2, 0], true);
+  const kernels = [{ name: "copy", code: copy, n_buffers: 2, variables: ["thread", "threads"] }];
+  const bindings = [1, 0].map((buffer) => ({ buffer, offset: 0 }));
+  const eager = loadProgram(programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings }] }));
+  assert.equal(eager.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 });
 
 test("state is written and read by buffer number", () => {
