@@ -18,7 +18,10 @@ from polygrad.uop.scopes import Scopes, scopes
 
 THREAD, THREADS = "thread", "threads"
 
-_WORTH = 1 << 17  # operations (SIMD ones count once) that outweigh waking threads and waiting for them
+# Operations (SIMD ones count once) that outweigh threads. Those that are awake are worth it from 5 µs on, to
+# wake some takes 50 µs: this is 15 to 60 µs of one thread's work.
+_WORTH = 5 << 14
+_INSTRUCTIONS = {Ops.EXP2: 8, Ops.LOG2: 8, Ops.SIN: 24}
 
 
 def split_threads(sink: UOp, target: Target) -> UOp:
@@ -59,7 +62,7 @@ def _operations(order: list[UOp], scope: Scopes) -> int:
     for node in order:
         if node.op not in GroupOp.ALU and node.op not in (Ops.LOAD, Ops.STORE):
             continue
-        runs, mask = 1, scope.mask[node]
+        runs, mask = _INSTRUCTIONS.get(node.op, 1), scope.mask[node]
         for i, r in enumerate(scope.ranges):
             if mask >> i & 1 and r.arg.kind.name != "LANE":
                 runs *= r.src[0].vmax

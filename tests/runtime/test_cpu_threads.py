@@ -202,3 +202,14 @@ def test_ten_thousand_jobs_with_and_without_pauses(team, jobs):
         if i % 7 == 0:
             time.sleep(i % 3 * 1e-4)
     assert list(memory) == [10_000, 20_000, 15_000]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not place threads")
+def test_workers_keep_off_the_processor_of_who_wakes_them(jobs):
+    team = CPURuntime(compile=compile_ir)._team()
+    allowed = os.sched_getaffinity(0)
+    for threads in (2, len(allowed) + 1):  # where there are others, and where there are too few
+        assert run(team, jobs["add"], words(*[0] * threads), threads)
+        expected = len(allowed) - 1 if len(allowed) >= threads else len(allowed)
+        for worker in team._crew.threads[: threads - 1]:
+            assert len(os.sched_getaffinity(worker.native_id)) == expected
