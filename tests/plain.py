@@ -1,4 +1,4 @@
-"""Arrays in plain Python: what the device suite compares with, on hosts without numpy too. Slow and obvious."""
+"""Arrays in plain Python: what the device suite compares with, also without numpy. Slow and obvious."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Plain:
         return self.elements[_flat(self.shape, index)]
 
     def _from(self, shape, where):
-        """An array of `shape` whose element at an index is this one's at `where(index)`; 0 where that is None."""
+        """An array of `shape` whose element at an index is this one's at `where(index)`; 0 where that is
+        None."""
         places = (where(i) for i in _indices(shape))
         zero = 0.0 if any(isinstance(x, float) for x in self.elements) else 0
         return Plain(shape, [zero if p is None else self[p] for p in places])
@@ -137,7 +138,7 @@ def rounded(value, dtype):
 
 
 def converted(value, dst):
-    """A Python number as a cast to `dst` gives it: floats truncate and saturate into integers, NaN gives 0."""
+    """A Python number as a cast to `dst` gives it: floats truncate and saturate to integers, NaN to 0."""
     if dst.is_bool:
         return value != 0
     if dst.is_float:
@@ -166,7 +167,10 @@ def assert_same(got, expected, what=""):
     a, b = leaves(got), leaves(expected)
     assert len(a) == len(b), f"{what}: expected {len(b)} elements, got {len(a)}"
     bad = [(i, x, y) for i, (x, y) in enumerate(zip(a, b, strict=True)) if not same(x, y)]
-    assert not bad, f"{what}: {len(bad)} of {len(a)} differ, first at {bad[0][0]}: got {bad[0][1]!r}, expected {bad[0][2]!r}"
+    assert not bad, (
+        f"{what}: {len(bad)} of {len(a)} differ, first at {bad[0][0]}: "
+        f"got {bad[0][1]!r}, expected {bad[0][2]!r}"
+    )
 
 
 def assert_equal(got, expected, what=""):

@@ -28,7 +28,7 @@ class Builder(ABC):
     def begin(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[list[Pointer], list[Value]]:
-        """Open the function; its pointers (one per element dtype) and its integer variables (index scalars)."""
+        """Open the function; its pointers (one per element dtype) and its variables (index scalars)."""
 
     @abstractmethod
     def finish(self) -> Any:
@@ -46,12 +46,13 @@ class Builder(ABC):
 
     @abstractmethod
     def alu(self, op: Ops, dtype: DType, args: Sequence[Value], lanes: int) -> Value:
-        """An elementwise op. `dtype` is that of the operands (of the last two, for WHERE, whose first is bool).
+        """An elementwise op. `dtype` is that of the operands (of the last two, for WHERE, whose first is
+        bool).
 
-        Comparisons give bool; CMPNE of floats is true for NaN, CMPLT and CMPEQ are false. MAX of floats
-        gives NaN when either is. Integers wrap. IDIV and MOD round to minus infinity; the divisor is never 0
-        or -1. Shift amounts are in range. Ops: SQRT, RECIPROCAL, NEG, TRUNC, ADD, SUB, MUL, FDIV, IDIV, MOD,
-        MAX, SHL, SHR (arithmetic for signed), AND, OR, XOR, CMPLT, CMPNE, CMPEQ, WHERE, MULACC (a*b + c, fused
+        Comparisons give bool; CMPNE of floats is true for NaN, CMPLT and CMPEQ are false. MAX of floats gives
+        NaN when either is. Integers wrap. IDIV and MOD round to minus infinity; the divisor is never 0 or -1.
+        Shift amounts are in range. Ops: SQRT, RECIPROCAL, NEG, TRUNC, ADD, SUB, MUL, FDIV, IDIV, MOD, MAX,
+        SHL, SHR (arithmetic for signed), AND, OR, XOR, CMPLT, CMPNE, CMPEQ, WHERE, MULACC (a*b + c, fused
         where the target says so). float16 and bfloat16 arithmetic never comes: it is done in float32.
         """
 
@@ -84,7 +85,8 @@ class Builder(ABC):
     def interleave(self, a: Value, b: Value, dtype: DType, lanes: int) -> tuple[Value, Value]:
         """a0 b0 a1 b1 ... of two SIMD values of at least 4 lanes: its first half, and its second."""
 
-    # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for 0.
+    # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for
+    # 0.
 
     @abstractmethod
     def load(self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int) -> Value:
@@ -101,8 +103,8 @@ class Builder(ABC):
         mask: Value,
         other: Value,
     ) -> Value:
-        """`lanes` (> 1) consecutive elements where the bool `mask` holds, `other` elsewhere. Elements whose mask
-        is false may lie anywhere, outside memory too."""
+        """`lanes` (> 1) consecutive elements where the bool `mask` holds, `other` elsewhere. Elements whose
+        mask is false may lie anywhere, outside memory too."""
 
     @abstractmethod
     def store(
@@ -114,7 +116,7 @@ class Builder(ABC):
 
     @abstractmethod
     def loop(self, size: Value) -> Value:
-        """Open a loop of `size` rounds (an index scalar, possibly 0); the counter, from 0, an index scalar."""
+        """Open a loop of `size` rounds (an index scalar, possibly 0); its counter, an index scalar."""
 
     @abstractmethod
     def end_loop(self) -> None:

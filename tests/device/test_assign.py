@@ -49,7 +49,9 @@ def test_self_reference_through_a_transpose_and_a_product(device):
     expected = [[rows[i][j] + rows[j][i] for j in range(4)] for i in range(4)]
     assert x.tolist() == expected
     x.assign(x @ x).realize()
-    assert x.tolist() == [[sum(expected[i][k] * expected[k][j] for k in range(4)) for j in range(4)] for i in range(4)]
+    assert x.tolist() == [
+        [sum(expected[i][k] * expected[k][j] for k in range(4)) for j in range(4)] for i in range(4)
+    ]
 
 
 def test_self_reference_through_a_sum(device):
@@ -162,7 +164,12 @@ def test_writing_into_a_view_of_a_view(device):
     x = ramp(device, 24).contiguous().realize()
     view = x.reshape(4, 6)
     view[1:3] = view[1:3].flip(1)
-    assert view.tolist() == [[0, 1, 2, 3, 4, 5], [11, 10, 9, 8, 7, 6], [17, 16, 15, 14, 13, 12], [18, 19, 20, 21, 22, 23]]
+    assert view.tolist() == [
+        [0, 1, 2, 3, 4, 5],
+        [11, 10, 9, 8, 7, 6],
+        [17, 16, 15, 14, 13, 12],
+        [18, 19, 20, 21, 22, 23],
+    ]
 
 
 def test_the_same_step_again_and_again(device):

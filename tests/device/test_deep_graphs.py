@@ -1,4 +1,5 @@
-"""Graphs of 20,000 lazy operations: built, computed, differentiated, dropped and collected, without recursion."""
+"""Graphs of 20,000 lazy operations: built, computed, differentiated, dropped and collected, without
+recursion."""
 
 from __future__ import annotations
 

@@ -177,7 +177,10 @@ def test_bool_arithmetic(device):
 
 def test_mixed_dtypes_in_one_kernel(device):
     a = list(range(-9, 10))
-    bytes_, words = Tensor(a, device=device, dtype="int8"), Tensor([x * 1000 for x in a], device=device, dtype="int64")
+    bytes_, words = (
+        Tensor(a, device=device, dtype="int8"),
+        Tensor([x * 1000 for x in a], device=device, dtype="int64"),
+    )
     halves, doubles = Tensor(a, device=device, dtype="float16"), Tensor(a, device=device, dtype="float64")
     out = (bytes_ > 0).where(words + bytes_, words - 1).cast("float64") + halves * 0.5 + doubles
     expected = [(x * 1000 + x if x > 0 else x * 1000 - 1) + x * 0.5 + x for x in a]

@@ -1,4 +1,5 @@
-"""Movement operations and their compositions: every chain is one index expression, compared with plain copying."""
+"""Movement operations and their compositions: every chain is one index expression, compared with plain
+copying."""
 
 from __future__ import annotations
 
@@ -29,12 +30,16 @@ CASES = {
     "permute, reshape": lambda x: x.permute((2, 1, 0)).reshape((3, 8)),
     "permute, reshape, permute": lambda x: x.permute((1, 2, 0)).reshape((4, 6)).permute((1, 0)),
     "pad, reshape": lambda x: x.pad(((0, 0), (1, 0), (0, 1))).reshape((4, 10)),
-    "pad, reshape, shrink": lambda x: x.pad(((0, 0), (1, 0), (0, 1))).reshape((5, 8)).shrink(((1, 4), (2, 7))),
+    "pad, reshape, shrink": lambda x: (
+        x.pad(((0, 0), (1, 0), (0, 1))).reshape((5, 8)).shrink(((1, 4), (2, 7)))
+    ),
     "pad, flip, pad": lambda x: x.pad(((1, 0), (0, 0), (0, 2))).flip((0, 1, 2)).pad(((1, 1), (0, 1), (0, 0))),
     "shrink, pad": lambda x: x.shrink(((1, 2), (0, 3), (1, 3))).pad(((2, 0), (1, 1), (0, 2))),
     "expand, reshape": lambda x: x.reshape((2, 1, 12)).expand((2, 3, 12)).reshape((6, 12)),
     "expand, reshape, flip": lambda x: x.reshape((2, 1, 12)).expand((2, 3, 12)).reshape((9, 8)).flip((0,)),
-    "windows": lambda x: x.reshape((24, 1)).expand((24, 2)).reshape((48,)).shrink(((0, 46),)).reshape((2, 23)),
+    "windows": lambda x: (
+        x.reshape((24, 1)).expand((24, 2)).reshape((48,)).shrink(((0, 46),)).reshape((2, 23))
+    ),
     "pad to nothing left": lambda x: x.shrink(((0, 1), (0, 1), (0, 1))).pad(((3, 3), (0, 0), (0, 0))),
 }
 

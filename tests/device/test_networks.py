@@ -1,4 +1,5 @@
-"""What networks are made of: softmax, layernorm, attention, matrix products of odd shapes, convolution, a training step."""
+"""What networks are made of: softmax, layernorm, attention, matrix products of odd shapes, convolution, a
+training step."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ def wave(shape, step=0.7, scale=1.0):
 
 
 def whole(shape, spread=4):
-    return Plain(shape, [float((i * 29 + i * i * 5) % (2 * spread + 1) - spread) for i in range(math.prod(shape))])
+    return Plain(
+        shape, [float((i * 29 + i * i * 5) % (2 * spread + 1) - spread) for i in range(math.prod(shape))]
+    )
 
 
 def tensor(plain, device, **kwargs):
@@ -61,12 +64,28 @@ def test_attention_rtol_1e_4(device, heads, time, width):
     expected = softmax(scores) @ v
     got = tensor(q, device).scaled_dot_product_attention(tensor(k, device), tensor(v, device))
     assert_close(got.tolist(), expected.tolist(), 1e-4, 1e-5)
-    hidden = scores.map(lambda s, allowed: s if allowed else -math.inf, Plain((time, time), [j <= i for i in range(time) for j in range(time)]))
-    causal = tensor(q, device).scaled_dot_product_attention(tensor(k, device), tensor(v, device), is_causal=True)
+    hidden = scores.map(
+        lambda s, allowed: s if allowed else -math.inf,
+        Plain((time, time), [j <= i for i in range(time) for j in range(time)]),
+    )
+    causal = tensor(q, device).scaled_dot_product_attention(
+        tensor(k, device), tensor(v, device), is_causal=True
+    )
     assert_close(causal.tolist(), (softmax(hidden) @ v).tolist(), 1e-4, 1e-5)
 
 
-SIZES = [(1, 1, 1), (1, 40, 1), (40, 1, 40), (2, 3, 4), (5, 7, 3), (7, 13, 5), (4, 16, 8), (17, 9, 33), (13, 40, 19), (31, 2, 6)]
+SIZES = [
+    (1, 1, 1),
+    (1, 40, 1),
+    (40, 1, 40),
+    (2, 3, 4),
+    (5, 7, 3),
+    (7, 13, 5),
+    (4, 16, 8),
+    (17, 9, 33),
+    (13, 40, 19),
+    (31, 2, 6),
+]
 
 
 @pytest.mark.parametrize(("m", "k", "n"), SIZES)
@@ -76,7 +95,8 @@ def test_matmul_of_whole_numbers_is_exact(device, m, k, n):
     x, y = tensor(a, device), tensor(b, device)
     xt, yt = tensor(a.permute((1, 0)), device).T, tensor(b.permute((1, 0)), device).T
     outs = {"a@b": x @ y, "aT": xt @ y, "bT": x @ yt, "both": xt @ yt, "fused": (x * 2) @ (y + 1) - 1}
-    list(outs.values())[0].realize(*list(outs.values())[1:])
+    first, *others = outs.values()
+    first.realize(*others)
     for name in ("a@b", "aT", "bT", "both"):
         assert_same(outs[name].tolist(), expected, name)
     fused = (a.map(lambda v: v * 2) @ b.map(lambda v: v + 1)).map(lambda v: v - 1)
@@ -91,7 +111,10 @@ def test_matmul_of_other_dtypes(device, dtype):
     assert_same(got.tolist(), [[cast(x) for x in row] for row in (a @ b).tolist()])
 
 
-@pytest.mark.parametrize(("left", "right"), [((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((1, 3, 4), (6, 4, 2)), ((2, 1, 3, 4), (3, 4, 3))])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((1, 3, 4), (6, 4, 2)), ((2, 1, 3, 4), (3, 4, 3))],
+)
 def test_batched_and_broadcast_matmul(device, left, right):
     a, b = whole(left), whole(right)
     assert_same((tensor(a, device) @ tensor(b, device)).tolist(), (a @ b).tolist())
@@ -114,7 +137,8 @@ def test_convolution_of_whole_numbers_is_exact(device):
     got = tensor(x, device).conv2d(tensor(w, device), padding=1)
     padded = x.pad(((0, 0), (0, 0), (1, 1), (1, 1)))
     expected = [
-        [[[sum(padded[b, c, i + p, j + q] * w[o, c, p, q] for c in range(3) for p in range(3) for q in range(3))
+        [[[sum(padded[b, c, i + p, j + q] * w[o, c, p, q]
+               for c in range(3) for p in range(3) for q in range(3))
            for j in range(5)] for i in range(6)] for o in range(4)] for b in range(2)
     ]  # fmt: skip
     assert_same(got.tolist(), expected)
@@ -128,7 +152,9 @@ def test_a_training_step_lowers_the_loss(device, optimizer):
     for layer in (first, second):
         for p in nn.state.get_parameters(layer):
             p.to_(device)
-    step = getattr(nn.optim, optimizer)([*nn.state.get_parameters(first), *nn.state.get_parameters(second)], lr=0.05)
+    step = getattr(nn.optim, optimizer)(
+        [*nn.state.get_parameters(first), *nn.state.get_parameters(second)], lr=0.05
+    )
     losses = []
     with Tensor.train():
         for _ in range(5):

@@ -1,4 +1,5 @@
-"""Programs as data: written to bytes, read back and run; and scratch memory that is shared without being mixed up."""
+"""Programs as data: written to bytes, read back and run; and scratch memory that is shared without being
+mixed up."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from polygrad.uop.node import UOp
 
 
 def compiled(*tensors):
-    """The Program of some tensors, its result buffers' numbers, the BUFFERs of its slots and what Variables are bound to."""
+    """The Program of some tensors, its result buffers' numbers, the BUFFERs of its slots and what Variables
+    are bound to."""
     normal = normalize(UOp.sink(*(t.uop.base for t in tensors)))
     made = compile_graph(normal.sink, tensors[0].device, len(normal.buffers))
     return made.program, made.outputs, normal.buffers, normal.variables
@@ -31,11 +33,19 @@ def run(program, slots, outputs, variables):
     for i in outputs:
         spec = program.buffers[i]
         if spec.role == "output":
-            buffers[i] = Buffer(runtime, spec.size, getattr(__import__("polygrad.dtype").dtype.dtypes, spec.dtype))
+            buffers[i] = Buffer(
+                runtime, spec.size, getattr(__import__("polygrad.dtype").dtype.dtypes, spec.dtype)
+            )
     arena = Allocation(runtime, program.arena) if program.arena else None
     handles = [None if b is None else b.handle for b in buffers]
     executable.run(handles, arena.handle if arena else None, variables)
-    return [buffers[i].read().cast(getattr(__import__("polygrad.dtype").dtype.dtypes, program.buffers[i].dtype).fmt).tolist() for i in outputs]
+    return [
+        buffers[i]
+        .read()
+        .cast(getattr(__import__("polygrad.dtype").dtype.dtypes, program.buffers[i].dtype).fmt)
+        .tolist()
+        for i in outputs
+    ]
 
 
 def network(device):
@@ -70,7 +80,9 @@ def test_a_program_of_another_device_is_refused(device):
     assert network(device)[1].item() > 0
 
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"x", lambda d: b"NO" + d[2:], lambda d: d[:40], lambda d: b""])
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:-1], lambda d: d + b"x", lambda d: b"NO" + d[2:], lambda d: d[:40], lambda d: b""]
+)
 def test_damaged_bytes_are_refused(device, damage):
     program, *_ = compiled(*network(device))
     with pytest.raises(ProgramError):

@@ -33,7 +33,9 @@ def test_threefry_of_the_published_vectors():
 
 @pytest.mark.parametrize("n", [1, 5, 16, 37])
 def test_threefry_bits(device, n):
-    counters = [0, 1, 2**64 - 1, 2**32, 0x243F6A8885A308D3][:n] + [i * 0x9E3779B97F4A7C15 % 2**64 for i in range(max(n - 5, 0))]
+    counters = [0, 1, 2**64 - 1, 2**32, 0x243F6A8885A308D3][:n] + [
+        i * 0x9E3779B97F4A7C15 % 2**64 for i in range(max(n - 5, 0))
+    ]
     keys = [(c * 31 + 7) % 2**64 for c in counters]
     c, k = (Tensor(v, device=device, dtype="uint64") for v in (counters, keys))
     got = Tensor(UOp(Ops.THREEFRY, dtypes.uint64, (c.uop, k.uop)), device=device).tolist()

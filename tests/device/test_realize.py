@@ -1,4 +1,5 @@
-"""Computing several things at once: shared sub-graphs, common kernels, values computed once, devices that mix."""
+"""Computing several things at once: shared sub-graphs, common kernels, values computed once, devices that
+mix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Reductions over every subset of axes, of every dtype, of nothing, of long axes; several in one kernel; nested."""
+"""Reductions over every subset of axes, of every dtype, of nothing, of long axes; several in one kernel;
+nested."""
 
 from __future__ import annotations
 
@@ -81,7 +82,14 @@ def test_rows_and_columns_of_every_length(device, n):
     wide, tall = numbers((3, n)), numbers((n, 3))
     w, t = tensor(wide, device), tensor(tall, device)
     outs = realized([w.sum(1), t.sum(0), w.max(1), t.max(0), w.sum(0), t.sum(1)])
-    expected = [wide.sum((1,)), tall.sum((0,)), wide.max((1,)), tall.max((0,)), wide.sum((0,)), tall.sum((1,))]
+    expected = [
+        wide.sum((1,)),
+        tall.sum((0,)),
+        wide.max((1,)),
+        tall.max((0,)),
+        wide.sum((0,)),
+        tall.sum((1,)),
+    ]
     for i, (got, want) in enumerate(zip(outs, expected, strict=True)):
         assert_same(got.tolist(), want.tolist(), f"reduction {i}")
 
@@ -141,9 +149,15 @@ def test_reducing_padded_flipped_and_shrunk(device):
     a = numbers((5, 7))
     t = tensor(a, device)
     assert_same(t.pad(((1, 2), (3, 0))).sum().item(), float(sum(a.elements)))
-    assert_same((t + 1).pad(((1, 2), (3, 0))).sum(1).tolist(), [float(x) for x in a.map(lambda x: x + 1).pad(((1, 2), (3, 0))).sum((1,)).elements])
+    assert_same(
+        (t + 1).pad(((1, 2), (3, 0))).sum(1).tolist(),
+        [float(x) for x in a.map(lambda x: x + 1).pad(((1, 2), (3, 0))).sum((1,)).elements],
+    )
     assert_same((t - 100).pad(((1, 1), (0, 0))).max(0).tolist(), [0.0] * 7)
-    assert_same(t.flip(1).shrink(((1, 4), (2, 7))).sum(1).tolist(), [float(x) for x in a.flip((1,)).shrink(((1, 4), (2, 7))).sum((1,)).elements])
+    assert_same(
+        t.flip(1).shrink(((1, 4), (2, 7))).sum(1).tolist(),
+        [float(x) for x in a.flip((1,)).shrink(((1, 4), (2, 7))).sum((1,)).elements],
+    )
 
 
 def test_where_of_positions_sums_like_a_gather(device):
@@ -152,7 +166,9 @@ def test_where_of_positions_sums_like_a_gather(device):
     rows = t[Tensor(picks, device=device)]
     assert_same(rows.tolist(), [[float(x) for x in table.tolist()[i]] for i in picks])
     ramp = Tensor.arange(9, device=device)
-    hits = (ramp.reshape(1, 9) == Tensor([2, 20, -1], device=device).reshape(3, 1)).where(ramp.reshape(1, 9) * 10, 0)
+    hits = (ramp.reshape(1, 9) == Tensor([2, 20, -1], device=device).reshape(3, 1)).where(
+        ramp.reshape(1, 9) * 10, 0
+    )
     assert hits.sum(1).tolist() == [20, 0, 0]
     less = (ramp.reshape(1, 9) < Tensor([2, 20, -1], device=device).reshape(3, 1)).int().sum(1)
     assert less.tolist() == [2, 9, 0]

@@ -1,4 +1,5 @@
-"""The functions of real numbers where they are awkward: signed zeros, infinities, NaN, denormals, huge arguments."""
+"""The functions of real numbers where they are awkward: signed zeros, infinities, NaN, denormals, huge
+arguments."""
 
 from __future__ import annotations
 
@@ -55,17 +56,47 @@ def exp2(x):
 def test_exact_cases(device, dtype):
     tiny = 2.0**-149 if dtype == "float32" else 5e-324
     cases = {
-        "exp2": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (3.0, 8.0), (-1.0, 0.5), (5000.0, INF), (-5000.0, 0.0)],
-        "log2": [(0.0, -INF), (-0.0, -INF), (INF, INF), (1.0, 0.0), (8.0, 3.0), (tiny, math.log2(tiny)), (0.5, -1.0)],
+        "exp2": [
+            (0.0, 1.0),
+            (-0.0, 1.0),
+            (INF, INF),
+            (-INF, 0.0),
+            (3.0, 8.0),
+            (-1.0, 0.5),
+            (5000.0, INF),
+            (-5000.0, 0.0),
+        ],
+        "log2": [
+            (0.0, -INF),
+            (-0.0, -INF),
+            (INF, INF),
+            (1.0, 0.0),
+            (8.0, 3.0),
+            (tiny, math.log2(tiny)),
+            (0.5, -1.0),
+        ],
         "sin": [(0.0, 0.0), (-0.0, -0.0), (tiny, tiny), (-tiny, -tiny)],
         "sqrt": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (4.0, 2.0)],
         "reciprocal": [(INF, 0.0), (-INF, -0.0), (0.0, INF), (-0.0, -INF), (4.0, 0.25), (-0.5, -2.0)],
-        "trunc": [(INF, INF), (-INF, -INF), (0.0, 0.0), (-0.0, -0.0), (-0.7, -0.0), (0.7, 0.0), (2.0**66, 2.0**66)],
+        "trunc": [
+            (INF, INF),
+            (-INF, -INF),
+            (0.0, 0.0),
+            (-0.0, -0.0),
+            (-0.7, -0.0),
+            (0.7, 0.0),
+            (2.0**66, 2.0**66),
+        ],
     }
     for name, table in cases.items():
         xs = [rounded(x, dtype) for x, _ in table]
         assert_same(_apply(name, xs, device, dtype), [y for _, y in table], name)
-    for name, xs in {"exp2": [NAN], "log2": [NAN, -1.0, -INF], "sin": [NAN, INF, -INF], "sqrt": [NAN, -1.0, -INF]}.items():
+    for name, xs in {
+        "exp2": [NAN],
+        "log2": [NAN, -1.0, -INF],
+        "sin": [NAN, INF, -INF],
+        "sqrt": [NAN, -1.0, -INF],
+    }.items():
         assert_same(_apply(name, xs, device, dtype), [NAN] * len(xs), name)
 
 
@@ -95,7 +126,9 @@ def test_sin_within_2_ulp(device, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_sqrt_is_correctly_rounded(device, dtype):
-    xs = [abs(x) for x in _random_floats(dtype, 0, 1e30, 50)] + [rounded(x, dtype) for x in (1e-45, 1e-40, 2.0, 3.0)]
+    xs = [abs(x) for x in _random_floats(dtype, 0, 1e30, 50)] + [
+        rounded(x, dtype) for x in (1e-45, 1e-40, 2.0, 3.0)
+    ]
     _within("sqrt", math.sqrt, xs, device, dtype, 0)
 
 
@@ -111,7 +144,10 @@ def test_narrow_floats_are_computed_wide_and_rounded_within_1_ulp(device, dtype)
 
 def test_float16_overflows_to_infinity_and_keeps_denormals(device):
     x = Tensor([60000.0, 40000.0, 6e-8, 1e-7], device=device, dtype="float16")
-    assert_same((x + x).tolist(), [INF, INF, *(rounded(2 * rounded(v, dtypes.float16), dtypes.float16) for v in (6e-8, 1e-7))])
+    assert_same(
+        (x + x).tolist(),
+        [INF, INF, *(rounded(2 * rounded(v, dtypes.float16), dtypes.float16) for v in (6e-8, 1e-7))],
+    )
 
 
 @pytest.mark.parametrize("dtype", dtypes.floats)

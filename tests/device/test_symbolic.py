@@ -51,7 +51,9 @@ def test_matmul_over_a_bound_axis(device):
     each(
         device,
         lambda i: a.shrink(((0, 3), (0, i))) @ b.shrink(((0, i), (0, 4))),
-        lambda n: [[float(sum((10 * r + k) * (4 * k + c) for k in range(n))) for c in range(4)] for r in range(3)],
+        lambda n: [
+            [float(sum((10 * r + k) * (4 * k + c) for k in range(n))) for c in range(4)] for r in range(3)
+        ],
     )
 
 
@@ -81,7 +83,11 @@ def test_a_bound_value_in_arithmetic(device):
 
 def test_padding_back_to_a_fixed_size(device):
     x = ramp(device, 10) + 1
-    each(device, lambda i: x.shrink(((0, i),)).pad(((0, 10 - i),)), lambda n: [float(k + 1) if k < n else 0.0 for k in range(10)])
+    each(
+        device,
+        lambda i: x.shrink(((0, i),)).pad(((0, 10 - i),)),
+        lambda n: [float(k + 1) if k < n else 0.0 for k in range(10)],
+    )
 
 
 def test_softmax_over_a_bound_axis_rtol_1e_5(device):
@@ -119,7 +125,9 @@ def test_attention_over_a_growing_cache_rtol_1e_4(device):
         rows = [[0.1 * (4 * r + c) for c in range(4)] for r in range(n)]
         scores = [0.5 * sum(0.3 * c * row[c] for c in range(4)) for row in rows]
         weights = [math.exp(s - max(scores)) for s in scores]
-        expected = [[sum(w * row[c] for w, row in zip(weights, rows, strict=True)) / sum(weights) for c in range(4)]]
+        expected = [
+            [sum(w * row[c] for w, row in zip(weights, rows, strict=True)) / sum(weights) for c in range(4)]
+        ]
         assert_close(got.tolist(), expected, 1e-4, 1e-6)
 
 
