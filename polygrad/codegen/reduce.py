@@ -63,13 +63,13 @@ def _gather(node: UOp, scope: Scopes) -> UOp | None:
         if not size.is_const:
             continue
         position = i.cast(dtypes.index)
-        valid = simplify((position < 0).logical_not() & (position < size))
-        rest = [p for p in picks if p is not pick]
-        for p in rest:
-            valid = valid & _gated(p.substitute({r: position}), valid)
+        inside = valid = simplify((position < 0).logical_not() & (position < size))
+        for p in picks:
+            if p is not pick:
+                valid = valid & _moved(p, r, position, inside)
         body: UOp | None = None
         for t in terms:
-            moved = _gated(t.substitute({r: position}), valid)
+            moved = _moved(t, r, position, inside)
             body = moved if body is None else body * moved
         if body is None:
             body = UOp.const(node.dtype, 1)
@@ -113,19 +113,24 @@ def _equality_with(condition: UOp, r: UOp, scope: Scopes) -> UOp | None:
     return None
 
 
-def _gated(value: UOp, valid: UOp) -> UOp:
-    """`value` with every load made under `valid`, so that none leaves its buffer."""
-    new: dict[UOp, UOp] = {}
+def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
+    """`value` at r = position. Its loads that move with r are made where `inside` holds: none leaves its
+    buffer."""
+    new: dict[UOp, UOp] = {r: position}
     for node in value.toposort():
+        if node in new:
+            continue
         src = tuple([new[s] for s in node.src])
-        if node.op is Ops.LOAD:
+        if src == node.src:
+            new[node] = node
+        elif node.op is Ops.LOAD:
             index = src[0]
-            gate = simplify(index.src[2] & valid) if len(index.src) == 3 else valid
+            gate = simplify(index.src[2] & inside) if len(index.src) == 3 else inside
             at = UOp(Ops.INDEX, index.dtype, (*index.src[:2], gate))
             other = src[1] if len(src) > 1 else UOp.const(node.dtype, 0)
             new[node] = UOp(Ops.LOAD, node.dtype, (at, other))
         else:
-            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+            new[node] = UOp(node.op, node.dtype, src, node.arg)
     return new[value]
 
 
