@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
 from array import array
 from collections.abc import Sequence
 from typing import NoReturn
@@ -60,6 +61,8 @@ class WasmtimeHost(WasmHost):
         self.engine = Engine(config)
         self.store = Store(self.engine)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))
+        # at exit the package's own finalizers find their module taken apart
+        weakref.finalize(self, _close, self.store, self.engine)
         self._functions: dict[tuple[str, bytes], WasmFunction] = {}
         self._map()
 
@@ -149,6 +152,11 @@ class WasmtimeCalls(WasmCalls):
             cause = Trap._from_ptr(ctypes.cast(self._trap, ctypes.POINTER(c_api.wasm_trap_t)))
             self._trap.value = None
         raise InternalError(f"kernel {name}: trapped: {cause}") from cause
+
+
+def _close(store: Store, engine: Engine) -> None:
+    store.close()
+    engine.close()
 
 
 def _check_type(store: Store, call: WasmCall) -> None:
