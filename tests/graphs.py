@@ -1,9 +1,9 @@
 """Random tensor graphs for hypothesis: every op of the tensor graph, shapes up to four axes, shared nodes.
 
-Floats are kept such that right answers are known. A node of floats carries `most`, a bound on the magnitude of its
-elements; `step`, a power of two that divides all of them while arithmetic is exact; and `error`, how far two right
-implementations may be apart, which is 0 as long as it is exact. What depends on a float in jumps
-(comparisons, casts to integers) is only made of exact ones.
+Floats are kept such that right answers are known. A node of floats carries `most`, a bound on the magnitude
+of its elements; `step`, a power of two that divides all of them while arithmetic is exact; and `error`, how
+far two right implementations may be apart, which is 0 as long as it is exact. What depends on a float in
+jumps (comparisons, casts to integers) is only made of exact ones.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 MOST_ELEMENTS = 2000
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 DTYPES = (
-    dtypes.float32, dtypes.float32, dtypes.float32, dtypes.int32, dtypes.int32, dtypes.bool, dtypes.float64, dtypes.int64, dtypes.uint8, dtypes.float16, dtypes.int8,
-    dtypes.uint32, dtypes.int16, dtypes.bfloat16, dtypes.uint64, dtypes.uint16,
+    dtypes.float32, dtypes.float32, dtypes.float32, dtypes.int32, dtypes.int32, dtypes.bool, dtypes.float64,
+    dtypes.int64, dtypes.uint8, dtypes.float16, dtypes.int8, dtypes.uint32, dtypes.int16, dtypes.bfloat16,
+    dtypes.uint64, dtypes.uint16,
 )  # fmt: skip
 
 
@@ -78,7 +79,9 @@ def _fits(node):
         return True
     if node.exact:
         return node.most / node.step <= 2 ** DIGITS[node.dtype] and node.most < 6e4 and node.step > 2.0**-14
-    return node.dtype in ("float32", "float64") and node.most < 1e6 and node.error < 1e-2 * max(node.most, 1.0)
+    return (
+        node.dtype in ("float32", "float64") and node.most < 1e6 and node.error < 1e-2 * max(node.most, 1.0)
+    )
 
 
 def _rounded(uop, most, error):
@@ -96,7 +99,9 @@ def _values(dtype, size, seed):
     if dtype.is_unsigned:
         return array.array(dtype.fmt, [x % 17 if x >= 0 else dtype.max + 1 + x for x in whole]).tobytes()
     if dtype.is_int:
-        return array.array(dtype.fmt, [x if i % 7 else x * (dtype.max // 6) for i, x in enumerate(whole)]).tobytes()
+        return array.array(
+            dtype.fmt, [x if i % 7 else x * (dtype.max // 6) for i, x in enumerate(whole)]
+        ).tobytes()
     if dtype == "float16":
         import struct
 
@@ -119,7 +124,9 @@ def _leaf(draw):
         shape = shape[1:]
     if kind == "constant":
         value = draw(st.integers(-3, 3))
-        return Node(UOp.const(dtype, value).const_like(value) if not shape else _filled(dtype, value, shape), 3.0)
+        return Node(
+            UOp.const(dtype, value).const_like(value) if not shape else _filled(dtype, value, shape), 3.0
+        )
     size = math.prod(shape)
     data = _values(dtype, size, draw(st.integers(0, 3)))
     return Node(buffer_from("INTERP", dtype, memoryview(data)).reshape(shape), 2.5, 0.5)
@@ -258,7 +265,11 @@ def _binary(draw, a, b):
     if dtype.is_bool:
         op = draw(st.sampled_from([Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.MUL, Ops.MAX]))
         return Node(UOp(op, dtype, (a.uop, b.uop)))
-    op = draw(st.sampled_from([Ops.ADD, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR]))
+    op = draw(
+        st.sampled_from(
+            [Ops.ADD, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR]
+        )
+    )
     if op in (Ops.SHL, Ops.SHR):
         b = Node(b.uop & b.uop.const_like(dtype.bits - 1))
     return Node(UOp(op, dtype, (a.uop, b.uop)))
@@ -364,8 +375,8 @@ def _take(draw, x, at):
 # --- graphs
 
 KINDS = (
-    "move", "binary", "reduce", "move", "binary", "reduce", "constant", "where", "function", "cast", "compare", "matmul",
-    "take", "contiguous", "join",
+    "move", "binary", "reduce", "move", "binary", "reduce", "constant", "where", "function", "cast", "compare",
+    "matmul", "take", "contiguous", "join",
 )  # fmt: skip
 
 
