@@ -375,7 +375,8 @@ def _take(draw, x, at):
 # --- graphs
 
 KINDS = (
-    "move", "binary", "reduce", "move", "binary", "reduce", "constant", "where", "function", "cast", "compare",
+    "move", "binary", "reduce",
+    "move", "binary", "reduce", "constant", "where", "function", "cast", "compare",
     "matmul", "take", "contiguous", "join",
 )  # fmt: skip
 
