@@ -162,11 +162,15 @@ def _run(todo: list[UOp], device: str) -> None:
         _compute_now([n for n in order if n in watch.recording.before and uncomputed(n)])
         todo = [n for n in todo if uncomputed(n)]
         order = _pending(todo)
-    assigns = [n for n in order if n.op is Ops.ASSIGN and uncomputed(n)]
-    readers = _readers_of_old_values(assigns) if assigns else []
-    if watch.recording is not None:
-        _compute_now([r for r in readers if r in watch.recording.before])
-    roots = dedup([*todo, *assigns, *filter(uncomputed, readers)])
+    roots, assigns = todo, _writes(order)
+    while assigns:  # readers that write themselves have readers, too
+        readers = _readers_of_old_values(assigns)
+        if watch.recording is not None:
+            _compute_now([r for r in readers if r in watch.recording.before])
+        roots = dedup([*todo, *assigns, *filter(uncomputed, readers)])
+        known, assigns = len(assigns), (_writes(_pending(roots)) if readers else assigns)
+        if len(assigns) == known:
+            break
     normal = normalize(UOp.sink(*roots))
     key = (normal.sink, device, optimizing())
     ready = _graphs.get(key)
@@ -179,6 +183,10 @@ def _run(todo: list[UOp], device: str) -> None:
     _execute(ready, roots, normal.buffers, normal.variables, device)
 
 
+def _writes(order: list[UOp]) -> list[UOp]:
+    return [n for n in order if n.op is Ops.ASSIGN and uncomputed(n)]
+
+
 def _compute_now(earlier: list[UOp]) -> None:
     """Compute values that were wanted before the capture that is going on: they are no part of it."""
     if earlier:
@@ -187,16 +195,25 @@ def _compute_now(earlier: list[UOp]) -> None:
 
 
 def _readers_of_old_values(assigns: list[UOp]) -> list[UOp]:
-    """Live lazy values that read a buffer which is about to be overwritten: they are computed before."""
+    """Live lazy values that read a buffer which `assigns` are about to overwrite, other pending writes among
+    them: they are computed before."""
+    now = set(assigns)
     live = [_base(uop) for hook in live_roots for uop in hook()]
-    wanted = dedup(r for r in live if r.op not in (Ops.BUFFER, Ops.ASSIGN) and uncomputed(r))
+    wanted = dedup(r for r in live if r.op is not Ops.BUFFER and r not in now and uncomputed(r))
     stale = {assigned(a) for a in assigns}  # grows to all that depends on an overwritten buffer
     memory = {n.arg.allocation for n in stale if n.op is Ops.BUFFER}
-    for node in UOp.sink(*wanted).toposort(lambda n: n.op is not Ops.ASSIGN and uncomputed(n)):
-        if node.op is Ops.BUFFER:
-            if node.arg.allocation in memory:
+    for node in UOp.sink(*wanted).toposort(lambda n: n not in now and uncomputed(n)):
+        held = node if node.op is Ops.BUFFER else value_of(node)
+        if held is not None:
+            if held.arg.allocation in memory:
                 stale.add(node)
-        elif node.op is not Ops.ASSIGN and uncomputed(node) and not stale.isdisjoint(node.src):
+        elif node in now:
+            continue
+        elif node.op is Ops.ASSIGN:  # what it writes over is not read
+            target = assigned(node)
+            if node.src[1] in stale or (target in stale and target.op is Ops.ASSIGN and target not in now):
+                stale.add(node)
+        elif not stale.isdisjoint(node.src):
             stale.add(node)
     return [r for r in wanted if r in stale]
 

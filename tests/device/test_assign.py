@@ -203,3 +203,29 @@ def test_errors_name_what_is_wrong_and_change_nothing(device):
     with pytest.raises(DTypeError, match="expected dtype float32, got int32"):
         x.assign(ramp(device, 3, dtype="int32"))
     assert x.tolist() == [0, 1, 2]
+
+
+def test_a_pending_write_keeps_the_value_that_its_source_had(device):
+    a, b = ramp(device, 3).realize(), (ramp(device, 3) + 10).realize()
+    a.assign(b)
+    b.assign(b + 1).realize()
+    assert a.tolist() == [10, 11, 12] and b.tolist() == [11, 12, 13]
+
+
+def test_a_pending_write_of_a_computed_write(device):
+    a, b, c = ((ramp(device, 3) + k).realize() for k in (0, 10, 20))
+    c.assign(c + a)
+    b.assign(c)
+    c.realize()
+    c.assign(a).realize()
+    assert b.tolist() == [20, 22, 24] and c.tolist() == [0, 1, 2]
+
+
+def test_pending_writes_that_wait_for_each_other(device):
+    a, b, c = ((ramp(device, 3) + k).realize() for k in (0, 10, 20))
+    seen = a * 1
+    a.assign(b)
+    b.assign(c)
+    c.assign(c + 1).realize()
+    assert (a.tolist(), b.tolist(), c.tolist()) == ([10, 11, 12], [20, 21, 22], [21, 22, 23])
+    assert seen.tolist() == [0, 1, 2]
