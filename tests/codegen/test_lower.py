@@ -1,0 +1,116 @@
+"""Lowering as a whole: every pass leaves a legal kernel, for random graphs and three kinds of Target."""
+
+from __future__ import annotations
+
+import pytest
+from graphs import graphs
+from hypothesis import HealthCheck, given, note, settings
+
+from polygrad import Tensor
+from polygrad.codegen.linearize import linearize
+from polygrad.codegen.lower import kernel_name, lower, signature
+from polygrad.codegen.target import Target
+from polygrad.codegen.tile import is_tile
+from polygrad.dtype import dtypes
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import Axis, AxisKind, Param, UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.printer import render
+from polygrad.uop.spec import verify
+
+TARGETS = (
+    Target("PLAIN"),
+    Target("NARROW", simd_bytes=16, registers=16, fma=True, index_bits=32),
+    Target("WIDE", simd_bytes=64, registers=32, fma=True),
+)
+
+
+def check_order(linear):
+    """Sources come before users, loops close innermost first, nothing made in a loop is used after it."""
+    position = {n: i for i, n in enumerate(linear)}
+    assert len(position) == len(linear)
+    open_loops: list[UOp] = []
+    made_in: dict[UOp, tuple[UOp, ...]] = {}
+    for i, node in enumerate(linear):
+        for s in node.src:
+            assert position[s] < i, f"{node} before its source {s}"
+            if s.op is not Ops.END and not (s.op is Ops.RANGE and is_tile(s)):
+                inside = made_in[s]
+                assert tuple(open_loops[: len(inside)]) == inside, f"{node} uses {s} outside of its loop"
+        if node.op is Ops.END:
+            assert open_loops and open_loops.pop() is node.src[1], "loops cross"
+        if node.op is Ops.RANGE and not is_tile(node):
+            open_loops.append(node)
+        made_in[node] = tuple(open_loops)
+    assert not open_loops
+
+
+@settings(suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+@given(graph=graphs())
+def test_random_kernels_are_legal_after_every_pass(graph):
+    sink = normalize(UOp.sink(*(n.uop for n in graph.outputs))).sink
+    note(render(sink))
+    for optimized in (False, True):
+        for call in schedule(sink, optimized).calls:
+            for target in TARGETS:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv("SPEC", "1")
+                    linear = lower(call.ast, target, optimized)
+                note(render(linear))
+                verify(linear, "linear")
+                check_order(linear)
+
+
+def sum_kernel(op=Ops.ADD, rows=4, columns=3):
+    """out[i] = op of in[i, :]"""
+    i, j = UOp.range(rows, 0), UOp.range(columns, 1, AxisKind.REDUCE)
+    out = UOp(Ops.PARAM, dtypes.float32, (), Param(0, rows))
+    data = UOp(Ops.PARAM, dtypes.float32, (), Param(1, rows * columns))
+    value = UOp(Ops.LOAD, dtypes.float32, (UOp(Ops.INDEX, dtypes.float32, (data, i * columns + j)),))
+    total = UOp(Ops.REDUCE, dtypes.float32, (value, j), op)
+    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, dtypes.float32, (out, i)), total))
+    return UOp.sink(UOp(Ops.END, dtypes.void, (store, i)))
+
+
+def test_unoptimised_kernels_are_scalar_loops():
+    linear = lower(sum_kernel(), TARGETS[1], optimized=False)
+    ranges = [n for n in linear if n.op is Ops.RANGE]
+    assert [r.arg.kind for r in ranges] == [AxisKind.LOOP, AxisKind.REDUCE]
+    assert not any(n.op is Ops.MULACC for n in linear)
+
+
+def test_equal_kernels_have_one_signature_and_name():
+    first, second = (lower(sum_kernel(), TARGETS[0]) for _ in range(2))
+    assert signature(first) == signature(second)
+    assert kernel_name(first, signature(first)) == kernel_name(second, signature(second))
+
+
+def test_different_kernels_have_different_signatures():
+    texts = {signature(lower(k, TARGETS[0])) for k in (sum_kernel(), sum_kernel(Ops.MAX), sum_kernel(rows=5))}
+    assert len(texts) == 3
+
+
+def test_loop_invariant_work_stays_outside():
+    x = Tensor.zeros(6, 50).contiguous().realize()
+    (call,) = schedule(normalize(UOp.sink((x * x[:, :1].exp()).sum(1).uop.base)).sink).calls
+    linear = lower(call.ast, TARGETS[0], optimized=False)
+    inner = next(i for i, n in enumerate(linear) if n.op is Ops.RANGE and n.arg.kind is AxisKind.REDUCE)
+    loads = [i for i, n in enumerate(linear) if n.op is Ops.LOAD and n.src[0].src[0].op is Ops.PARAM]
+    assert sum(i < inner for i in loads) == 1
+
+
+def test_siblings_run_one_after_the_other():
+    i = UOp.range(4, 0)
+    out = UOp(Ops.PARAM, dtypes.float32, (), Param(0, 8))
+    stores = []
+    for k in range(2):
+        r = UOp(Ops.RANGE, dtypes.index, i.src, Axis(k, AxisKind.LOOP))
+        at = UOp(Ops.INDEX, dtypes.float32, (out, r + 4 * k))
+        stores.append(
+            UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (at, UOp.const(dtypes.float32, k))), r))
+        )
+    linear = linearize(UOp.sink(*stores))
+    check_order(linear)
+    opened = [n.op for n in linear if n.op in (Ops.RANGE, Ops.END)]
+    assert opened == [Ops.RANGE, Ops.END, Ops.RANGE, Ops.END]

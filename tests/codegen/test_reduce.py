@@ -1,0 +1,116 @@
+"""The algebra of reductions: rows that fire, cases that must not, and registers."""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.reduce import identity_element, reduces_to_registers, simplify_reduces
+from polygrad.dtype import dtypes
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import symbolic
+
+
+def buffer(*shape, dtype="float32"):
+    return Tensor.zeros(*shape, dtype=dtype).contiguous().realize()
+
+
+def simplified(out, optimized=False):
+    """The only kernel of a Tensor, its reductions simplified."""
+    (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized).calls
+    return simplify_reduces(graph_rewrite(call.ast, symbolic))
+
+
+def count(sink, op):
+    return sum(n.op is op for n in sink.toposort())
+
+
+def test_sum_of_what_does_not_change_is_a_multiple():
+    x = buffer(5)
+    assert count(simplified(x.reshape(5, 1).expand(5, 7).sum(1)), Ops.REDUCE) == 0
+    assert count(simplified(x.reshape(5, 1).expand(5, 7).max(1)), Ops.REDUCE) == 0
+
+
+def test_only_the_idle_range_of_two_goes():
+    x = buffer(5, 6)
+    sink = simplified(x.reshape(5, 6, 1).expand(5, 6, 7).sum((1, 2)))
+    (reduction,) = [n for n in sink.toposort() if n.op is Ops.REDUCE]
+    assert len(reduction.src) == 2
+
+
+def test_product_of_what_does_not_change_stays():
+    assert count(simplified(buffer(5).reshape(5, 1).expand(5, 7).prod(1)), Ops.REDUCE) == 1
+
+
+def test_a_sum_over_one_position_is_a_gather():
+    table, at = buffer(100, 8), buffer(3, dtype="int32")
+    sink = simplified(table[at])
+    assert count(sink, Ops.REDUCE) == 0
+    gates = [n.src[2] for n in sink.toposort() if n.op is Ops.INDEX and len(n.src) == 3]
+    assert gates, "a position outside the table must not be read"
+
+
+def test_one_hot_needs_no_loop():
+    at = buffer(6, dtype="int32")
+    hot = Tensor.arange(9).reshape(1, 9) == at.reshape(6, 1)
+    assert count(simplified(hot.where(Tensor.arange(9).reshape(1, 9) * 3, 0).sum(1)), Ops.REDUCE) == 0
+
+
+@pytest.mark.parametrize("how", ["less", "max", "other value", "both sides"])
+def test_what_is_no_gather_stays_a_loop(how):
+    table, at = buffer(9), buffer(6, dtype="int32")
+    ramp = Tensor.arange(9).reshape(1, 9)
+    rows = table.reshape(1, 9).expand(6, 9)
+    here = (ramp == at.reshape(6, 1)).expand(6, 9)
+    out = {
+        "less": lambda: (ramp < at.reshape(6, 1)).where(rows, 0).sum(1),
+        "max": lambda: here.where(rows, 0).max(1),
+        "other value": lambda: here.where(rows, 1).sum(1),
+        "both sides": lambda: (ramp == (at.reshape(6, 1) + ramp)).where(rows, 0).sum(1),
+    }[how]()
+    assert count(simplified(out), Ops.REDUCE) == 1
+
+
+def test_conditions_of_a_gather_are_read_under_its_gate_too():
+    mask, ramp = buffer(2, dtype="bool"), Tensor.arange(2).reshape(1, 2)
+    wanted = Tensor.arange(5).reshape(5, 1)
+    out = (ramp == wanted).where(mask.reshape(1, 2).float(), 0).sum(1)
+    sink = simplified(out)
+    assert count(sink, Ops.REDUCE) == 0
+    assert all(len(n.src[0].src) == 3 for n in sink.toposort() if n.op is Ops.LOAD)
+
+
+def test_the_position_of_a_gather_is_not_gated_by_itself():
+    table, weights = buffer(7), buffer(4, dtype="int32")
+    position = (weights * weights).sum().reshape(1, 1)
+    out = (Tensor.arange(7).reshape(1, 7) == position).where(table.reshape(1, 7), 0).sum(1)
+    sink = simplified(out, optimized=True)
+    assert count(sink, Ops.REDUCE) == 1
+    assert len({n for n in sink.toposort() if n.op is Ops.RANGE}) == 1
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "value"),
+    [
+        (Ops.ADD, "int32", 0), (Ops.MUL, "float32", 1.0), (Ops.MAX, "int8", -128),
+        (Ops.MAX, "float64", float("-inf")), (Ops.MAX, "uint16", 0),
+    ],
+)  # fmt: skip
+def test_identity_elements(op, dtype, value):
+    found = identity_element(op, getattr(dtypes, dtype))
+    assert found.arg == value and found.dtype == dtype
+
+
+def test_a_reduction_becomes_a_register_that_its_loop_accumulates_in():
+    sink = reduces_to_registers(simplified(buffer(4, 3).sum(1)))
+    assert count(sink, Ops.REDUCE) == 0 and count(sink, Ops.DEFINE_REG) == 1
+    assert count(sink, Ops.END) == 2 and count(sink, Ops.STORE) == 3
+
+
+def test_a_reduction_in_a_reduction_has_a_register_of_its_own():
+    sink = reduces_to_registers(simplified((buffer(4, 3).sum(1) * 2).max(0)))
+    assert count(sink, Ops.DEFINE_REG) == 2

@@ -1,0 +1,83 @@
+"""A dozen small programs, from kernel AST to WebAssembly, as text: `make bless` rewrites it, and the diff is
+reviewed.
+
+Each file has, for every kernel of one program: the AST that the scheduler made; its linear form for a Target
+without vectors, not optimised; the optimised one for WebAssembly's; and the module.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.lower import lower
+from polygrad.codegen.target import Target
+from polygrad.engine.normalize import normalize
+from polygrad.renderer.emit import emit
+from polygrad.renderer.wasm import WasmBuilder, wasm_module
+from polygrad.schedule.schedule import schedule
+from polygrad.tensor.variable import Variable
+from polygrad.uop.node import UOp
+from polygrad.uop.printer import render
+from polygrad.wasm.wat import print_module
+
+# Not this host's: the same text everywhere.
+PLAIN = Target("PLAIN")
+SIMD = Target("WASM", simd_bytes=16, registers=16, fma=True, index_bits=32)
+
+
+def data(*shape, dtype="float32"):
+    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+
+
+def conv():
+    return data(1, 2, 6, 6).conv2d(data(3, 2, 3, 3), padding=1)
+
+
+def in_place():
+    x = data(12)
+    return x.assign(x.flip(0) + x)
+
+
+def prefix():
+    return data(16).shrink(((0, Variable("n", 1, 16).bind(7)),)).sum()
+
+
+PROGRAMS = {
+    "add": lambda: data(10) + data(10),
+    "broadcast": lambda: data(4, 1) * data(1, 9) + 1,
+    "sum_rows": lambda: data(5, 18).sum(1),
+    "max_columns": lambda: data(6, 8).max(0),
+    "matmul": lambda: data(8, 12) @ data(12, 8),
+    "softmax": lambda: data(3, 20).softmax(),
+    "transpose_pad": lambda: data(4, 6).permute(1, 0).pad(((1, 0), (0, 2))),
+    "gather": lambda: data(50, 4)[data(3, dtype="int32")],
+    "half": lambda: data(8, dtype="float16") * 3 + 1,
+    "integers": lambda: (data(9, dtype="int32") // 3) % data(9, dtype="int32"),
+    "convolution": conv,
+    "assign": in_place,
+    "symbolic": prefix,
+}
+
+
+def text_of(tensor):
+    """Every stage of every kernel of a Tensor's program."""
+    sink = normalize(UOp.sink(tensor.uop.base)).sink
+    parts: list[str] = []
+    for form, target in (("unoptimised", PLAIN), ("optimised", SIMD)):
+        optimized = target is SIMD
+        for i, call in enumerate(schedule(sink, optimized).calls):
+            linear = lower(call.ast, target, optimized)
+            ast = render(call.ast)
+            if ast not in parts:  # fusion is the same, most often
+                parts += [f";; {form} kernel {i}: AST", ast]
+            parts += [f";; {form} kernel {i}: linear", render(linear)]
+            if optimized:
+                module = wasm_module([emit("kernel", linear, WasmBuilder(relaxed=True))])
+                parts += [f";; optimised kernel {i}: WebAssembly", print_module(module).rstrip()]
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_stages(name, golden):
+    golden(f"{name}.txt", text_of(PROGRAMS[name]()))
