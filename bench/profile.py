@@ -1,9 +1,9 @@
 """Where a captured step's time goes: `profile.py KIND [SIZE=N ...]`, a line for each kernel, slowest first.
 
 Runs under CPython (`DEVICE=CPU python bench/profile.py mlp`) and in a page (`node web/run-in-chromium.mjs
---files bench/libraries/shapes.py,bench/libraries/with_tensor.py --env DEVICE=WASM bench/profile.py mlp`). Each
-kernel is timed by itself, as a Program of one launch on the step's own buffers, in turn with the others; the
-fastest of several rounds counts.
+--files bench/libraries/shapes.py,bench/libraries/with_tensor.py --env DEVICE=WASM bench/profile.py mlp`).
+Each kernel is timed by itself, as a Program of one launch on the step's own buffers, in turn with the others;
+the fastest of several rounds counts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "libraries"))
 
-import with_tensor  # noqa: E402 - found by the line above, on every host
+import with_tensor
 
-import polygrad  # noqa: E402
-import polygrad.nn  # noqa: E402
-from polygrad.engine.realize import arena_for  # noqa: E402
-from polygrad.runtime.program import Program  # noqa: E402
+import polygrad
+import polygrad.nn
+from polygrad.engine.realize import arena_for
+from polygrad.runtime.program import Program
 
 ROUNDS, SECONDS = 5, 0.03
 
@@ -38,7 +38,7 @@ class Recorder(with_tensor.Maker):
     def __getattr__(self, name: str) -> Any:
         return getattr(polygrad, name)
 
-    def TinyJit(self, function: Any) -> polygrad.TinyJit:  # noqa: N802 - it stands for the class
+    def TinyJit(self, function: Any) -> polygrad.TinyJit:
         self.jits.append(polygrad.TinyJit(function))
         return self.jits[-1]
 
