@@ -57,9 +57,9 @@ check: $(STAMPS)/packages node_modules/.stamp ## formatting, lint and types, Pyt
 	npm run check --silent
 
 .PHONY: bench
-bench: python javascript ## compile-time figures beside tinygrad's (bench/RESULTS.md)
+bench: python javascript chromium ## every figure beside its peers (bench/RESULTS.md)
 	scripts/clang.sh
-	$(BIN)/python -m bench compile
+	$(BIN)/python -m bench all --save
 
 .PHONY: bless
 bless: python ## rewrite the golden files with what the code makes now; review the diff

@@ -13,6 +13,7 @@ from typing import Any
 from bench.hosts import ROOT, Unavailable
 
 TIMEOUT = 180  # seconds for one answer
+CLOSING = 10  # seconds to end in
 
 
 class Channel:
@@ -58,5 +59,11 @@ class Channel:
         return line
 
     def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
+        """The end of its input asks the process to end; what is busy or stuck is killed."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+            self._process.wait(CLOSING)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()

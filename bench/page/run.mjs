@@ -67,3 +67,4 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 await browser.close();
 server.close();
+process.exit(); // pages may have kept connections open
