@@ -4,16 +4,19 @@ Each node stands for a tile of values: one per combination of the UPCAST and UNR
 a SIMD value if it depends on the LANE range. A value is made once and at the narrowest: what does not depend
 on the lanes stays a scalar until a SIMD operation needs it.
 
+A value that is read several times, all by one node, is made where that node first wants it, not before:
+a register tile's loads would otherwise all be held at once, more than there are registers for.
+
 Knows axes; knows no instruction set.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from polygrad.codegen.tile import Steps
+from polygrad.codegen.tile import Steps, is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
@@ -44,8 +47,10 @@ class _Emitter:
         self.name, self.linear, self.builder = name, linear, builder
         self.axes: dict[UOp, Axes] = {}
         self.simd: dict[UOp, bool] = {}  # depends on the LANE range
-        self.values: dict[UOp, list[Value]] = {}
+        self.values: dict[UOp, list[Value]] = {}  # None where a value is yet to be made, by `makers`
         self.splats: dict[UOp, list[Value]] = {}
+        self.makers: dict[UOp, Callable[[int], Value]] = {}
+        self.deferred: set[UOp] = set()  # nodes whose values are made when first wanted
         self.wants_splat: set[UOp] = set()  # scalars that a SIMD operation uses
         self.projections: dict[tuple[Axes, Axes], list[int]] = {}
         ranges = {n for n in linear if n.op is Ops.RANGE}
@@ -57,6 +62,7 @@ class _Emitter:
         self._find_axes()
         self._find_axes()  # again: a register's axes are known only after its last store
         self._find_splats()
+        self._find_deferred()
 
     # --- which node depends on which tile ranges
 
@@ -113,6 +119,34 @@ class _Emitter:
                 continue
             self.wants_splat.update(s for s in used if not self.simd[s])
 
+    def _find_deferred(self) -> None:
+        """Loads and operations with one reader, an operation of the same block that reads each value more
+        than once or is itself deferred."""
+        block, blocks = 0, {}
+        readers: dict[UOp, list[UOp]] = {}
+        for node in self.linear:
+            if node.op is Ops.STORE:
+                block += pointer_of(node.src[0]).op is Ops.PARAM
+            elif node.op is Ops.END or (node.op is Ops.RANGE and not is_tile(node)):
+                block += 1
+            blocks[node] = block
+            for s in node.src:
+                readers.setdefault(s, []).append(node)
+        for node in reversed(self.linear):
+            if node.op is Ops.LOAD:
+                index = node.src[0]
+                if len(index.src) > 2 or pointer_of(index).op is not Ops.PARAM or self._across(index):
+                    continue
+            elif node.op not in GroupOp.Elementwise:
+                continue
+            if len(found := readers.get(node, ())) != 1 or found[0].op not in GroupOp.Elementwise:
+                continue
+            reader = found[0]
+            if blocks[node] == blocks[reader] and (
+                reader in self.deferred or set(self.axes[node]) < set(self.axes[reader])
+            ):
+                self.deferred.add(node)
+
     def _project(self, outer: Axes, inner: Axes) -> list[int]:
         """For each coordinate over `outer`, the position of the value over `inner`."""
         key = (outer, inner)
@@ -131,7 +165,21 @@ class _Emitter:
 
     def _value(self, node: UOp, position: int, simd: bool) -> Value:
         """A value of `node`'s tile; if a SIMD value is wanted of a scalar, its splat."""
+        if node in self.deferred and self.values[node][position] is None:
+            value = self.values[node][position] = self.makers[node](position)
+            if node in self.wants_splat:
+                self.splats[node][position] = self.builder.splat(value, node.dtype, self.lanes)
         return (self.splats if simd and not self.simd[node] else self.values)[node][position]
+
+    def _make(self, node: UOp, count: int, maker: Callable[[int], Value], order: Iterable[int]) -> None:
+        """The `count` values of a node's tile, now and in this order, or each when it is first wanted."""
+        self.values[node] = [None] * count
+        if node in self.deferred:
+            self.makers[node] = maker
+            self.splats[node] = [None] * count
+        else:
+            for position in order:
+                self.values[node][position] = maker(position)
 
     # --- emission
 
@@ -152,7 +200,7 @@ class _Emitter:
     def _emit(self, node: UOp) -> None:
         """Emit a node; a scalar that some SIMD operation uses is splat here, outside of the loops to come."""
         self._emit_values(node)
-        if node in self.wants_splat:
+        if node in self.wants_splat and node not in self.deferred:
             b, lanes = self.builder, self.lanes
             if node.op is Ops.CONST:
                 self.splats[node] = [b.const(node.dtype, node.arg, lanes)]
@@ -197,16 +245,21 @@ class _Emitter:
         lanes = self.lanes if simd else 1
         operand = node.src[-1].dtype
         sources = [(s, self._project(axes, self.axes[s])) for s in node.src]
-        out = []
-        for k in range(len(sources[0][1])):
+
+        def make(k: int) -> Value:
             args = [self._value(s, at[k], simd) for s, at in sources]
             if op is Ops.CAST:
-                out.append(b.cast(args[0], operand, node.dtype, lanes))
-            elif op is Ops.BITCAST:
-                out.append(b.bitcast(args[0], operand, node.dtype, lanes))
-            else:
-                out.append(b.alu(op, operand, args, lanes))
-        self.values[node] = out
+                return b.cast(args[0], operand, node.dtype, lanes)
+            if op is Ops.BITCAST:
+                return b.bitcast(args[0], operand, node.dtype, lanes)
+            return b.alu(op, operand, args, lanes)
+
+        count = len(sources[0][1])
+        # each value of the largest deferred source is used up before the next is made
+        waiting = [at for s, at in sources if s in self.deferred]
+        most = max(waiting, key=max, default=None)
+        order = range(count) if most is None else sorted(range(count), key=most.__getitem__)
+        self._make(node, count, make, order)
 
     def _emit_reduce(self, node: UOp) -> None:
         """Combine a tile over some of its axes: elements pairwise, then the lanes."""
@@ -283,16 +336,18 @@ class _Emitter:
         gates = self._project(axes, self.axes[gate]) if gate is not None else None
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
         step = self._lane_step(index) if simd else 1
-        out = []
-        for k, (base, offset) in enumerate(self._addresses(index, axes)):
+        addresses = self._addresses(index, axes)
+
+        def make(k: int) -> Value:
+            base, offset = addresses[k]
             if gate is None:
-                out.append(self._load(node, base, offset, step, simd))
-                continue
+                return self._load(node, base, offset, step, simd)
             assert gates is not None and others is not None
             other = self._value(node.src[1], others[k], simd)
             held = self.values[gate][gates[k]]
-            out.append(self._load_gated(node, base, offset, step, simd, gate, held, other))
-        self.values[node] = out
+            return self._load_gated(node, base, offset, step, simd, gate, held, other)
+
+        self._make(node, len(addresses), make, range(len(addresses)))
 
     def _across(self, index: UOp) -> UOp | None:
         """The tile axis along which a load that jumps from lane to lane goes through memory, as long as a
