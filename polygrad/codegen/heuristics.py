@@ -34,6 +34,7 @@ _STAGED_READS = 400  # how often an element must be read for staging (stage.py) 
 _ACROSS_LANES = 1.2  # what summing across lanes at the end costs in all
 _ROWS, _VECTORS = 6, 4  # of a register tile, about
 _TILE_LATENCY = 8  # multiply-adds in flight that keep the units busy
+_LOAD_COST, _ROUND_COST = 0.1, 1.5  # in multiply-adds: of a load, and of a round of the loop
 
 Strides = dict[UOp, tuple[dict[UOp, int], int]]
 
@@ -50,7 +51,11 @@ class _Kernel:
 
 
 def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
-    """The ranges to tile, and how."""
+    """The ranges to tile, and how; output nests share none."""
+    return {r: split for nest in sink.src for r, split in _choose(UOp.sink(nest), target).items()}
+
+
+def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     order = sink.toposort()
     scope = scopes(order)
     reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
@@ -233,9 +238,8 @@ def _register_tile(height: int, width: int, lanes: int, target: Target) -> tuple
             if rows * across + across + 1 > target.registers:
                 break
             work = rows * across
-            speed = work / max(work, rows + across, _TILE_LATENCY)
-            waste = _useful(height, rows) * _useful(width, across * lanes)
-            score = speed * waste * (1 - 0.01 * abs(rows - 6))
+            speed = work / (max(work, _TILE_LATENCY) + _LOAD_COST * (rows + across) + _ROUND_COST)
+            score = speed * _useful(height, rows) * _useful(width, across * lanes)
             if score > best_score:
                 best, best_score = (rows, across), score
     return best

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.linearize import linearize
-from polygrad.codegen.optimize import merge_loops, optimize
+from polygrad.codegen.optimize import arrange_loops, optimize
 from polygrad.codegen.reduce import reduces_to_registers, simplify_reduces
 from polygrad.codegen.search import Plan, first_plan, neighbours
 from polygrad.codegen.target import Target
@@ -45,7 +45,7 @@ def lower(ast: UOp, target: Target, optimized: bool = True, plan: Plan | None = 
 
 def plans_near(ast: UOp, target: Target, plan: Plan | None) -> list[Plan]:
     """Plans to try for a kernel AST: those next to `plan`, or only the heuristics' own for None."""
-    sink = merge_loops(simplify_reduces(graph_rewrite(ast, symbolic)))
+    sink = arrange_loops(simplify_reduces(graph_rewrite(ast, symbolic)))
     return [first_plan(sink, target)] if plan is None else neighbours(sink, plan, target)
 
 

@@ -1,5 +1,5 @@
-"""The optimised form of a kernel: neighbouring loops merged, one axis in SIMD lanes, register tiles where
-loads are reused.
+"""The optimised form of a kernel: neighbouring loops merged or cut, one axis in SIMD lanes, register tiles
+where loads are reused.
 
 What to tile is decided in heuristics.py, carried out in split.py.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 
+from polygrad.codegen.cut import cut_loops
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.search import Plan, splits_of
 from polygrad.codegen.split import split_range
@@ -23,7 +24,7 @@ from polygrad.uop.scopes import scopes
 
 def optimize(sink: UOp, target: Target, plan: Plan | None = None) -> UOp:
     """The optimised form of a kernel AST, tiled by `plan` or else as the heuristics choose."""
-    sink = merge_loops(sink)
+    sink = arrange_loops(sink)
     if not target.simd_bytes:
         return sink
     for r, split in (choose(sink, target) if plan is None else splits_of(sink, plan)).items():
@@ -32,7 +33,12 @@ def optimize(sink: UOp, target: Target, plan: Plan | None = None) -> UOp:
     return split_threads(stage(sink), target)
 
 
-def merge_loops(sink: UOp) -> UOp:
+def arrange_loops(sink: UOp) -> UOp:
+    """The output loops that there are to tile: merged, then cut."""
+    return cut_loops(_merge_loops(sink))
+
+
+def _merge_loops(sink: UOp) -> UOp:
     """Two neighbouring output loops that every index walks through as one become one."""
     while True:
         loops = list(sink.src[0].src[1:]) if len(sink.src) == 1 and sink.src[0].op is Ops.END else []

@@ -19,7 +19,7 @@ _UNROLLS = (1, 2, 3, 4, 6, 8, 12)
 
 
 def first_plan(sink: UOp, target: Target) -> Plan:
-    """What the heuristics choose for a kernel whose loops are merged."""
+    """What the heuristics choose for a kernel whose loops are arranged."""
     return _plan(choose(sink, target))
 
 

@@ -50,7 +50,7 @@ def split_range(sink: UOp, r: UOp, split: Split) -> UOp:
     stores: list[UOp] = []
     for nest in sink.src:
         if nest.op is Ops.END and r in nest.src[1:]:
-            for i, segment in enumerate(_output_segments(size, split, _reads_its_output(nest))):
+            for i, segment in enumerate(_output_segments(size, split, reads_its_output(nest))):
                 nest_ids = _next_id(UOp.sink(*sink.src, *stores))
                 stores.append(_split_nest(nest, r, segment, nest_ids, fresh=i > 0))
         else:
@@ -88,7 +88,8 @@ def _disjoint(size: int, split: Split) -> list[_Segment]:
     return out
 
 
-def _reads_its_output(nest: UOp) -> bool:
+def reads_its_output(nest: UOp) -> bool:
+    """The kernel works in place: each element must be written once, in order."""
     order = nest.toposort()
     written = {n.src[0].src[0] for n in order if n.op is Ops.STORE}
     return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
@@ -126,7 +127,7 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment, ids: int, fresh: bool) -> 
     """A copy of an output nest for one segment; with ranges of its own when it is not the first."""
     ranges, value = _tile(segment, r, ids)
     inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
-    renamed = _renamed(inside, ids + 2) if fresh else {}
+    renamed = with_ids_from(inside, ids + 2) if fresh else {}
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
     loops = [x for x in loops if x.arg.kind is AxisKind.LOOP]
     store = substituted(nest.src[0], {r: value, **renamed})
@@ -146,7 +147,7 @@ def _split_reduces(nest: UOp, r: UOp, segments: list[_Segment]) -> UOp:
         ended += [q for q in src[1:] if q is not r]
         for i, segment in enumerate(segments):
             ranges, value = _tile(segment, r, ids)
-            renamed = _renamed(ended, ids + 2) if i else {}
+            renamed = with_ids_from(ended, ids + 2) if i else {}
             ids += 2 + ids if i else 2
             inner = substituted(src[0], {r: value, **renamed})
             if segment.counted:
@@ -164,7 +165,7 @@ def _next_id(root: UOp) -> int:
     return 1 + max(n.arg.id for n in root.toposort() if n.op is Ops.RANGE)
 
 
-def _renamed(ranges: list[UOp], first: int) -> dict[UOp, UOp]:
+def with_ids_from(ranges: list[UOp], first: int) -> dict[UOp, UOp]:
     """The same ranges with ids of their own, in the same order: a loop is opened in one place only."""
     return {r: UOp(Ops.RANGE, r.dtype, r.src, Axis(first + r.arg.id, r.arg.kind)) for r in ranges}
 

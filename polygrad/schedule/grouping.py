@@ -7,7 +7,8 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
    fusing it would compute it more than once.
 2. From producers to consumers, a candidate is stored when computing it again is dear: it contains a
    reduction over memory, or reads more than three buffers; otherwise its expression is repeated in every
-   consumer. With optimisation, so is a short reduction to a scalar: it costs less than a launch.
+   consumer. With optimisation, so is a short reduction to a scalar: it costs less than a launch; and
+   what is broadcast widely, as an operand of a matrix product is, is stored if it takes a transcendental.
 3. What one kernel would still compute at very many indices is stored too.
 
 Asked-for outputs, CONTIGUOUS and ASSIGN are always stored.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polygrad.helpers import prod
 from polygrad.schedule.movement import TRUE, ZERO, Indices, input_indices
 from polygrad.uop.node import AxisKind, UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
@@ -24,9 +26,11 @@ from polygrad.uop.ops import GroupOp, Ops
 MAX_BUFFERS = 3  # a cheap candidate reads at most this many
 MAX_DEPTH = 1000  # of a fused expression
 MAX_COPIES = 32  # a kernel computes a node at no more indices than this
+MAX_BROADCAST = 1 << 14  # values that a broadcast may compute again with a transcendental each
 MAX_REPEATED = 256  # elements that a reduction to a scalar may read for every kernel that needs it
 STORED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN})
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE})
+_SLOW = GroupOp.Transcendental | {Ops.THREEFRY}
 _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
 
 
@@ -58,18 +62,23 @@ class _Use:
 def choose_stored(order: list[UOp], roots: set[UOp], optimized: bool) -> set[UOp]:
     """The nodes of `order` (a toposort) that get a buffer; `roots` always do."""
     forced = {n for n in order if n in roots or n.op in STORED}
-    candidates = _find_candidates(order, forced)
-    stored, suspects = _keep_dear(order, forced, candidates, MAX_REPEATED if optimized else 0)
+    candidates, again = _find_candidates(order, forced)
+    if optimized:
+        stored, suspects = _keep_dear(order, forced, candidates, again, MAX_REPEATED)
+    else:
+        stored, suspects = _keep_dear(order, forced, candidates, {}, 0)
     _limit_copies(stored, suspects)
     return stored
 
 
-def _find_candidates(order: list[UOp], forced: set[UOp]) -> dict[UOp, int]:
-    """Candidates, with how many different uses each has."""
+def _find_candidates(order: list[UOp], forced: set[UOp]) -> tuple[dict[UOp, int], dict[UOp, int]]:
+    """Candidates, with how many different uses each has; and how many values a broadcast adds to those of
+    each that is below one."""
     uses: dict[UOp, list[_Use]] = {n: [] for n in order}
-    ended: set[UOp] = set()  # nodes below a broadcast, with no store between
+    ended: dict[UOp, int] = {}  # nodes below broadcasts, with no store between: how often each is repeated
     next_id: dict[UOp, int] = {}
     candidates: dict[UOp, int] = {}
+    again: dict[UOp, int] = {}
     for node in reversed(order):
         op = node.op
         if op in LEAVES or op is Ops.SINK:
@@ -80,15 +89,15 @@ def _find_candidates(order: list[UOp], forced: set[UOp]) -> dict[UOp, int]:
         distinct = {(u.owner, u.indices) for u in mine}
         if node in forced:
             use = _new_use(node, next_id)
-            ended.discard(node)
+            ended.pop(node, None)
         else:
             if not mine:
                 continue
             use = mine[0]
             if len(distinct) > 1 or (node in ended and op in _ENDS_RANGES):
                 candidates[node] = len(distinct)
+                again[node] = (ended.pop(node, 1) - 1) * _elements(node)
                 use = _new_use(node, next_id)
-                ended.discard(node)
             elif len(mine) > 1 and any(u.valid is not use.valid for u in mine):
                 use = _Use(use.owner, use.indices, TRUE)
         indices, valid = use.indices, use.valid
@@ -97,14 +106,16 @@ def _find_candidates(order: list[UOp], forced: set[UOp]) -> dict[UOp, int]:
         elif op is Ops.REDUCE_AXIS:
             indices = reduced_indices(node, indices, next_id[use.owner])
             next_id[use.owner] += len(node.arg.axes)
-        below = node in ended or op is Ops.EXPAND
+        repeats = ended.get(node, 1)
+        if op is Ops.EXPAND:
+            repeats *= max(_elements(node) // max(_elements(node.src[0]), 1), 2)
         passed = _Use(use.owner, indices, valid)
         for s in node.src:
             if s.op not in LEAVES:
                 uses[s].append(passed)
-                if below:
-                    ended.add(s)
-    return candidates
+                if repeats > 1:
+                    ended[s] = max(repeats, ended.get(s, 1))
+    return candidates, again
 
 
 def _new_use(node: UOp, next_id: dict[UOp, int]) -> _Use:
@@ -113,13 +124,18 @@ def _new_use(node: UOp, next_id: dict[UOp, int]) -> _Use:
 
 
 def _keep_dear(
-    order: list[UOp], forced: set[UOp], candidates: dict[UOp, int], max_repeated: int
+    order: list[UOp],
+    forced: set[UOp],
+    candidates: dict[UOp, int],
+    broadcast: dict[UOp, int],
+    max_repeated: int,
 ) -> tuple[set[UOp], list[UOp]]:
     """The stored nodes, and those of them whose kernel may compute a node at more than MAX_COPIES indices."""
     stored = set(forced)
     suspects: list[UOp] = []
     reads: dict[UOp, frozenset[UOp]] = {}  # the buffers an expression reads, up to one more than allowed
     reduces: set[UOp] = set()  # expressions with a reduction over memory
+    slow: set[UOp] = set()  # expressions with a transcendental
     repeated: dict[UOp, int] = {}  # elements read by an expression's reductions, all to scalars
     depth: dict[UOp, int] = {}
     copies: dict[UOp, int] = {}  # at most this often is a node of the expression in it
@@ -143,12 +159,17 @@ def _keep_dear(
                 reduces.add(node)
             elif s in repeated:
                 again = max(again, repeated[s])
+            if s in slow:
+                slow.add(node)
+        if op in _SLOW:
+            slow.add(node)
         if op is Ops.REDUCE_AXIS and read:
             again += _elements_of_short(node)
             if again > max_repeated:
                 reduces.add(node)
         if node not in stored and (
             (node in candidates and (node in reduces or len(read) > MAX_BUFFERS))
+            or (node in slow and broadcast.get(node, 0) > MAX_BROADCAST)
             or (deepest >= MAX_DEPTH and op in _ENDS_RANGES)
         ):
             stored.add(node)
@@ -157,6 +178,7 @@ def _keep_dear(
                 suspects.append(node)
             reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
             reduces.discard(node)
+            slow.discard(node)
         else:
             reads[node], depth[node] = read, deepest + 1
             copies[node] = min(most * candidates.get(node, 1), 1 << 30)
@@ -165,11 +187,14 @@ def _keep_dear(
     return stored, suspects
 
 
+def _elements(node: UOp) -> int:
+    """How many elements a node has, at most."""
+    return int(prod(sint_max(n) for n in node.shape))
+
+
 def _elements_of_short(reduction: UOp) -> int:
     """How many elements a reduction to a scalar reads; more than MAX_REPEATED for any other."""
-    size = 1
-    for n in reduction.src[0].shape:
-        size *= sint_max(n)
+    size = _elements(reduction.src[0])
     return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else MAX_REPEATED + 1
 
 

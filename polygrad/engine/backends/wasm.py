@@ -26,7 +26,7 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
 
 BACKEND = Backend(
     target=Target(
-        "WASM", simd_bytes=16, registers=16, fma=_relaxed, threads=_runtime.host.threads, index_bits=32
+        "WASM", simd_bytes=16, registers=15, fma=_relaxed, threads=_runtime.host.threads, index_bits=32
     ),
     compile=_compile,
     open=lambda: _runtime,
