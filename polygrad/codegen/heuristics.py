@@ -65,7 +65,12 @@ def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     chosen, lanes = _choose_lanes(k)
     if not chosen:
         return {}
-    body = sum(_DEAR.get(n.op, 1) for n in order if n.op in GroupOp.ALU and n.dtype is not dtypes.index)
+    inside = scope.mask_of(reduced)
+    body = sum(
+        _DEAR.get(n.op, 1)
+        for n in order
+        if n.op in GroupOp.ALU and n.dtype is not dtypes.index and (scope.mask[n] & inside or not reduced)
+    )
     if len(chosen) > 1:
         most = 4 if body < 2 * _SMALL_BODY else 1
         return {r: Split(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}

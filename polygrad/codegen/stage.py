@@ -9,6 +9,10 @@ copies it once, then reads it in sequence:
     panel[k, :] }
 
 Column tiles become the outer loop, so that the panel stays in the cache while the rows go by.
+
+A tile of sums that much is still done with is set down too: it goes to memory, and a loop over its rows takes
+it from there. In registers, sums and temporaries at once would be more than there are, and compilers then keep
+sums in memory all through the inner loop.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from polygrad.helpers import prod
 from polygrad.schedule.movement import flat_index
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import Axis, AxisKind, Param, UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.scopes import Scopes, scopes
 
 LOCAL_SLOT = 1 << 16  # PARAMs from this slot on are memory of the kernel's own, which nobody binds
@@ -28,6 +32,8 @@ _MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying
 _MIN_GATHERED_ROW_TILES = 40  # and where the copy goes lane by lane
 _MIN_SPREAD = 512 << 10  # bytes that a panel is scattered over
 _MAX_PANEL = 1 << 20  # bytes; half of a second-level cache
+_MIN_ROWS = 4  # of a register tile to be set down
+_MIN_EPILOGUE = 6  # operations on each sum
 
 
 def stage(sink: UOp) -> UOp:
@@ -35,13 +41,47 @@ def stage(sink: UOp) -> UOp:
     slots = LOCAL_SLOT
     nests = []
     for nest in sink.src:
-        staged = _stage_nest(nest, slots) if nest.op is Ops.END else nest
-        slots += staged is not nest
-        nests.append(staged)
+        for step in (_stage_operand, _set_down) if nest.op is Ops.END else ():
+            staged = step(nest, slots)
+            slots += staged is not nest
+            nest = staged
+        nests.append(nest)
     return UOp.sink(*nests)
 
 
-def _stage_nest(nest: UOp, slot: int) -> UOp:
+def _set_down(nest: UOp, slot: int) -> UOp:
+    """A register tile with a long epilogue, in memory between the two."""
+    order = nest.toposort()
+    scope = scopes(order)
+    reduces = [n for n in order if n.op is Ops.REDUCE]
+    if len(reduces) != 1:
+        return nest
+    (total,) = reduces
+    tile = [r for r in scope.of(nest.src[0].src[0]) if is_tile(r)]
+    rows = max((r for r in tile if r.arg.kind is AxisKind.UPCAST), key=lambda r: r.src[0].arg, default=None)
+    if rows is None or rows.src[0].arg < _MIN_ROWS or _epilogue(order, total) < _MIN_EPILOGUE:
+        return nest
+    memory = UOp(Ops.PARAM, total.dtype, (), Param(slot, int(prod(r.src[0].arg for r in tile))))
+    first = 1 + max(n.arg.id for n in order if n.op is Ops.RANGE)
+    copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
+    copy[rows] = UOp.range(rows.src[0], copy[rows].arg.id)
+
+    def at(pointer: UOp, ranges: dict[UOp, UOp]) -> UOp:
+        return UOp(Ops.INDEX, total.dtype, (pointer, _place(UOp.index(0), tile, ranges)))
+
+    store = UOp(Ops.STORE, dtypes.void, (at(memory, {r: r for r in tile}), total))
+    filled = UOp(Ops.AFTER, total.dtype, (memory, store))
+    result = nest.src[0].substitute({**copy, total: UOp(Ops.LOAD, total.dtype, (at(filled, copy),))})
+    return UOp(Ops.END, dtypes.void, (result, *nest.src[1:], copy[rows]))
+
+
+def _epilogue(order: list[UOp], total: UOp) -> int:
+    """How many operations there are beside those summed up."""
+    summed = set(total.toposort())
+    return sum(n.op in GroupOp.ALU and n.dtype is not dtypes.index and n not in summed for n in order)
+
+
+def _stage_operand(nest: UOp, slot: int) -> UOp:
     order = nest.toposort()
     scope = scopes(order)
     reduces = [n for n in order if n.op is Ops.REDUCE]
@@ -58,8 +98,18 @@ def _stage_nest(nest: UOp, slot: int) -> UOp:
         rows = [r for r in nest.src[1:] if not scope.mask[load] & scope.bit[r]]
         tile = [r for r in scope.of(load) if is_tile(r)]
         if rows and tile and _is_worth_it(load, rows, tile, ks, scope):
-            return _staged(nest, load, rows, tile, ks, slot)
+            operand = _operand(load, inside, scope.mask_of(rows), scope)
+            return _staged(nest, operand, load, rows, tile, ks, slot)
     return nest
+
+
+def _operand(load: UOp, inside: list[UOp], rows: int, scope: Scopes) -> UOp:
+    """The longest expression of a load that is the same for all rows: it is computed once, too."""
+    out = load
+    for node in inside:
+        if node.op in GroupOp.Elementwise and out in node.src and not scope.mask[node] & rows:
+            out = node
+    return out
 
 
 def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], scope: Scopes) -> bool:
@@ -79,10 +129,12 @@ def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], sco
     return row_tiles >= _MIN_ROW_TILES and abs(terms.get(ks[-1], 0)) * size * item >= _MIN_SPREAD
 
 
-def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], slot: int) -> UOp:
+def _staged(
+    nest: UOp, operand: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], slot: int
+) -> UOp:
     width = int(prod(r.src[0].arg for r in tile))
     sizes = [k.src[0].arg for k in ks]
-    panel = UOp(Ops.PARAM, load.dtype, (), Param(slot, width * int(prod(sizes))))
+    panel = UOp(Ops.PARAM, operand.dtype, (), Param(slot, width * int(prod(sizes))))
     first = 1 + max(n.arg.id for n in nest.toposort() if n.op is Ops.RANGE)
     copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
     copy.update({k: UOp.range(k.src[0], first + len(tile) + i) for i, k in enumerate(ks)})
@@ -95,21 +147,29 @@ def _staged(nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp
         copy[across] = blocks * lanes + inner
 
     def place(ranges: dict[UOp, UOp]) -> UOp:
-        at = flat_index(tuple(sizes), tuple(ranges[k] for k in ks)) * width
-        step = 1
-        for r in sorted(tile, key=lambda r: r.arg.kind is not AxisKind.LANE):  # lanes are neighbours
-            at = at + (ranges[r] * step if step > 1 else ranges[r])
-            step *= r.src[0].arg
-        return at
+        return _place(flat_index(tuple(sizes), tuple(ranges[k] for k in ks)) * width, tile, ranges)
 
     store = UOp(
-        Ops.STORE, dtypes.void, (UOp(Ops.INDEX, load.dtype, (panel, place(copy))), load.substitute(copy))
+        Ops.STORE,
+        dtypes.void,
+        (UOp(Ops.INDEX, operand.dtype, (panel, place(copy))), operand.substitute(copy)),
     )
-    filled = UOp(Ops.AFTER, load.dtype, (panel, UOp(Ops.END, dtypes.void, (store, *loops))))
+    filled = UOp(Ops.AFTER, operand.dtype, (panel, UOp(Ops.END, dtypes.void, (store, *loops))))
     read = UOp(
-        Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (filled, place({r: r for r in (*tile, *ks)}))),)
+        Ops.LOAD,
+        operand.dtype,
+        (UOp(Ops.INDEX, operand.dtype, (filled, place({r: r for r in (*tile, *ks)}))),),
     )
-    return _rows_innermost(nest.substitute({load: read}), rows)
+    return _rows_innermost(nest.substitute({operand: read}), rows)
+
+
+def _place(start: UOp, tile: list[UOp], ranges: dict[UOp, UOp]) -> UOp:
+    """Where an element of a tile that starts at `start` lies; lanes are neighbours."""
+    step = 1
+    for r in sorted(tile, key=lambda r: r.arg.kind is not AxisKind.LANE):
+        start = start + (ranges[r] * step if step > 1 else ranges[r])
+        step *= r.src[0].arg
+    return start
 
 
 def _transposed(load: UOp, tile: list[UOp], ks: list[UOp]) -> UOp | None:
