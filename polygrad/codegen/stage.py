@@ -11,8 +11,8 @@ copies it once, then reads it in sequence:
 Column tiles become the outer loop, so that the panel stays in the cache while the rows go by.
 
 A tile of sums that much is still done with is set down too: it goes to memory, and a loop over its rows takes
-it from there. In registers, sums and temporaries at once would be more than there are, and compilers then keep
-sums in memory all through the inner loop.
+it from there. In registers, sums and temporaries at once would be more than there are, and compilers then
+keep sums in memory all through the inner loop.
 """
 
 from __future__ import annotations

@@ -139,9 +139,11 @@ class _Emitter:
                     continue
             elif node.op not in GroupOp.Elementwise:
                 continue
-            if len(found := readers.get(node, ())) != 1 or found[0].op not in GroupOp.Elementwise:
+            if len(found := readers.get(node, [])) != 1:
                 continue
-            reader = found[0]
+            (reader,) = found
+            if reader.op not in GroupOp.Elementwise:
+                continue
             if blocks[node] == blocks[reader] and (
                 reader in self.deferred or set(self.axes[node]) < set(self.axes[reader])
             ):
