@@ -13,7 +13,7 @@ from collections.abc import Callable
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import GradientError
 from polygrad.helpers import argsort
-from polygrad.uop.node import UOp
+from polygrad.uop.node import Shear, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 Grads = tuple[UOp | None, ...]  # one per source of the node
@@ -180,6 +180,15 @@ def _pad(g: UOp, node: UOp) -> Grads:
     )
 
 
+def _shear(g: UOp, node: UOp) -> Grads:
+    # x[j] went to position j - start - step*k: with zeros before and after, that is a shear the other way
+    axis, along, start, step, size = node.arg
+    n, reach = node.src[0].shape[axis], step * (node.src[0].shape[along] - 1)
+    before, after = start + max(reach, 0), n - start - min(reach, 0) - size
+    padded = g.pad(tuple([(before, after) if i == axis else (0, 0) for i in range(g.ndim)]))
+    return (padded.shear(Shear(axis, along, before - start, -step, n)),)
+
+
 def _is_zero(n: object) -> bool:
     return isinstance(n, int) and n == 0
 
@@ -242,6 +251,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.PAD: _pad,
     Ops.SHRINK: _shrink,
     Ops.FLIP: lambda g, n: (g.flip(n.arg),),
+    Ops.SHEAR: _shear,
     # identities
     Ops.CONTIGUOUS: lambda g, n: (g,),
     Ops.COPY: _copy,

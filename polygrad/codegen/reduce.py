@@ -134,6 +134,65 @@ def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
     return new[value]
 
 
+def join_sums(sink: UOp) -> UOp:
+    """A sum over sums that a condition guards as one sum, which can be tiled:
+
+        sum(ok(a) ? sum(x(a, b) for b) : 0 for a)  ->  sum(ok(a) ? x(a, b) : 0 for a, b)
+
+    as the gradient of a convolution has it. Where x is a product with a load that is 0 unless ok(a), that
+    is the condition, and the other factors go without (an infinity of theirs is NaN here, then, not 0).
+    """
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        src = tuple([new[s] for s in node.src])
+        out = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = _joined(out) if node.op is Ops.REDUCE and node.arg is Ops.ADD else out
+    return new[sink]
+
+
+def _joined(node: UOp) -> UOp:
+    inner, conditions = node.src[0], []
+    while inner.op is Ops.WHERE and inner.src[2].is_const and inner.src[2].arg == 0:
+        conditions.append(inner.src[0])
+        inner = inner.src[1]
+    if inner.op is not Ops.REDUCE or inner.arg is not Ops.ADD:
+        return node
+    wanted = {c for condition in conditions for c in _conjuncts(condition)}
+    value = _guarded_product(inner.src[0], wanted)
+    if value is None:
+        value = inner.src[0]
+        for condition in conditions:
+            value = condition.where(value, UOp.const(node.dtype, 0))
+    return UOp(Ops.REDUCE, node.dtype, (value, *node.src[1:], *inner.src[1:]), Ops.ADD)
+
+
+def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
+    """`value` if it is a product of loads, one of them 0 unless all `wanted` holds; those that read within
+    their buffers anyway lose their conditions."""
+    if value.op is not Ops.MUL or any(s.op is not Ops.LOAD for s in value.src):
+        return None
+    for guard, other in (value.src, value.src[::-1]):
+        if len(guard.src) < 2 or guard.src[1].arg != 0 or not wanted <= _conjuncts(guard.src[0].src[2]):
+            continue
+        at = other.src[0].src[1]
+        if len(other.src) == 2 and at.vmin >= 0 and at.vmax < other.src[0].src[0].arg.size:
+            free = UOp(Ops.LOAD, other.dtype, (UOp(Ops.INDEX, other.dtype, other.src[0].src[:2]),))
+            return guard * free if guard is value.src[0] else free * guard
+        return value
+    return None
+
+
+def _conjuncts(condition: UOp) -> set[UOp]:
+    out, stack = set(), [condition]
+    while stack:
+        c = stack.pop()
+        if c.op is Ops.AND:
+            stack.extend(c.src)
+        else:
+            out.add(c)
+    return out
+
+
 # --- registers
 
 

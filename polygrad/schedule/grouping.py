@@ -8,7 +8,7 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
 2. From producers to consumers, a candidate is stored when computing it again is dear: it contains a
    reduction over memory, or reads more than three buffers; otherwise its expression is repeated in every
    consumer. With optimisation, so is a short reduction to a scalar: it costs less than a launch; and
-   what is broadcast widely, as an operand of a matrix product is, is stored if it takes a transcendental.
+   what is broadcast widely, as an operand of a matrix product is, is stored unless it is next to no work.
 3. What one kernel would still compute at very many indices is stored too.
 
 Asked-for outputs, CONTIGUOUS and ASSIGN are always stored.
@@ -26,7 +26,8 @@ from polygrad.uop.ops import GroupOp, Ops
 MAX_BUFFERS = 3  # a cheap candidate reads at most this many
 MAX_DEPTH = 1000  # of a fused expression
 MAX_COPIES = 32  # a kernel computes a node at no more indices than this
-MAX_BROADCAST = 1 << 14  # values that a broadcast may compute again with a transcendental each
+MAX_BROADCAST = 1 << 18  # operations that a broadcast may do again
+CHEAP = 4  # operations to a value that may be done again for any broadcast
 MAX_REPEATED = 256  # elements that a reduction to a scalar may read for every kernel that needs it
 STORED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN})
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE})
@@ -135,7 +136,7 @@ def _keep_dear(
     suspects: list[UOp] = []
     reads: dict[UOp, frozenset[UOp]] = {}  # the buffers an expression reads, up to one more than allowed
     reduces: set[UOp] = set()  # expressions with a reduction over memory
-    slow: set[UOp] = set()  # expressions with a transcendental
+    work: dict[UOp, int] = {}  # about how many operations an expression takes
     repeated: dict[UOp, int] = {}  # elements read by an expression's reductions, all to scalars
     depth: dict[UOp, int] = {}
     copies: dict[UOp, int] = {}  # at most this often is a node of the expression in it
@@ -150,7 +151,7 @@ def _keep_dear(
             continue
         if op is Ops.SINK:
             continue
-        read, deepest, most, again = nothing, 0, 1, 0
+        read, deepest, most, again, effort = nothing, 0, 1, 0, 0
         for s in node.src:
             if reads[s] is not read:
                 read = reads[s] if not read else read if len(read) > MAX_BUFFERS else read | reads[s]
@@ -159,17 +160,16 @@ def _keep_dear(
                 reduces.add(node)
             elif s in repeated:
                 again = max(again, repeated[s])
-            if s in slow:
-                slow.add(node)
-        if op in _SLOW:
-            slow.add(node)
+            effort += work.get(s, 0)
+        if op in _ENDS_RANGES:
+            effort += 20 if op in _SLOW else 1
         if op is Ops.REDUCE_AXIS and read:
             again += _elements_of_short(node)
             if again > max_repeated:
                 reduces.add(node)
         if node not in stored and (
             (node in candidates and (node in reduces or len(read) > MAX_BUFFERS))
-            or (node in slow and broadcast.get(node, 0) > MAX_BROADCAST)
+            or (effort > CHEAP and effort * broadcast.get(node, 0) > MAX_BROADCAST)
             or (deepest >= MAX_DEPTH and op in _ENDS_RANGES)
         ):
             stored.add(node)
@@ -178,9 +178,8 @@ def _keep_dear(
                 suspects.append(node)
             reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
             reduces.discard(node)
-            slow.discard(node)
         else:
-            reads[node], depth[node] = read, deepest + 1
+            reads[node], depth[node], work[node] = read, deepest + 1, min(effort, MAX_BROADCAST)
             copies[node] = min(most * candidates.get(node, 1), 1 << 30)
             if again:
                 repeated[node] = again

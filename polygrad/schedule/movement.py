@@ -14,7 +14,7 @@ import functools
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.given import simplify_given
-from polygrad.uop.node import Shape, UOp
+from polygrad.uop.node import Shape, Shear, UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.symbolic import simplify
 
@@ -53,6 +53,11 @@ def _input_indices(
                 simplify((n - 1) - i) if axis in arg else i  # type: ignore[operator]
                 for axis, (i, n) in enumerate(zip(indices, in_shape, strict=True))
             ), valid
+        case Ops.SHEAR:
+            moved_along = list(indices)
+            assert isinstance(arg, Shear)
+            moved_along[arg.axis] = simplify(indices[arg.axis] + indices[arg.along] * arg.step + arg.start)
+            return tuple(moved_along), valid
         case Ops.PAD:
             out = []
             for i, n, (lo, hi) in zip(indices, in_shape, arg, strict=True):  # type: ignore[call-overload]

@@ -9,7 +9,7 @@ from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
 from polygrad.tensor.base import TensorBase, filled
-from polygrad.uop.node import Shape, Sint, UOp
+from polygrad.uop.node import Shape, Shear, Sint, UOp
 from polygrad.uop.ops import Ops
 
 
@@ -436,9 +436,8 @@ class MovementMixin(TensorBase):
     def pool(self, k: tuple[Sint, ...], stride: Any = 1, dilation: Any = 1) -> Self:
         """Windows over the last len(k) axes: (..., *outputs, *k).
 
-        Only movement: each axis is repeated, and reshaped so that every repeat starts `stride` elements
-        later.
-        The idea is tinygrad's. Raises ArgumentError when a window is larger than its axis.
+        Only movement: each axis is repeated and sheared, so that every repeat starts `dilation` elements
+        later. Raises ArgumentError when a window is larger than its axis.
         """
         n = len(k)
         strides = (stride,) * n if isinstance(stride, int) else tuple(stride)
@@ -466,30 +465,16 @@ class MovementMixin(TensorBase):
             x = x.reshape(*lead, *[v for o, s in zip(outs, strides, strict=True) for v in (o, s)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k, strict=True) for v in ((0, o), (0, w))]])
         else:
-            # an axis of f*i elements, repeated so that row r of length f*i + d starts d later
-            f = [
-                1 + int(o * s > i - d * (w - 1))
-                for o, s, i, d, w in zip(outs, strides, sizes, dilations, k, strict=True)
-            ]
-            x = self.repeat(
-                [1] * len(lead)
-                + [ceildiv(w * (i * g + d), i) for w, i, d, g in zip(k, sizes, dilations, f, strict=True)]
-            )
+            x = self.reshape(*lead, *[v for i in sizes for v in (i, 1)])
+            x = x.expand(*lead, *[v for i, w in zip(sizes, k, strict=True) for v in (i, w)])
+            axes = range(len(lead), x.ndim, 2)
+            for axis, o, s, d in zip(axes, outs, strides, dilations, strict=True):
+                x = x._with(x.uop.shear(Shear(axis, axis + 1, 0, d, (o - 1) * s + 1)))
+            x = x.pad([*keep, *[v for s in strides for v in ((0, s - 1), (0, 0))]])
+            x = x.reshape(*lead, *[v for o, s, w in zip(outs, strides, k, strict=True) for v in (o, s, w)])
             x = x.shrink(
-                [*keep, *[(0, w * (i * g + d)) for w, i, d, g in zip(k, sizes, dilations, f, strict=True)]]
+                [*keep, *[v for o, w in zip(outs, k) for v in ((0, o), (0, 1), (0, w))]]
             )
-            x = x.reshape(
-                *lead, *[v for w, i, d, g in zip(k, sizes, dilations, f, strict=True) for v in (w, i * g + d)]
-            )
-            x = x.shrink(
-                [*keep, *[v for w, o, s in zip(k, outs, strides, strict=True) for v in ((0, w), (0, o * s))]]
-            )
-            x = x.reshape(*lead, *[v for w, o, s in zip(k, outs, strides, strict=True) for v in (w, o, s)])
-            x = x.shrink(
-                [*keep, *[v for w, o in zip(k, outs, strict=True) for v in ((0, w), (0, o), (0, 1))]]
-            )
-            x = x.reshape(*lead, *[v for w, o in zip(k, outs, strict=True) for v in (w, o)])
-            at = len(lead)
-            return x.permute(*range(at), *[at + 2 * i + 1 for i in range(n)], *[at + 2 * i for i in range(n)])
+            x = x.reshape(*lead, *[v for o, w in zip(outs, k, strict=True) for v in (o, w)])
         at = len(lead)
         return x.permute(*range(at), *[at + 2 * i for i in range(n)], *[at + 2 * i + 1 for i in range(n)])

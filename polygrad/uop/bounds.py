@@ -49,7 +49,7 @@ def bounds_of(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 _PASS_THROUGH = frozenset({Ops.CONTIGUOUS, Ops.DETACH, Ops.COPY, Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND,
-                           Ops.SHRINK, Ops.FLIP, Ops.BIND})  # fmt: skip
+                           Ops.SHRINK, Ops.FLIP, Ops.SHEAR, Ops.BIND})  # fmt: skip
 
 
 def _mul(a: Bounds, b: Bounds) -> Bounds:

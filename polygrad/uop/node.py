@@ -72,6 +72,16 @@ class Var(NamedTuple):
     hi: int
 
 
+class Shear(NamedTuple):
+    """SHEAR: at position `k` of axis `along`, `size` elements of `axis` from `start + step * k` on."""
+
+    axis: int
+    along: int
+    start: int
+    step: int
+    size: int
+
+
 class Reduction(NamedTuple):
     """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1."""
 
@@ -152,8 +162,8 @@ class UOp:
 
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
-    ...)); FLIP(arg=axes); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction); CONTIGUOUS; DETACH;
-    COPY(arg=device name); ASSIGN(target, value); THREEFRY(counter: uint64, key: uint64).
+    ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
+    CONTIGUOUS; DETACH; COPY(arg=device name); ASSIGN(target, value); THREEFRY(counter: uint64, key: uint64).
 
     Kernels (scalar nodes):
     PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
@@ -410,6 +420,10 @@ class UOp:
         """The listed axes reversed."""
         return UOp(Ops.FLIP, self.dtype, (self,), tuple(sorted(axes))) if axes else self
 
+    def shear(self, arg: Shear) -> UOp:
+        """Windows of one axis that move along another; all of them within it."""
+        return UOp(Ops.SHEAR, self.dtype, (self,), arg)
+
     def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
         """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 need no work."""
         shape = self.shape
@@ -504,6 +518,8 @@ def _shape_of(node: UOp) -> Shape:
         return tuple([_total((hi, 1), (lo, -1)) for lo, hi in node.arg])
     if op is Ops.FLIP:
         return inner
+    if op is Ops.SHEAR:
+        return tuple([node.arg.size if i == node.arg.axis else n for i, n in enumerate(inner)])
     if op is Ops.REDUCE_AXIS:
         return tuple(1 if i in node.arg.axes else n for i, n in enumerate(inner))
     raise InternalError(f"shape of {op}: a kernel node has none")

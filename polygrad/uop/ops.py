@@ -71,6 +71,7 @@ class Ops(IntEnum):
     PAD = auto()
     SHRINK = auto()
     FLIP = auto()
+    SHEAR = auto()
     REDUCE_AXIS = auto()
     REDUCE = auto()
 
@@ -94,7 +95,7 @@ class GroupOp:
     Ternary = frozenset({Ops.WHERE, Ops.MULACC})
     ALU = Unary | Binary | Ternary
     Elementwise = ALU | {Ops.CAST, Ops.BITCAST}
-    Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
+    Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.SHEAR})
     Comparison = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
     Commutative = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPNE, Ops.CMPEQ, Ops.XOR, Ops.AND, Ops.OR})
     Reduce = frozenset({Ops.ADD, Ops.MUL, Ops.MAX})

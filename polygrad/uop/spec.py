@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import Axis, AxisKind, Param, Reduction, Reg, UOp, Var
+from polygrad.uop.node import Axis, AxisKind, Param, Reduction, Reg, Shear, UOp, Var
 from polygrad.uop.ops import GroupOp, Ops
 
 Rule = tuple[str, Callable[[UOp], bool]]
@@ -163,6 +163,14 @@ def _binds(u: UOp) -> bool:
     return u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST
 
 
+def _shears(u: UOp) -> bool:
+    axis, along, start, step, size = u.arg
+    if axis == along or not _axes_in_range((axis, along), u):
+        return False
+    n, last = u.src[0].shape[axis], start + step * (u.src[0].shape[along] - 1)
+    return 0 <= min(start, last) and max(start, last) + size <= n
+
+
 def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
 
@@ -184,6 +192,7 @@ _TENSOR |= _table(
     ((Ops.PAD,), (("each axis has two sides, none negative", _pads),)),
     ((Ops.SHRINK,), (("0 <= lo <= hi <= size on each axis", _shrinks),)),
     ((Ops.FLIP,), (("its axes are distinct and in range", lambda u: _axes_in_range(u.arg, u)),)),
+    ((Ops.SHEAR,), (_arg(Shear), ("its windows lie within the axis", _shears))),
     ((Ops.REDUCE_AXIS,), (
         *_MOVEMENT_RULES,
         _arg(Reduction),
