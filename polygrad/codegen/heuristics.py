@@ -48,6 +48,7 @@ class _Kernel:
     strides: Strides
     reduced: set[UOp]
     target: Target
+    around: dict[UOp, int]  # the loops around the sum that a node is summed up in, as a mask
 
 
 def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
@@ -59,7 +60,7 @@ def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     order = sink.toposort()
     scope = scopes(order)
     reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
-    k = _Kernel(order, scope, _strides(order, scope), reduced, target)
+    k = _Kernel(order, scope, _strides(order, scope), reduced, target, _around(order, scope))
     if not reduced and (block := _transposition(k)) is not None:
         return block
     chosen, lanes = _choose_lanes(k)
@@ -179,7 +180,7 @@ def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
                 runs *= size
         weight = float(_DEAR.get(node.op, 1))
         if node.op in (Ops.LOAD, Ops.STORE):
-            again = _reads(k, mask) if node.op is Ops.LOAD and mask & inside else 1
+            again = _reads(k, node) if node.op is Ops.LOAD and mask & inside else 1
             terms, crooked = k.strides[node.src[0]]
             if crooked & bit or any(terms.get(r, 0) not in (0, 1) for r in chosen):
                 # lane by lane; a load may still become a transposition
@@ -195,11 +196,20 @@ def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
     return total * _ACROSS_LANES if chosen and k.reduced.issuperset(chosen) else total
 
 
-def _reads(k: _Kernel, mask: int) -> int:
-    """How often the output loops that are not in `mask` read the same element again."""
+def _around(order: list[UOp], scope: Scopes) -> dict[UOp, int]:
+    out = dict.fromkeys(order, 0)
+    for node in reversed(order):
+        above = scope.mask[node] if node.op is Ops.REDUCE else out[node]
+        for s in node.src:
+            out[s] |= above
+    return out
+
+
+def _reads(k: _Kernel, load: UOp) -> int:
+    """How often the loops around its sum read the same element again."""
     out = 1
     for i, r in enumerate(k.scope.ranges):
-        if r not in k.reduced and not mask >> i & 1:
+        if r not in k.reduced and k.around[load] >> i & 1 and not k.scope.mask[load] >> i & 1:
             out *= r.src[0].vmax
     return out
 

@@ -54,9 +54,13 @@ def _compares(sink: UOp) -> bool:
     must round alike, so neither may fuse a multiply with an add."""
     return any(
         (n.op in (Ops.CMPEQ, Ops.CMPNE) and n.src[0].dtype.is_float and not n.src[1].is_const)
-        or (n.op is Ops.MAX and n.src[0].op is Ops.LOAD and n.src[0].src[0].src[0].op is Ops.AFTER)
+        or (n.op is Ops.MAX and _is_register(n.src[0]) and n.src[1].op is not Ops.LOAD)
         for n in sink.toposort()
     )
+
+
+def _is_register(node: UOp) -> bool:
+    return node.op is Ops.LOAD and node.src[0].src[0].op is Ops.AFTER
 
 
 def _after(name: str, sink: UOp) -> UOp:

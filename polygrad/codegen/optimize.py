@@ -10,6 +10,7 @@ import itertools
 
 from polygrad.codegen.cut import cut_loops
 from polygrad.codegen.heuristics import choose
+from polygrad.codegen.keep import keep_rows
 from polygrad.codegen.reduce import join_sums
 from polygrad.codegen.search import Plan, splits_of
 from polygrad.codegen.split import split_range
@@ -35,8 +36,8 @@ def optimize(sink: UOp, target: Target, plan: Plan | None = None) -> UOp:
 
 
 def arrange_loops(sink: UOp) -> UOp:
-    """The loops that there are to tile: sums over sums joined, output loops merged and cut."""
-    return cut_loops(_merge_loops(join_sums(sink)))
+    """The loops that there are to tile: sums over sums joined, output loops merged and cut, rows kept."""
+    return keep_rows(cut_loops(_merge_loops(join_sums(sink))))
 
 
 def _merge_loops(sink: UOp) -> UOp:

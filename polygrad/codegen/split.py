@@ -16,6 +16,7 @@ from polygrad.codegen.reduce import identity_element
 from polygrad.dtype import dtypes
 from polygrad.uop.node import Axis, AxisKind, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.scopes import Scopes, scopes
 from polygrad.uop.symbolic import simplify
 
 
@@ -54,7 +55,7 @@ def split_range(sink: UOp, r: UOp, split: Split) -> UOp:
                 nest_ids = _next_id(UOp.sink(*sink.src, *stores))
                 stores.append(_split_nest(nest, r, segment, nest_ids, fresh=i > 0))
         else:
-            stores.append(_split_reduces(nest, r, _reduce_segments(size, split)))
+            stores.append(_split_inside(nest, r, split))
     return UOp.sink(*stores)
 
 
@@ -134,16 +135,22 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment, ids: int, fresh: bool) -> 
     return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
 
 
-def _split_reduces(nest: UOp, r: UOp, segments: list[_Segment]) -> UOp:
+def _split_inside(nest: UOp, r: UOp, split: Split) -> UOp:
+    segments = _reduce_segments(r.src[0].arg, split)
     new: dict[UOp, UOp] = {}
     ids = _next_id(nest)
     for node in nest.toposort():
         src = tuple([new[s] for s in node.src])
+        if node.op is Ops.AFTER and any(s.op is Ops.END and r in s.src[1:] for s in node.src):
+            new[node] = _split_fill(node, src, r, split, ids)
+            ids += 2
+            continue
         if node.op is not Ops.REDUCE or r not in node.src[1:]:
             new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
             continue
         total: UOp | None = None
-        ended = [q for n in src[0].toposort() if n.op is Ops.REDUCE for q in n.src[1:]]
+        inside = scopes(src[0].toposort())  # sums further in that run again for each value of r
+        ended = [q for n in inside.mask if n.op is Ops.REDUCE and _depends(n, r, inside) for q in n.src[1:]]
         ended += [q for q in src[1:] if q is not r]
         for i, segment in enumerate(segments):
             ranges, value = _tile(segment, r, ids)
@@ -159,6 +166,22 @@ def _split_reduces(nest: UOp, r: UOp, segments: list[_Segment]) -> UOp:
         assert total is not None
         new[node] = total
     return new[nest]
+
+
+def _depends(node: UOp, r: UOp, scope: Scopes) -> bool:
+    return bool(scope.mask[node] & scope.bit.get(r, 0))
+
+
+def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, split: Split, ids: int) -> UOp:
+    """An AFTER whose END fills memory of the kernel's own along `r`: in one loop, or not tiled at all."""
+    segments = _output_segments(r.src[0].arg, split, in_place=False)
+    if len(segments) > 1:
+        return UOp(Ops.AFTER, node.dtype, src)
+    ends = [
+        _split_nest(s, r, segments[0], ids, fresh=False) if s.op is Ops.END and r in s.src[1:] else s
+        for s in src
+    ]
+    return UOp(Ops.AFTER, node.dtype, tuple(ends))
 
 
 def _next_id(root: UOp) -> int:

@@ -38,7 +38,8 @@ _MIN_EPILOGUE = 6  # operations on each sum
 
 def stage(sink: UOp) -> UOp:
     """Stage what is worth it in every output nest of an optimised kernel."""
-    slots = LOCAL_SLOT
+    slots = 1 + max((n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM), default=0)
+    slots = max(slots, LOCAL_SLOT)
     nests = []
     for nest in sink.src:
         for step in (_stage_operand, _set_down) if nest.op is Ops.END else ():

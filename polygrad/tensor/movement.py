@@ -472,9 +472,7 @@ class MovementMixin(TensorBase):
                 x = x._with(x.uop.shear(Shear(axis, axis + 1, 0, d, (o - 1) * s + 1)))
             x = x.pad([*keep, *[v for s in strides for v in ((0, s - 1), (0, 0))]])
             x = x.reshape(*lead, *[v for o, s, w in zip(outs, strides, k, strict=True) for v in (o, s, w)])
-            x = x.shrink(
-                [*keep, *[v for o, w in zip(outs, k) for v in ((0, o), (0, 1), (0, w))]]
-            )
+            x = x.shrink([*keep, *[v for o, w in zip(outs, k) for v in ((0, o), (0, 1), (0, w))]])
             x = x.reshape(*lead, *[v for o, w in zip(outs, k, strict=True) for v in (o, w)])
         at = len(lead)
         return x.permute(*range(at), *[at + 2 * i for i in range(n)], *[at + 2 * i + 1 for i in range(n)])

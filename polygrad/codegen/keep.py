@@ -1,0 +1,59 @@
+"""Keeping a row of values that a kernel would compute twice: once to sum them up, once for its result.
+
+    for each row: { sum of exp(x[k]) over k;                     for every c: out[c] = exp(x[c]) / sum }
+    for each row: { every row[k] = exp(x[k]); sum of row[k];     for every c: out[c] = row[c] / sum }
+
+where `row` is memory of the kernel's own, small enough for the nearest cache.
+"""
+
+from __future__ import annotations
+
+from polygrad.codegen.stage import LOCAL_SLOT
+from polygrad.dtype import dtypes
+from polygrad.uop.node import Param, UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+_MAX_ROW = 32 << 10  # bytes
+
+
+def keep_rows(sink: UOp) -> UOp:
+    """Keep one such row in every output nest of a kernel that is yet to be tiled."""
+    return UOp.sink(*(_keep(nest, LOCAL_SLOT + i) for i, nest in enumerate(sink.src)))
+
+
+def _keep(nest: UOp, slot: int) -> UOp:
+    if nest.op is not Ops.END:
+        return nest
+    store, *loops = nest.src
+    column = max(loops, key=lambda r: r.arg)
+    order = store.src[1].toposort()
+    everything = set(order)
+    for total in order:
+        if total.op is not Ops.REDUCE or len(total.src) != 2 or total.src[1].src != column.src:
+            continue
+        k = total.src[1]
+        for value in reversed(total.src[0].toposort()):
+            if not _is_dear(value, k) or column.src[0].arg * value.dtype.itemsize > _MAX_ROW:
+                continue
+            again = value.substitute({k: column})
+            if again in everything:
+                return _kept(nest, value, again, k, column, slot)
+    return nest
+
+
+def _is_dear(value: UOp, k: UOp) -> bool:
+    """A transcendental of what `k` counts."""
+    return value.op in GroupOp.Transcendental and k.src[0].is_const and k in value.toposort()
+
+
+def _kept(nest: UOp, value: UOp, again: UOp, k: UOp, column: UOp, slot: int) -> UOp:
+    row = UOp(Ops.PARAM, value.dtype, (), Param(slot, k.src[0].arg))
+    at = UOp.range(k.src[0], 1 + max(int(n.arg.id) for n in nest.toposort() if n.op is Ops.RANGE))
+    written = UOp(Ops.INDEX, value.dtype, (row, at))
+    fill = UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (written, value.substitute({k: at}))), at))
+    filled = UOp(Ops.AFTER, value.dtype, (row, fill))
+
+    def read(r: UOp) -> UOp:
+        return UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (filled, r)),))
+
+    return nest.substitute({value: read(k), again: read(column)})
