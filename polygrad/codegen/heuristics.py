@@ -108,15 +108,15 @@ def _choose_lanes(k: _Kernel) -> tuple[list[UOp], int]:
 def _transposition(k: _Kernel) -> dict[UOp, Split] | None:
     """For a kernel that stores along one loop and loads along another: a square block of both, which the
     emitter loads as whole vectors and transposes."""
-    along: dict[Ops, set[UOp]] = {Ops.LOAD: set(), Ops.STORE: set()}
-    for n in k.order:
-        if n.op in along:
-            terms, crooked = k.strides[n.src[0]]
-            if not crooked:
-                along[n.op].update(r for r, step in terms.items() if step == 1 and r.op is Ops.RANGE)
-    if len(along[Ops.STORE]) != 1 or len(along[Ops.LOAD] - along[Ops.STORE]) != 1:
+    terms = {op: [k.strides[n.src[0]][0] for n in k.order if n.op is op] for op in (Ops.STORE, Ops.LOAD)}
+    stored = {r for t in terms[Ops.STORE] for r, step in t.items() if step == 1 and r.op is Ops.RANGE}
+    if len(stored) != 1 or any(k.strides[n.src[0]][1] for n in k.order if n.op is Ops.LOAD):
         return None
-    (lane,), (across,) = along[Ops.STORE], along[Ops.LOAD] - along[Ops.STORE]
+    (lane,) = stored
+    loaded = {r for t in terms[Ops.LOAD] if t.get(lane, 1) != 1 for r, step in t.items() if step == 1}
+    if len(loaded) != 1:
+        return None
+    (across,) = loaded
     lanes = _native_lanes(k)
     if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
         return None

@@ -34,11 +34,11 @@ def is_tile(node: UOp) -> bool:
 
 
 def split_indices(sink: UOp) -> UOp:
-    """Take the tile ranges out of every INDEX that is linear in them, and add up the rest outermost loop
-    first, so that each partial sum is made as far out as it can."""
+    """Take the tile ranges out of every INDEX that is linear in the SIMD lanes, and add up the rest outermost
+    loop first, so that each partial sum is made as far out as it can."""
     order = sink.toposort()
     scope = scopes(order)
-    tile = scope.mask_of(r for r in scope.ranges if is_tile(r))
+    lanes = scope.mask_of(r for r in scope.ranges if r.arg.kind is AxisKind.LANE)
     depth = {1 << i: (r.arg.kind is AxisKind.REDUCE, r.arg.id) for i, r in enumerate(scope.ranges)}
 
     def innermost(atom: UOp) -> tuple[bool, int]:
@@ -51,7 +51,7 @@ def split_indices(sink: UOp) -> UOp:
             terms, constant = linear_terms(node.src[1])
             steps = tuple((a, f) for a, f in terms.items() if is_tile(a))
             loops = {a: f for a, f in terms.items() if not is_tile(a)}
-            if not any(scope.mask[a] & tile for a in loops):
+            if not any(scope.mask[a] & lanes for a in loops):
                 loops = dict(sorted(loops.items(), key=lambda t: innermost(t[0])))
                 at = Steps(steps, constant) if steps or constant else None
                 new[node] = UOp(Ops.INDEX, node.dtype, (src[0], sum_of(loops), *src[2:]), at)

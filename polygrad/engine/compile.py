@@ -52,6 +52,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     """Make the Program of a normalised graph with `n_slots` BUFFERs."""
     started = time.perf_counter()
     backend = Device.backend(device)
+    backend.prepare()
     plan_ = schedule(sink, backend.optimized and optimizing())
     stats.schedule_seconds += time.perf_counter() - started
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)

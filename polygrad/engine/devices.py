@@ -24,7 +24,8 @@ class Backend:
     """What a device is made of.
 
     `compile` starts to turn a named linear kernel into an artefact, which calling its result waits for.
-    `link` gives a captured Program its driver; None: its launches are made one by one.
+    `link` gives a captured Program its driver; None: its launches are made one by one. `prepare` is called
+    when kernels are soon to be compiled; it must return at once, and be cheap when called again.
     """
 
     target: Target
@@ -33,6 +34,7 @@ class Backend:
     optimized: bool = True
     caches_on_disk: bool = False
     link: Callable[[Program], Program] | None = None
+    prepare: Callable[[], None] = lambda: None
 
 
 # The module that defines `BACKEND` for a device, and what to do when its packages are missing.

@@ -150,6 +150,12 @@ def submit(text: str) -> concurrent.futures.Future[bytes]:
 
 
 @functools.cache
+def warm_up() -> None:
+    """Have LLVM set itself up in the background, which takes its first function 40 ms."""
+    submit("define void @warm_up(ptr %p) {\n  store <4 x float> zeroinitializer, ptr %p\n  ret void\n}\n")
+
+
+@functools.cache
 def _pool() -> concurrent.futures.ThreadPoolExecutor:
     return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-llvm")
 

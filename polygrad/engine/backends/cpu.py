@@ -8,7 +8,7 @@ from polygrad.engine.backends.cpu_link import compile_cached, link_cpu
 from polygrad.engine.devices import Backend
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm import LLVMBuilder
-from polygrad.renderer.llvm_compile import host_has_half, host_target, submit
+from polygrad.renderer.llvm_compile import host_has_half, host_target, submit, warm_up
 from polygrad.runtime.cpu import CPURuntime
 from polygrad.uop.node import UOp
 
@@ -25,4 +25,5 @@ BACKEND = Backend(
     open=lambda: CPURuntime(compile=lambda text: compile_cached(_target.key, text)),
     caches_on_disk=True,
     link=link_cpu,
+    prepare=warm_up,
 )
