@@ -36,6 +36,8 @@ EXPRESSIONS = {
     "PAD": lambda x, y: (x.pad(((1, 0), (0, 2))) + 1) * y.pad(((0, 1), (2, 0))),
     "SHRINK": lambda x, y: x[1:, :2] * y[:2, 2:],
     "FLIP": lambda x, y: x.flip(0) * y.flip((0, 1)),
+    "SHEAR": lambda x, y: x.pool((2, 2), 1, (1, 2)) * y.pool((2, 2), 1, (1, 2)),
+    "SHEAR by strides": lambda x, y: x.pool((3,), 1) * y.pool((2,), 2, 1)[:, :, :1],
     "CONTIGUOUS": lambda x, y: (x * 2).contiguous() * y,
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polygrad.codegen.keep import loops_around_kept
 from polygrad.codegen.split import Split
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -48,6 +49,7 @@ class _Kernel:
     strides: Strides
     reduced: set[UOp]
     target: Target
+    fixed: set[UOp]  # ranges that are not tiled
     around: dict[UOp, int]  # the loops around the sum that a node is summed up in, as a mask
 
 
@@ -60,7 +62,9 @@ def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     order = sink.toposort()
     scope = scopes(order)
     reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
-    k = _Kernel(order, scope, _strides(order, scope), reduced, target, _around(order, scope))
+    k = _Kernel(
+        order, scope, _strides(order, scope), reduced, target, loops_around_kept(sink), _around(order, scope)
+    )
     if not reduced and (block := _transposition(k)) is not None:
         return block
     chosen, lanes = _choose_lanes(k)
@@ -89,14 +93,16 @@ def _choose_lanes(k: _Kernel) -> tuple[list[UOp], int]:
     best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
     for r in k.scope.ranges:
         size = r.src[0]
-        if not size.is_const or (lanes := _lanes(native, size.arg)) == 1:
+        if r in k.fixed or not size.is_const or (lanes := _lanes(native, size.arg)) == 1:
             continue
         cost = _cost(k, [r], lanes)
         if cost >= scalar:
             continue
         chosen = [r]
         for other in k.scope.ranges:
-            if not other.src[0].is_const or other.src[0].arg < lanes or not _apart(k, other, chosen):
+            if other in k.fixed or not other.src[0].is_const:
+                continue
+            if other.src[0].arg < lanes or not _apart(k, other, chosen):
                 continue
             if (both := _cost(k, [*chosen, other], lanes)) < 0.98 * cost:
                 chosen, cost = [*chosen, other], both
@@ -226,9 +232,8 @@ def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp
         shared = [scope.mask[n] for n in loads if not scope.mask[n] & scope.bit[r]]
         return len(shared) + sum(len(loads) for m in shared if m & scope.bit[lane])
 
-    reused = [
-        r for r in scope.ranges if r not in k.reduced and r is not lane and r.src[0].is_const and reuse(r)
-    ]
+    tileable = [r for r in scope.ranges if r not in k.reduced and r not in k.fixed and r.src[0].is_const]
+    reused = [r for r in tileable if r is not lane and reuse(r)]
     if not reused:
         return {lane: Split(lanes, _fit(vectors, _ACCUMULATORS))}
     reused.sort(key=lambda r: (-reuse(r), -r.arg.id))

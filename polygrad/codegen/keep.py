@@ -12,8 +12,9 @@ from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.dtype import dtypes
 from polygrad.uop.node import Param, UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.scopes import scopes
 
-_MAX_ROW = 32 << 10  # bytes
+_MIN_ROW, _MAX_ROW = 32, 8 << 10  # elements
 
 
 def keep_rows(sink: UOp) -> UOp:
@@ -33,7 +34,7 @@ def _keep(nest: UOp, slot: int) -> UOp:
             continue
         k = total.src[1]
         for value in reversed(total.src[0].toposort()):
-            if not _is_dear(value, k) or column.src[0].arg * value.dtype.itemsize > _MAX_ROW:
+            if not _is_dear(value, k):
                 continue
             again = value.substitute({k: column})
             if again in everything:
@@ -42,8 +43,22 @@ def _keep(nest: UOp, slot: int) -> UOp:
 
 
 def _is_dear(value: UOp, k: UOp) -> bool:
-    """A transcendental of what `k` counts."""
-    return value.op in GroupOp.Transcendental and k.src[0].is_const and k in value.toposort()
+    """A transcendental of what `k` counts, if that is neither few nor too many."""
+    if value.op not in GroupOp.Transcendental or not k.src[0].is_const:
+        return False
+    return _MIN_ROW <= k.src[0].arg <= _MAX_ROW and k in value.toposort()
+
+
+def loops_around_kept(sink: UOp) -> set[UOp]:
+    """The loops that a row is kept inside of: untiled, for there is one row at a time."""
+    order = sink.toposort()
+    scope = scopes(order)
+    out: set[UOp] = set()
+    for n in order:
+        if n.op is Ops.STORE and n.src[0].src[0].op is Ops.PARAM and n.src[0].src[0].arg.slot >= LOCAL_SLOT:
+            inside = set(scope.of(n.src[0]))
+            out.update(r for r in scope.of(n.src[1]) if r not in inside)
+    return out
 
 
 def _kept(nest: UOp, value: UOp, again: UOp, k: UOp, column: UOp, slot: int) -> UOp:

@@ -8,6 +8,7 @@ unrolling.
 from __future__ import annotations
 
 from polygrad.codegen.heuristics import choose
+from polygrad.codegen.keep import loops_around_kept
 from polygrad.codegen.split import Split
 from polygrad.codegen.target import Target
 from polygrad.uop.node import UOp
@@ -31,7 +32,9 @@ def splits_of(sink: UOp, plan: Plan) -> dict[UOp, Split]:
 
 def neighbours(sink: UOp, plan: Plan, target: Target) -> list[Plan]:
     """Plans one step away: a range unrolled otherwise, one more range unrolled, the SIMD lanes elsewhere."""
-    sizes = {int(n.arg.id): n.src[0].arg for n in sink.toposort() if n.op is Ops.RANGE and n.src[0].is_const}
+    fixed = loops_around_kept(sink)
+    ranges = [n for n in sink.toposort() if n.op is Ops.RANGE and n.src[0].is_const and n not in fixed]
+    sizes = {int(r.arg.id): r.src[0].arg for r in ranges}
     native = max(target.simd_bytes // 4, 1)
     out: list[Plan] = []
     for at, (axis, lanes, unroll) in enumerate(plan):

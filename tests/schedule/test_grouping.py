@@ -100,3 +100,20 @@ def test_short_reductions_of_short_reductions_count_together():
     for _ in range(2):
         total = (x * total).sum()
     assert len(kernels(y * total, optimized=True)) == 2
+
+
+def test_a_transcendental_operand_of_a_large_product_is_stored():
+    """It is not computed again for every tile of the result."""
+    x, w = matrix(128, 512), matrix(512, 128)
+    assert len(kernels(x.gelu() @ w, optimized=True)) == 2
+    assert len(kernels(x.gelu() @ w)) == 1  # as tinygrad
+
+
+def test_a_cheap_operand_of_a_product_is_not_stored():
+    x, w = matrix(128, 512), matrix(512, 128)
+    assert len(kernels((x * 2).relu() @ w, optimized=True)) == 1
+
+
+def test_an_operand_of_a_small_product_is_not_stored():
+    x, w = matrix(4, 8), matrix(8, 4)
+    assert len(kernels(x.gelu() @ w, optimized=True)) == 1

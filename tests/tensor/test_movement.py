@@ -138,3 +138,19 @@ def test_errors_name_what_was_expected_and_the_next_call_works(call, error, said
     with pytest.raises(error, match=said):
         call(x)
     assert x.shape == (2, 3)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_pool_and_its_gradient_agree_with_torch_unfold(stride: int, dilation: int, k: int) -> None:
+    x = np.random.default_rng(3).standard_normal((2, 3, 11)).astype(np.float32)
+    ours, theirs = Tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    reach = dilation * (k - 1) + 1
+    windows = theirs.unfold(-1, reach, stride)[..., ::dilation]
+    got = ours.pool((k,), stride, dilation)
+    np.testing.assert_array_equal(got.numpy(), windows.detach().numpy())
+    weights = np.random.default_rng(4).standard_normal(got.shape).astype(np.float32)
+    (got * Tensor(weights)).sum().backward()
+    (windows * torch.tensor(weights)).sum().backward()
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-6)

@@ -9,7 +9,7 @@ from uop.test_printer import row_sums
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import AxisKind, Param, Reduction, Reg, UOp
+from polygrad.uop.node import AxisKind, Param, Reduction, Reg, Shear, UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 
@@ -86,6 +86,7 @@ BROKEN = [
     ("tensor", UOp(Ops.PAD, f32, (square,), ((1, -1), (0, 0))), "each axis has two sides, none negative"),
     ("tensor", UOp(Ops.SHRINK, f32, (square,), ((0, 4), (0, 4))), "0 <= lo <= hi <= size on each axis"),
     ("tensor", UOp(Ops.FLIP, f32, (square,), (2,)), "its axes are distinct and in range"),
+    ("tensor", UOp(Ops.SHEAR, f32, (square,), Shear(0, 1, 0, 1, 2)), "its windows lie within the axis"),
     ("tensor", UOp(Ops.REDUCE_AXIS, f32, (square,), Reduction(Ops.ADD, (1, 1))), "its axes are distinct"),
     ("tensor", UOp(Ops.REDUCE_AXIS, f32, (square,), Reduction(Ops.SIN, (1,))), "it combines with ADD"),
     # kernels

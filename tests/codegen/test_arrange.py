@@ -1,0 +1,150 @@
+"""What is done to loops before they are tiled: cut where conditions change, sums joined, rows kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.lower import lower
+from polygrad.codegen.stage import LOCAL_SLOT
+from polygrad.codegen.target import Target
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+RNG = np.random.default_rng(11)
+TARGET = Target("test", simd_bytes=16, registers=15, fma=True)
+DEVICES = ["CPU", "WASM", "INTERP"]
+
+
+def linear(out: Tensor) -> list[UOp]:
+    """The linear form of the last kernel that `out` takes."""
+    calls = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
+    return lower(calls[-1].ast, TARGET)
+
+
+def empty(*shape: int) -> Tensor:
+    return Tensor.zeros(*shape).contiguous().realize()
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+# --- cutting
+
+
+def test_a_concatenation_has_no_conditions() -> None:
+    nodes = linear(empty(64, 32).cat(empty(64, 48), empty(64, 16), dim=1))
+    assert not any(n.op is Ops.WHERE for n in nodes)
+    assert not any(n.op is Ops.INDEX and len(n.src) > 2 for n in nodes)
+    assert sum(n.op is Ops.STORE for n in nodes) >= 3
+
+
+def test_narrow_borders_are_not_cut_off() -> None:
+    """A part of a few elements is not worth a loop of its own."""
+    nodes = linear(empty(64, 64).pad(((0, 0), (1, 1))))
+    assert sum(n.op is Ops.STORE for n in nodes) == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_concatenated_products_are_right(device: str, dim: int) -> None:
+    a, b = numbers(20, 24, 16), numbers(20, 16, 24)
+    x, y = Tensor(a, device=device), Tensor(b, device=device)
+    got = (x @ y).cat(x * 2 if dim == 2 else (x @ y).exp(), dim=dim).numpy()
+    product = a @ b
+    want = np.concatenate([product, a * 2 if dim == 2 else np.exp(product)], axis=dim)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_gradient_of_a_split_is_right(device: str) -> None:
+    a, weights = numbers(24, 96), [numbers(32, 20) for _ in range(3)]
+    x = Tensor(a, device=device, requires_grad=True)
+    parts = x.split(32, dim=1)
+    sum(
+        ((part @ Tensor(w, device=device)) * (i + 1)).sum()
+        for i, (part, w) in enumerate(zip(parts, weights, strict=True))
+    ).backward()
+    want = np.concatenate([np.tile((i + 1) * w.sum(1), (24, 1)) for i, w in enumerate(weights)], axis=1)
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+# --- sums over sums
+
+
+def test_the_gradient_of_a_convolution_is_one_sum() -> None:
+    x, w = empty(8, 16, 26, 26), empty(32, 16, 3, 3)
+    x.requires_grad = True
+    x.conv2d(w).backward(empty(8, 32, 24, 24))
+    nodes = linear(x.grad)
+    assert sum(n.op is Ops.DEFINE_REG for n in nodes) == 1
+    assert sum(n.op is Ops.INDEX and len(n.src) > 2 for n in nodes) <= 1  # the weight is read unconditionally
+
+
+# --- rows
+
+
+def transcendentals(nodes: list[UOp]) -> int:
+    """How many exponentials a linear kernel has: each rounds once by adding 1.5 * 2^23."""
+    magic = [n for n in nodes if n.op is Ops.CONST and n.arg == 1.5 * 2.0**23]
+    return sum(n.op is Ops.ADD and not set(n.src).isdisjoint(magic) for n in nodes)
+
+
+def test_softmax_computes_each_exponential_once() -> None:
+    nodes = linear(empty(64, 256).softmax())
+    assert transcendentals(nodes) == 1
+    assert [n.arg.size for n in nodes if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT] == [256]
+
+
+def test_a_row_that_would_leave_the_cache_is_not_kept() -> None:
+    nodes = linear(empty(16, 1 << 16).softmax())
+    assert transcendentals(nodes) == 2
+    assert not [n for n in nodes if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT]
+
+
+def test_only_what_is_dear_is_kept() -> None:
+    nodes = linear(empty(64, 256) - empty(64, 256).mean(1, keepdim=True))
+    assert not [n for n in nodes if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape", [(9, 1000), (64, 37), (8, 3), (40, 33), (8, 32), (16, 8192), (3, 10, 130)])
+def test_softmax_of_any_width(device: str, shape: tuple[int, ...]) -> None:
+    x = numbers(*shape) * 3
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    got = Tensor(x, device=device).softmax().numpy()
+    np.testing.assert_allclose(got, e / e.sum(-1, keepdims=True), rtol=1e-5, atol=1e-30)
+
+
+def test_threads_keep_rows_of_their_own() -> None:
+    x = numbers(512, 1024)
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    got = Tensor(x, device="CPU").softmax().numpy()
+    np.testing.assert_allclose(got, e / e.sum(-1, keepdims=True), rtol=1e-5, atol=1e-30)
+
+
+# --- epilogues
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape", [(64, 48, 96), (50, 33, 77), (128, 96, 256)])
+def test_a_product_with_a_long_epilogue_is_right(device: str, shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    a, b, c = numbers(m, k) * 0.1, numbers(k, n), numbers(m, n)
+    y = (Tensor(a, device=device) @ Tensor(b, device=device)).gelu() * Tensor(c, device=device).sigmoid()
+    z = a.astype(np.float64) @ b
+    want = 0.5 * z * (1 + np.tanh((2 / np.pi) ** 0.5 * (z + 0.044715 * z**3))) / (1 + np.exp(-c))
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_long_epilogue_is_a_loop_over_the_rows_of_a_tile() -> None:
+    """Its operations are written once, not once for each row."""
+    plain, long = linear(empty(96, 96) @ empty(96, 96)), linear((empty(96, 96) @ empty(96, 96)).gelu())
+    loops = [sum(n.op is Ops.END for n in nodes) for nodes in (plain, long)]
+    assert loops[1] == loops[0] + 1
+    assert any(n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT for n in long)
+    assert sum(n.op in GroupOp.ALU for n in long) < 120
