@@ -206,7 +206,7 @@ class Contest:
 
     def _native(self, library: str, threads: int) -> Channel:
         if (library, threads) not in self._natives:
-            ours = library == "polygrad"
+            ours = library in ("polygrad", "peak")
             python = sys.executable if ours else str(peer_python())
             environment = {
                 "PYTHONPATH": str(ROOT),

@@ -23,6 +23,10 @@ def maker(library: str) -> Any:
         from bench.libraries import with_numpy
 
         return with_numpy.make
+    if library == "peak":
+        from bench.libraries import with_peak
+
+        return with_peak.make
     if library.startswith("torch"):
         from bench.libraries import with_torch
 

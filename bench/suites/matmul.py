@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.contest import Case, Contest, Goal, Limit
 from bench.goals import share_of, times, times_best_peer
+from bench.libraries.with_peak import native_flops
 from bench.peak import FLOPS
 from bench.report import Result
 
@@ -20,7 +21,8 @@ SIZES = [
 ]
 PAGE_PEERS = ("jax-js", "onnxruntime-web", "tfjs-wasm")
 PEERS = ("numpy", "torch", "tinygrad")  # torch.compile calls the same function
-PEAK = Limit("peak", "peak", 1, "peak", {}, FLOPS)
+PAGE_PEAK = Limit("peak", "peak", 1, "peak", {}, FLOPS)
+NATIVE_PEAK = Limit("peak", "peak", 1, "peak", {}, native_flops())
 
 
 def name(size: tuple[int, int, int]) -> str:
@@ -52,7 +54,11 @@ def case(size: tuple[int, int, int], host: str, threads: int, goals: tuple[Goal,
     sizes, flops = {"m": m, "k": k, "n": n}, 2.0 * m * k * n
     limits: tuple[Limit, ...] = ()
     if host == "chromium":
-        limits = (PEAK,) if threads == 1 else (Limit("one thread", "polygrad", 1, "matmul", sizes, flops),)
+        limits = (
+            (PAGE_PEAK,) if threads == 1 else (Limit("one thread", "polygrad", 1, "matmul", sizes, flops),)
+        )
+    elif threads == 1:
+        limits = (NATIVE_PEAK,)
     return Case(name(size), "matmul", sizes, host, threads, peers, goals, flops, limits)
 
 
