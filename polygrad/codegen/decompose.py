@@ -26,7 +26,9 @@ def decompose(target: Target, optimized: bool = True) -> PatternMatcher:
     """The table for `target`. MULACC is only made where multiply-add is fused, and only when `optimized`."""
     if not optimized:
         return _PLAIN
-    return _FUSED if target.fma else _LEAN
+    if not target.fma:
+        return _LEAN
+    return _FUSED if target.scalar_fma else _FUSED_SUMS
 
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -87,17 +89,16 @@ halves = PatternMatcher([
 
 # --- transcendental functions and random bits ----------------------------------------------------------
 
-lean = PatternMatcher([
-    # the same function in fewer operations
-    (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: transcendental.lean_exp2(x)),
-])  # fmt: skip
 
-transcendentals = PatternMatcher([
-    # see transcendental.py
-    (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: transcendental.exp2(x)),
-    (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x)),
-    (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x)),
-])  # fmt: skip
+def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
+    exp2 = transcendental.lean_exp2 if lean else transcendental.exp2
+    return PatternMatcher([
+        # see transcendental.py
+        (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
+        (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),
+        (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x, fused)),
+    ])  # fmt: skip
+
 
 _U32, _U64 = dtypes.uint32, dtypes.uint64
 _HIGH_PART = _op(Ops.SHL, UPat(Ops.CAST, _U64, (UPat.var("y", _U32),)), UPat.const(None, 32))
@@ -199,18 +200,26 @@ cheaper = PatternMatcher([
 
 
 # --- fused multiply-add ------------------------------------------------------------------------------------
+#
+# Only where a sum takes in a product (and inside the polynomials above). Other expressions round the same in
+# every kernel that computes them, whichever of their parts it finds in memory: the gradient of a maximum
+# looks for it among values that were computed again.
 
 
-def _mulacc(a: UOp, b: UOp, x: UOp) -> UOp:
+def _mulacc(a: UOp, b: UOp, x: UOp) -> UOp | None:
+    pointer = x.src[0].src[0]
+    if pointer.op is not Ops.AFTER or pointer.src[0].op is not Ops.DEFINE_REG:
+        return None
     return UOp(Ops.MULACC, x.dtype, (a, b, x))
 
 
-fused = PatternMatcher([
-    # a*b + x = x + a*b = mulacc(a, b, x)
-    (UPat(Ops.ADD, _SINGLE, (_op(Ops.MUL, _a, _b), _x)), _mulacc),
-    (UPat(Ops.ADD, _SINGLE, (_x, _op(Ops.MUL, _a, _b))), _mulacc),
+sums = PatternMatcher([
+    # r + a*b = mulacc(a, b, r)  for a register r
+    (UPat(Ops.ADD, _SINGLE, (UPat(Ops.LOAD, name="x"), _op(Ops.MUL, _a, _b))), _mulacc),
 ])  # fmt: skip
 
-_PLAIN = halves + transcendentals + words + divisions + cheaper
-_LEAN = lean + _PLAIN
-_FUSED = _LEAN + fused
+_REST = halves + words + divisions + cheaper
+_PLAIN = _transcendentals(lean=False, fused=False) + _REST
+_LEAN = _transcendentals(lean=True, fused=False) + _REST
+_FUSED_SUMS = _LEAN + sums
+_FUSED = _transcendentals(lean=True, fused=True) + _REST + sums

@@ -7,7 +7,7 @@ instructions: `rows x vectors` multiply-adds need `rows + vectors` loads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polygrad.codegen.keep import loops_around_kept
 from polygrad.codegen.split import Split
@@ -54,8 +54,12 @@ class _Kernel:
 
 
 def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
-    """The ranges to tile, and how; output nests share none."""
-    return {r: split for nest in sink.src for r, split in _choose(UOp.sink(nest), target).items()}
+    """The ranges to tile, and how. Output nests share none, but all have SIMD values of one width."""
+    chosen = {r: s for nest in sink.src for r, s in _choose(UOp.sink(nest), target).items()}
+    widths = {s.lanes for s in chosen.values() if s.lanes > 1}
+    if len(widths) > 1:
+        return choose(sink, replace(target, simd_bytes=4 * min(widths)))
+    return chosen
 
 
 def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:

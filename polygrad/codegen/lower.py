@@ -7,7 +7,6 @@ scalar, one node an operation.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.linearize import linearize
@@ -37,8 +36,6 @@ def lower(ast: UOp, target: Target, optimized: bool = True, plan: Plan | None = 
     sink = _after("reduces to registers", reduces_to_registers(sink, tile))
     if optimized:
         sink = _after("split indices", split_indices(sink))
-    if _compares(sink):
-        target = replace(target, fma=False)
     sink = _after("decompose", graph_rewrite(sink, decompose(target, optimized)))
     return linearize(sink)
 
@@ -47,20 +44,6 @@ def plans_near(ast: UOp, target: Target, plan: Plan | None) -> list[Plan]:
     """Plans to try for a kernel AST: those next to `plan`, or only the heuristics' own for None."""
     sink = arrange_loops(simplify_reduces(graph_rewrite(ast, symbolic)))
     return [first_plan(sink, target)] if plan is None else neighbours(sink, plan, target)
-
-
-def _compares(sink: UOp) -> bool:
-    """The kernel looks for a value that another kernel computes too, as the gradient of a maximum does: both
-    must round alike, so neither may fuse a multiply with an add."""
-    return any(
-        (n.op in (Ops.CMPEQ, Ops.CMPNE) and n.src[0].dtype.is_float and not n.src[1].is_const)
-        or (n.op is Ops.MAX and _is_register(n.src[0]) and n.src[1].op is not Ops.LOAD)
-        for n in sink.toposort()
-    )
-
-
-def _is_register(node: UOp) -> bool:
-    return node.op is Ops.LOAD and node.src[0].src[0].op is Ops.AFTER
 
 
 def _after(name: str, sink: UOp) -> UOp:

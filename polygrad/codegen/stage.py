@@ -30,7 +30,7 @@ LOCAL_SLOT = 1 << 16  # PARAMs from this slot on are memory of the kernel's own,
 
 _MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying
 _MIN_GATHERED_ROW_TILES = 40  # and where the copy goes lane by lane
-_MIN_SPREAD = 512 << 10  # bytes that a panel is scattered over
+_MIN_SPREAD = 256 << 10  # bytes that a panel is scattered over
 _MAX_PANEL = 1 << 20  # bytes; half of a second-level cache
 _MIN_ROWS = 4  # of a register tile to be set down
 _MIN_EPILOGUE = 6  # operations on each sum

@@ -10,7 +10,8 @@ class Target:
     """Capabilities of one device.
 
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
-    fused multiply-add is as fast as a multiply. `index_bits`: the width of `dtypes.index`. `processor`: what
+    fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
+    the same result. `index_bits`: the width of `dtypes.index`. `processor`: what
     compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
@@ -18,6 +19,7 @@ class Target:
     simd_bytes: int = 0
     registers: int = 16
     fma: bool = False
+    scalar_fma: bool = False
     threads: int = 1
     index_bits: int = 64
     processor: str = ""
@@ -25,7 +27,7 @@ class Target:
     @property
     def key(self) -> str:
         """A string that names these capabilities; part of every cache key."""
-        fma = "+fma" if self.fma else ""
+        fma = ("+fma" if self.fma else "") + ("+scalar" if self.scalar_fma else "")
         host = f"-{self.processor}" if self.processor else ""
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}"
         return f"{self.name}-{simd}-i{self.index_bits}-t{self.threads}{host}"

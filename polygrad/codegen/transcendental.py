@@ -94,17 +94,18 @@ def _fdiv(a: UOp, b: UOp) -> UOp:
     return UOp(Ops.FDIV, a.dtype, (a, b))
 
 
-def _polynomial(x: UOp, coefficients: Sequence[float]) -> UOp:
+def _polynomial(x: UOp, coefficients: Sequence[float], fused: bool) -> UOp:
     out = UOp.const(x.dtype, coefficients[0])
     for c in coefficients[1:]:
-        out = out * x + UOp.const(x.dtype, c)
+        constant = UOp.const(x.dtype, c)
+        out = UOp(Ops.MULACC, x.dtype, (out, x, constant)) if fused else out * x + constant
     return out
 
 
 # --- exp2 -------------------------------------------------------------------------------------------------
 
 
-def exp2(d: UOp) -> UOp:
+def exp2(d: UOp, fused: bool = False) -> UOp:
     """2^d for a float32 or float64 node: 2^n * 2^s, n the integer nearest to d."""
     f, const = _FORMATS[d.dtype], UOp.const
     zero = const(d.dtype, 0.0)
@@ -116,13 +117,13 @@ def exp2(d: UOp) -> UOp:
     s = _sub(x, n.cast(d.dtype))
     # 2^n in two steps, for n beyond the exponents of normal numbers; both halves round to zero
     half = (n + _where(n < 0, const(f.signed, 1), const(f.signed, 0))) >> 1
-    u = _polynomial(s, f.exp2) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
+    u = _polynomial(s, f.exp2, fused) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
     u = _where((d < f.bias + 1.0).logical_not(), const(d.dtype, math.inf), u)
     u = _where(d < f.least, zero, u)
     return _where(d.ne(d), const(d.dtype, math.nan), u)
 
 
-def lean_exp2(d: UOp) -> UOp:
+def lean_exp2(d: UOp, fused: bool = False) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
     Adding 1.5 * 2^(digits - 1) leaves the nearest integer in the low bits. Infinities are clamped to where
@@ -137,7 +138,7 @@ def lean_exp2(d: UOp) -> UOp:
     n = _sub(shifted.bitcast(f.signed), _magic_bits(f))
     s = _sub(x, _sub(shifted, magic))
     half = n >> 1
-    return _polynomial(s, f.exp2) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
+    return _polynomial(s, f.exp2, fused) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
 
 
 def _magic_bits(f: _Format) -> UOp:
@@ -154,7 +155,7 @@ def _power(n: UOp, f: _Format, dtype: DType) -> UOp:
 # --- log2 -------------------------------------------------------------------------------------------------
 
 
-def log2(d: UOp) -> UOp:
+def log2(d: UOp, fused: bool = False) -> UOp:
     """The logarithm to base 2 of a float32 or float64 node: e + log2(m), m between the roots of 1/2 and 2."""
     f, const = _FORMATS[d.dtype], UOp.const
     shift = f.digits - 1
@@ -167,7 +168,7 @@ def log2(d: UOp) -> UOp:
     s = _fdiv(x, m + 1.0)
     z = s * s
     # ln(1 + x) = x + rest, and log2(e) = 1 + 0.44...: x is exact, all that is rounded is smaller
-    rest = s * _sub(z * _polynomial(z, f.log), x)
+    rest = s * _sub(z * _polynomial(z, f.log, fused), x)
     out = e.cast(d.dtype) + (x + (rest + (x + rest) * (1.0 / math.log(2.0) - 1.0)))
     out = _where(d < math.inf, out, const(d.dtype, math.inf))
     special = _where(d.eq(0.0), const(d.dtype, -math.inf), const(d.dtype, math.nan))
@@ -188,7 +189,7 @@ _TURNS = int(
 _TURNS_BITS = 1216
 
 
-def sin(d: UOp) -> UOp:
+def sin(d: UOp, fused: bool = False) -> UOp:
     """The sine of a float32 or float64 node. An argument below 1 is its own remainder."""
     f, const = _FORMATS[d.dtype], UOp.const
     sign = 1 << (f.bits - 1)
@@ -200,8 +201,8 @@ def sin(d: UOp) -> UOp:
     lo = _where(small, const(d.dtype, 0.0), lo)
     quadrant = _where(small, const(f.unsigned, 0), quadrant)
     z = hi * hi
-    sine = hi + (hi * z * _polynomial(z, f.sin) + lo)
-    cosine = _sub(z * (z * _polynomial(z, f.cos) + -0.5), hi * lo) + 1.0
+    sine = hi + (hi * z * _polynomial(z, f.sin, fused) + lo)
+    cosine = _sub(z * (z * _polynomial(z, f.cos, fused) + -0.5), hi * lo) + 1.0
     out = _where((quadrant & 1).ne(0), cosine, sine).bitcast(f.unsigned)
     out = (out ^ ((quadrant & 2) << (f.bits - 2)) ^ (bits & sign)).bitcast(d.dtype)
     return _where(magnitude < math.inf, out, const(d.dtype, math.nan))

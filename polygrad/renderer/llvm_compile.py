@@ -72,6 +72,7 @@ def host_target() -> Target:
         simd,
         registers,
         fma,
+        scalar_fma=fma,
         threads=max(_FEWEST_THREADS, os.cpu_count() or 1),
         processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}",
     )

@@ -73,6 +73,17 @@ def test_the_gradient_of_a_split_is_right(device: str) -> None:
     np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-4, atol=1e-4)
 
 
+def test_parts_of_different_widths_are_one_kernel() -> None:
+    """SIMD values have one width in a kernel: the narrower part's."""
+    a, b = numbers(64, 48), numbers(64, 20)
+    x, y = Tensor(a, device="CPU"), Tensor(b, device="CPU")
+    np.testing.assert_array_equal((x * 2).cat(y + 1, dim=1).numpy(), np.concatenate([a * 2, b + 1], axis=1))
+    np.testing.assert_allclose(
+        (x @ x.T)[:, :20].cat(y, dim=1).numpy(), np.concatenate([(a @ a.T)[:, :20], b], axis=1), rtol=1e-4,
+        atol=1e-4,
+    )  # fmt: skip
+
+
 # --- sums over sums
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from codegen.vectorised import cast, evaluate, numpy_dtype, round_bfloat16
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.node import AxisKind, Param, UOp
+from polygrad.uop.node import AxisKind, Param, Reg, UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.rewrite import graph_rewrite
 
@@ -145,21 +146,38 @@ def test_bool_operations_stay() -> None:
 # --- fused multiply-add
 
 
+def register(dtype: DType) -> UOp:
+    """What a sum so far is, as a node."""
+    reg = UOp(Ops.DEFINE_REG, dtype, (), Reg(0))
+    after = UOp(Ops.AFTER, dtype, (reg, UOp.range(4, 0)))
+    return UOp(Ops.LOAD, dtype, (UOp(Ops.INDEX, dtype, (after, UOp.index(0))),))
+
+
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64])
-def test_multiply_add_is_fused_when_optimised_for_a_target_that_fuses(dtype: DType) -> None:
+def test_a_sum_takes_in_a_product_in_one_operation_where_the_target_fuses(dtype: DType) -> None:
     x, y = xy(dtype)
-    z = variable(dtype, 2)
-    expected = UOp(Ops.MULACC, dtype, (x, y, z))
-    assert lowered(x * y + z, FMA) is expected
-    assert lowered(z + x * y, FMA) is expected
+    total = register(dtype)
+    assert lowered(total + x * y, FMA) is UOp(Ops.MULACC, dtype, (x, y, total))
+    assert is_unchanged(total + x * y, target=PLAIN)
+    assert is_unchanged(total + x * y, target=FMA, optimized=False)
 
 
 def test_multiply_add_stays_two_operations_otherwise() -> None:
+    """It rounds alike wherever it is computed, whether its product is in memory there or not."""
     x, y = xy(dtypes.float32)
-    assert is_unchanged(x * y + x, target=PLAIN)
-    assert is_unchanged(x * y + x, target=FMA, optimized=False)
+    assert is_unchanged(x * y + x, target=FMA)
+    assert is_unchanged(x * y + x, target=replace(FMA, scalar_fma=True))
     i, j = xy(dtypes.int32)
     assert is_unchanged(i * j + i, target=FMA)
+
+
+def test_polynomials_fuse_only_where_scalars_round_as_lanes_do() -> None:
+    (x, _) = xy(dtypes.float32)
+    assert not any(n.op is Ops.MULACC for n in lowered(UOp(Ops.EXP2, x.dtype, (x,)), FMA).toposort())
+    assert any(
+        n.op is Ops.MULACC
+        for n in lowered(UOp(Ops.EXP2, x.dtype, (x,)), replace(FMA, scalar_fma=True)).toposort()
+    )
 
 
 # --- integer division
