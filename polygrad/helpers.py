@@ -47,5 +47,6 @@ def env_int(name: str, default: int) -> int:
 
 
 def debug_level() -> int:
-    """`DEBUG=n`: 1 kernels, 2 sources and timings, 4 every pass."""
+    """`DEBUG=n`, each with those before: 1 kernels as they are made, 2 Programs as they run, 3 the code of
+    kernels, 4 their graphs after every pass."""
     return env_int("DEBUG", 0)

@@ -7,6 +7,7 @@ scalar, one node an operation.
 from __future__ import annotations
 
 import hashlib
+import sys
 
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.linearize import linearize
@@ -48,7 +49,7 @@ def plans_near(ast: UOp, target: Target, plan: Plan | None) -> list[Plan]:
 
 def _after(name: str, sink: UOp) -> UOp:
     if debug_level() >= 4:
-        print(f"# after {name}\n{render(sink)}")
+        print(f"# after {name}\n{render(sink)}", file=sys.stderr)
     if env_int("SPEC", 0):
         verify(sink.toposort(), "kernel")
     return sink

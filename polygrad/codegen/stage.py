@@ -8,7 +8,8 @@ copies it once, then reads it in sequence:
     for column tile:  { for k: panel[k, :] = b[k, columns] }   for row tile: { sums over k of a[rows, k] *
     panel[k, :] }
 
-Column tiles become the outer loop, so that the panel stays in the cache while the rows go by.
+Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the rows
+are more than a cache holds, several column tiles at a time, so that fewer go by.
 
 A tile of sums that much is still done with is set down too: it goes to memory, and a loop over its rows takes
 it from there. In registers, sums and temporaries at once would be more than there are, and compilers then
@@ -17,6 +18,7 @@ keep sums in memory all through the inner loop.
 
 from __future__ import annotations
 
+from polygrad.codegen.split import substituted
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
@@ -32,6 +34,8 @@ _MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying
 _MIN_GATHERED_ROW_TILES = 40  # and where the copy goes lane by lane
 _MIN_SPREAD = 256 << 10  # bytes that a panel is scattered over
 _MAX_PANEL = 1 << 20  # bytes; half of a second-level cache
+_MIN_ROWS_BYTES = 2 << 20  # of the rows for column tiles to go several at a time
+_MAX_BLOCK, _MIN_BLOCKS = 512 << 10, 16  # bytes of their panels; how many blocks, for threads to share
 _MIN_ROWS = 4  # of a register tile to be set down
 _MIN_EPILOGUE = 6  # operations on each sum
 
@@ -100,8 +104,42 @@ def _stage_operand(nest: UOp, slot: int) -> UOp:
         tile = [r for r in scope.of(load) if is_tile(r)]
         if rows and tile and _is_worth_it(load, rows, tile, ks, scope):
             operand = _operand(load, inside, scope.mask_of(rows), scope)
-            return _staged(nest, operand, load, rows, tile, ks, slot)
+            beside = scope.mask_of(r for n in inside if _is_beside(n, operand) for r in scope.of(n))
+            block = _column_block(nest, load, rows, tile, ks, beside, scope)
+            if block is None:
+                return _staged(nest, operand, load, rows, tile, ks, None, slot)
+            column, outer, inner = block
+            new = {column: outer * inner.src[0].arg + inner}
+            loops = [x for r in nest.src[1:] for x in ((outer, inner) if r is column else (r,))]
+            nest = UOp(Ops.END, dtypes.void, (substituted(nest.src[0], new), *loops))
+            operand, load = substituted(operand, new), substituted(load, new)
+            return _staged(nest, operand, load, rows, tile, ks, inner, slot)
     return nest
+
+
+def _is_beside(node: UOp, operand: UOp) -> bool:
+    return node.op is Ops.LOAD and node not in operand.toposort()
+
+
+def _column_block(
+    nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], beside: int, scope: Scopes
+) -> tuple[UOp, UOp, UOp] | None:
+    """A loop over column tiles that what is `beside` the operand does not depend on, and the two loops that
+    replace it: over blocks, and over the tiles of one."""
+    columns = [r for r in nest.src[1:] if r not in rows and r.src[0].is_const and not scope.bit[r] & beside]
+    other = [r for r in scope.of(nest.src[0].src[0]) if is_tile(r) and r not in tile]  # a tile's rows
+    depth, item = int(prod(k.src[0].arg for k in ks)), load.dtype.itemsize
+    if not columns or prod(r.src[0].arg for r in (*rows, *other)) * depth * item < _MIN_ROWS_BYTES:
+        return None
+    column = max(columns, key=lambda r: int(r.arg.id))
+    most = _MAX_BLOCK // (int(prod(r.src[0].arg for r in tile)) * depth * item)
+    size = column.src[0].arg
+    fits = [d for d in range(2, min(8, most, size // _MIN_BLOCKS) + 1) if size % d == 0]
+    if not fits:
+        return None
+    count = fits[-1]
+    first = 1 + max(int(r.arg.id) for r in scope.ranges)
+    return column, UOp.range(size // count, column.arg.id), UOp.range(count, first)
 
 
 def _operand(load: UOp, inside: list[UOp], rows: int, scope: Scopes) -> UOp:
@@ -131,24 +169,32 @@ def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], sco
 
 
 def _staged(
-    nest: UOp, operand: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], slot: int
+    nest: UOp,
+    operand: UOp,
+    load: UOp,
+    rows: list[UOp],
+    tile: list[UOp],
+    ks: list[UOp],
+    block: UOp | None,
+    slot: int,
 ) -> UOp:
     width = int(prod(r.src[0].arg for r in tile))
-    sizes = [k.src[0].arg for k in ks]
+    outer = [*([block] if block is not None else []), *ks]
+    sizes = [r.src[0].arg for r in outer]
     panel = UOp(Ops.PARAM, operand.dtype, (), Param(slot, width * int(prod(sizes))))
     first = 1 + max(n.arg.id for n in nest.toposort() if n.op is Ops.RANGE)
     copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
-    copy.update({k: UOp.range(k.src[0], first + len(tile) + i) for i, k in enumerate(ks)})
-    loops = [copy[k] for k in ks]
+    copy.update({r: UOp.range(r.src[0], first + len(tile) + i) for i, r in enumerate(outer)})
+    loops = [copy[r] for r in outer]
     if (across := _transposed(load, tile, ks)) is not None:
         lanes = next(r.src[0].arg for r in tile if r.arg.kind is AxisKind.LANE)
-        inner = UOp.range(lanes, first + len(tile) + len(ks), AxisKind.UPCAST)
+        inner = UOp.range(lanes, first + len(tile) + len(outer), AxisKind.UPCAST)
         blocks = UOp.range(across.src[0].arg // lanes, copy[across].arg.id)
-        loops[ks.index(across)] = blocks
+        loops[outer.index(across)] = blocks
         copy[across] = blocks * lanes + inner
 
     def place(ranges: dict[UOp, UOp]) -> UOp:
-        return _place(flat_index(tuple(sizes), tuple(ranges[k] for k in ks)) * width, tile, ranges)
+        return _place(flat_index(tuple(sizes), tuple(ranges[r] for r in outer)) * width, tile, ranges)
 
     store = UOp(
         Ops.STORE,
@@ -159,9 +205,9 @@ def _staged(
     read = UOp(
         Ops.LOAD,
         operand.dtype,
-        (UOp(Ops.INDEX, operand.dtype, (filled, place({r: r for r in (*tile, *ks)}))),),
+        (UOp(Ops.INDEX, operand.dtype, (filled, place({r: r for r in (*tile, *outer)}))),),
     )
-    return _rows_innermost(nest.substitute({operand: read}), rows)
+    return _rows_innermost(nest.substitute({operand: read}), rows, block)
 
 
 def _place(start: UOp, tile: list[UOp], ranges: dict[UOp, UOp]) -> UOp:
@@ -183,9 +229,9 @@ def _transposed(load: UOp, tile: list[UOp], ks: list[UOp]) -> UOp | None:
     return next((k for k in ks if terms.get(k) == 1 and k.src[0].arg % lanes.src[0].arg == 0), None)
 
 
-def _rows_innermost(nest: UOp, rows: list[UOp]) -> UOp:
-    """Renumber the output loops so that `rows` run inside all others."""
-    loops = sorted(nest.src[1:], key=lambda r: (r in rows, r.arg.id))
+def _rows_innermost(nest: UOp, rows: list[UOp], block: UOp | None) -> UOp:
+    """Renumber the output loops so that `rows` run inside all others, but for those of a block."""
+    loops = sorted(nest.src[1:], key=lambda r: (r is block, r in rows, r.arg.id))
     ids = sorted(r.arg.id for r in loops)
     return nest.substitute(
         {r: UOp(Ops.RANGE, r.dtype, r.src, Axis(i, r.arg.kind)) for r, i in zip(loops, ids, strict=True)}

@@ -3,6 +3,7 @@ arena."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -92,13 +93,15 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
         text = signature(linear)
         name = kernel_name(linear, text)
         if debug_level() >= 3:
-            print(f"# {name}\n{render(linear)}")
+            print(f"# {name}\n{render(linear)}", file=sys.stderr)
         params = sorted((n for n in linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
         slots = tuple(n.arg.slot for n in params if n.arg.slot < LOCAL_SLOT)
         local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
         key = DiskCache.key(target.key, text) if disk is not None else ""
         code = disk.get(key) if disk is not None else None
+        if debug_level() >= 1:
+            print(f"kernel {name}: {'compiled' if code is None else 'from the disk'}", file=sys.stderr)
         built = Built(Kernel(name, code or b"", len(params), variables), slots, local)
         if code is None:
             waiting.append((ast, built, key, backend.compile(name, linear)))

@@ -6,6 +6,8 @@ What was computed is remembered on the node (`UOp.value`), so nothing is compute
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.stats import stats
 from polygrad.errors import DeviceError
-from polygrad.helpers import dedup, prod
+from polygrad.helpers import debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
@@ -248,7 +250,12 @@ def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str
     if ready.executable is None:
         ready.executable = Device[program.device].load(program)
     handles = [b.handle if b is not None else None for b in buffers]
+    started = time.perf_counter()
     ready.executable.run(handles, arena_for(program), variables)
+    if debug_level() >= 2:
+        milliseconds = (time.perf_counter() - started) * 1e3
+        size = f"{len(program.launches)} launches, {len(program.kernels)} different"
+        print(f"{program.device}: {size}, {milliseconds:.3f} ms", file=sys.stderr)
     watch.executed += 1
     stats.runs += 1
     stats.launches += len(program.launches)
