@@ -50,7 +50,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	$(BIN)/python examples/demo.py
 
 .PHONY: check
-check: $(STAMPS)/packages node_modules/.stamp ## formatting, lint and types, Python and TypeScript
+check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python and TypeScript
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -52,11 +52,11 @@ def panel(axes: plt.Axes, title: str, results: list[Result]) -> None:
             )
             axes.bar_label(bar, [number(figure, r.unit)], fontsize=6, rotation=90, padding=2)
     axes.set_xticks(range(len(results)), [r.case for r in results], fontsize=8)
-    axes.set_title(title, fontsize=9)
+    axes.set_title(title, fontsize=9, pad=10)
     axes.set_ylabel("speed, polygrad = 1", fontsize=8)
-    axes.margins(y=0.25)
+    axes.margins(y=0.4)  # for the figures over the bars
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=7, frameon=False)
+    axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def draw(suite: str) -> None:
