@@ -13,6 +13,7 @@ from polygrad.codegen.heuristics import choose
 from polygrad.codegen.keep import keep_rows
 from polygrad.codegen.reduce import join_sums
 from polygrad.codegen.search import Plan, splits_of
+from polygrad.codegen.set_down import set_down
 from polygrad.codegen.split import split_range
 from polygrad.codegen.stage import stage
 from polygrad.codegen.target import Target
@@ -32,7 +33,7 @@ def optimize(sink: UOp, target: Target, plan: Plan | None = None) -> UOp:
     for r, split in (choose(sink, target) if plan is None else splits_of(sink, plan)).items():
         if split.size > 1:
             sink = split_range(sink, r, split)
-    return split_threads(stage(sink), target)
+    return split_threads(set_down(stage(sink)), target)
 
 
 def arrange_loops(sink: UOp) -> UOp:

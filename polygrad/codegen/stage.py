@@ -10,10 +10,6 @@ copies it once, then reads it in sequence:
 
 Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the rows
 are more than a cache holds, several column tiles at a time, so that fewer go by.
-
-A tile of sums that much is still done with is set down too: it goes to memory, and a loop over its rows takes
-it from there. In registers, sums and temporaries at once would be more than there are, and compilers then
-keep sums in memory all through the inner loop.
 """
 
 from __future__ import annotations
@@ -36,54 +32,17 @@ _MIN_SPREAD = 256 << 10  # bytes that a panel is scattered over
 _MAX_PANEL = 1 << 20  # bytes; half of a second-level cache
 _MIN_ROWS_BYTES = 2 << 20  # of the rows for column tiles to go several at a time
 _MAX_BLOCK, _MIN_BLOCKS = 512 << 10, 16  # bytes of their panels; how many blocks, for threads to share
-_MIN_ROWS = 4  # of a register tile to be set down
-_MIN_EPILOGUE = 6  # operations on each sum
 
 
 def stage(sink: UOp) -> UOp:
     """Stage what is worth it in every output nest of an optimised kernel."""
-    slots = 1 + max((n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM), default=0)
-    slots = max(slots, LOCAL_SLOT)
-    nests = []
-    for nest in sink.src:
-        for step in (_stage_operand, _set_down) if nest.op is Ops.END else ():
-            staged = step(nest, slots)
-            slots += staged is not nest
-            nest = staged
-        nests.append(nest)
-    return UOp.sink(*nests)
+    slot = free_slot(sink)
+    return UOp.sink(*(_stage_operand(n, slot + i) if n.op is Ops.END else n for i, n in enumerate(sink.src)))
 
 
-def _set_down(nest: UOp, slot: int) -> UOp:
-    """A register tile with a long epilogue, in memory between the two."""
-    order = nest.toposort()
-    scope = scopes(order)
-    reduces = [n for n in order if n.op is Ops.REDUCE]
-    if len(reduces) != 1:
-        return nest
-    (total,) = reduces
-    tile = [r for r in scope.of(nest.src[0].src[0]) if is_tile(r)]
-    rows = max((r for r in tile if r.arg.kind is AxisKind.UPCAST), key=lambda r: r.src[0].arg, default=None)
-    if rows is None or rows.src[0].arg < _MIN_ROWS or _epilogue(order, total) < _MIN_EPILOGUE:
-        return nest
-    memory = UOp(Ops.PARAM, total.dtype, (), Param(slot, int(prod(r.src[0].arg for r in tile))))
-    first = 1 + max(n.arg.id for n in order if n.op is Ops.RANGE)
-    copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
-    copy[rows] = UOp.range(rows.src[0], copy[rows].arg.id)
-
-    def at(pointer: UOp, ranges: dict[UOp, UOp]) -> UOp:
-        return UOp(Ops.INDEX, total.dtype, (pointer, _place(UOp.index(0), tile, ranges)))
-
-    store = UOp(Ops.STORE, dtypes.void, (at(memory, {r: r for r in tile}), total))
-    filled = UOp(Ops.AFTER, total.dtype, (memory, store))
-    result = nest.src[0].substitute({**copy, total: UOp(Ops.LOAD, total.dtype, (at(filled, copy),))})
-    return UOp(Ops.END, dtypes.void, (result, *nest.src[1:], copy[rows]))
-
-
-def _epilogue(order: list[UOp], total: UOp) -> int:
-    """How many operations there are beside those summed up."""
-    summed = set(total.toposort())
-    return sum(n.op in GroupOp.ALU and n.dtype is not dtypes.index and n not in summed for n in order)
+def free_slot(sink: UOp) -> int:
+    """The first slot from which on a kernel has no memory of its own yet."""
+    return max(LOCAL_SLOT, 1 + max((n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM), default=0))
 
 
 def _stage_operand(nest: UOp, slot: int) -> UOp:
@@ -194,7 +153,7 @@ def _staged(
         copy[across] = blocks * lanes + inner
 
     def place(ranges: dict[UOp, UOp]) -> UOp:
-        return _place(flat_index(tuple(sizes), tuple(ranges[r] for r in outer)) * width, tile, ranges)
+        return place_in_tile(flat_index(tuple(sizes), tuple(ranges[r] for r in outer)) * width, tile, ranges)
 
     store = UOp(
         Ops.STORE,
@@ -210,7 +169,7 @@ def _staged(
     return _rows_innermost(nest.substitute({operand: read}), rows, block)
 
 
-def _place(start: UOp, tile: list[UOp], ranges: dict[UOp, UOp]) -> UOp:
+def place_in_tile(start: UOp, tile: list[UOp], ranges: dict[UOp, UOp]) -> UOp:
     """Where an element of a tile that starts at `start` lies; lanes are neighbours."""
     step = 1
     for r in sorted(tile, key=lambda r: r.arg.kind is not AxisKind.LANE):
