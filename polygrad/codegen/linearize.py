@@ -11,6 +11,7 @@ from typing import Any
 
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
+from polygrad.errors import InternalError
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 from polygrad.uop.scopes import scopes
@@ -137,6 +138,7 @@ def _order_loops(sink: UOp) -> UOp:
     if not edges:
         return sink
     new: dict[UOp, UOp] = {}
+    entered: set[UOp] = set()
     stack = [(sink, False)]
     while stack:  # a toposort that follows the new edges too
         node, ready = stack.pop()
@@ -144,6 +146,9 @@ def _order_loops(sink: UOp) -> UOp:
             continue
         extra = (edges[node],) if node in edges else ()
         if not ready:
+            if node in entered:
+                raise InternalError(f"linearize: expected loops in an order, got {node.op} before itself")
+            entered.add(node)
             stack.append((node, True))
             stack.extend((s, False) for s in (*extra, *node.src) if s not in new)
             continue
