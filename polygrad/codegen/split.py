@@ -16,7 +16,7 @@ from polygrad.codegen.reduce import identity_element
 from polygrad.dtype import dtypes
 from polygrad.uop.node import Axis, AxisKind, UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.scopes import Scopes, scopes
+from polygrad.uop.scopes import scopes
 from polygrad.uop.symbolic import simplify
 
 
@@ -149,8 +149,10 @@ def _split_inside(nest: UOp, r: UOp, split: Split) -> UOp:
             new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
             continue
         total: UOp | None = None
-        inside = scopes(src[0].toposort())  # sums further in that run again for each value of r
-        ended = [q for n in inside.mask if n.op is Ops.REDUCE and _depends(n, r, inside) for q in n.src[1:]]
+        inside = scopes(src[0].toposort())
+        loops = inside.mask_of(q for q in src[1:] if q in inside.bit)
+        again = [n for n in inside.mask if n.op is Ops.REDUCE and inside.mask[n] & loops]  # in every round
+        ended = [q for n in again for q in n.src[1:]]
         ended += [q for q in src[1:] if q is not r]
         for i, segment in enumerate(segments):
             ranges, value = _tile(segment, r, ids)
@@ -166,10 +168,6 @@ def _split_inside(nest: UOp, r: UOp, split: Split) -> UOp:
         assert total is not None
         new[node] = total
     return new[nest]
-
-
-def _depends(node: UOp, r: UOp, scope: Scopes) -> bool:
-    return bool(scope.mask[node] & scope.bit.get(r, 0))
 
 
 def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, split: Split, ids: int) -> UOp:

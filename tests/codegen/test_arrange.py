@@ -96,6 +96,17 @@ def test_the_gradient_of_a_convolution_is_one_sum() -> None:
     assert sum(n.op is Ops.INDEX and len(n.src) > 2 for n in nodes) <= 1  # the weight is read unconditionally
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_sum_further_in_that_only_the_outer_of_joined_sums_moves(device: str) -> None:
+    """The rest of a split sum gets loops of its own, and so do the sums in it."""
+    x = numbers(5)
+    k, i = Tensor.arange(2, device=device).reshape(1, 2), Tensor.arange(2, device=device).reshape(2, 1)
+    limit = (k < i).where(k, 0).sum(1, keepdim=True)
+    below = Tensor.arange(5, device=device).reshape(1, 5) < limit + 1
+    got = below.where(Tensor(x, device=device).reshape(1, 5), 0.0).sum(1).sum().item()
+    np.testing.assert_allclose(got, 2 * x[0], rtol=1e-6)
+
+
 # --- rows
 
 
