@@ -52,7 +52,7 @@ def split_indices(sink: UOp) -> UOp:
             steps = tuple((a, f) for a, f in terms.items() if is_tile(a))
             loops = {a: f for a, f in terms.items() if not is_tile(a)}
             if not any(scope.mask[a] & lanes for a in loops):
-                loops = dict(sorted(loops.items(), key=lambda t: innermost(t[0])))
+                loops = {new[a]: f for a, f in sorted(loops.items(), key=lambda t: innermost(t[0]))}
                 at = Steps(steps, constant) if steps or constant else None
                 new[node] = UOp(Ops.INDEX, node.dtype, (src[0], sum_of(loops), *src[2:]), at)
                 continue

@@ -107,6 +107,14 @@ def test_a_sum_further_in_that_only_the_outer_of_joined_sums_moves(device: str) 
     np.testing.assert_allclose(got, 2 * x[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_index_that_is_itself_a_sum(device: str) -> None:
+    """There is one such sum, whether its own loads are tiled or not."""
+    y = (Tensor.arange(12, device=device) * 2).flip(0).contiguous().realize()
+    position = (y * y).sum() - 2024 + 5
+    assert (Tensor.arange(12, device=device) == position).where(y, 0).sum().item() == 2 * (11 - 5)
+
+
 # --- rows
 
 
