@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from polygrad.dtype import dtypes, sum_dtype
-from polygrad.errors import GradientError
+from polygrad.errors import GradientError, InternalError
 from polygrad.helpers import argsort
 from polygrad.uop.node import Shear, UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -198,6 +198,12 @@ def _cast(g: UOp, node: UOp) -> Grads:
     return (g.cast(x.dtype) if x.dtype.is_float else None,)
 
 
+def _after(g: UOp, node: UOp) -> Grads:
+    memory, target = node.src[0], node.src[1].src[0]
+    written = moved_back(target, memory, target.const_like(True, dtypes.bool))
+    return _where(written, g.const_like(0.0), g), target.substitute({memory: g})
+
+
 def _copy(g: UOp, node: UOp) -> Grads:
     home = device_of(node.src[0])
     return (g if home is None else g.copy_to(home),)
@@ -254,8 +260,10 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.SHEAR: _shear,
     # identities
     Ops.CONTIGUOUS: lambda g, n: (g,),
+    Ops.NOOP: lambda g, n: (g,),
     Ops.COPY: _copy,
-    # target <- value: what was there is gone
+    # memory after target <- value: what was there is gone
+    Ops.AFTER: _after,
     Ops.ASSIGN: lambda g, n: (None, g),
 }
 
@@ -263,11 +271,11 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
 def moved_back(view: UOp, base: UOp, value: UOp) -> UOp:
     """`value`, of the shape of `view`, at the elements of `base` that `view` shows, zeros elsewhere.
 
-    `view` is `base` under movement ops without EXPAND.
+    `view` is `base` under movement ops, and shows no element twice.
     """
     while view is not base:
-        if view.op not in GroupOp.Movement or view.op is Ops.EXPAND:
-            raise GradientError(f"internal: {view.op} cannot be moved back")
+        if view.op not in GroupOp.Movement:
+            raise InternalError(f"{view.op} cannot be moved back")
         (moved,) = VJP[view.op](value, view)
         assert moved is not None
         view, value = view.src[0], moved

@@ -123,7 +123,8 @@ def _transposition(k: _Kernel) -> dict[UOp, Split] | None:
     if len(stored) != 1 or any(k.strides[n.src[0]][1] for n in k.order if n.op is Ops.LOAD):
         return None
     (lane,) = stored
-    loaded = {r for t in terms[Ops.LOAD] if t.get(lane, 1) != 1 for r, step in t.items() if step == 1}
+    jumping = [t for t in terms[Ops.LOAD] if t.get(lane, 1) != 1]
+    loaded = {r for t in jumping for r, step in t.items() if step == 1 and r.op is Ops.RANGE}
     if len(loaded) != 1:
         return None
     (across,) = loaded

@@ -167,19 +167,26 @@ def _joined(node: UOp) -> UOp:
 
 
 def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
-    """`value` if it is a product of loads, one of them 0 unless all `wanted` holds; those that read within
-    their buffers anyway lose their conditions."""
+    """`value` if it is a product of two loads, one of them 0 unless all `wanted` holds; the other loses a
+    condition that this one has too, if it reads within its buffer anyway."""
     if value.op is not Ops.MUL or any(s.op is not Ops.LOAD for s in value.src):
         return None
     for guard, other in (value.src, value.src[::-1]):
-        if len(guard.src) < 2 or guard.src[1].arg != 0 or not wanted <= _conjuncts(guard.src[0].src[2]):
+        if len(guard.src) < 2 or guard.src[1].arg != 0:
             continue
-        at = other.src[0].src[1]
-        if len(other.src) == 2 and at.vmin >= 0 and at.vmax < other.src[0].src[0].arg.size:
+        known = _conjuncts(guard.src[0].src[2])
+        if not wanted <= known:
+            continue
+        if len(other.src) == 2 and _conjuncts(other.src[0].src[2]) <= known and _is_within(other.src[0]):
             free = UOp(Ops.LOAD, other.dtype, (UOp(Ops.INDEX, other.dtype, other.src[0].src[:2]),))
             return guard * free if guard is value.src[0] else free * guard
         return value
     return None
+
+
+def _is_within(index: UOp) -> bool:
+    """It points into its buffer, whether its condition holds or not."""
+    return index.src[1].vmin >= 0 and index.src[1].vmax < index.src[0].arg.size
 
 
 def _conjuncts(condition: UOp) -> set[UOp]:

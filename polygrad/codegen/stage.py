@@ -62,7 +62,7 @@ def _stage_operand(nest: UOp, slot: int) -> UOp:
         rows = [r for r in nest.src[1:] if not scope.mask[load] & scope.bit[r]]
         tile = [r for r in scope.of(load) if is_tile(r)]
         if rows and tile and _is_worth_it(load, rows, tile, ks, scope):
-            operand = _operand(load, inside, scope.mask_of(rows), scope)
+            operand = _operand(load, inside, scope)
             beside = scope.mask_of(r for n in inside if _is_beside(n, operand) for r in scope.of(n))
             block = _column_block(nest, load, rows, tile, ks, beside, scope)
             if block is None:
@@ -101,11 +101,11 @@ def _column_block(
     return column, UOp.range(size // count, column.arg.id), UOp.range(count, first)
 
 
-def _operand(load: UOp, inside: list[UOp], rows: int, scope: Scopes) -> UOp:
-    """The longest expression of a load that is the same for all rows: it is computed once, too."""
+def _operand(load: UOp, inside: list[UOp], scope: Scopes) -> UOp:
+    """The longest expression of a load that depends on no other loop or tile: it is computed once, too."""
     out = load
     for node in inside:
-        if node.op in GroupOp.Elementwise and out in node.src and not scope.mask[node] & rows:
+        if node.op in GroupOp.Elementwise and out in node.src and not scope.mask[node] & ~scope.mask[load]:
             out = node
     return out
 

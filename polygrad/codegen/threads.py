@@ -51,8 +51,18 @@ def split_threads(sink: UOp, target: Target) -> UOp:
 
 
 def _divided(nest: UOp, threads: int) -> UOp | None:
-    """The loop to divide: the outermost that gives every thread a share."""
-    loops = sorted((r for r in nest.src[1:] if r.src[0].is_const), key=lambda r: int(r.arg.id))
+    """The loop to divide: the outermost that gives every thread a share, of those that sums are inside of if
+    there are any (every thread would compute all of the others' sums)."""
+    order = nest.toposort()
+    scope = scopes(order)
+    around = 0
+    for n in order:
+        if n.op is Ops.REDUCE:
+            around |= scope.mask[n]
+    loops = sorted(
+        (r for r in nest.src[1:] if r.src[0].is_const),
+        key=lambda r: (not scope.bit[r] & around, int(r.arg.id)),
+    )
     fair = [r for r in loops if r.src[0].arg >= 4 * threads or r.src[0].arg % threads == 0]
     return fair[0] if fair else next((r for r in loops if r.src[0].arg >= threads), None)
 

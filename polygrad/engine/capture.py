@@ -77,7 +77,7 @@ class Captured:
 
 def wanted_memory() -> set[Allocation]:
     """The memory that live Tensors hold or read."""
-    roots = [uop for hook in live_roots for uop in hook()]
+    roots = [uop for hook in live_roots for uop in hook(0)]
     found = set()
     for node in UOp.sink(*roots).toposort(uncomputed):
         value = node if node.op is Ops.BUFFER else value_of(node) if node.op is not Ops.SINK else None

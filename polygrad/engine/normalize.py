@@ -79,15 +79,21 @@ def normalize(sink: UOp) -> Normalized:
             )
         return variable
 
+    roots = set(sink.src)
     for node in sink.toposort(uncomputed):
         if node.value is not None:
             new[node] = slot_of(node.value).reshape(unbind(node.shape))
         elif node.op is Ops.BUFFER:
+            if node.arg.overwritten:
+                raise InternalError("memory is read as it was before it was written to")
             new[node] = slot_of(node)
         elif node.op is Ops.BIND:
             new[node] = unbound(node)
         elif node.op is Ops.DETACH:
             new[node] = new[node.src[0]]
+        elif node.op is Ops.NOOP:  # a value is not stored where it comes from
+            inner = new[node.src[0]]
+            new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if node in roots else inner
         elif node.op is Ops.COPY:
             raise InternalError("a COPY reached the scheduler")
         else:

@@ -23,12 +23,12 @@ from polygrad.helpers import debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
-from polygrad.schedule.kernels import assigned
 from polygrad.uop.node import UOp, collect
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 
-# Who knows of lazy values that are still wanted: asked before an in-place write overwrites what they read.
-live_roots: list[Callable[[], list[UOp]]] = []
+# Who knows of lazy values that are still wanted (of those made since a serial number): asked before a write
+# in place overwrites what they read.
+live_roots: list[Callable[[int], list[UOp]]] = []
 
 _MAX_GRAPHS = 256
 
@@ -70,12 +70,28 @@ def data_of(uop: UOp) -> memoryview:
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs of constants go."""
     roots = [_base(u) for u in uops]
-    todo = dedup(r for r in roots if uncomputed(r) and r.op is not Ops.BUFFER)
-    homeless = _realize(todo, device) if todo else {}
+    todo = dedup(r for r in roots if r.op is not Ops.BUFFER and uncomputed(r))
+    placeless = _realize(todo, device) if todo else {}
     return [
-        (r if r.op is Ops.BUFFER else homeless.get(r) or _value(r)).reshape(u.shape)
+        (r if r.op is Ops.BUFFER else placeless.get(r) or _value(r)).reshape(u.shape)
         for r, u in zip(roots, uops, strict=True)
     ]
+
+
+def preserve(memory: set[Allocation], since: int = 0) -> None:
+    """Compute now what live lazy values read of `memory`, which is about to be written to.
+
+    `since`: of those owned by Tensors above this serial number.
+    """
+    _preserve(_stale_values(memory, set(), since))
+
+
+def _preserve(stale: list[UOp]) -> None:
+    """Compute values, into memory of their own where they are computed already."""
+    copies = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+    realize([copies.get(n, n) for n in stale])
+    for node, copy in copies.items():
+        node.value = copy.value
 
 
 def _base(node: UOp) -> UOp:
@@ -102,13 +118,13 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     places = devices_of(order)
     for node in todo:
         by_device.setdefault(places.get(node) or device or Device.DEFAULT, []).append(node)
-    homeless: dict[UOp, UOp] = {}
+    placeless: dict[UOp, UOp] = {}
     for name, nodes in by_device.items():
         _run(nodes, name)
         for node in nodes:
             if places.get(node) is None:
-                homeless[node], node.value = _value(node), None
-    return homeless
+                placeless[node], node.value = _value(node), None
+    return placeless
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
@@ -159,20 +175,24 @@ def _copy(copies: list[UOp]) -> None:
 
 
 def _run(todo: list[UOp], device: str) -> None:
-    order = _pending(todo)
     if watch.recording is not None:
-        _compute_now([n for n in order if n in watch.recording.before and uncomputed(n)])
+        _compute_now([n for n in _pending(todo) if n in watch.recording.before and uncomputed(n)])
         todo = [n for n in todo if uncomputed(n)]
-        order = _pending(todo)
-    roots, assigns = todo, _writes(order)
-    while assigns:  # readers that write themselves have readers, too
-        readers = _readers_of_old_values(assigns)
-        if watch.recording is not None:
-            _compute_now([r for r in readers if r in watch.recording.before])
-        roots = dedup([*todo, *assigns, *filter(uncomputed, readers)])
-        known, assigns = len(assigns), (_writes(_pending(roots)) if readers else assigns)
-        if len(assigns) == known:
+    stale: list[UOp] = []
+    versions = _versions(todo)
+    while versions:  # values that are stale may need writes of their own, which make others stale
+        stale = _stale_values({n.buffer.arg.allocation for n in versions}, set(versions))
+        apart = [n for n in stale if _is_apart(n)]
+        if apart:
+            with watch.paused():
+                _preserve(apart)
+            stale = [n for n in stale if n not in apart]
+        known, versions = len(versions), _versions([*todo, *stale])
+        if len(versions) == known:
             break
+    # a value that lies in memory which is written to moves to a buffer of its own
+    moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+    roots = dedup([*versions, *todo, *(moved.get(n, n) for n in stale)])
     normal = normalize(UOp.sink(*roots))
     key = (normal.sink, device, optimizing())
     ready = _graphs.get(key)
@@ -183,10 +203,13 @@ def _run(todo: list[UOp], device: str) -> None:
     else:
         _graphs.move_to_end(key)
     _execute(ready, roots, normal.buffers, normal.variables, device)
+    for node, copy in moved.items():
+        node.value = copy.value
 
 
-def _writes(order: list[UOp]) -> list[UOp]:
-    return [n for n in order if n.op is Ops.ASSIGN and uncomputed(n)]
+def _versions(roots: list[UOp]) -> list[UOp]:
+    """The writes to be carried out, for each memory oldest first."""
+    return [n for n in _pending(roots) if n.op is Ops.AFTER and uncomputed(n)]
 
 
 def _compute_now(earlier: list[UOp]) -> None:
@@ -196,28 +219,37 @@ def _compute_now(earlier: list[UOp]) -> None:
             realize(earlier)
 
 
-def _readers_of_old_values(assigns: list[UOp]) -> list[UOp]:
-    """Live lazy values that read a buffer which `assigns` are about to overwrite, other pending writes among
-    them: they are computed before."""
-    now = set(assigns)
-    live = [_base(uop) for hook in live_roots for uop in hook()]
-    wanted = dedup(r for r in live if r.op is not Ops.BUFFER and r not in now and uncomputed(r))
-    stale = {assigned(a) for a in assigns}  # grows to all that depends on an overwritten buffer
-    memory = {n.arg.allocation for n in stale if n.op is Ops.BUFFER}
-    for node in UOp.sink(*wanted).toposort(lambda n: n not in now and uncomputed(n)):
+def _is_apart(node: UOp) -> bool:
+    """Whether a value cannot be computed by the Program that overwrites what it reads: it is no part of the
+    capture that is going on, or it comes from another device."""
+    recording, value = watch.recording, value_of(node)
+    if recording is not None and (node in recording.before or (value and value.arg.allocation.is_allocated)):
+        return True
+    return value is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
+
+
+def _stale_values(memory: set[Allocation], now: set[UOp], since: int = 0) -> list[UOp]:
+    """What live lazy values read of `memory` as it is before the writes that are about to be made: the AFTERs
+    `now`, whose newest version stays. Each is a live value, or the value of a write that is still pending."""
+    replaced = {n.src[0] for n in now}
+    live = dedup(_base(uop) for hook in live_roots for uop in hook(since))
+    stale: set[UOp] = set()
+    wanted: dict[UOp, None] = {}
+    for node in UOp.sink(*live).toposort(lambda n: n not in now and uncomputed(n)):
         held = node if node.op is Ops.BUFFER else value_of(node)
         if held is not None:
             if held.arg.allocation in memory:
                 stale.add(node)
         elif node in now:
-            continue
-        elif node.op is Ops.ASSIGN:  # what it writes over is not read
-            target = assigned(node)
-            if node.src[1] in stale or (target in stale and target.op is Ops.ASSIGN and target not in now):
+            if node in replaced:
                 stale.add(node)
-        elif not stale.isdisjoint(node.src):
+        elif node.op is Ops.ASSIGN:
+            if node.src[1] in stale:
+                wanted[node.src[1]] = None
+        elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
             stale.add(node)
-    return [r for r in wanted if r in stale]
+    wanted |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
+    return [n for n in wanted if n.op is not Ops.BUFFER]
 
 
 def _execute(
@@ -239,9 +271,9 @@ def _execute(
     for root, position in zip(roots, outputs, strict=True):
         buffer = buffers[position]
         assert buffer is not None
-        if root.op is Ops.ASSIGN:
-            buffer, old = buffer.alias(), buffer
-            old.overwritten = True
+        if root.op is Ops.AFTER:  # roots come oldest version first, and each makes the ones before it old
+            buffer.allocation.version += 1
+            buffer = buffer.alias()
         root.value = UOp(Ops.BUFFER, root.dtype, (), buffer)
 
 

@@ -28,11 +28,12 @@ class Run:
 
 @dataclass(slots=True)
 class Recording:
-    """Runs in order. `before` are the lazy values that were wanted before: they are no part of what is
-    captured.
+    """Runs in order. What was there before is no part of what is captured: the lazy values `before`, and
+    `storages`, the owners of memory and values that may be written to.
     """
 
     before: frozenset[UOp]
+    storages: frozenset[object]
     runs: list[Run] = field(default_factory=list)
 
 
@@ -65,14 +66,14 @@ watch = Watch()
 
 
 @contextlib.contextmanager
-def recorded(before: frozenset[UOp]) -> Iterator[Recording]:
-    """`with recorded(lazy) as recording:` what is computed inside is written down.
+def recorded(before: frozenset[UOp], storages: frozenset[object]) -> Iterator[Recording]:
+    """`with recorded(lazy, storages) as recording:` what is computed inside is written down.
 
     After an exception everything written down is run, as if nothing had been captured.
     """
     if watch.recording is not None:
         raise CaptureError("capture: expected no other capture to be going on, got one inside another")
-    recording = watch.recording = Recording(before)
+    recording = watch.recording = Recording(before, storages)
     try:
         yield recording
     except BaseException:

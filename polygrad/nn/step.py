@@ -9,9 +9,11 @@ from polygrad.errors import ArgumentError, CaptureError
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters
 from polygrad.runtime.program import Program
+from polygrad.tensor.aliasing import storage_of
 from polygrad.tensor.arguments import Spec
+from polygrad.tensor.capture import capture
 from polygrad.tensor.convert import array_like, from_memoryview
-from polygrad.tensor.step import Step, capture, check
+from polygrad.tensor.step import Step, check
 from polygrad.tensor.tensor import Tensor
 
 
@@ -103,13 +105,14 @@ def compile_step(
         mode; gradients start from nothing and are not kept. What else it assigns to is computed with every
         step.
     model: whose Tensors (`nn.state.get_parameters`) are computed now, where they are lazy.
-    inputs: Tensors or arrays. Their shapes and dtypes stay.
+    inputs: Tensors or arrays. Their shapes and dtypes stay. One that shares memory with another is copied:
+        later runs may pass others.
 
     Learning rates are Tensors: assign to `opt.lr` between steps, or in `fn`. Random numbers (dropout) go on
     from step to step. Raises CaptureError when `fn` does what a replay cannot (see `TinyJit`), GradientError,
     ArgumentError.
     """
-    tensors = [Tensor(x) for x in inputs]
+    tensors = _apart([Tensor(x) for x in inputs])
     state = [*get_parameters(model), *get_parameters(opt)]
     if state:
         state[0].realize(*state[1:])
@@ -130,3 +133,11 @@ def compile_step(
 
     step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
     return CompiledStep(step, tensors)
+
+
+def _apart(inputs: list[Tensor]) -> list[Tensor]:
+    """Inputs that share no memory."""
+    storages = [storage_of(x) for x in inputs]
+    return [
+        x.clone() if s in storages[:i] else x for i, (x, s) in enumerate(zip(inputs, storages, strict=True))
+    ]

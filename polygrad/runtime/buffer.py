@@ -25,6 +25,8 @@ class Allocation:
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
         self._handle: Handle = None
         self.runtime, self.nbytes = runtime, nbytes
+        self.version = 0  # how often it has been written to since it was first filled
+        self.owner: Callable[[], Any] | None = None  # a weak reference: who above this layer may write to it
 
     @property
     def is_allocated(self) -> bool:
@@ -76,17 +78,14 @@ def run_reclaim() -> None:
 class Buffer:
     """`size` elements of `dtype` on `runtime`'s device. Told apart by identity: it is a BUFFER's argument."""
 
-    __slots__ = ("allocation", "dtype", "overwritten", "owner", "runtime", "size")
+    __slots__ = ("allocation", "dtype", "runtime", "size", "version")
 
     def __init__(
         self, runtime: Runtime, size: int, dtype: DType, allocation: Allocation | None = None
     ) -> None:
         self.runtime, self.size, self.dtype = runtime, size, dtype
         self.allocation = Allocation(runtime, size * dtype.itemsize) if allocation is None else allocation
-        self.overwritten = False  # written in place since: an alias holds the new value
-        self.owner: Callable[[], Any] | None = (
-            None  # a weak reference: who above this layer may write it in place
-        )
+        self.version = self.allocation.version
 
     def __repr__(self) -> str:
         return f"Buffer({self.runtime.name}, {self.size} x {self.dtype})"
@@ -104,8 +103,13 @@ class Buffer:
         """The device's name for the memory, which is allocated now if it was not. Raises OutOfMemoryError."""
         return self.allocation.handle
 
+    @property
+    def overwritten(self) -> bool:
+        """Whether the memory has been written to since: an `alias` made after that holds what is there."""
+        return self.version != self.allocation.version
+
     def alias(self) -> Buffer:
-        """Another Buffer over the same memory: the same storage after it has been written to."""
+        """Another Buffer over the same memory, for what is there now."""
         return Buffer(self.runtime, self.size, self.dtype, self.allocation)
 
     def write(self, data: memoryview) -> None:

@@ -30,7 +30,7 @@ MAX_BROADCAST = 1 << 18  # operations that a broadcast may do again
 CHEAP = 4  # operations to a value that may be done again for any broadcast
 MAX_REPEATED = 256  # elements that a reduction to a scalar may read for every kernel that needs it
 STORED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN})
-LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE})
+LEAVES = GroupOp.Memory | {Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE}
 _SLOW = GroupOp.Transcendental | {Ops.THREEFRY}
 _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
 
@@ -83,8 +83,6 @@ def _find_candidates(order: list[UOp], forced: set[UOp]) -> tuple[dict[UOp, int]
     for node in reversed(order):
         op = node.op
         if op in LEAVES or op is Ops.SINK:
-            if op is Ops.SINK:
-                continue
             continue
         mine = uses.pop(node)
         distinct = {(u.owner, u.indices) for u in mine}
@@ -143,7 +141,7 @@ def _keep_dear(
     nothing: frozenset[UOp] = frozenset()
     for node in order:
         op = node.op
-        if op is Ops.BUFFER:
+        if op in GroupOp.Memory:
             reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
             continue
         if not node.src:

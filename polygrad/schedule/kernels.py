@@ -19,7 +19,7 @@ from polygrad.uop.ops import GroupOp, Ops
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel and the nodes its PARAMs are: the stored node (or assigned buffer), then what is read."""
+    """A kernel and the nodes its PARAMs are: the stored node (or the BUFFER written), then what is read."""
 
     ast: UOp
     args: tuple[UOp, ...]
@@ -27,13 +27,11 @@ class KernelCall:
 
 def storage_of(node: UOp) -> UOp:
     """The node whose buffer holds the value of a stored node: itself, or the BUFFER that an ASSIGN writes."""
-    while node.op is Ops.ASSIGN:
-        node = assigned(node)
-    return node
+    return (assigned(node) if node.op is Ops.ASSIGN else node).buffer
 
 
 def assigned(assign: UOp) -> UOp:
-    """What an ASSIGN writes over: a BUFFER, or an earlier ASSIGN."""
+    """The memory that an ASSIGN writes to: a BUFFER or an AFTER, in which it is the next version."""
     node = assign.src[0]
     while node.op in GroupOp.Movement:
         node = node.src[0]
@@ -65,7 +63,9 @@ class _KernelMaker:
         self.next_range = len(ranges)
         if node.op is Ops.ASSIGN:
             target, source = node.src
-            pointer, index, _ = self._locate(target, ranges, TRUE)
+            pointer, index, valid = self._locate(target, ranges, TRUE)
+            if valid is not TRUE:
+                raise InternalError(f"a write to elements that are not there: {valid}")
         else:
             source = node.src[0] if node.op is Ops.CONTIGUOUS else node
             pointer, index = self._param(node), flat_index(node.shape, ranges)
@@ -90,11 +90,9 @@ class _KernelMaker:
 
     def _locate(self, node: UOp, indices: Indices, valid: UOp) -> tuple[UOp, UOp, UOp]:
         """The pointer, flat index and condition of an element of a view of a stored node."""
-        while node.op not in (Ops.BUFFER, Ops.ASSIGN) and node not in self.stored:
+        while node.op not in GroupOp.Memory and node not in self.stored:
             indices, valid = input_indices(node, indices, valid)
             node = node.src[0]
-        if node.op is Ops.ASSIGN:
-            return self._locate(node.src[0], indices, valid)
         return self._param(node), flat_index(node.shape, indices), valid
 
     def _lower_inside(self, node: UOp, indices: Indices) -> UOp:
@@ -160,7 +158,7 @@ class _KernelMaker:
             if ok_src is ok or _is_masked(src[0], ok_src):
                 return src[0]
             return ok_src.where(src[0], UOp.const(node.dtype, 0))
-        if op in GroupOp.Movement or op is Ops.DETACH:
+        if op in GroupOp.Movement:
             return src[0]
         if op in GroupOp.Elementwise:
             return UOp(op, node.dtype, src, node.arg)

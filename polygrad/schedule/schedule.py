@@ -3,7 +3,7 @@
     prepare -> choose_stored -> make_kernel for each -> order
 
 The graph is a SINK over the nodes wanted. Its BUFFERs are leaves. Afterwards every node of the SINK has a
-buffer: a BUFFER (its own, or the one that an ASSIGN writes), or the output of a kernel.
+buffer: a BUFFER (of which it may be a later version), or the output of a kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polygrad.schedule.grouping import choose_stored
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.rows import fuse_rows
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
     sink = prepare(sink)
     for _ in range(3):
         order = sink.toposort()
-        stored = choose_stored(order, {s for s in sink.src if s.op is not Ops.BUFFER}, optimized)
+        stored = choose_stored(order, {s for s in sink.src if s.op not in GroupOp.Memory}, optimized)
         produced = [
             n for n in order if n in stored and 0 not in n.shape
         ]  # what has no elements needs no kernel
@@ -61,7 +61,7 @@ def prepare(sink: UOp) -> UOp:
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
         op = node.op
-        if op is Ops.DETACH:
+        if op is Ops.DETACH or op is Ops.NOOP:
             new[node] = src[0]
             continue
         if op in _MERGED and src[0].op is op:  # reshape of reshape, expand of expand
@@ -102,7 +102,7 @@ def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
     readers: dict[UOp, list[int]] = {}
     for i, node in enumerate(produced):
         reads = _reads(node, stored)
-        before.append({writer[r] for r in reads if r in writer})
+        before.append({writer[w] for r in reads if (w := r.src[1] if r.op is Ops.AFTER else r) in writer})
         for r in reads:
             readers.setdefault(r, []).append(i)
     for i, node in enumerate(produced):
@@ -112,13 +112,13 @@ def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
 
 
 def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
-    """The BUFFERs and stored nodes whose values the kernel of `node` reads."""
+    """The memory and the stored nodes whose values the kernel of `node` reads."""
     found: set[UOp] = set()
     seen: set[UOp] = set()
     stack = list(node.src)
     while stack:
         n = stack.pop()
-        if n in stored or n.op is Ops.BUFFER:
+        if n in stored or n.op in GroupOp.Memory:
             found.add(n)
         elif n not in seen:
             seen.add(n)
@@ -127,18 +127,27 @@ def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
 
 
 def _old_values_copied(sink: UOp) -> UOp:
-    """Whoever reads a BUFFER that is also assigned reads a copy: for graphs that need both values at once."""
-    overwritten = {assigned(n) for n in sink.toposort() if n.op is Ops.ASSIGN}
-    copies = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in overwritten}
-    new: dict[UOp, UOp] = {}
-    for node in sink.toposort():
-        in_place = node.op is Ops.ASSIGN
-        src = [new[s] if in_place and i == 0 else copies.get(s, new[s]) for i, s in enumerate(node.src)]
-        if in_place or node.op is not Ops.SINK:
-            new[node] = UOp(node.op, node.dtype, tuple(src), node.arg)
+    """Whoever reads a version of memory that is written over reads a copy: for graphs that need the values
+    before and after a write at once."""
+    order = sink.toposort()
+    overwritten = {assigned(n) for n in order if n.op is Ops.ASSIGN}
+    read: dict[UOp, UOp] = {}  # what a node's value becomes
+    place: dict[UOp, UOp] = {}  # what it becomes where it is written to
+    for node in order:
+        if node.op is Ops.ASSIGN or node.op is Ops.AFTER:
+            src: tuple[UOp, ...] = (place[node.src[0]], read[node.src[1]])
+        elif node.op is Ops.SINK:
+            src = tuple([place.get(s, read[s]) if s.op in GroupOp.Memory else read[s] for s in node.src])
         else:
-            new[node] = UOp(node.op, node.dtype, tuple([new[s] for s in node.src]), node.arg)
-    return new[sink]
+            src = tuple([read[s] for s in node.src])
+        new = read[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        if node.op in GroupOp.Memory:
+            place[node] = new
+            if node in overwritten:
+                read[node] = UOp(Ops.CONTIGUOUS, node.dtype, (new,))
+        elif node.op in GroupOp.Movement and node.src[0] in place:
+            place[node] = UOp(node.op, node.dtype, (place[node.src[0]],), node.arg)
+    return read[sink]
 
 
 def _toposort(after: list[set[int]]) -> list[int]:

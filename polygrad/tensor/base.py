@@ -13,13 +13,15 @@ from polygrad.dtype import DType, dtypes, promote
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.registry import _alive, _forget
+from polygrad.tensor.aliasing import Storage, as_value, storage_of
+from polygrad.tensor.registry import _alive, _forget, _serial
 from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
 from polygrad.uop.ops import GroupOp, Ops
 
 _new = object.__new__
 _ref = weakref.ref
 _SCALARS = (bool, int, float)
+_MAY_BE_VIEW = GroupOp.Movement | GroupOp.Memory | {Ops.DETACH, Ops.BITCAST}
 
 
 def broadcast_to(uop: UOp, shape: Shape) -> UOp:
@@ -38,13 +40,6 @@ def filled(dtype: DType, value: Any, shape: Shape) -> UOp:
     return out.reshape((1,) * len(shape)).expand(shape) if shape else out
 
 
-def is_constant(uop: UOp) -> bool:
-    """Whether the node is a CONST or an ARANGE under movement ops and casts."""
-    while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
-        uop = uop.src[0]
-    return uop.op is Ops.CONST or uop.op is Ops.ARANGE
-
-
 def check_fits(value: int, dtype: DType, subject: str) -> None:
     """Raises OverflowError_ when the integer `value` is outside `dtype`."""
     if not dtype.min <= value <= dtype.max:
@@ -56,13 +51,14 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
 class TensorBase:
     """The slots of a Tensor, and what its mixins share."""
 
-    __slots__ = ("__weakref__", "_derived", "_device", "grad", "requires_grad", "uop")
+    __slots__ = ("__weakref__", "_derived", "_device", "_storage", "grad", "requires_grad", "uop")
 
     uop: UOp
     requires_grad: bool | None  # None: not said; an optimizer sets it
     grad: Self | None
     _derived: bool  # computed from a tensor that requires a gradient
     _device: str | None  # None: a constant, at home on any device
+    _storage: Storage | None  # what it shares with its views; None: nobody has asked
 
     training: ClassVar[bool] = False
     _grad_enabled: ClassVar[bool] = True
@@ -80,11 +76,21 @@ class TensorBase:
             False,
             None,
         )
-        _alive[_ref(out, _forget)] = None
+        out._storage = None
+        _alive[_ref(out, _forget)] = _serial()
         return out
 
     def _with(self, uop: UOp) -> Self:
-        """A result computed from this Tensor alone."""
+        """A result computed from this Tensor alone: a value, even where it is the same elements."""
+        return self._result(as_value(uop) if uop.op in _MAY_BE_VIEW else uop)
+
+    def _view_of(self, uop: UOp) -> Self:
+        """A view of this Tensor: what is written to either is seen in both."""
+        out = self._result(uop)
+        (self._storage or storage_of(self)).add(out)
+        return out
+
+    def _result(self, uop: UOp) -> Self:
         out = _new(type(self))
         out.uop, out._device, out.grad = uop, self._device, None
         needs = self.requires_grad
@@ -92,7 +98,8 @@ class TensorBase:
             needs = False
         out.requires_grad = needs
         out._derived = needs is True
-        _alive[_ref(out, _forget)] = None
+        out._storage = None
+        _alive[_ref(out, _forget)] = _serial()
         return out
 
     def _join(self, uop: UOp, *others: TensorBase) -> Self:
@@ -121,7 +128,8 @@ class TensorBase:
             needs,
             needs is True,
         )
-        _alive[_ref(out, _forget)] = None
+        out._storage = None
+        _alive[_ref(out, _forget)] = _serial()
         return out
 
     # --- properties

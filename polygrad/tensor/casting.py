@@ -23,13 +23,13 @@ class CastingMixin(TensorBase):
         return self if to is self.uop.dtype else self._with(self.uop.cast(to))
 
     def bitcast(self, dtype: Any) -> Self:
-        """The same bits as `dtype`, which has the same size. Raises DTypeError."""
+        """The same bits as `dtype`, which has the same size: a view. Raises DTypeError."""
         to = to_dtype(dtype)
         if to.itemsize != self.dtype.itemsize or to.is_bool != self.dtype.is_bool:
             raise DTypeError(
                 f"bitcast: expected a dtype of {self.dtype.itemsize} bytes like {self.dtype}, got {to}"
             )
-        return self._with(self.uop.bitcast(to))
+        return self._view_of(self.uop.bitcast(to))
 
     def float(self) -> Self:
         """Cast to float32."""

@@ -370,20 +370,20 @@ class ElementwiseMixin(TensorBase):
 
     def trunc(self) -> Self:
         """Rounded towards 0; integers as they are."""
-        return self._with(UOp(Ops.TRUNC, self.dtype, (self.uop,))) if self.dtype.is_float else self
+        return self._with(UOp(Ops.TRUNC, self.dtype, (self.uop,)) if self.dtype.is_float else self.uop)
 
     def floor(self) -> Self:
         """Rounded towards minus infinity; integers as they are."""
-        return self._with(_floor(self.uop)) if self.dtype.is_float else self
+        return self._with(_floor(self.uop) if self.dtype.is_float else self.uop)
 
     def ceil(self) -> Self:
         """Rounded towards infinity; integers as they are."""
-        return self._with(_ceil(self.uop)) if self.dtype.is_float else self
+        return self._with(_ceil(self.uop) if self.dtype.is_float else self.uop)
 
     def round(self) -> Self:
         """Rounded to the nearest integer, halves to the even one; integers as they are."""
         if not self.dtype.is_float:
-            return self
+            return self._with(self.uop)
         whole = self.trunc()
         part = (self - whole).abs()
         half = whole * 0.5
@@ -395,7 +395,7 @@ class ElementwiseMixin(TensorBase):
     def sign(self) -> Self:
         """-1, 0 or 1; NaN of NaN."""
         if self.dtype.is_bool:
-            return self
+            return self._with(self.uop)
         ones = self.const_like(1)
         nonzero = ones if self.dtype.is_unsigned else (self < 0).where(-ones, ones)
         out = self.eq(0).where(self.const_like(0), nonzero)
@@ -404,7 +404,7 @@ class ElementwiseMixin(TensorBase):
     def abs(self) -> Self:
         """The magnitude; its gradient at 0 is 0."""
         if self.dtype.is_unsigned or self.dtype.is_bool:
-            return self
+            return self._with(self.uop)
         a = self.uop
         return self._with(UOp(Ops.MAX, a.dtype, (a, _negative(a))))
 
@@ -415,7 +415,7 @@ class ElementwiseMixin(TensorBase):
     # --- gradients
 
     def _detached(self) -> Self:
-        out = self._with(self.uop.detach())
+        out = self._view_of(self.uop.detach())
         out.requires_grad, out._derived = False, False
         return out
 

@@ -12,14 +12,12 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
-from polygrad.gradient import moved_back
+from polygrad.tensor.aliasing import write
 from polygrad.tensor.base import TensorBase, broadcast_to, filled
 from polygrad.tensor.losses import LossesMixin
 from polygrad.tensor.movement import is_size, same_size
 from polygrad.uop.node import UOp, broadcast_shape
-from polygrad.uop.ops import GroupOp, Ops
-
-_MOVES = GroupOp.Movement - {Ops.EXPAND, Ops.PAD}
+from polygrad.uop.ops import Ops
 
 
 class IndexingMixin(LossesMixin):
@@ -102,7 +100,7 @@ class IndexingMixin(LossesMixin):
         sizes = out.shape
         for k in kept:
             shape[k] = sizes[shape[k]]
-        return self._with(out.reshape(tuple(shape))), picks
+        return self._view_of(out.reshape(tuple(shape))), picks
 
     def _index(self, i: Any) -> Any:
         if isinstance(i, (slice, TensorBase)):
@@ -271,9 +269,9 @@ class IndexingMixin(LossesMixin):
     def __setitem__(self, indices: Any, v: Any) -> None:
         """Write `v` (broadcast, converted to this dtype) where `indices` point.
 
-        A Tensor that holds a buffer is written in place; one that is still lazy becomes the changed value.
-        Raises what indexing raises; ShapeError, DeviceError, and GradientError for a leaf that requires a
-        gradient.
+        All views of the same elements see it, as with `assign`. Raises what indexing raises; ShapeError,
+        DeviceError, ArgumentError for a view in which an element stands twice, and GradientError for a leaf
+        that requires a gradient.
         """
         if self.requires_grad and not self._derived:
             raise GradientError(
@@ -283,18 +281,13 @@ class IndexingMixin(LossesMixin):
         value: Any = v if isinstance(v, TensorBase) else self._lift(v)
         if value._device is not None and value._device != self.device:
             value = value._with(value.uop.copy_to(self.device))
-        base = self.uop
-        chosen = view.uop
         if picks:
             mask, moved = view._set_by_tensors(picks, value)
+            moved = UOp(Ops.WHERE, self.dtype, (mask, moved, view.uop))
         else:
-            moved = _fit(value.uop.cast(self.dtype), chosen.shape)
-            mask = filled(dtypes.bool, True, chosen.shape)
-        mask, moved = moved_back(chosen, base, mask), moved_back(chosen, base, moved)
-        changed = UOp(Ops.WHERE, base.dtype, (mask, moved, base))
-        needs = self._join(changed, value)
-        self.uop = UOp(Ops.ASSIGN, base.dtype, (base, changed)) if is_stored(base) else changed
-        self.requires_grad, self._derived, self._device = needs.requires_grad, needs._derived, needs._device
+            moved = _fit(value.uop.cast(self.dtype), view.shape)
+        if moved is not view.uop:  # after `t[i] += x`, Python writes the view to where it is
+            write(view, moved, value)
 
     def _set_by_tensors(self, picks: list[tuple[int, Any]], value: Self) -> tuple[UOp, UOp]:
         """Which elements of this view are written, and with what: the last of several writers wins."""
@@ -330,13 +323,6 @@ class IndexingMixin(LossesMixin):
         for position, axis in enumerate((*rest, *axes)):
             back[axis] = position
         return hits.any(-1).uop.permute(tuple(back)), written.uop.permute(tuple(back))
-
-
-def is_stored(uop: UOp) -> bool:
-    """Whether a node is a BUFFER or an ASSIGN, or a view of one without repeats."""
-    while uop.op in _MOVES:
-        uop = uop.src[0]
-    return uop.op is Ops.BUFFER or uop.op is Ops.ASSIGN
 
 
 def _fit(value: UOp, shape: tuple[Any, ...]) -> UOp:

@@ -11,7 +11,8 @@ from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
 from polygrad.runtime.program import Program
 from polygrad.tensor.arguments import take_apart, tensors_in
-from polygrad.tensor.step import Step, capture
+from polygrad.tensor.capture import capture
+from polygrad.tensor.step import Step
 
 
 class TinyJit:

@@ -30,11 +30,11 @@ class LinalgMixin(ReduceMixin):
         if not same_size(a[-1], b[k_axis]):
             raise ShapeError(f"dot: expected {a[-1]} rows to match shape {a}, got shape {b}")
         pad = min(len(a) - 1, len(b) - 1, 1)
-        x = self._with(self.uop.reshape((*a[:-1], *([1] * pad), a[-1])))
+        x = self._result(self.uop.reshape((*a[:-1], *([1] * pad), a[-1])))
         order = list(range(len(b) + pad))
-        y = w._with(w.uop.reshape((*b[:-2], *([1] * pad), *b[k_axis:])))
+        y = w._result(w.uop.reshape((*b[:-2], *([1] * pad), *b[k_axis:])))
         order[-1], order[k_axis] = order[k_axis], order[-1]
-        y = y._with(y.uop.permute(tuple(order)))
+        y = y._result(y.uop.permute(tuple(order)))
         result = promote(self.dtype, w.dtype) if dtype is None else to_dtype(dtype)
         wide = sum_dtype(result)
         if result.is_float:  # 16-bit products would be rounded before they are added

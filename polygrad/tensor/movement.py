@@ -76,7 +76,7 @@ class MovementMixin(TensorBase):
         total, got = prod(own), prod(wanted)
         if isinstance(total, int) and isinstance(got, int) and total != got:
             raise ShapeError(f"reshape: expected {total} elements (shape {own}), got {wanted} with {got}")
-        return self._with(self.uop.reshape(wanted))
+        return self._view_of(self.uop.reshape(wanted))
 
     def view(self, shape: Any, *args: Any) -> Self:
         """`reshape`."""
@@ -103,7 +103,7 @@ class MovementMixin(TensorBase):
                 raise ShapeError(
                     f"expand: shape {self.uop.shape} does not expand to {wanted}: {o} is not 1 or {s}"
                 )
-        return self._with(self.uop.reshape(own).expand(wanted))
+        return self._view_of(self.uop.reshape(own).expand(wanted))
 
     def permute(self, order: Any, *args: Any) -> Self:
         """Axis i of the result is axis `order[i]`. Raises ArgumentError unless every axis is named once."""
@@ -112,11 +112,11 @@ class MovementMixin(TensorBase):
             raise ArgumentError(
                 f"permute: expected every axis of shape {self.shape} once, got {args_of(order, args)}"
             )
-        return self._with(self.uop.permute(axes))
+        return self._view_of(self.uop.permute(axes))
 
     def flip(self, axis: Any, *args: Any) -> Self:
         """The named axes reversed. Raises AxisError."""
-        return self._with(self.uop.flip(self._axes(args_of(axis, args))))
+        return self._view_of(self.uop.flip(self._axes(args_of(axis, args))))
 
     def shrink(self, arg: Sequence[tuple[Sint, Sint] | None]) -> Self:
         """Elements lo (included) to hi (not) of each axis; None keeps an axis. Raises ShapeError."""
@@ -127,7 +127,7 @@ class MovementMixin(TensorBase):
         for (lo, hi), s in zip(pairs, own, strict=True):
             if isinstance(lo, int) and isinstance(hi, int) and isinstance(s, int) and not 0 <= lo <= hi <= s:
                 raise ShapeError(f"shrink: expected 0 <= lo <= hi <= {s}, got {(lo, hi)} for shape {own}")
-        return self._with(self.uop.shrink(pairs))
+        return self._view_of(self.uop.shrink(pairs))
 
     def pad(self, padding: Sequence[Any], mode: str = "constant", value: Any = 0.0) -> Self:
         """Elements added around each axis.
@@ -155,6 +155,10 @@ class MovementMixin(TensorBase):
         inside = filled(dtypes.bool, True, out.shape).pad(pairs)
         dtype = out._scalar(value)
         return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
+
+    def _widened(self, padding: tuple[tuple[Sint, Sint], ...]) -> Self:
+        """A view with elements around it that the caller shrinks away again, once others lie apart."""
+        return self._view_of(self.uop.pad(padding))
 
     def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
         if all(is_size(p) for p in padding) and len(padding) > 0:
@@ -208,7 +212,7 @@ class MovementMixin(TensorBase):
         a, b = self._axis(dim0), self._axis(dim1)
         order = list(range(self.ndim))
         order[a], order[b] = b, a
-        return self._with(self.uop.permute(tuple(order)))
+        return self._view_of(self.uop.permute(tuple(order)))
 
     @property
     def T(self) -> Self:
@@ -222,12 +226,12 @@ class MovementMixin(TensorBase):
         axis = self._axis(dim)
         if not self.shape or not same_size(self.shape[axis], 1):
             return self
-        return self._with(self.uop.reshape(self.shape[:axis] + self.shape[axis + 1 :]))
+        return self._view_of(self.uop.reshape(self.shape[:axis] + self.shape[axis + 1 :]))
 
     def unsqueeze(self, dim: int) -> Self:
         """A new axis of size 1 at `dim`."""
         axis = self._axis(dim, 1)
-        return self._with(self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:])))
+        return self._view_of(self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:])))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
         """Axes `start_dim` to `end_dim` made one."""
@@ -272,7 +276,7 @@ class MovementMixin(TensorBase):
                     f"cat: expected shapes equal but for axis {axis}, got {[t.shape for t in parts]}"
                 )
         if not args:
-            return self
+            return self._with(self.uop)
         dtype = promote(*[t.dtype for t in parts])
         total: Sint = 0
         for t in parts:
@@ -336,7 +340,12 @@ class MovementMixin(TensorBase):
         base = (1,) * (len(counts) - self.ndim) + self.shape
         inner = [x for s in base for x in (1, s)]
         spread = [x for r, s in zip(counts, base, strict=True) for x in (r, s)]
-        return self.reshape(inner).expand(spread).reshape([r * s for r, s in zip(counts, base, strict=True)])
+        whole = (
+            self.reshape(inner)
+            .expand(spread)
+            .uop.reshape(tuple([r * s for r, s in zip(counts, base, strict=True)]))
+        )
+        return self._with(whole)
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element repeated along `dim`; of the flattened Tensor when None."""
@@ -345,7 +354,7 @@ class MovementMixin(TensorBase):
         spread = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(
             (*shape[: axis + 1], repeats, *shape[axis + 1 :])
         )
-        return spread.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
+        return x._with(spread.uop.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])))
 
     def roll(self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Self:
         """Elements moved by `shifts` along `dims`, those that fall off re-entering.
@@ -417,7 +426,8 @@ class MovementMixin(TensorBase):
         keep: list[Any] = [None] * len(lead)
         x = x.shrink([*keep, (down, down + length), (right, right + length)])
         # element (i, i) lies at i * (length + 1)
-        x = x.reshape(*lead, length * length).pad([*keep, (0, length)]).reshape(*lead, length, length + 1)
+        x = x.reshape(*lead, length * length)._widened((*[(0, 0)] * len(lead), (0, length)))
+        x = x.reshape(*lead, length, length + 1)
         return x.shrink([*keep, None, (0, 1)]).reshape(*lead, length)
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
@@ -459,9 +469,8 @@ class MovementMixin(TensorBase):
             x = self.shrink(
                 [*keep, *[(0, min(o * s, i)) for o, s, i in zip(outs, strides, sizes, strict=True)]]
             )
-            x = x.pad(
-                [*keep, *[(0, max(o * s - i, 0)) for o, s, i in zip(outs, strides, sizes, strict=True)]]
-            )
+            behind = [(0, max(o * s - i, 0)) for o, s, i in zip(outs, strides, sizes, strict=True)]
+            x = x._widened((*[(0, 0)] * len(lead), *behind))
             x = x.reshape(*lead, *[v for o, s in zip(outs, strides, strict=True) for v in (o, s)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k, strict=True) for v in ((0, o), (0, w))]])
         else:
@@ -469,8 +478,8 @@ class MovementMixin(TensorBase):
             x = x.expand(*lead, *[v for i, w in zip(sizes, k, strict=True) for v in (i, w)])
             axes = range(len(lead), x.ndim, 2)
             for axis, o, s, d in zip(axes, outs, strides, dilations, strict=True):
-                x = x._with(x.uop.shear(Shear(axis, axis + 1, 0, d, (o - 1) * s + 1)))
-            x = x.pad([*keep, *[v for s in strides for v in ((0, s - 1), (0, 0))]])
+                x = x._view_of(x.uop.shear(Shear(axis, axis + 1, 0, d, (o - 1) * s + 1)))
+            x = x._widened((*[(0, 0)] * len(lead), *[v for s in strides for v in ((0, s - 1), (0, 0))]))
             x = x.reshape(*lead, *[v for o, s, w in zip(outs, strides, k, strict=True) for v in (o, s, w)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k) for v in ((0, o), (0, 1), (0, w))]])
             x = x.reshape(*lead, *[v for o, w in zip(outs, k, strict=True) for v in (o, w)])

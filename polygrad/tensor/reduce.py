@@ -182,7 +182,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         A reduction over a lower triangle, in two levels when long.
         """
         if not self.shape or self.shape[axis] == 0:
-            return self
+            return self._with(self.uop)
         x = self.transpose(axis, -1)
         n = x.shape[-1]
         if n <= 2 * _CHUNK:
@@ -248,7 +248,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """Running logsumexp along `axis`."""
         at = self._axis(axis)
         if not self.shape:
-            return self
+            return self._with(self.uop)
         x = self._softmax_input(None).transpose(at, -1)
         n = x.shape[-1]
         index = UOp(Ops.ARANGE, dtypes.int32, (), n)

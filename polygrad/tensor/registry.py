@@ -1,29 +1,52 @@
-"""Which Tensors are alive.
+"""Which Tensors are alive, and which of them are new.
 
-The engine asks, before it overwrites a buffer, for lazy values that still read it.
+The engine asks, before memory is overwritten, for lazy values that still read it.
 """
 
 from __future__ import annotations
 
+import itertools
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 from polygrad.uop.node import UOp
 
-_alive: dict[weakref.ref[Any], None] = {}
+_serial = itertools.count(1).__next__
+_alive: dict[weakref.ref[Any], int] = {}  # in the order in which they were made, each with its serial number
 _forget: Any = _alive.pop
+
+
+@dataclass(slots=True)
+class _Changes:
+    """`count`: how often live Tensors were given other nodes."""
+
+    count: int = 0
+
+
+changes = _Changes()
 
 
 def register(tensor: Any) -> None:
     """Remember `tensor` for as long as it lives."""
-    _alive[weakref.ref(tensor, _forget)] = None
+    _alive[weakref.ref(tensor, _forget)] = _serial()
 
 
-def live_tensors() -> list[Any]:
-    """Every Tensor alive."""
-    return [t for r in list(_alive) if (t := r()) is not None]
+def newest() -> int:
+    """The serial number of the youngest live Tensor; 0 when there is none."""
+    for serial in reversed(_alive.values()):
+        return serial
+    return 0
 
 
-def live_uops() -> list[UOp]:
-    """The node of every live Tensor; one entry each, so a node that two Tensors hold comes twice."""
-    return [t.uop for r in list(_alive) if (t := r()) is not None]
+def live_tensors(since: int = 0) -> list[Any]:
+    """Every Tensor alive with a serial number above `since`."""
+    if not since:
+        return [t for r in list(_alive) if (t := r()) is not None]
+    found = list(itertools.takewhile(lambda item: item[1] > since, reversed(_alive.items())))
+    return [t for r, _ in found if (t := r()) is not None]
+
+
+def live_uops(since: int = 0) -> list[UOp]:
+    """The node of each of them; a node that two Tensors hold comes twice."""
+    return [t.uop for t in live_tensors(since)]

@@ -33,7 +33,7 @@ class SortingMixin(IndexingMixin):
         """The elements along `dim` in order, stably, and their positions (int32). NaN has no place."""
         axis = self._axis(dim)
         if not self.shape or self.shape[axis] <= 1:
-            return self, self._with(filled(dtypes.int32, 0, self.shape))
+            return self._with(self.uop), self._with(filled(dtypes.int32, 0, self.shape))
         x = self.transpose(axis, -1)
         ranks = x._with(x._ranks(descending).uop.contiguous())
         chosen = ranks.is_class(x.shape[-1], -2)  # (..., place, element)

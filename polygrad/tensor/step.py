@@ -1,48 +1,58 @@
 """A captured call that can be run again: its Program, and the Tensors whose memory the Program uses.
 
-Capturing swaps the arguments' nodes for placeholders, so that what is computed from them is told apart from
-everything else, and gives what is stored a new identity, so that no value computed before is mistaken for
-part of the call. Running binds memory, follows Tensors that were assigned to in the meantime, and makes one
-call.
+Running binds the arguments' memory, follows Tensors that were written to in the meantime, computes lazy
+values that read what is about to be overwritten, and makes one call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from polygrad.engine.capture import Captured, merge
-from polygrad.engine.normalize import uncomputed, value_of
-from polygrad.engine.realize import realize
-from polygrad.engine.recording import recorded, watch
+from polygrad.engine.capture import Captured
+from polygrad.engine.realize import preserve
+from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
-from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
-from polygrad.tensor.arguments import Spec, tensors_in, unbound_shape
-from polygrad.tensor.generator import CapturedDraws, generator
-from polygrad.tensor.registry import live_tensors
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.tensor.aliasing import memory_under, owner_of, rename, storage_of, view_ops
+from polygrad.tensor.arguments import Spec, unbound_shape
+from polygrad.tensor.generator import CapturedDraws
+from polygrad.tensor.placeholders import Passed, elements_of, memory_of, write_back
+from polygrad.tensor.registry import changes, newest
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.ops import Ops
 
 
 class Step:
     """A captured call. `result` is what the function returned; its Tensors hold the results of the last
     run.
+
+    `held`: for the memory that was there before, a Tensor over it, the Tensor's node, and the number of the
+    Program's buffer.
     """
 
     def __init__(
-        self, captured: Captured, specs: list[Spec], slots: list[int], draws: CapturedDraws, result: Any
+        self,
+        captured: Captured,
+        specs: list[Spec],
+        passed: list[Passed],
+        held: list[list[Any]],
+        draws: CapturedDraws,
+        result: Any,
     ) -> None:
         self.captured, self.result = captured, result
-        self._specs, self._slots, self._draws = specs, slots, draws
+        self._specs, self._passed, self._held, self._draws = specs, passed, held, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
         self._copies: dict[int, Buffer] = {}
-        self._inputs = max(slots, default=-1) + 1
-        self._written_inputs = [i for i in captured.written if i < self._inputs]
-        self._written: set[Allocation] = set()
-        self._held = _holders(captured, self._inputs)
-        self._note_written()
+        self._inputs = max((p.slot for p in passed), default=-1) + 1
+        self._written_inputs = frozenset(i for i in captured.written if i < self._inputs)
+        self._written: set[Allocation] = set()  # by the Program, but for arguments
+        self._state: set[Allocation] = set()  # of it, what was there before
+        self._used: set[Allocation] = set()  # all that was there before, but for arguments
+        self._note_memory()
         self._seen = watch.executed
+        self._youngest, self._changes = 0, -1  # up to where lazy values are known not to read what is written
 
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
         """Run once on these arguments (None: the one of the last run); `result`.
@@ -56,69 +66,95 @@ class Step:
         for held in self._held:
             if held[0].uop is not held[1]:
                 self._follow(held)
+        if self._written_inputs:
+            self._before_writing_arguments(tensors)
+        if changes.count != self._changes or newest() > self._youngest:
+            preserve(self._written, self._youngest if changes.count == self._changes else 0)
+            self._youngest, self._changes = newest(), changes.count
         if watch.executed != self._seen:
-            self._renew()
+            self._rename()
         self._draws.continue_()
         captured = self.captured
         captured.run({**captured.variables, **variables} if variables else None)
         if self._written_inputs:
-            self._renew_inputs()
+            self._after_writing_arguments(tensors)
         return self.result
 
     def _bind(
         self, i: int, tensors: Sequence[Any], variables: dict[str, int] | None
     ) -> dict[str, int] | None:
-        tensor, spec, slot = tensors[i], self._specs[i], self._slots[i]
-        found = buffer_of(tensor)
+        tensor, spec, passed = tensors[i], self._specs[i], self._passed[i]
+        slot = passed.slot
+        found = elements_of(tensor) if passed.view is None else memory_of(tensor)
         shape: Any = tensor.shape
         if self._symbolic[i]:
             variables = {} if variables is None else variables
             shape = unbound_shape(shape, variables)
         check(spec, shape, tensor.dtype, found.device)
-        first = self._slots.index(slot)
-        if first != i:
-            if tensors[first].uop is not tensor.uop:
-                raise CaptureError(
-                    f"{spec.name}: expected the same Tensor as {self._specs[first].name}, as captured, got "
-                    "another: call reset() first"
-                )
-            return variables
-        if found.allocation in self._written:
-            if slot in self._written_inputs:
+        self._check_sharing(i, tensors, found)
+        memory = memory_under(tensor.uop)
+        for used in (
+            {found.allocation} if memory is None else {found.allocation, memory.buffer.arg.allocation}
+        ):
+            if used in self._state or (slot in self._written_inputs and used in self._used):
                 raise CaptureError(
                     f"{spec.name}: expected memory of its own, as the function writes to it, got memory that "
-                    "it writes to otherwise too: pass a clone()"
+                    "it uses otherwise too: pass a clone()"
                 )
-            found = self._copy(slot, found)
+        if found.allocation in self._written:  # a result of the last run, say
+            mine = self._copy_for(slot, found)
+            mine.write(found.read())
+            found = mine
         elif not self._symbolic[i]:
             self._last[i] = tensor.uop
         self.captured.bind(slot, found)
         return variables
 
+    def _check_sharing(self, i: int, tensors: Sequence[Any], found: Buffer) -> None:
+        """Raises CaptureError when an argument shares memory with others, or does not, as in the capture."""
+        name, passed = self._specs[i].name, self._passed[i]
+        first = next(j for j, p in enumerate(self._passed) if p.slot == passed.slot)
+        if first != i and passed.view is None and tensors[first].uop is not tensors[i].uop:
+            raise CaptureError(
+                f"{name}: expected the same Tensor as {self._specs[first].name}, as captured, got another: "
+                "call reset() first"
+            )
+        if passed.view is None:
+            return
+        like = self.captured.buffers[passed.slot]
+        assert like is not None
+        if view_ops(tensors[i].uop) != passed.view or found.size != like.size:
+            raise CaptureError(
+                f"{name}: expected the same view of memory that other arguments are views of too, as "
+                "captured, got another: pass a clone(), or call reset() first"
+            )
+        if first != i and memory_of(tensors[first]).allocation is not found.allocation:
+            raise CaptureError(
+                f"{name}: expected a view of the same memory as {self._specs[first].name}, as captured, got "
+                "one of other memory: call reset() first"
+            )
+
     def bind_data(self, i: int, data: memoryview) -> None:
         """Let argument `i` be `data`, bytes that are like the one of the capture, copied."""
-        slot = self._slots[i]
+        slot = self._passed[i].slot
         like = self.captured.buffers[slot]
         assert like is not None
-        mine = self._copies.get(slot)
-        if mine is None:
-            mine = self._copies[slot] = Buffer(like.runtime, like.size, like.dtype)
+        mine = self._copy_for(slot, like)
         mine.write(data)
         self.captured.bind(slot, mine)
         self._last[i] = None
 
-    def _copy(self, slot: int, buffer: Buffer) -> Buffer:
-        """A copy of an argument that lies where the step writes: of a result of the last run, say."""
+    def _copy_for(self, slot: int, like: Buffer) -> Buffer:
+        """The step's own buffer for an argument."""
         mine = self._copies.get(slot)
         if mine is None:
-            mine = self._copies[slot] = Buffer(buffer.runtime, buffer.size, buffer.dtype)
-        mine.write(buffer.read())
+            mine = self._copies[slot] = Buffer(like.runtime, like.size, like.dtype)
         return mine
 
     def _follow(self, held: list[Any]) -> None:
-        """A Tensor that the step uses has another node: it was assigned to, or replaced."""
+        """A Tensor that the step uses has another node: it was written to, or replaced."""
         tensor, _, position = held
-        found, old = buffer_of(tensor), self.captured.buffers[position]
+        found, old = memory_of(tensor), self.captured.buffers[position]
         assert old is not None
         if (found.size, found.dtype, found.device) != (old.size, old.dtype, old.device):
             raise CaptureError(
@@ -126,24 +162,59 @@ class Step:
             )
         self.captured.bind(position, found)
         held[1] = tensor.uop
-        self._note_written()
+        self._note_memory()
 
-    def _note_written(self) -> None:
-        buffers = self.captured.buffers
-        self._written = {
-            b.allocation for i in self.captured.written if (b := buffers[i]) and i >= self._inputs
-        }
+    def _note_memory(self) -> None:
+        buffers, held = self.captured.buffers, {position for _, _, position in self._held}
+        written = [i for i in self.captured.written if i >= self._inputs]
+        self._written = {b.allocation for i in written if (b := buffers[i])}
+        self._state = {b.allocation for i in written if i in held and (b := buffers[i])}
+        self._used = {b.allocation for i in held if (b := buffers[i])}
 
-    def _renew(self) -> None:
+    def _rename(self) -> None:
         """Programs have run since: what they computed from the old contents must not pass for the new."""
-        renew(self._written)
+        for allocation in self._written:
+            storage = owner_of(allocation)
+            if storage is not None and storage.node.op is Ops.BUFFER:
+                rename(storage, changed=True)
+            else:
+                allocation.version += 1
         for held in self._held:
             held[1] = held[0].uop
         self._seen = watch.executed
 
-    def _renew_inputs(self) -> None:
-        buffers = [self.captured.buffers[i] for i in self._written_inputs]
-        renew({b.allocation for b in buffers if b is not None})
+    # --- arguments that the function writes to
+
+    def _before_writing_arguments(self, tensors: Sequence[Any]) -> None:
+        """Compute what reads them. Raises CaptureError when one shares memory with another unforeseen."""
+        buffers = self.captured.buffers
+        memory: dict[int, Allocation] = {}
+        for passed, tensor in zip(self._passed, tensors, strict=True):
+            under = memory_under(tensor.uop) if tensor is not None else None
+            own = buffers[passed.slot]
+            assert own is not None
+            memory[passed.slot] = own.allocation if under is None else under.buffer.arg.allocation
+        if len(set(memory.values())) < len(memory):
+            raise CaptureError(
+                "captured function: expected arguments apart from each other in memory, as it writes to one "
+                "and as captured, got two that share some: pass a clone(), or call reset() first"
+            )
+        preserve({memory[slot] for slot in self._written_inputs})
+
+    def _after_writing_arguments(self, tensors: Sequence[Any]) -> None:
+        """What was written is in the arguments' memory, or in copies of views."""
+        for slot in self._written_inputs:
+            i = next(j for j, p in enumerate(self._passed) if p.slot == slot)
+            tensor, elements = tensors[i], self.captured.buffers[slot]
+            assert elements is not None
+            if tensor is None:
+                continue
+            memory = memory_under(tensor.uop)
+            if memory is not None and memory.buffer.arg.allocation is elements.allocation:
+                rename(storage_of(tensor), changed=True)
+            else:
+                elements.allocation.version += 1
+                write_back(tensor, elements)
         self._last = [None] * len(self._last)
 
 
@@ -157,156 +228,3 @@ def check(spec: Spec, shape: tuple[Any, ...], dtype: Any, device: str) -> None:
         raise DTypeError(f"{spec.name}: expected dtype {spec.dtype}, as captured, got {dtype}: use .cast()")
     if device != spec.device:
         raise DeviceError(f"{spec.name}: expected device {spec.device}, as captured, got {device}: use .to()")
-
-
-def capture(
-    call: Callable[[], Any],
-    arguments: Sequence[Any],
-    names: Sequence[str],
-    forget: Callable[[], None] | None = None,
-) -> Step:
-    """Capture `call`, which uses the Tensors `arguments`, without running anything.
-
-    `forget` drops Tensors that `call` leaves behind, once what is wanted is computed: gradients, so that they
-    are stored as in an eager call (whose kernels these then are, and so whose rounding) but need not stay.
-    Raises CaptureError, and what `call` raises; then what it had computed has been computed after all.
-    """
-    unique = list({id(t): t for t in arguments}.values())
-    _compute([t for t in live_tensors() if _is_assigned(t)])
-    real = [buffer_of(t) for t in unique]
-    renew(None)
-    live = [t.uop.base for t in live_tensors()]
-    before = frozenset(node for node in live if node.op is not Ops.BUFFER and uncomputed(node))
-    nodes = [t.uop for t in unique]
-    standing = [Buffer(b.runtime, b.size, b.dtype, Borrowed(b.allocation)) for b in real]
-    specs = []
-    for name, t in zip(names, arguments, strict=True):
-        specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, buffer_of(t).device))
-    try:
-        for t, buffer in zip(unique, standing, strict=True):
-            t.uop = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape)
-        with generator.captured() as draws, recorded(before) as recording:
-            result = call()
-            outputs = tensors_in(result)
-            _give_own_memory(outputs, unique, {b.allocation for b in standing})
-            _compute([*outputs, *(t for t in live_tensors() if _is_assigned(t) and t.uop.base not in before)])
-            realize(draws.advances())
-            buffers = [_computed(t) for t in outputs]
-            if forget is not None:
-                forget()
-            captured = merge(recording, standing, buffers)
-    finally:
-        for t, node in zip(unique, nodes, strict=True):
-            t.uop = node
-    for t, buffer in zip(outputs, buffers, strict=True):
-        if t._derived:
-            t.uop = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape)
-            t.requires_grad, t._derived = False, False
-    slots = {id(t): i for i, t in enumerate(unique)}
-    return Step(captured, specs, [slots[id(t)] for t in arguments], draws, result)
-
-
-def buffer_of(tensor: Any) -> Buffer:
-    """The memory of a Tensor's value, computed if need be."""
-    base = tensor.uop.base
-    if base.op is not Ops.BUFFER:
-        tensor.realize()
-    return _computed(tensor)
-
-
-def _computed(tensor: Any) -> Buffer:
-    node = tensor.uop
-    while node.op is Ops.RESHAPE or node.op is Ops.DETACH:
-        node = node.src[0]
-    value = node if node.op is Ops.BUFFER else value_of(node)
-    assert value is not None
-    found: Buffer = value.arg
-    return found
-
-
-def _compute(tensors: list[Any]) -> None:
-    if tensors:
-        tensors[0].realize(*tensors[1:])
-
-
-def _is_assigned(tensor: Any) -> bool:
-    """Whether an in-place write to this Tensor has not been carried out."""
-    base = tensor.uop.base
-    return base.op is Ops.ASSIGN and uncomputed(base)
-
-
-def _give_own_memory(outputs: list[Any], inputs: list[Any], standing: set[Allocation]) -> None:
-    """Results that are an argument's memory get some of their own.
-
-    Raises CaptureError for an argument itself.
-    """
-    for t in outputs:
-        node = t.uop
-        while node.op is Ops.RESHAPE or node.op is Ops.DETACH:
-            node = node.src[0]
-        while node.op is Ops.ASSIGN:
-            node = node.src[0].base
-        if node.op is Ops.BUFFER and node.arg.allocation in standing:
-            if any(t is x for x in inputs):
-                raise CaptureError(
-                    "captured function: expected new Tensors as results, got one of its arguments: return a "
-                    "clone() of it, or nothing"
-                )
-            t.uop = UOp(Ops.CONTIGUOUS, t.dtype, (t.uop,))
-
-
-def _holders(captured: Captured, n_inputs: int) -> list[list[Any]]:
-    """For the memory that was there before: [a Tensor over it, the Tensor's node, the position]."""
-    program = captured.program
-    positions = {
-        b.allocation: i
-        for i, b in enumerate(captured.buffers)
-        if b is not None and program.buffers[i].role in ("param", "state") and i >= n_inputs
-    }
-    found: dict[int, list[Any]] = {}
-    for t in live_tensors():
-        base = t.uop.base
-        if base.op is Ops.ASSIGN and value_of(base) is not None:
-            t.uop = base.value.reshape(t.shape)
-            base = base.value
-        if base.op is not Ops.BUFFER:
-            continue
-        position = positions.get(base.arg.allocation)
-        if position is None:
-            continue
-        owner = base.arg.owner
-        if position not in found or (owner is not None and owner() is t):
-            found[position] = [t, t.uop, position]
-    return list(found.values())
-
-
-def renew(memory: set[Allocation] | None) -> None:
-    """Give what is stored in `memory` (None: anywhere) a new identity, in all live Tensors.
-
-    With `memory` lazy Tensors follow; without, only views do, and the others go on reading what they read.
-    """
-    live = live_tensors()
-    fresh: dict[UOp, UOp] = {}
-    for node in UOp.sink(*(t.uop for t in live if memory is not None or _is_view(t.uop))).toposort(
-        uncomputed
-    ):
-        if node.op is Ops.BUFFER:
-            if memory is None or node.arg.allocation in memory:
-                fresh[node] = UOp(Ops.BUFFER, node.dtype, (), _renamed(node.arg))
-        elif not fresh.keys().isdisjoint(node.src) and uncomputed(node):
-            fresh[node] = UOp(node.op, node.dtype, tuple([fresh.get(s, s) for s in node.src]), node.arg)
-    for t in live:
-        t.uop = fresh.get(t.uop, t.uop)
-
-
-def _is_view(node: UOp) -> bool:
-    """Whether the node is a BUFFER, moved about."""
-    while node.op in GroupOp.Movement or node.op is Ops.DETACH:
-        node = node.src[0]
-    return node.op is Ops.BUFFER
-
-
-def _renamed(buffer: Buffer) -> Buffer:
-    alias = buffer.alias()
-    alias.owner = buffer.owner
-    return alias

@@ -1,31 +1,30 @@
-"""Where lazy meets memory: realize, reading back, assignment, devices."""
+"""Where lazy meets memory: realize, reading back, writing, devices."""
 
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any, Self
 
-from polygrad.dtype import dtypes
+from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
-from polygrad.engine.realize import data_of, realize
+from polygrad.engine.realize import data_of, preserve
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Buffer
-from polygrad.tensor.base import TensorBase, is_constant
+from polygrad.tensor.aliasing import (
+    is_contiguous,
+    is_whole,
+    memory_under,
+    realize_tensors,
+    rename,
+    storage_of,
+    write,
+)
+from polygrad.tensor.base import TensorBase
 from polygrad.tensor.convert import nest, unpack
-from polygrad.tensor.indexing import is_stored
+from polygrad.tensor.registry import changes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-
-
-def _compute(tensors: list[Any]) -> list[UOp]:
-    """The BUFFERs of some Tensors' values, reshaped.
-
-    A constant is stored apart, so that its node stays one.
-    """
-    roots = [UOp(Ops.CONTIGUOUS, t.uop.dtype, (t.uop,)) if is_constant(t.uop) else t.uop for t in tensors]
-    return realize(roots)
 
 
 class StorageMixin(TensorBase):
@@ -34,31 +33,11 @@ class StorageMixin(TensorBase):
     __slots__ = ()
 
     def realize(self, *others: Self) -> Self:
-        """Compute this Tensor and `others` now, in one Program; self.
+        """Compute this Tensor and `others` now, in one Program, and carry out what is written to them; self.
 
-        Raises DeviceError, OutOfMemoryError, CompileError.
+        A view of stored memory stays a view of it. Raises DeviceError, OutOfMemoryError, CompileError.
         """
-        tensors = [t for t in (self, *others) if t.uop.base.op is not Ops.BUFFER and 0 not in t.shape]
-        if not tensors:
-            return self
-        done = _compute(tensors)
-        fresh: list[tuple[Any, UOp]] = []
-        for t, out in zip(tensors, done, strict=True):
-            buffer: Buffer = out.base.arg
-            t._device = buffer.device
-            if t.requires_grad and t._derived:
-                continue  # the graph stays, for backward; its node remembers the value
-            owner = buffer.owner() if buffer.owner is not None else None
-            if owner is None or owner is t:
-                buffer.owner = weakref.ref(t)
-            else:  # equal graphs are one node: each Tensor gets memory of its own, to be assigned to
-                twin = UOp(Ops.BUFFER, out.dtype, (), Buffer(buffer.runtime, buffer.size, buffer.dtype))
-                fresh.append((t, twin.assign(out.base)))
-            t.uop = out
-        if fresh:
-            for (t, _), out in zip(fresh, realize([a for _, a in fresh]), strict=True):
-                out.base.arg.owner = weakref.ref(t)
-                t.uop = out.reshape(t.uop.shape)
+        realize_tensors((self, *others))
         return self
 
     # --- reading
@@ -96,17 +75,13 @@ class StorageMixin(TensorBase):
         uint16.
         """
         shape = self._concrete_shape("_data")
-        if is_constant(self.uop):
-            self.uop = UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,))
-        base = self.realize().uop.base
-        if base.op is not Ops.BUFFER:
-            raise ArgumentError(
-                "_data: expected a Tensor with memory of its own, got a lazy one: detach() it"
-            )
-        # what was computed from the old elements must not pass for something computed from the new ones
-        buffer: Buffer = base.arg.alias()
-        self.uop = UOp(Ops.BUFFER, self.dtype, (), buffer).reshape(shape)
-        buffer.owner = weakref.ref(self)
+        memory = memory_under(self.realize().uop)
+        if memory is None or memory.op is not Ops.BUFFER or not is_whole(self):
+            got = "a view: clone() it" if memory is not None else "a lazy one: detach() it"
+            raise ArgumentError(f"_data: expected a Tensor with memory of its own, got {got}")
+        buffer: Buffer = memory.arg
+        preserve({buffer.allocation})
+        rename(storage_of(self), changed=True)
         fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
         view = buffer.view().cast(fmt)
         numpy = sys.modules.get("numpy")
@@ -164,8 +139,12 @@ class StorageMixin(TensorBase):
     # --- copies
 
     def contiguous(self) -> Self:
-        """This value in a buffer of its own, without gaps, once computed."""
-        return self._with(self.uop.contiguous())
+        """These elements in order and without gaps, once computed: a view where they lie so already, else a
+        copy."""
+        if not is_contiguous(self):
+            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+        stored = memory_under(self.uop) is not None
+        return self._view_of(self.uop if stored else self.uop.contiguous())
 
     def contiguous_backward(self) -> Self:
         """self; kept for compatibility: gradients need no hint where to be stored."""
@@ -177,7 +156,7 @@ class StorageMixin(TensorBase):
         return out if device is None else out.to(device)
 
     def detach(self) -> Self:
-        """This value, cut from gradients; the memory is shared."""
+        """This value, cut from gradients: a view."""
         return self._detached()  # type: ignore[attr-defined,no-any-return]
 
     def to(self, device: str | None) -> Self:
@@ -198,10 +177,10 @@ class StorageMixin(TensorBase):
         return out
 
     def to_(self, device: str | None) -> Self:
-        """Move this Tensor to `device`; self."""
+        """Move this Tensor to `device`; self. Views of it stay where they are."""
         moved = self.to(device)
         if moved is not self:
-            self.uop, self._device = moved.uop, moved._device
+            self._become(moved)
         if self.grad is not None:
             self.grad.to_(device)
         return self
@@ -209,16 +188,23 @@ class StorageMixin(TensorBase):
     # --- writing
 
     def replace(self, x: Self) -> Self:
-        """Become `x`, of the same shape and dtype; nothing is written. self."""
+        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. self."""
         self._check_source(x, "replace")
-        self.uop, self._device = x.uop, x._device
+        self._become(x)
         return self
 
-    def assign(self, x: Any) -> Self:
-        """Take the value of `x`, of this shape, dtype and device; in place when there is a buffer. self.
+    def _become(self, x: Self) -> None:
+        storage = storage_of(x)
+        self.uop, self._device = x.uop, x._device
+        storage.add(self)
+        changes.count += 1
 
-        The write happens when this Tensor is computed; lazy Tensors made before it still see the old value.
-        Raises ShapeError, DTypeError, DeviceError.
+    def assign(self, x: Any) -> Self:
+        """Write the value of `x`, of this shape, dtype and device, to these elements; self.
+
+        All views of the same memory see it. Stored memory is written in place, when it is next computed; what
+        was computed from it before keeps the old value. Raises ShapeError, DTypeError, DeviceError, and
+        ArgumentError for a view in which an element stands twice (an expanded one).
         """
         if not isinstance(x, TensorBase):
             x = type(self)(x, device=self._device, dtype=self.dtype)  # type: ignore[call-arg]
@@ -231,8 +217,7 @@ class StorageMixin(TensorBase):
             raise DeviceError(
                 f"assign: expected a value on {self._device}, got one on {x._device}: use .to()"
             )
-        self.uop = self.uop.assign(x.uop) if is_stored(self.uop) else x.uop
-        self._device = self._device or x._device
+        write(self, x.uop, x)
         return self
 
     def _check_source(self, x: Self, what: str) -> None:
@@ -240,3 +225,60 @@ class StorageMixin(TensorBase):
             raise ShapeError(f"{what}: expected shape {self.shape}, got {x.shape}: use expand() or reshape()")
         if x.dtype is not self.dtype:
             raise DTypeError(f"{what}: expected dtype {self.dtype}, got {x.dtype}: use .cast()")
+
+    # --- in-place operators: `x += y` writes to the memory of x
+
+    def _update(self, operator: str, x: Self) -> Self:
+        """`x`, what an operator makes of this Tensor and an operand, takes this Tensor's place.
+
+        It is cast to this dtype within bools, integers and floats, as torch does.
+        """
+        if _category(x.dtype) > _category(self.dtype):
+            raise DTypeError(
+                f"{operator}: expected a result that fits {self.dtype}, got {x.dtype}: use .cast()"
+            )
+        return self.assign(x.cast(self.dtype))  # type: ignore[attr-defined]
+
+    def __iadd__(self, x: Any) -> Self:
+        return self._update("+=", self + x)  # type: ignore[operator]
+
+    def __isub__(self, x: Any) -> Self:
+        return self._update("-=", self - x)  # type: ignore[operator]
+
+    def __imul__(self, x: Any) -> Self:
+        return self._update("*=", self * x)  # type: ignore[operator]
+
+    def __itruediv__(self, x: Any) -> Self:
+        return self._update("/=", self / x)  # type: ignore[operator]
+
+    def __ifloordiv__(self, x: Any) -> Self:
+        return self._update("//=", self // x)  # type: ignore[operator]
+
+    def __imod__(self, x: Any) -> Self:
+        return self._update("%=", self % x)  # type: ignore[operator]
+
+    def __ipow__(self, x: Any) -> Self:  # type: ignore[misc]
+        return self._update("**=", self**x)  # type: ignore[operator]
+
+    def __imatmul__(self, x: Any) -> Self:
+        return self._update("@=", self @ x)  # type: ignore[operator]
+
+    def __iand__(self, x: Any) -> Self:
+        return self._update("&=", self & x)  # type: ignore[operator]
+
+    def __ior__(self, x: Any) -> Self:
+        return self._update("|=", self | x)  # type: ignore[operator]
+
+    def __ixor__(self, x: Any) -> Self:
+        return self._update("^=", self ^ x)  # type: ignore[operator]
+
+    def __ilshift__(self, x: Any) -> Self:
+        return self._update("<<=", self << x)  # type: ignore[operator]
+
+    def __irshift__(self, x: Any) -> Self:
+        return self._update(">>=", self >> x)  # type: ignore[operator]
+
+
+def _category(dtype: DType) -> int:
+    """Bools, integers and floats, in the order in which they take each other in."""
+    return 0 if dtype.is_bool else 1 if dtype.is_int else 2

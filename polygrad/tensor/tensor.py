@@ -8,6 +8,7 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from, live_roots
 from polygrad.errors import DTypeError
+from polygrad.tensor.aliasing import storage_of
 from polygrad.tensor.attention import AttentionMixin
 from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.base import check_fits, filled
@@ -51,13 +52,15 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
     ) -> None:
         to = None if dtype is None else to_dtype(dtype)
         home = None if device is None else Device.canonical(device)
-        self.requires_grad, self._derived, self.grad = requires_grad, False, None
+        self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
         if isinstance(data, Tensor):
             self.uop, self._device = data.uop, data._device
             if to is not None:
                 self.uop = self.uop.cast(to)
             if home is not None and home != data.device:
                 self.uop, self._device = self.uop.copy_to(home), home
+            if self.uop is data.uop:
+                storage_of(data).add(self)
         elif isinstance(data, UOp):
             self._from_uop(data, home, to)
         elif isinstance(data, (bool, int, float)):
@@ -72,6 +75,8 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
         else:
             self._from_array(data, home, to)
         register(self)
+        if isinstance(data, UOp):
+            storage_of(self)  # it may be a view of somebody's memory
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:

@@ -153,7 +153,9 @@ def node_count() -> int:
 # --- the node -----------------------------------------------------------------------------------------
 
 _UNSET: Any = object()
-_SHAPE_OF_FIRST = GroupOp.Elementwise | {Ops.CONTIGUOUS, Ops.DETACH, Ops.COPY, Ops.ASSIGN, Ops.BIND}
+_SHAPE_OF_FIRST = GroupOp.Elementwise | {
+    Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP, Ops.COPY, Ops.ASSIGN, Ops.AFTER, Ops.BIND
+}  # fmt: skip
 _SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
@@ -163,7 +165,9 @@ class UOp:
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
-    CONTIGUOUS; DETACH; COPY(arg=device name); ASSIGN(target, value); THREEFRY(counter: uint64, key: uint64).
+    CONTIGUOUS; DETACH; NOOP (the value itself, never the memory that holds it); COPY(arg=device name);
+    THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of one:
+    AFTER(memory, ASSIGN(movement ops over that memory, value)).
 
     Kernels (scalar nodes):
     PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
@@ -257,9 +261,9 @@ class UOp:
     def range(size: Sint, id: int, kind: AxisKind = AxisKind.LOOP) -> UOp:
         return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), Axis(id, kind))
 
-    def const_like(self, value: Any) -> UOp:
-        """A constant of this node's dtype and shape."""
-        out, shape = UOp.const(self.dtype, value), self.shape
+    def const_like(self, value: Any, dtype: DType | None = None) -> UOp:
+        """A constant of this node's shape and, unless told, dtype."""
+        out, shape = UOp.const(dtype or self.dtype, value), self.shape
         return out if not shape else out.reshape((1,) * len(shape)).expand(shape)
 
     @property
@@ -432,7 +436,8 @@ class UOp:
 
     def contiguous(self) -> UOp:
         """This value in a buffer of its own."""
-        return self if self.op in (Ops.CONTIGUOUS, Ops.BUFFER) else UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+        stored = self.op in (Ops.CONTIGUOUS, Ops.BUFFER, Ops.AFTER)
+        return self if stored else UOp(Ops.CONTIGUOUS, self.dtype, (self,))
 
     def detach(self) -> UOp:
         """This value, cut from gradients."""
@@ -443,8 +448,19 @@ class UOp:
         return UOp(Ops.COPY, self.dtype, (self,), device)
 
     def assign(self, value: UOp) -> UOp:
-        """Write `value` into the buffer under this node (a BUFFER, an ASSIGN, or movement ops over one)."""
-        return UOp(Ops.ASSIGN, self.dtype, (self, value))
+        """The memory under this node (movement ops over a BUFFER or AFTER) once `value` is written there."""
+        memory = self
+        while memory.op in GroupOp.Movement:
+            memory = memory.src[0]
+        return UOp(Ops.AFTER, memory.dtype, (memory, UOp(Ops.ASSIGN, self.dtype, (self, value))))
+
+    @property
+    def buffer(self) -> UOp:
+        """The BUFFER of which this node is a version."""
+        node = self
+        while node.op is Ops.AFTER:
+            node = node.src[0]
+        return node
 
     @property
     def base(self) -> UOp:

@@ -63,6 +63,7 @@ class Ops(IntEnum):
     BUFFER = auto()
     CONTIGUOUS = auto()
     DETACH = auto()
+    NOOP = auto()
     COPY = auto()
     ASSIGN = auto()
     RESHAPE = auto()
@@ -100,3 +101,4 @@ class GroupOp:
     Commutative = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPNE, Ops.CMPEQ, Ops.XOR, Ops.AND, Ops.OR})
     Reduce = frozenset({Ops.ADD, Ops.MUL, Ops.MAX})
     Defines = frozenset({Ops.PARAM, Ops.DEFINE_REG})
+    Memory = frozenset({Ops.BUFFER, Ops.AFTER})

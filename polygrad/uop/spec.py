@@ -171,6 +171,12 @@ def _shears(u: UOp) -> bool:
     return 0 <= min(start, last) and max(start, last) + size <= n
 
 
+def _memory_under(target: UOp) -> UOp | None:
+    while target.op in GroupOp.Movement:
+        target = target.src[0]
+    return target if target.op in GroupOp.Memory else None
+
+
 def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
 
@@ -199,10 +205,21 @@ _TENSOR |= _table(
         ("it combines with ADD, MUL or MAX", lambda u: u.arg.op in GroupOp.Reduce),
         ("its axes are distinct and in range", lambda u: _axes_in_range(u.arg.axes, u)),
     )),
-    ((Ops.CONTIGUOUS, Ops.DETACH), _MOVEMENT_RULES),
+    ((Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP), _MOVEMENT_RULES),
     ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
-    ((Ops.ASSIGN,), (_sources(2), _ALIKE, ("target and value have one shape", _same_shapes))),
-    ((Ops.AFTER,), (_FIRST_ALIKE,)),
+    ((Ops.ASSIGN,), (
+        _sources(2),
+        _ALIKE,
+        ("target and value have one shape", _same_shapes),
+        ("its target is movement ops over memory", lambda u: _memory_under(u.src[0]) is not None),
+    )),
+    ((Ops.AFTER,), (
+        _sources(2),
+        _FIRST_ALIKE,
+        ("it is a version of memory", lambda u: u.src[0].op in GroupOp.Memory),
+        ("it comes after a write to that memory",
+         lambda u: u.src[1].op is Ops.ASSIGN and _memory_under(u.src[1].src[0]) is u.src[0]),
+    )),
     ((Ops.SINK,), (_VOID,)),
 )  # fmt: skip
 

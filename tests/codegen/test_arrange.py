@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polygrad import Tensor
+from polygrad import Tensor, Variable
 from polygrad.codegen.lower import lower
 from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.codegen.target import Target
@@ -115,6 +115,17 @@ def test_an_index_that_is_itself_a_sum(device: str) -> None:
     assert (Tensor.arange(12, device=device) == position).where(y, 0).sum().item() == 2 * (11 - 5)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_factor_keeps_a_condition_of_its_own(device: str) -> None:
+    """Padding guards one factor; that the other is masked is another matter."""
+    x, w = numbers(20, 3), numbers(20, 12, 3)
+    padded = Tensor(x, device=device).pad(((0, 0), (0, 0))).pad(((4, 0), (0, 0))).reshape(24, 1, 3)
+    masked = Tensor(w, device=device).tril().pad(((4, 0), (0, 0), (0, 0)))
+    got = (padded * masked).sum(2).sum(1).numpy()
+    want = np.concatenate([np.zeros(4), (x[:, None] * np.tril(w)).sum((1, 2))])
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 # --- rows
 
 
@@ -155,6 +166,17 @@ def test_threads_keep_rows_of_their_own() -> None:
     e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
     got = Tensor(x, device="CPU").softmax().numpy()
     np.testing.assert_allclose(got, e / e.sum(-1, keepdims=True), rtol=1e-5, atol=1e-30)
+
+
+# --- transposition
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_transposed_read_from_a_variable_on(device: str) -> None:
+    x = numbers(40, 64)
+    start = Variable("start", 0, 24).bind(5)
+    got = Tensor(x, device=device).T[start : start + 40].contiguous().numpy()
+    np.testing.assert_array_equal(got, x.T[5:45])
 
 
 # --- epilogues

@@ -65,7 +65,7 @@ def _evaluate(node, src):
             if dtype.kind == "f" and arg.op is not Ops.MAX:
                 return fn.reduce(src[0].astype(np.float64), axis=arg.axes, keepdims=True).astype(dtype)
             return fn.reduce(src[0], axis=arg.axes, keepdims=True, dtype=None if arg.op is Ops.MAX else dtype)
-        case Ops.CONTIGUOUS | Ops.DETACH | Ops.COPY:
+        case Ops.CONTIGUOUS | Ops.DETACH | Ops.NOOP | Ops.COPY:
             return src[0]
         case Ops.ASSIGN:
             return src[1]

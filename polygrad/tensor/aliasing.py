@@ -1,0 +1,329 @@
+"""Which Tensors share memory, and how a write through one of them reaches the others.
+
+A `Storage` is memory, lazy or not: the newest version of a value that some Tensors are views of. A view is a
+chain of movement ops (and DETACH, CONTIGUOUS, BITCAST to a dtype of the same size) over the storage's node. A
+write makes the next version of that node, and the chains of all live Tensors of the storage are put on top of
+it. What was computed from an older version keeps its nodes: a computed value is what it was.
+
+What aliases and what does not is torch's rule. The names are torch's, too.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from polygrad.dtype import dtypes
+from polygrad.engine.normalize import value_of
+from polygrad.engine.realize import realize
+from polygrad.engine.recording import watch
+from polygrad.errors import ArgumentError, InternalError
+from polygrad.gradient import moved_back
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.tensor.registry import changes
+from polygrad.uop.node import Shape, UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+# What stands in a view besides movement ops: every element stays where it is. A CONTIGUOUS stands over lazy
+# values only: what is stored without gaps is contiguous.
+_ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
+_VIEWS = GroupOp.Movement | _ELEMENTS_STAY
+
+
+class Storage:
+    """What some Tensors share: `node` is its newest version."""
+
+    __slots__ = ("__weakref__", "_limit", "_tensors", "node")
+
+    def __init__(self, node: UOp) -> None:
+        self.node = node
+        self._tensors: list[weakref.ref[Any]] = []
+        self._limit = 8
+
+    def add(self, tensor: Any) -> None:
+        """Let `tensor`, a view of `node`, follow what is written."""
+        tensor._storage = self
+        self._tensors.append(weakref.ref(tensor))
+        if len(self._tensors) > self._limit:
+            self._tensors = [r for r in self._tensors if r() is not None]
+            self._limit = 2 * len(self._tensors) + 8
+
+    def tensors(self) -> list[Any]:
+        """The live Tensors that are views of it."""
+        return [t for r in self._tensors if (t := r()) is not None and t._storage is self]
+
+    def update(self, node: UOp) -> None:
+        """Make `node`, of as many elements, the newest version."""
+        old, self.node = self.node, node
+        if node is not old:
+            for tensor in self.tensors():
+                tensor.uop = rebased(tensor.uop, old, node.reshape(old.shape))
+
+
+def storage_of(tensor: Any) -> Storage:
+    """The Storage of a Tensor: that of the memory it is a view of, or from now on one of its own."""
+    found: Storage | None = tensor._storage
+    if found is not None:
+        return found
+    memory = memory_under(tensor.uop)
+    if memory is None:
+        found = Storage(tensor.uop.base)
+    else:
+        allocation: Allocation = memory.buffer.arg.allocation
+        found = owner_of(allocation)
+        if found is not None and found.node is not memory:  # an older version: it is a value
+            tensor.uop = as_value(tensor.uop)
+            found = Storage(tensor.uop.base)
+        elif found is None:
+            found = Storage(memory)
+            owned_by(allocation, found)
+    found.add(tensor)
+    return found
+
+
+def owned_by(allocation: Allocation, storage: Storage) -> None:
+    """Let `storage` be what `allocation` is the memory of."""
+    allocation.owner = weakref.ref(storage)
+
+
+def owner_of(allocation: Allocation) -> Storage | None:
+    """The Storage that an allocation is the memory of."""
+    return allocation.owner() if allocation.owner is not None else None
+
+
+def settle(storage: Storage) -> None:
+    """Let memory whose pending writes have been carried out be a BUFFER again, unless a gradient may be asked
+    for what was written."""
+    done = value_of(storage.node) if storage.node.op is Ops.AFTER else None
+    if done is not None and not any(t.requires_grad and t._derived for t in storage.tensors()):
+        storage.update(done)
+
+
+def memory_under(uop: UOp) -> UOp | None:
+    """The memory (BUFFER or AFTER) that a node is a view of; None for computed values."""
+    while uop.op in _VIEWS and uop.op is not Ops.CONTIGUOUS:
+        uop = uop.src[0]
+    return uop if uop.op in GroupOp.Memory else None
+
+
+def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
+    """The ops that make a view of memory, with their arguments: equal for equal views."""
+    ops = []
+    while uop.op not in GroupOp.Memory:
+        ops.append((uop.op, uop.dtype if uop.op is Ops.BITCAST else uop.arg))
+        uop = uop.src[0]
+    return tuple(ops)
+
+
+def write(tensor: Any, value: UOp, source: Any) -> None:
+    """Write `value` (of the Tensor's shape and dtype), made of the Tensor `source`, to its elements: all
+    views of them see it.
+
+    Stored memory is written in place when it is next computed; a lazy value becomes the changed value. Raises
+    ArgumentError when an element of memory stands at several places of the Tensor.
+    """
+    if 0 in tensor.shape:
+        return
+    storage = storage_of(tensor)
+    recording = watch.recording
+    if recording is not None and storage in recording.storages and storage.node.op not in GroupOp.Memory:
+        with watch.paused():  # each replay goes on from what the last one left: it needs memory
+            realize_tensors(storage.tensors()[:1])
+    settle(storage)
+    old = storage.node
+    _check_distinct(tensor.uop, old)
+    target, value = _placed(tensor.uop, old, as_value(value))
+    if old.op in GroupOp.Memory:
+        storage.update(target.assign(value))
+    elif target.base is old:
+        storage.update(value.reshape(old.shape))
+    else:
+        written = moved_back(target, old, target.const_like(True, dtypes.bool))
+        storage.update(UOp(Ops.WHERE, old.dtype, (written, moved_back(target, old, value), old)))
+    changes.count += 1
+    for view in storage.tensors():
+        view._device = view._device or source._device
+        leaf = view.requires_grad and not view._derived
+        if source.requires_grad and not leaf and not _is_detached(view.uop, storage.node):
+            view.requires_grad = view._derived = True
+
+
+def rename(storage: Storage, changed: bool = False) -> None:
+    """Give a Storage's memory a new node, so that no value computed from the old one is taken for one
+    computed from the new. `changed`: its contents change without a node that says so."""
+    buffer: Buffer = storage.node.arg
+    if changed:
+        buffer.allocation.version += 1
+    storage.update(UOp(Ops.BUFFER, storage.node.dtype, (), buffer.alias()))
+
+
+def realize_tensors(tensors: Iterable[Any]) -> None:
+    """Compute Tensors in one Program. What was lazy becomes memory, and pending writes are carried out; a
+    view of a lazy value that others see is computed, and stays a view."""
+    storages: dict[Storage, None] = {}
+    values: list[UOp] = []
+    for t in tensors:
+        if 0 in t.shape:
+            continue
+        if memory_under(t.uop) is None and t._storage is not None and not is_whole(t):
+            if len(t._storage.tensors()) > 1:
+                if not is_constant(t.uop):
+                    values.append(t.uop)
+                continue
+            t._storage = None  # nobody else sees the rest
+        storages[storage_of(t)] = None
+    todo = [s for s in storages if s.node.op is not Ops.BUFFER]
+    if not todo and not values:
+        return
+    # a constant is stored apart, so that its node stays one
+    roots = [UOp(Ops.CONTIGUOUS, s.node.dtype, (s.node,)) if is_constant(s.node) else s.node for s in todo]
+    done = realize([*roots, *values])
+    copies: dict[Storage, UOp] = {}
+    for storage, out in zip(todo, done, strict=False):
+        buffer: Buffer = out.base.arg
+        allocation, views = buffer.allocation, storage.tensors()
+        for view in views:
+            view._device = buffer.device
+        if any(v.requires_grad and v._derived for v in views):
+            continue  # the graph stays, for backward; its node remembers the value
+        if owner_of(allocation) in (None, storage):
+            owned_by(allocation, storage)
+            storage.update(out.base)
+        else:  # equal graphs are one node: each Storage gets memory of its own, to be written to
+            twin = UOp(Ops.BUFFER, out.dtype, (), Buffer(buffer.runtime, buffer.size, buffer.dtype))
+            copies[storage] = twin.assign(out.base)
+    if copies:
+        for storage, out in zip(copies, realize(list(copies.values())), strict=True):
+            owned_by(out.arg.allocation, storage)
+            storage.update(out)
+
+
+def is_contiguous(tensor: Any) -> bool:
+    """Whether a Tensor's elements lie in order and without gaps in its memory, or will once it has some."""
+    if is_whole(tensor) or 0 in tensor.shape:
+        return True
+    root = storage_of(tensor).node
+    shape: Shape = root.shape
+    strides = _row_major(shape)
+    for node in _chain(tensor.uop, root):
+        if not all(isinstance(n, int) for n in (*shape, *node.shape)):
+            return False
+        if node.op is Ops.PERMUTE:
+            strides = [strides[axis] for axis in node.arg]
+        elif node.op is Ops.RESHAPE:
+            strides = _row_major(node.shape)
+        elif node.op is not Ops.SHRINK and node.op not in _ELEMENTS_STAY:
+            return False
+        shape = node.shape
+        # the only kind of gaps that a reshape of the rest may follow: before and after all elements
+        wanted = _row_major(shape)
+        if any(n > 1 and a != b for n, a, b in zip(shape, strides, wanted, strict=True)):
+            return False
+    return True
+
+
+def _row_major(shape: Shape) -> list[int]:
+    strides, stride = [], 1
+    for n in reversed(shape):
+        strides.append(stride)
+        stride *= n
+    return strides[::-1]
+
+
+def is_constant(uop: UOp) -> bool:
+    """Whether the node is a CONST or an ARANGE under movement ops and casts."""
+    while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
+        uop = uop.src[0]
+    return uop.op is Ops.CONST or uop.op is Ops.ARANGE
+
+
+def as_value(uop: UOp) -> UOp:
+    """`uop` as a computed value: what is written to the memory that it is a view of does not change it."""
+    return uop if memory_under(uop) is None else UOp(Ops.NOOP, uop.dtype, (uop,))
+
+
+def is_whole(tensor: Any) -> bool:
+    """Whether a Tensor shows all that its memory or lazy value holds, in order."""
+    root = tensor._storage.node if tensor._storage is not None else tensor.uop.base
+    uop = tensor.uop
+    while uop is not root:
+        if uop.op is not Ops.RESHAPE and uop.op is not Ops.DETACH and uop.op is not Ops.CONTIGUOUS:
+            return False
+        uop = uop.src[0]
+    return True
+
+
+def _chain(uop: UOp, root: UOp) -> list[UOp]:
+    """The nodes of a view, from the one over `root` on."""
+    out = []
+    while uop is not root:
+        if uop.op not in _VIEWS:
+            raise InternalError(f"{uop.op} in a view")
+        out.append(uop)
+        uop = uop.src[0]
+    return out[::-1]
+
+
+def rebased(uop: UOp, old: UOp, new: UOp) -> UOp:
+    """The same view of another version, of the same shape."""
+    for node in _chain(uop, old):
+        if node.op is not Ops.CONTIGUOUS or memory_under(new) is None:
+            new = UOp(node.op, node.dtype if node.op is Ops.BITCAST else new.dtype, (new,), node.arg)
+    return new
+
+
+def _is_detached(uop: UOp, root: UOp) -> bool:
+    return any(node.op is Ops.DETACH for node in _chain(uop, root))
+
+
+def _placed(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
+    """A view as movement ops over `root` alone, and what to write there to have `value` in the view."""
+    target = root
+    for node in _chain(uop, root):
+        if node.op not in _ELEMENTS_STAY:
+            target = UOp(node.op, target.dtype, (target,), node.arg)
+    return target, value.bitcast(root.dtype)
+
+
+def _check_distinct(uop: UOp, root: UOp) -> None:
+    """Raises ArgumentError when a view shows an element more than once, as far as its ops tell."""
+    repeated: list[bool] = [False] * root.ndim  # for each axis: whether elements repeat along it
+    shape = root.shape
+    for node in _chain(uop, root):
+        out = node.shape
+        if node.op is Ops.EXPAND:
+            repeated = [r or not (a is b or a == b) for r, a, b in zip(repeated, shape, out, strict=True)]
+        elif not any(repeated):
+            repeated = [False] * len(out)
+        elif node.op is Ops.PERMUTE:
+            repeated = [repeated[axis] for axis in node.arg]
+        elif node.op is Ops.SHRINK:
+            repeated = [r and not _is_one(n) for r, n in zip(repeated, out, strict=True)]
+        elif node.op is Ops.SHEAR and repeated[node.arg.along]:
+            # each window starts a step after the one before it
+            repeated[node.arg.along] = False
+            repeated[node.arg.axis] |= abs(node.arg.step) < node.arg.size
+        elif node.op is Ops.RESHAPE:
+            repeated = _regrouped(repeated, shape, out)
+        shape = out
+    if any(repeated):
+        raise ArgumentError(
+            f"write: expected a view that shows each element once, got shape {uop.shape} in which elements "
+            f"stand several times along axis {repeated.index(True)} (by expand, say): write to a clone()"
+        )
+
+
+def _regrouped(repeated: list[bool], shape: Shape, out: Shape) -> list[bool]:
+    """`repeated` for a reshape from `shape` to `out`: as it was for the axes kept in front and at the end;
+    for those between, whether elements repeat along any."""
+    most = min(len(shape), len(out))
+    front = next((i for i in range(most) if shape[i] != out[i]), most)
+    back = next((i for i in range(most - front) if shape[-1 - i] != out[-1 - i]), most - front)
+    end, out_end = len(shape) - back, len(out) - back
+    middle = any(repeated[front:end])
+    return repeated[:front] + [middle and not _is_one(n) for n in out[front:out_end]] + repeated[end:]
+
+
+def _is_one(n: Any) -> bool:
+    return isinstance(n, int) and n == 1

@@ -1,0 +1,121 @@
+"""Capturing a call: what it does on the device is written down instead of done.
+
+The arguments' memory stands behind placeholders for the time of the call, and all else that is stored gets
+new nodes, so that no value computed before is mistaken for part of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polygrad.engine.capture import Captured, merge
+from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.realize import realize
+from polygrad.engine.recording import recorded
+from polygrad.errors import CaptureError
+from polygrad.runtime.buffer import Allocation
+from polygrad.tensor.aliasing import memory_under, realize_tensors, rename, storage_of
+from polygrad.tensor.arguments import Spec, tensors_in, unbound_shape
+from polygrad.tensor.generator import generator
+from polygrad.tensor.placeholders import Placeholders, memory_of
+from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.step import Step
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+
+def capture(
+    call: Callable[[], Any],
+    arguments: Sequence[Any],
+    names: Sequence[str],
+    forget: Callable[[], None] | None = None,
+) -> Step:
+    """Capture `call`, which uses the Tensors `arguments`, without running anything.
+
+    `forget` drops Tensors that `call` leaves behind, once what is wanted is computed: gradients, so that they
+    are stored as in an eager call (whose kernels these then are, and so whose rounding) but need not stay.
+    Raises CaptureError, and what `call` raises; then what it had computed has been computed after all.
+    """
+    unique = list({id(t): t for t in arguments}.values())
+    realize_tensors([*unique, *_written()])
+    live = live_tensors()
+    storages = dict.fromkeys(storage_of(t) for t in live)
+    for storage in storages:
+        if storage.node.op is Ops.BUFFER:
+            rename(storage)
+    nodes = [*(t.uop.base for t in live), *(s.node for s in storages)]
+    before = frozenset(n for n in nodes if n.op is not Ops.BUFFER and uncomputed(n))
+    specs = []
+    for name, t in zip(names, arguments, strict=True):
+        specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
+    placeholders = Placeholders(unique)
+    with (
+        placeholders,
+        generator.captured() as draws,
+        recorded(before, frozenset(storages)) as recording,
+    ):
+        result = call()
+        outputs = tensors_in(result)
+        _give_own_memory(outputs, unique, {b.allocation for b in placeholders.buffers})
+        realize_tensors([*outputs, *_written()])
+        realize(draws.advances())
+        buffers = [memory_of(t) for t in outputs]
+        if forget is not None:
+            forget()
+        captured = merge(recording, placeholders.buffers, buffers)
+    for t, buffer in zip(outputs, buffers, strict=True):
+        if t._derived:
+            t.uop, t._storage = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape), None
+            t.requires_grad, t._derived = False, False
+        storage_of(t)
+    passed = dict(zip(map(id, unique), placeholders.passed, strict=True))
+    held = _holders(captured, len(placeholders.buffers))
+    return Step(captured, specs, [passed[id(t)] for t in arguments], held, draws, result)
+
+
+def _written() -> list[Any]:
+    """Tensors over memory with writes that have not been carried out."""
+    return [
+        t
+        for t in live_tensors()
+        if (memory := memory_under(t.uop)) is not None and memory.op is Ops.AFTER and uncomputed(memory)
+    ]
+
+
+def _give_own_memory(outputs: list[Any], inputs: list[Any], placeholders: set[Allocation]) -> None:
+    """Results that are views of an argument become copies.
+
+    Raises CaptureError for an argument itself.
+    """
+    for t in outputs:
+        memory = memory_under(t.uop)
+        if memory is not None and memory.buffer.arg.allocation in placeholders:
+            if any(t is x for x in inputs):
+                raise CaptureError(
+                    "captured function: expected new Tensors as results, got one of its arguments: return a "
+                    "clone() of it, or nothing"
+                )
+            t.uop, t._storage = UOp(Ops.CONTIGUOUS, t.dtype, (t.uop,)), None
+
+
+def _holders(captured: Captured, n_inputs: int) -> list[list[Any]]:
+    """For the memory that was there before: [a Tensor over it, the Tensor's node, the position]."""
+    program = captured.program
+    positions = {
+        b.allocation: i
+        for i, b in enumerate(captured.buffers)
+        if b is not None and program.buffers[i].role in ("param", "state") and i >= n_inputs
+    }
+    live = live_tensors()
+    # values that were lazy, and have been computed for the call, may be written to from now on
+    lazy = [t for t in live if (v := value_of(storage_of(t).node)) and v.arg.allocation in positions]
+    realize_tensors(lazy)
+    found: dict[int, list[Any]] = {}
+    for t in live:
+        memory = memory_under(t.uop)
+        if memory is not None and memory.op in GroupOp.Memory:
+            position = positions.get(memory.buffer.arg.allocation)
+            if position is not None:
+                found.setdefault(position, [t, t.uop, position])
+    return list(found.values())

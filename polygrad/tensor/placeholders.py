@@ -1,0 +1,129 @@
+"""The Tensor arguments of a call that is being captured, behind placeholders.
+
+Memory that is an argument as a whole, or of which several arguments are views, stands behind a placeholder
+together with all its views. A lone view is passed as a copy, so that each call may pass another view of
+anything; what the function writes to the copy is written to the view afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.engine.normalize import value_of
+from polygrad.engine.realize import realize
+from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
+from polygrad.tensor.aliasing import (
+    Storage,
+    is_whole,
+    memory_under,
+    owned_by,
+    realize_tensors,
+    rebased,
+    rename,
+    storage_of,
+    view_ops,
+    write,
+)
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+ViewOps = tuple[tuple[Ops, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """How a Tensor is passed: in buffer number `slot`, as a copy, as all that its memory holds (`view` is
+    None), or as a view of memory that is passed as a whole. `base` is the memory that a copy is of."""
+
+    slot: int
+    copied: bool
+    view: ViewOps | None = None
+    base: Allocation | None = None
+
+
+@dataclass(slots=True)
+class _Copied:
+    """A Tensor behind a placeholder of its own, and what it was before."""
+
+    tensor: Any
+    uop: UOp
+    storage: Storage | None
+    node: UOp | None
+
+
+class Placeholders:
+    """Stand-ins for the memory of `tensors` (each named once): `buffers`, and how each is `passed`."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self.buffers: list[Buffer] = []
+        self.passed: list[Passed] = []
+        self._shared: dict[Storage, tuple[UOp, int]] = {}  # each with its own node, and its slot
+        self._copied: list[_Copied] = []
+        storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
+        for t, storage in zip(tensors, storages, strict=True):
+            if storage is None or (storages.count(storage) == 1 and not is_whole(t)):
+                base = None if storage is None else storage.node.arg.allocation
+                self.passed.append(Passed(self._add(elements_of(t)), True, None, base))
+                self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))
+                continue
+            if storage not in self._shared:
+                self._shared[storage] = storage.node, self._add(storage.node.arg)
+            view = view_ops(t.uop) if storages.count(storage) > 1 else None
+            self.passed.append(Passed(self._shared[storage][1], False, view))
+
+    def _add(self, buffer: Buffer) -> int:
+        self.buffers.append(Buffer(buffer.runtime, buffer.size, buffer.dtype, Borrowed(buffer.allocation)))
+        return len(self.buffers) - 1
+
+    def __enter__(self) -> Placeholders:
+        for storage, (node, slot) in self._shared.items():
+            owned_by(self.buffers[slot].allocation, storage)
+            storage.update(UOp(Ops.BUFFER, node.dtype, (), self.buffers[slot]))
+        slots = [p.slot for p in self.passed if p.copied]
+        for c, slot in zip(self._copied, slots, strict=True):
+            c.tensor._storage = None
+            c.tensor.uop = UOp(Ops.BUFFER, c.uop.dtype, (), self.buffers[slot]).reshape(c.tensor.shape)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Put everything back. After an exception, what was recorded has been carried out."""
+        for storage, (node, _) in self._shared.items():
+            storage.update(node)
+            rename(storage, changed=kind is not None)
+        slots = [p.slot for p in self.passed if p.copied]
+        for c, slot in zip(self._copied, slots, strict=True):
+            c.tensor.uop, c.tensor._storage = c.uop, c.storage
+            if c.storage is not None and c.node is not None:
+                c.tensor.uop = rebased(c.uop, c.node, c.storage.node.reshape(c.node.shape))
+            if kind is not None and self.buffers[slot].overwritten:
+                write_back(c.tensor, self.buffers[slot])
+
+
+def elements_of(tensor: Any) -> Buffer:
+    """A buffer that holds a Tensor's elements, in order: its memory if it has all of it, else a copy."""
+    realize_tensors([tensor])
+    (done,) = realize([tensor.uop])
+    found: Buffer = done.base.arg
+    return found
+
+
+def write_back(tensor: Any, elements: Buffer) -> None:
+    """Write to a Tensor what a copy of its elements has become."""
+    copy = Buffer(elements.runtime, elements.size, elements.dtype)
+    copy.write(elements.read())
+    write(tensor, UOp(Ops.BUFFER, tensor.dtype, (), copy).reshape(tensor.shape), tensor)
+    realize_tensors([tensor])
+
+
+def memory_of(tensor: Any) -> Buffer:
+    """The memory that a Tensor is a view of; of a lazy value that a gradient may be asked for, its copy."""
+    realize_tensors([tensor])
+    memory = memory_under(tensor.uop)
+    if memory is None:
+        return elements_of(tensor)
+    value = memory if memory.op is Ops.BUFFER else value_of(memory)
+    assert value is not None
+    found: Buffer = value.arg
+    return found
