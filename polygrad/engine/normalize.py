@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from polygrad.errors import ArgumentError, InternalError
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 
 
 class Slot(NamedTuple):
@@ -79,6 +79,26 @@ def normalize(sink: UOp) -> Normalized:
             )
         return variable
 
+    def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+        arg = node.arg
+        if node.op in _SIZES_IN_ARG:
+            for part in arg if isinstance(arg, tuple) else (arg,):
+                if type(part) is not int:
+                    arg = unbind(arg)
+                    break
+        return UOp(node.op, node.dtype, src, arg)
+
+    def place(target: UOp) -> UOp:
+        """Where an ASSIGN writes: its memory, even where the value that is there was copied before."""
+        views = []
+        while target.op in GroupOp.Movement:
+            views.append(target)
+            target = target.src[0]
+        out = new[target]
+        for view in reversed(views):
+            out = rebuilt(view, (out,))
+        return out
+
     roots = set(sink.src)
     for node in sink.toposort(uncomputed):
         if node.value is not None:
@@ -96,13 +116,8 @@ def normalize(sink: UOp) -> Normalized:
             new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if node in roots else inner
         elif node.op is Ops.COPY:
             raise InternalError("a COPY reached the scheduler")
+        elif node.op is Ops.ASSIGN:
+            new[node] = UOp(node.op, node.dtype, (place(node.src[0]), new[node.src[1]]))
         else:
-            src = tuple([new[s] for s in node.src])
-            arg = node.arg
-            if node.op in _SIZES_IN_ARG:
-                for part in arg if isinstance(arg, tuple) else (arg,):
-                    if type(part) is not int:
-                        arg = unbind(arg)
-                        break
-            new[node] = UOp(node.op, node.dtype, src, arg)
+            new[node] = rebuilt(node, tuple([new[s] for s in node.src]))
     return Normalized(new[sink], buffers, variables)

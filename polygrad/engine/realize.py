@@ -56,13 +56,16 @@ def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
     return UOp(Ops.BUFFER, dtype, (), buffer)
 
 
-def data_of(uop: UOp) -> memoryview:
-    """The bytes of a node's value, computed if need be. Raises CaptureError inside a captured function."""
+def data_of(uop: UOp, device: str | None = None) -> memoryview:
+    """The bytes of a node's value, computed if need be. `device`: where it is, if it is made of constants.
+
+    Raises CaptureError inside a captured function.
+    """
     watch.forbid(
         f"a reading of values ({uop.dtype} of shape {uop.shape}: item, tolist, numpy, data, bool)",
         "return the Tensor and read it after the call",
     )
-    (done,) = realize([uop])
+    (done,) = realize([uop], device)
     buffer: Buffer = done.base.arg
     return buffer.read()[: int(prod(done.shape)) * done.dtype.itemsize]
 
@@ -109,21 +112,20 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes, and remember their values on them; but the values of those made of constants alone,
     which belong on no device and may be wanted on another next, are only returned."""
     order = _pending(todo)
-    copies = [n for n in order if n.op is Ops.COPY]
-    if copies:
-        _copy(copies)
-        order = _pending(todo)
-        todo = [n for n in todo if uncomputed(n)]
-    by_device: dict[str, list[UOp]] = {}
     places = devices_of(order)
+    copies = [n for n in order if n.op is Ops.COPY]
+    _copy(copies)
+    by_device: dict[str, list[UOp]] = {}
     for node in todo:
-        by_device.setdefault(places.get(node) or device or Device.DEFAULT, []).append(node)
-    placeless: dict[UOp, UOp] = {}
+        if uncomputed(node):
+            by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
         _run(nodes, name)
-        for node in nodes:
-            if places.get(node) is None:
-                placeless[node], node.value = _value(node), None
+    placeless: dict[UOp, UOp] = {}
+    for node in [*todo, *copies]:
+        source = node.src[0] if node.op is Ops.COPY else node
+        if places[source] is None and node.value is not None:
+            placeless[node], node.value = node.value, None
     return placeless
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from polygrad.errors import CaptureError
-from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
 
@@ -28,13 +28,17 @@ class Run:
 
 @dataclass(slots=True)
 class Recording:
-    """Runs in order. What was there before is no part of what is captured: the lazy values `before`, and
-    `storages`, the owners of memory and values that may be written to.
+    """Runs in order. What was lazy before is no part of what is captured: the values `before` are computed
+    when they are wanted, and of `unwritable`, owners of such values, none may be written to.
     """
 
     before: frozenset[UOp]
-    storages: frozenset[object]
+    unwritable: frozenset[object]
     runs: list[Run] = field(default_factory=list)
+
+    def memory(self) -> set[Allocation]:
+        """What the runs read and write."""
+        return {b.allocation for run in self.runs for b in run.buffers if b is not None}
 
 
 @dataclass(slots=True)
@@ -66,18 +70,20 @@ watch = Watch()
 
 
 @contextlib.contextmanager
-def recorded(before: frozenset[UOp], storages: frozenset[object]) -> Iterator[Recording]:
-    """`with recorded(lazy, storages) as recording:` what is computed inside is written down.
+def recorded(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[None]:
+    """`with recorded(recording, fill):` what is computed inside is written down.
 
-    After an exception everything written down is run, as if nothing had been captured.
+    After an exception everything written down is run, as if nothing had been captured, once `fill` has given
+    placeholders their values.
     """
     if watch.recording is not None:
         raise CaptureError("capture: expected no other capture to be going on, got one inside another")
-    recording = watch.recording = Recording(before, storages)
+    watch.recording = recording
     try:
-        yield recording
+        yield
     except BaseException:
         watch.recording = None
+        fill(recording)
         for run in recording.runs:
             run.perform()
         raise

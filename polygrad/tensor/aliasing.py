@@ -10,15 +10,16 @@ What aliases and what does not is torch's rule. The names are torch's, too.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import value_of
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import watch
-from polygrad.errors import ArgumentError, InternalError
+from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.registry import changes
@@ -96,7 +97,7 @@ def settle(storage: Storage) -> None:
     """Let memory whose pending writes have been carried out be a BUFFER again, unless a gradient may be asked
     for what was written."""
     done = value_of(storage.node) if storage.node.op is Ops.AFTER else None
-    if done is not None and not any(t.requires_grad and t._derived for t in storage.tensors()):
+    if done is not None and not is_derived(storage):
         storage.update(done)
 
 
@@ -116,6 +117,23 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     return tuple(ops)
 
 
+_written: weakref.WeakSet[Storage] | None = None  # where a function is watched: what it writes to
+
+
+@contextlib.contextmanager
+def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
+    """`with watch_writes() as written:` the Storages that are written to inside."""
+    global _written
+    outer, found = _written, weakref.WeakSet[Storage]()
+    _written = found
+    try:
+        yield found
+    finally:
+        _written = outer
+        if outer is not None:
+            outer |= found
+
+
 def write(tensor: Any, value: UOp, source: Any) -> None:
     """Write `value` (of the Tensor's shape and dtype), made of the Tensor `source`, to its elements: all
     views of them see it.
@@ -126,10 +144,13 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     if 0 in tensor.shape:
         return
     storage = storage_of(tensor)
-    recording = watch.recording
-    if recording is not None and storage in recording.storages and storage.node.op not in GroupOp.Memory:
-        with watch.paused():  # each replay goes on from what the last one left: it needs memory
-            realize_tensors(storage.tensors()[:1])
+    if _written is not None:
+        _written.add(storage)
+    if watch.recording is not None and storage in watch.recording.unwritable:
+        raise CaptureError(
+            f"captured function: expected to write to memory, got a lazy value of shape {tensor.shape}: "
+            "realize() it before the call (detach() it, if it was computed with a gradient)"
+        )
     settle(storage)
     old = storage.node
     _check_distinct(tensor.uop, old)
@@ -162,30 +183,48 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
     """Compute Tensors in one Program. What was lazy becomes memory, and pending writes are carried out; a
     view of a lazy value that others see is computed, and stays a view."""
     storages: dict[Storage, None] = {}
-    values: list[UOp] = []
+    values: list[tuple[UOp, str | None]] = []
     for t in tensors:
         if 0 in t.shape:
             continue
         if memory_under(t.uop) is None and t._storage is not None and not is_whole(t):
             if len(t._storage.tensors()) > 1:
                 if not is_constant(t.uop):
-                    values.append(t.uop)
+                    values.append((t.uop, t._device))
                 continue
             t._storage = None  # nobody else sees the rest
         storages[storage_of(t)] = None
-    todo = [s for s in storages if s.node.op is not Ops.BUFFER]
-    if not todo and not values:
-        return
+    by_device: dict[str | None, tuple[list[Storage], list[UOp]]] = {}
+    for storage in storages:
+        if storage.node.op is not Ops.BUFFER:
+            by_device.setdefault(device_of(storage), ([], []))[0].append(storage)
+    for uop, device in values:
+        by_device.setdefault(device, ([], []))[1].append(uop)
+    for device, (todo, uops) in by_device.items():
+        _store(todo, uops, device)
+
+
+def device_of(storage: Storage) -> str | None:
+    return next((t._device for t in storage.tensors() if t._device is not None), None)
+
+
+def is_derived(storage: Storage) -> bool:
+    """Whether a gradient may be asked for what a Storage holds, through the graph that it was computed by."""
+    return any(t.requires_grad and t._derived for t in storage.tensors())
+
+
+def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
+    """Give lazy Storages memory, and compute values. `device`: of what is made of constants."""
     # a constant is stored apart, so that its node stays one
     roots = [UOp(Ops.CONTIGUOUS, s.node.dtype, (s.node,)) if is_constant(s.node) else s.node for s in todo]
-    done = realize([*roots, *values])
+    done = realize([*roots, *values], device)
     copies: dict[Storage, UOp] = {}
     for storage, out in zip(todo, done, strict=False):
         buffer: Buffer = out.base.arg
         allocation, views = buffer.allocation, storage.tensors()
         for view in views:
             view._device = buffer.device
-        if any(v.requires_grad and v._derived for v in views):
+        if is_derived(storage):
             continue  # the graph stays, for backward; its node remembers the value
         if owner_of(allocation) in (None, storage):
             owned_by(allocation, storage)

@@ -6,19 +6,27 @@ new nodes, so that no value computed before is mistaken for part of the call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from polygrad.engine.capture import Captured, merge
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
-from polygrad.engine.recording import recorded
+from polygrad.engine.recording import Recording, recorded, watch
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation
-from polygrad.tensor.aliasing import memory_under, realize_tensors, rename, storage_of
+from polygrad.tensor.aliasing import (
+    Storage,
+    is_constant,
+    is_derived,
+    memory_under,
+    realize_tensors,
+    rename,
+    storage_of,
+)
 from polygrad.tensor.arguments import Spec, tensors_in, unbound_shape
 from polygrad.tensor.generator import generator
-from polygrad.tensor.placeholders import Placeholders, memory_of
+from polygrad.tensor.placeholders import LazyPlaceholders, Placeholders, memory_of
 from polygrad.tensor.registry import live_tensors
 from polygrad.tensor.step import Step
 from polygrad.uop.node import UOp
@@ -30,31 +38,33 @@ def capture(
     arguments: Sequence[Any],
     names: Sequence[str],
     forget: Callable[[], None] | None = None,
+    written: Collection[Storage] | None = None,
 ) -> Step:
     """Capture `call`, which uses the Tensors `arguments`, without running anything.
 
     `forget` drops Tensors that `call` leaves behind, once what is wanted is computed: gradients, so that they
     are stored as in an eager call (whose kernels these then are, and so whose rounding) but need not stay.
+    `written`: what an earlier call wrote to, if there was one.
     Raises CaptureError, and what `call` raises; then what it had computed has been computed after all.
     """
     unique = list({id(t): t for t in arguments}.values())
     realize_tensors([*unique, *_written()])
-    live = live_tensors()
-    storages = dict.fromkeys(storage_of(t) for t in live)
+    storages = dict.fromkeys(storage_of(t) for t in live_tensors())
+    lazy = [s for s in storages if s.node.op not in GroupOp.Memory and 0 not in s.node.shape]
+    kept = [
+        s for s in lazy if is_derived(s) or (written is not None and s not in written and _is_counted(s.node))
+    ]
     for storage in storages:
         if storage.node.op is Ops.BUFFER:
             rename(storage)
-    nodes = [*(t.uop.base for t in live), *(s.node for s in storages)]
-    before = frozenset(n for n in nodes if n.op is not Ops.BUFFER and uncomputed(n))
+    before = frozenset(s.node for s in lazy if not is_constant(s.node))
+    recording = Recording(before, frozenset(kept))
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
-    placeholders = Placeholders(unique)
-    with (
-        placeholders,
-        generator.captured() as draws,
-        recorded(before, frozenset(storages)) as recording,
-    ):
+    placeholders = Placeholders(unique, written or ())
+    others = LazyPlaceholders(s for s in lazy if s not in kept)
+    with placeholders, others, generator.captured() as draws, recorded(recording, others.fill):
         result = call()
         outputs = tensors_in(result)
         _give_own_memory(outputs, unique, {b.allocation for b in placeholders.buffers})
@@ -64,6 +74,8 @@ def capture(
         if forget is not None:
             forget()
         captured = merge(recording, placeholders.buffers, buffers)
+        with watch.paused():
+            others.fill(recording)
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
             t.uop, t._storage = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape), None
@@ -81,6 +93,13 @@ def _written() -> list[Any]:
         for t in live_tensors()
         if (memory := memory_under(t.uop)) is not None and memory.op is Ops.AFTER and uncomputed(memory)
     ]
+
+
+def _is_counted(uop: UOp) -> bool:
+    """Whether a node is a constant range of numbers, which kernels make better use of than of memory."""
+    while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
+        uop = uop.src[0]
+    return uop.op is Ops.ARANGE
 
 
 def _give_own_memory(outputs: list[Any], inputs: list[Any], placeholders: set[Allocation]) -> None:
@@ -108,9 +127,6 @@ def _holders(captured: Captured, n_inputs: int) -> list[list[Any]]:
         if b is not None and program.buffers[i].role in ("param", "state") and i >= n_inputs
     }
     live = live_tensors()
-    # values that were lazy, and have been computed for the call, may be written to from now on
-    lazy = [t for t in live if (v := value_of(storage_of(t).node)) and v.arg.allocation in positions]
-    realize_tensors(lazy)
     found: dict[int, list[Any]] = {}
     for t in live:
         memory = memory_under(t.uop)

@@ -18,11 +18,12 @@ from polygrad.uop.ops import Ops
 
 
 def placed(uop: UOp, device: str | None) -> tuple[UOp, str | None]:
-    """A constant node at home on `device`: None is anywhere, the default device needs nothing said."""
+    """A constant node at home on `device`; None is anywhere. Raises DeviceError."""
     if device is None:
         return uop, None
     name = Device.canonical(device)
-    return (uop, name) if name == Device.DEFAULT else (uop.copy_to(name), name)
+    Device.backend(name)
+    return uop, name
 
 
 class CreationMixin(TensorBase):

@@ -267,7 +267,8 @@ class IndexingMixin(LossesMixin):
     # --- setting
 
     def __setitem__(self, indices: Any, v: Any) -> None:
-        """Write `v` (broadcast, converted to this dtype) where `indices` point.
+        """Write `v` (broadcast, converted to this dtype) where `indices` point: those of `t[...]`, or a bool
+        Tensor of the shape of the first axes, whose True elements get one value.
 
         All views of the same elements see it, as with `assign`. Raises what indexing raises; ShapeError,
         DeviceError, ArgumentError for a view in which an element stands twice, and GradientError for a leaf
@@ -277,17 +278,45 @@ class IndexingMixin(LossesMixin):
             raise GradientError(
                 "setitem: a leaf that requires a gradient cannot be written: use .detach() or where()"
             )
-        view, picks = self._view(indices)
         value: Any = v if isinstance(v, TensorBase) else self._lift(v)
         if value._device is not None and value._device != self.device:
             value = value._with(value.uop.copy_to(self.device))
+        mask = self._mask(indices)
+        if mask is not None:
+            write(self, self._masked(mask, value), value)
+            return
+        view, picks = self._view(indices)
         if picks:
-            mask, moved = view._set_by_tensors(picks, value)
-            moved = UOp(Ops.WHERE, self.dtype, (mask, moved, view.uop))
+            chosen, moved = view._set_by_tensors(picks, value)
+            moved = UOp(Ops.WHERE, self.dtype, (chosen, moved, view.uop))
         else:
             moved = _fit(value.uop.cast(self.dtype), view.shape)
         if moved is not view.uop:  # after `t[i] += x`, Python writes the view to where it is
             write(view, moved, value)
+
+    def _mask(self, indices: Any) -> Self | None:
+        """The bool Tensor that `indices` are, if they are one."""
+        if isinstance(indices, tuple) and len(indices) == 1:
+            (indices,) = indices
+        if isinstance(indices, list) or hasattr(indices, "__array__"):
+            indices = self._lift(indices)
+        return indices if isinstance(indices, TensorBase) and indices.dtype.is_bool else None  # type: ignore[return-value]
+
+    def _masked(self, mask: Self, value: Self) -> UOp:
+        """This Tensor's value with `value` where `mask` holds."""
+        shape, k = self.shape, mask.ndim
+        if mask.shape != shape[:k]:
+            raise ShapeError(
+                f"setitem: expected a mask of the shape of the first axes of {shape}, got {mask.shape}"
+            )
+        given = value.uop.cast(self.dtype)
+        if given.ndim > len(shape) - k and not same_size(given.shape[0], 1):
+            raise ShapeError(
+                f"setitem: expected a value that broadcasts to {shape[k:]} for all elements of the mask, got "
+                f"{value.shape}: use where()"
+            )
+        where = broadcast_to(mask.uop.reshape((*mask.shape, *[1] * (len(shape) - k))), shape)
+        return UOp(Ops.WHERE, self.dtype, (where, _fit(given, (1,) * k + shape[k:]).expand(shape), self.uop))
 
     def _set_by_tensors(self, picks: list[tuple[int, Any]], value: Self) -> tuple[UOp, UOp]:
         """Which elements of this view are written, and with what: the last of several writers wins."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
 from polygrad.runtime.program import Program
+from polygrad.tensor.aliasing import Storage, watch_writes
 from polygrad.tensor.arguments import take_apart, tensors_in
 from polygrad.tensor.capture import capture
 from polygrad.tensor.step import Step
@@ -40,7 +41,7 @@ class TinyJit:
     Called inside another captured function it is part of that. On methods each object captures for itself.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_calls", "_function", "_of", "_rest", "_step")
+    __slots__ = ("__dict__", "__weakref__", "_calls", "_function", "_of", "_rest", "_step", "_written")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -53,6 +54,7 @@ class TinyJit:
         self._calls = 0
         self._step: Step | None = None
         self._rest: list[Any] = []
+        self._written: Collection[Storage] = ()
 
     @property
     def captured(self) -> bool:
@@ -71,7 +73,8 @@ class TinyJit:
         if watch.recording is not None:
             return function(*args, **kwargs)
         if self._calls == 0:
-            result = function(*args, **kwargs)
+            with watch_writes() as self._written:
+                result = function(*args, **kwargs)
             tensors = tensors_in(result)
             if tensors:
                 tensors[0].realize(*tensors[1:])
@@ -81,7 +84,8 @@ class TinyJit:
         step = self._step
         if step is None:
             names = [f"Tensor argument {i}" for i in range(len(given.tensors))]
-            step = capture(lambda: function(*args, **kwargs), given.tensors, names)
+            call = functools.partial(function, *args, **kwargs)
+            step = capture(call, given.tensors, names, written=self._written)
             self._step, self._rest = step, given.rest
         elif given.rest != self._rest:
             raise CaptureError(

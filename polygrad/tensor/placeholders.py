@@ -1,21 +1,27 @@
-"""The Tensor arguments of a call that is being captured, behind placeholders.
+"""What stands behind placeholders while a call is being captured: its Tensor arguments, and lazy values.
 
 Memory that is an argument as a whole, or of which several arguments are views, stands behind a placeholder
-together with all its views. A lone view is passed as a copy, so that each call may pass another view of
-anything; what the function writes to the copy is written to the view afterwards.
+together with all its views. A lone view of memory that the call is not known to write to is passed as a copy,
+so that each call may pass another view of anything; what the call writes to it after all is written back.
+
+A lazy value that somebody holds is no part of the call, which may write to it: it gets memory, if it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polygrad.engine.normalize import value_of
-from polygrad.engine.realize import realize
+from polygrad.engine.devices import Device
+from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.realize import devices_of, live_roots, realize
+from polygrad.engine.recording import Recording
+from polygrad.helpers import prod
 from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
 from polygrad.tensor.aliasing import (
     Storage,
+    device_of,
     is_whole,
     memory_under,
     owned_by,
@@ -26,7 +32,7 @@ from polygrad.tensor.aliasing import (
     view_ops,
     write,
 )
-from polygrad.uop.node import UOp
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
 ViewOps = tuple[tuple[Ops, Any], ...]
@@ -54,23 +60,27 @@ class _Copied:
 
 
 class Placeholders:
-    """Stand-ins for the memory of `tensors` (each named once): `buffers`, and how each is `passed`."""
+    """Stand-ins for the memory of `tensors` (each named once): `buffers`, and how each is `passed`.
 
-    def __init__(self, tensors: Sequence[Any]) -> None:
+    `written`: Storages that the call is known to write to, of which no view is copied.
+    """
+
+    def __init__(self, tensors: Sequence[Any], written: Container[Storage] = ()) -> None:
         self.buffers: list[Buffer] = []
         self.passed: list[Passed] = []
         self._shared: dict[Storage, tuple[UOp, int]] = {}  # each with its own node, and its slot
         self._copied: list[_Copied] = []
         storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
         for t, storage in zip(tensors, storages, strict=True):
-            if storage is None or (storages.count(storage) == 1 and not is_whole(t)):
+            lone = storages.count(storage) == 1 and storage not in written
+            if storage is None or (lone and not is_whole(t)):
                 base = None if storage is None else storage.node.arg.allocation
                 self.passed.append(Passed(self._add(elements_of(t)), True, None, base))
                 self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))
                 continue
             if storage not in self._shared:
                 self._shared[storage] = storage.node, self._add(storage.node.arg)
-            view = view_ops(t.uop) if storages.count(storage) > 1 else None
+            view = None if lone else view_ops(t.uop)
             self.passed.append(Passed(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:
@@ -127,3 +137,39 @@ def memory_of(tensor: Any) -> Buffer:
     assert value is not None
     found: Buffer = value.arg
     return found
+
+
+class LazyPlaceholders:
+    """Memory to be for lazy values: those that a call used are given theirs, the others stay lazy."""
+
+    def __init__(self, storages: Iterable[Storage]) -> None:
+        self._held: dict[Storage, tuple[UOp, Buffer]] = {}
+        for storage in storages:
+            node = storage.node
+            place = device_of(storage) or devices_of(node.toposort(uncomputed))[node] or Device.DEFAULT
+            size = int(prod(sint_max(n) for n in node.shape))
+            self._held[storage] = node, Buffer(Device[place], size, node.dtype)
+
+    def __enter__(self) -> LazyPlaceholders:
+        for storage, (node, buffer) in self._held.items():
+            owned_by(buffer.allocation, storage)
+            storage.update(UOp(Ops.BUFFER, node.dtype, (), buffer))
+        live_roots.append(self._nodes)
+        return self
+
+    def _nodes(self, since: int) -> list[UOp]:
+        return [node for node, _ in self._held.values()]
+
+    def fill(self, recording: Recording) -> None:
+        """Compute the values that the recorded runs use, into the memory that they use for them."""
+        used = recording.memory()
+        for storage, (node, buffer) in list(self._held.items()):
+            if buffer.allocation in used:
+                (done,) = realize([UOp(Ops.CONTIGUOUS, node.dtype, (node,))], buffer.device)
+                buffer.write(done.base.arg.read())
+                del self._held[storage]
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        live_roots.remove(self._nodes)
+        for storage, (node, _) in self._held.items():
+            storage.update(node)

@@ -12,6 +12,7 @@ from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.aliasing import (
+    is_constant,
     is_contiguous,
     is_whole,
     memory_under,
@@ -55,7 +56,7 @@ class StorageMixin(TensorBase):
         if 0 in self.shape:
             return memoryview(bytearray())
         self.realize()
-        return data_of(self.uop)
+        return data_of(self.uop, self._device)
 
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
@@ -170,7 +171,7 @@ class StorageMixin(TensorBase):
         if name == self._device or (self._device is None and name == Device.DEFAULT):
             return self
         Device.backend(name)
-        out = self._with(self.uop.copy_to(name))
+        out = self._with(self.uop if is_constant(self.uop) else self.uop.copy_to(name))
         out._device = name
         if self.grad is not None:
             out.grad = self.grad.to(device)
