@@ -73,9 +73,9 @@ def capture(
         buffers = [memory_of(t) for t in outputs]
         if forget is not None:
             forget()
-        captured = merge(recording, placeholders.buffers, buffers)
         with watch.paused():
             others.fill(recording)
+        captured = merge(recording, placeholders.buffers, buffers)
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
             t.uop, t._storage = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape), None
