@@ -86,7 +86,9 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
     `since`: of those owned by Tensors above this serial number.
     """
-    _preserve(_stale_values(memory, set(), since))
+    stale = _stale_values(memory, set(), since)
+    if stale:
+        _preserve(stale)
 
 
 def _preserve(stale: list[UOp]) -> None:
@@ -234,7 +236,9 @@ def _stale_values(memory: set[Allocation], now: set[UOp], since: int = 0) -> lis
     """What live lazy values read of `memory` as it is before the writes that are about to be made: the AFTERs
     `now`, whose newest version stays. Each is a live value, or the value of a write that is still pending."""
     replaced = {n.src[0] for n in now}
-    live = dedup(_base(uop) for hook in live_roots for uop in hook(since))
+    live = dedup(b for hook in live_roots for uop in hook(since) if (b := _base(uop)).op is not Ops.BUFFER)
+    if not live:
+        return []
     stale: set[UOp] = set()
     wanted: dict[UOp, None] = {}
     for node in UOp.sink(*live).toposort(lambda n: n not in now and uncomputed(n)):

@@ -29,11 +29,13 @@ class Run:
 @dataclass(slots=True)
 class Recording:
     """Runs in order. What was lazy before is no part of what is captured: the values `before` are computed
-    when they are wanted, and of `unwritable`, owners of such values, none may be written to.
+    when they are wanted. `storages` are the owners of all memory and values that were there before, `lazy`
+    those of them that still own no memory.
     """
 
     before: frozenset[UOp]
-    unwritable: frozenset[object]
+    storages: frozenset[object]
+    lazy: frozenset[object]
     runs: list[Run] = field(default_factory=list)
 
     def memory(self) -> set[Allocation]:

@@ -18,11 +18,11 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import value_of
 from polygrad.engine.realize import realize
-from polygrad.engine.recording import watch
+from polygrad.engine.recording import Recording, watch
 from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.tensor.registry import changes
+from polygrad.tensor.registry import changes, live_tensors
 from polygrad.uop.node import Shape, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -81,6 +81,21 @@ def storage_of(tensor: Any) -> Storage:
             owned_by(allocation, found)
     found.add(tensor)
     return found
+
+
+def live_values(since: int = 0) -> list[UOp]:
+    """What live Tensors (with serial numbers above `since`) hold: of views of a lazy value, that value."""
+    out = []
+    for t in live_tensors(since):
+        storage = t._storage
+        if storage is None or storage.node.op in GroupOp.Memory or t.uop.base is storage.node:
+            out.append(t.uop)
+        elif len(storage.tensors()) > 1:
+            out.append(storage.node)
+        else:  # nobody else sees the rest
+            t._storage = None
+            out.append(t.uop)
+    return out
 
 
 def owned_by(allocation: Allocation, storage: Storage) -> None:
@@ -146,12 +161,9 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     storage = storage_of(tensor)
     if _written is not None:
         _written.add(storage)
-    if watch.recording is not None and storage in watch.recording.unwritable:
-        raise CaptureError(
-            f"captured function: expected to write to memory, got a lazy value of shape {tensor.shape}: "
-            "realize() it before the call (detach() it, if it was computed with a gradient)"
-        )
     settle(storage)
+    if watch.recording is not None:
+        _check_capture(storage, watch.recording)
     old = storage.node
     _check_distinct(tensor.uop, old)
     target, value = _placed(tensor.uop, old, as_value(value))
@@ -275,6 +287,22 @@ def is_constant(uop: UOp) -> bool:
     while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
         uop = uop.src[0]
     return uop.op is Ops.CONST or uop.op is Ops.ARANGE
+
+
+def _check_capture(storage: Storage, recording: Recording) -> None:
+    """A write that is being captured must find what it found when it was captured, or what the last run left.
+
+    Raises CaptureError where it would not.
+    """
+    if storage in recording.lazy:
+        raise CaptureError(
+            f"captured function: expected to write to memory, got a lazy value of {storage.node.shape}: "
+            "realize() it before the call (detach() it, if it was computed with a gradient)"
+        )
+    node = storage.node
+    if storage not in recording.storages and node.op is Ops.BUFFER and node.arg.allocation.is_allocated:
+        # the host's data, made in the call: each run writes to a copy of it
+        storage.update(UOp(Ops.CONTIGUOUS, node.dtype, (node,)))
 
 
 def as_value(uop: UOp) -> UOp:

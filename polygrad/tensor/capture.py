@@ -58,7 +58,7 @@ def capture(
         if storage.node.op is Ops.BUFFER:
             rename(storage)
     before = frozenset(s.node for s in lazy if not is_constant(s.node))
-    recording = Recording(before, frozenset(kept))
+    recording = Recording(before, frozenset(storages), frozenset(kept))
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))

@@ -113,9 +113,12 @@ class Placeholders:
 
 def elements_of(tensor: Any) -> Buffer:
     """A buffer that holds a Tensor's elements, in order: its memory if it has all of it, else a copy."""
-    realize_tensors([tensor])
-    (done,) = realize([tensor.uop])
-    found: Buffer = done.base.arg
+    base = tensor.uop.base
+    if base.op is not Ops.BUFFER:
+        realize_tensors([tensor])
+        (done,) = realize([tensor.uop], tensor._device)
+        base = done.base
+    found: Buffer = base.arg
     return found
 
 
@@ -129,8 +132,10 @@ def write_back(tensor: Any, elements: Buffer) -> None:
 
 def memory_of(tensor: Any) -> Buffer:
     """The memory that a Tensor is a view of; of a lazy value that a gradient may be asked for, its copy."""
-    realize_tensors([tensor])
     memory = memory_under(tensor.uop)
+    if memory is None or memory.op is Ops.AFTER:
+        realize_tensors([tensor])
+        memory = memory_under(tensor.uop)
     if memory is None:
         return elements_of(tensor)
     value = memory if memory.op is Ops.BUFFER else value_of(memory)

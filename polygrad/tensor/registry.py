@@ -10,8 +10,6 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from polygrad.uop.node import UOp
-
 _serial = itertools.count(1).__next__
 _alive: dict[weakref.ref[Any], int] = {}  # in the order in which they were made, each with its serial number
 _forget: Any = _alive.pop
@@ -45,8 +43,3 @@ def live_tensors(since: int = 0) -> list[Any]:
         return [t for r in list(_alive) if (t := r()) is not None]
     found = list(itertools.takewhile(lambda item: item[1] > since, reversed(_alive.items())))
     return [t for r, _ in found if (t := r()) is not None]
-
-
-def live_uops(since: int = 0) -> list[UOp]:
-    """The node of each of them; a node that two Tensors hold comes twice."""
-    return [t.uop for t in live_tensors(since)]

@@ -8,7 +8,7 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from, live_roots
 from polygrad.errors import DTypeError
-from polygrad.tensor.aliasing import storage_of
+from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.attention import AttentionMixin
 from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.base import check_fits, filled
@@ -16,13 +16,13 @@ from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.creation import placed
-from polygrad.tensor.registry import live_uops, register
+from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
 from polygrad.tensor.storage import StorageMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-live_roots.append(live_uops)
+live_roots.append(live_values)
 
 
 class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
