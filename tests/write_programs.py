@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from plain import Plain, assert_same, wrapped
 
@@ -231,16 +231,6 @@ def _updated(model, operator, x):
 # --- programs
 
 
-@dataclass
-class Program:
-    """Steps, some of them calls of a captured function, whose `body` has steps of its own."""
-
-    steps: list = field(default_factory=list)
-    body: list = field(default_factory=list)
-    parameters: tuple = ()
-    results: tuple = ()
-
-
 class Maker:
     """Makes a program of the choices of `pick(n)`, which gives a number below n."""
 
@@ -418,58 +408,71 @@ def _compare_one(name, tensors, models):
         assert_same(tensor.tolist(), bits.tolist(), name)
 
 
+@dataclass
+class Call:
+    """Steps before a captured function is called, the function's own, what it is called with, its result."""
+
+    before: list
+    body: list
+    arguments: tuple
+    result: str
+    how: str
+
+
 def check_captured(pick, length, device, how):
     """A program, then a captured function called several times: its arguments, and what it finds outside, are
     Tensors of the program, views among them; what it writes is seen by all of them, after every call."""
+    check_call(make_call(pick, length, how), device)
+
+
+def make_call(pick, length, how):
+    """A random `Call`."""
     maker = Maker(pick)
     maker.some(2 + length // 2)
     while not maker.ints():
         maker.create()
     before = list(maker.steps)
-    env = {}
-    body: list = []
-    calls = []
+    wanted = [n for n in maker.ints() if 0 not in maker.env[n].shape]
+    arguments = tuple(dict.fromkeys(maker.one(wanted) for _ in range(1 + pick(2)))) if wanted else ()
+    if how == "step":  # whose inputs must not share memory that is written to
+        made = {s[1] for s in before if s[0] in ("data", "constant", "ramp", "compute")}
+        arguments = tuple(a for a in arguments[:1] if a in made)
+    maker.steps = []
+    maker.some(1 + length // 2)
+    result = maker.name()
+    maker.do("compute", result, "copy", maker.one(maker.ints()), maker.one(maker.ints()))
+    body = [s for s in maker.steps if s[0] != "realize" or pick(2)]
+    return Call(before, body, arguments, result, how)
+
+
+def check_call(call, device):
+    """Run a `Call` on Tensors and on models."""
+    env: dict = {}
+    models: dict = {}
+    done = -1
     try:
-        for step in before:
+        for step in call.before:
             on_tensors(step, env, device)
-        outside = dict(maker.env)
-        wanted = [n for n in maker.ints() if 0 not in maker.env[n].shape]
-        arguments = tuple(dict.fromkeys(maker.one(wanted) for _ in range(1 + pick(2)))) if wanted else ()
-        if how == "step":  # whose inputs must not share memory that is written to
-            arguments = tuple(
-                a for a in arguments[:1] if not any(s[0] == "view" and s[1] == a for s in before)
-            )
-        maker.steps = []
-        maker.some(1 + length // 2)
-        inner = maker.name()
-        maker.do("compute", inner, "copy", maker.one(maker.ints()), maker.one(maker.ints()))
-        body[:] = [s for s in maker.steps if s[0] != "realize" or pick(2)]
-        maker.env = outside  # the models wrote while the body was made up: begin anew
-        models: dict = {}
-        for step in before:
             on_models(step, models)
 
         def function(*tensors):
-            inside = {**env, **dict(zip(arguments, tensors, strict=True))}
-            for step in body:
+            inside = {**env, **dict(zip(call.arguments, tensors, strict=True))}
+            for step in call.body:
                 on_tensors(step, inside, device)
-            return inside[inner]
+            return inside[call.result]
 
-        call = _captured(function, how, [env[a] for a in arguments], device)
-        for number in range(4):
+        captured = _captured(function, call.how, [env[a] for a in call.arguments], device)
+        while (done := done + 1) < 4:
             local = dict(models)
-            for step in body:
+            for step in call.body:
                 on_models(step, local)
-            calls.append(number)
-            got = call(*[env[a] for a in arguments])
-            _compare_one("result", {"result": got}, {"result": local[inner]})
+            got = captured(*[env[a] for a in call.arguments])
+            _compare_one("result", {"result": got}, {"result": local[call.result]})
             for name in models:
                 _compare_one(name, env, models)
     except Exception as error:
-        text = "\n".join(
-            [*map(str, before), f"calls {calls} of f{arguments if body else ''}:", *map(str, body)]
-        )
-        raise AssertionError("program:\n" + text) from error
+        head = f"in call {done} of {call.how} f{call.arguments} -> {call.result}:"
+        raise AssertionError("\n".join(map(str, ["program:", *call.before, head, *call.body]))) from error
 
 
 def _captured(function, how, examples, device):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.engine.normalize import value_of
+from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, watch
 from polygrad.errors import ArgumentError, CaptureError, InternalError
@@ -56,7 +56,7 @@ class Storage:
 
     def update(self, node: UOp) -> None:
         """Make `node`, of as many elements, the newest version."""
-        old, self.node = self.node, node
+        old, self.node = self.node, node.base
         if node is not old:
             for tensor in self.tensors():
                 tensor.uop = rebased(tensor.uop, old, node.reshape(old.shape))
@@ -185,7 +185,9 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
 def rename(storage: Storage, changed: bool = False) -> None:
     """Give a Storage's memory a new node, so that no value computed from the old one is taken for one
     computed from the new. `changed`: its contents change without a node that says so."""
-    buffer: Buffer = storage.node.arg
+    if uncomputed(storage.node) and storage.node.op is Ops.AFTER:
+        _store([storage], [], None)
+    buffer: Buffer = storage.node.buffer.arg
     if changed:
         buffer.allocation.version += 1
     storage.update(UOp(Ops.BUFFER, storage.node.dtype, (), buffer.alias()))

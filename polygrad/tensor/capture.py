@@ -22,6 +22,7 @@ from polygrad.tensor.aliasing import (
     memory_under,
     realize_tensors,
     rename,
+    settle,
     storage_of,
 )
 from polygrad.tensor.arguments import Spec, tensors_in, unbound_shape
@@ -55,6 +56,7 @@ def capture(
         s for s in lazy if is_derived(s) or (written is not None and s not in written and _is_counted(s.node))
     ]
     for storage in storages:
+        settle(storage)
         if storage.node.op is Ops.BUFFER:
             rename(storage)
     before = frozenset(s.node for s in lazy if not is_constant(s.node))

@@ -20,7 +20,6 @@ from polygrad.tensor.generator import CapturedDraws
 from polygrad.tensor.placeholders import Passed, elements_of, memory_of, write_back
 from polygrad.tensor.registry import changes, newest
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 
 
 class Step:
@@ -175,7 +174,7 @@ class Step:
         """Programs have run since: what they computed from the old contents must not pass for the new."""
         for allocation in self._written:
             storage = owner_of(allocation)
-            if storage is not None and storage.node.op is Ops.BUFFER:
+            if storage is not None:
                 rename(storage, changed=True)
             else:
                 allocation.version += 1

@@ -28,7 +28,8 @@ def test_every_device_of_this_host_passes(tmp_path: Path) -> None:
     shutil.copytree(
         TESTS / "device", tmp_path / "tests" / "device", ignore=shutil.ignore_patterns("__pycache__")
     )
-    shutil.copy(TESTS / "plain.py", tmp_path / "tests" / "plain.py")
+    for shared in ("plain.py", "write_programs.py"):
+        shutil.copy(TESTS / shared, tmp_path / "tests" / shared)
     done = run(
         "node", Path(__file__).parent / "scripts" / "run_device_suite.py", "tests/device", cwd=tmp_path
     )
