@@ -18,7 +18,7 @@ from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.stats import stats
-from polygrad.errors import DeviceError
+from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
@@ -224,6 +224,11 @@ def _execute(
     ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str
 ) -> None:
     program, outputs = ready.compiled.program, ready.compiled.outputs
+    for variable in program.variables:
+        if variable.name not in variables:
+            raise ArgumentError(
+                f"Variable {variable.name}: expected a bound one, got no value: use .bind(value)"
+            )
     runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]
     buffers += [None] * (len(program.buffers) - len(slots))

@@ -29,11 +29,12 @@ class Run:
 @dataclass(slots=True)
 class Recording:
     """Runs in order. `before` are the lazy values that were wanted before: they are no part of what is
-    captured.
+    captured. `guards` are symbolic sizes and whether each is negative, which a replay's values must leave so.
     """
 
     before: frozenset[UOp]
     runs: list[Run] = field(default_factory=list)
+    guards: dict[UOp, bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -302,7 +302,7 @@ class ElementwiseMixin(TensorBase):
         A constant integral or half-integral exponent becomes multiplications (and a square root).
         Raises ArgumentError for an integer base with a negative integer exponent.
         """
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if _is_operand(x) and not isinstance(x, UOp) else self._lift(x)
         if not isinstance(x, TensorBase):
             return self._of_constant_base(x) if reverse else self._to_constant(x)
         base: Any = x if reverse else self

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.engine.capture import Captured, merge
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import uncomputed, value_of, with_sizes
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import recorded, watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
@@ -20,6 +20,7 @@ from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
 from polygrad.tensor.arguments import Spec, tensors_in, unbound_shape
 from polygrad.tensor.generator import CapturedDraws, generator
 from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.sizes import value_with
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -30,7 +31,13 @@ class Step:
     """
 
     def __init__(
-        self, captured: Captured, specs: list[Spec], slots: list[int], draws: CapturedDraws, result: Any
+        self,
+        captured: Captured,
+        specs: list[Spec],
+        slots: list[int],
+        draws: CapturedDraws,
+        guards: dict[UOp, bool],
+        result: Any,
     ) -> None:
         self.captured, self.result = captured, result
         self._specs, self._slots, self._draws = specs, slots, draws
@@ -43,6 +50,9 @@ class Step:
         self._held = _holders(captured, self._inputs)
         self._note_written()
         self._seen = watch.executed
+        self._guards = guards
+        self._values = captured.variables  # what the Variables of `_symbolic_results` are bound to
+        self._symbolic_results = symbolic_memory(self._written)
 
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
         """Run once on these arguments (None: the one of the last run); `result`.
@@ -60,7 +70,12 @@ class Step:
             self._renew()
         self._draws.continue_()
         captured = self.captured
-        captured.run({**captured.variables, **variables} if variables else None)
+        values = {**captured.variables, **variables} if variables else captured.variables
+        if variables and self._guards:
+            check_guards(self._guards, values)
+        captured.run(values)
+        if self._symbolic_results and values != self._values:
+            self._rebind(values)
         if self._written_inputs:
             self._renew_inputs()
         return self.result
@@ -141,6 +156,15 @@ class Step:
             held[1] = held[0].uop
         self._seen = watch.executed
 
+    def _rebind(self, values: dict[str, int]) -> None:
+        """Let Tensors over results of symbolic shape have the shape of this run: that is how memory is laid
+        out now.
+        """
+        rebind(self._symbolic_results, values)
+        for held in self._held:
+            held[1] = held[0].uop
+        self._values = values
+
     def _renew_inputs(self) -> None:
         buffers = [self.captured.buffers[i] for i in self._written_inputs]
         renew({b.allocation for b in buffers if b is not None})
@@ -203,7 +227,7 @@ def capture(
             t.uop = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape)
             t.requires_grad, t._derived = False, False
     slots = {id(t): i for i, t in enumerate(unique)}
-    return Step(captured, specs, [slots[id(t)] for t in arguments], draws, result)
+    return Step(captured, specs, [slots[id(t)] for t in arguments], draws, recording.guards, result)
 
 
 def buffer_of(tensor: Any) -> Buffer:
@@ -297,6 +321,59 @@ def renew(memory: set[Allocation] | None) -> None:
             fresh[node] = UOp(node.op, node.dtype, tuple([fresh.get(s, s) for s in node.src]), node.arg)
     for t in live:
         t.uop = fresh.get(t.uop, t.uop)
+
+
+def check_guards(guards: dict[UOp, bool], values: dict[str, int]) -> None:
+    """Raises CaptureError when a size is negative that was not so in the captured call, or the reverse."""
+    for size, negative in guards.items():
+        if (value_with(size, values) < 0) is not negative:
+            wanted = "below 0" if negative else "at least 0"
+            raise CaptureError(
+                f"captured function: expected {size} to be {wanted}, as when it was captured, since a slice, "
+                f"an index or a size depends on it, got {values}: call reset()"
+            )
+
+
+def symbolic_memory(written: set[Allocation]) -> set[Allocation]:
+    """What live Tensors read of this memory, not there before, with a symbolic shape."""
+    roots = [t.uop for t in live_tensors()]
+    return {
+        node.base.arg.allocation
+        for node in UOp.sink(*roots).toposort(uncomputed)
+        if node.op is Ops.RESHAPE
+        and node.base.op is Ops.BUFFER
+        and node.base.arg.allocation in written
+        and not node.base.arg.allocation.is_allocated
+        and any(s.__class__ is not int for s in node.shape)
+    }
+
+
+def rebind(memory: set[Allocation], values: dict[str, int]) -> None:
+    """Bind the Variables of all live Tensors that read `memory` to other values, lazy ones included."""
+    live = live_tensors()
+    order = UOp.sink(*(t.uop for t in live)).toposort(uncomputed)
+    reading: set[UOp] = set()
+    for node in order:
+        if node.op is Ops.BUFFER:
+            if node.arg.allocation in memory:
+                reading.add(node)
+        elif not reading.isdisjoint(node.src) and uncomputed(node):
+            reading.add(node)
+    fresh: dict[UOp, UOp] = {}
+
+    def bound(size: UOp) -> UOp:
+        binds = [n for n in size.toposort() if n.op is Ops.BIND and n.src[0].arg.name in values]
+        return size.substitute({n: n.src[0].bind(values[n.src[0].arg.name]) for n in binds})
+
+    for node in UOp.sink(*(t.uop for t in live if t.uop in reading)).toposort(uncomputed):
+        if node.op is Ops.BIND:
+            fresh[node] = bound(node)
+        elif node.op is not Ops.SINK and uncomputed(node):
+            src = tuple([fresh.get(s, s) for s in node.src])
+            fresh[node] = UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, bound))
+    for t in live:
+        if t.uop in reading:
+            t.uop = fresh[t.uop]
 
 
 def _is_view(node: UOp) -> bool:

@@ -61,9 +61,12 @@ def canonical(size: Sint) -> Sint:
     Terms and factors are ordered by how they are written, not by Variables' values, so a size stays
     canonical when its Variables are unbound or bound to other values.
     """
-    if isinstance(size, int) or size.op in _ATOMS:
+    if isinstance(size, int):
         return size
-    return _write(_polynomial(size))
+    op = getattr(size, "op", None)
+    if op is None:  # numpy's integers
+        return size.__index__()
+    return size if op in _ATOMS else _write(_polynomial(size))
 
 
 def canonical_shape(shape: tuple[Sint, ...]) -> tuple[Sint, ...]:
@@ -136,7 +139,7 @@ def written(node: UOp) -> str:
         left = written(src[0])
     if op is Ops.ADD and src[1].op is not Ops.ADD:
         right = written(src[1])
-    return f"{left}{sign}{right}"
+    return f"{left}{sign}{right}".replace(" + -", " - ")
 
 
 _SIGNS = {Ops.ADD: " + ", Ops.MUL: "*", Ops.IDIV: "//", Ops.MOD: "%"}

@@ -334,13 +334,13 @@ class UOp:
         if op is not Ops.CMPLT and (hi < 0 or lo > 0 or lo == hi):
             return (lo == hi == 0) is (op is Ops.CMPEQ)
         raise ArgumentError(
-            f"comparison of {written(a)} and {written(b)}: expected one that holds for all values of the Variables or for "
-            "none: compare what they are bound to, .unbind()[1]"
+            f"comparison of {written(a)} and {written(b)}: expected one that holds for all values of the "
+            "Variables or for none: compare what they are bound to, .unbind()[1]"
         )
 
     def _number(self, what: str) -> Any:
         lo, hi = self.vmin, self.vmax
-        if self.bounds is None and not self.is_const or lo != hi:
+        if lo != hi or not (self.is_const or self.bounds is not None):
             raise ArgumentError(
                 f"{what}: expected a symbolic value with one possible value, got {self!r} from {lo} to {hi}: "
                 "use what its Variable is bound to, .unbind()[1]"
