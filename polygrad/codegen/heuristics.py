@@ -124,7 +124,7 @@ def _transposition(k: _Kernel) -> dict[UOp, Split] | None:
         return None
     (lane,) = stored
     loaded = {r for t in terms[Ops.LOAD] if t.get(lane, 1) != 1 for r, step in t.items() if step == 1}
-    if len(loaded) != 1:
+    if len(loaded) != 1 or any(r.op is not Ops.RANGE for r in loaded):
         return None
     (across,) = loaded
     lanes = _native_lanes(k)

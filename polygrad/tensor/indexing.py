@@ -401,6 +401,9 @@ def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
     for p in parts:
         if p is not None and not is_size(p):
             raise ArgumentError(f"slice: expected ints or Variables for axis {axis}, got {p!r}")
+    for p in parts:
+        if p is not None and not is_size(p):
+            raise ArgumentError(f"slice: expected ints or Variables for axis {axis}, got {p!r}")
     first, last = (0, n) if step > 0 else (-1, n - 1)  # what bounds are clamped to
     begin, end = (
         default if p is None else smaller(larger(p + n, first) if is_negative(p) else p, last)
