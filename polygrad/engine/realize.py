@@ -148,8 +148,8 @@ def _copy(copies: list[UOp]) -> None:
             continue
         source = copy.src[0]
         (done,) = realize([source], copy.arg)
-        target = Buffer(Device[copy.arg], int(prod(source.shape)), copy.dtype)
         old: Buffer = done.base.arg
+        target = Buffer(Device[copy.arg], old.size, copy.dtype)
         if old.device == copy.arg:
             copy.value = done.base
             continue

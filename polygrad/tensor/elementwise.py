@@ -207,6 +207,10 @@ class ElementwiseMixin(TensorBase):
     def where(self, x: Any, y: Any) -> Self:
         """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
         x, y = (v if _is_operand(v) else self._lift(v) for v in (x, y))
+        if isinstance(x, UOp) and not isinstance(y, TensorBase):
+            x = self._lift(x)
+        if isinstance(y, UOp) and not isinstance(x, TensorBase):
+            y = self._lift(y)
         if isinstance(x, TensorBase):
             a, b = x._pair(y)
         elif isinstance(y, TensorBase):

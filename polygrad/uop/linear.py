@@ -134,6 +134,8 @@ def written(node: UOp) -> str:
     sign = _SIGNS.get(op)
     if sign is None:
         return f"{op.name.lower()}({', '.join(written(s) for s in src)})"
+    if op is Ops.MUL and src[1].is_const and src[1].arg == -1:
+        return "-" + (f"({written(src[0])})" if src[0].op in _SIGNS else written(src[0]))
     left, right = [f"({written(s)})" if s.op in _SIGNS else written(s) for s in src]
     if op is Ops.ADD or (op is Ops.MUL and src[0].op is Ops.MUL):
         left = written(src[0])

@@ -244,7 +244,7 @@ class UOp:
 
     def __repr__(self) -> str:
         if self.dtype is dtypes.index and self.op in SIZES and self._is_size():
-            return written(self)
+            return written(self) + (f"={self.src[1].arg}" if self.op is Ops.BIND else "")
         arg = "" if self.arg is None else f", {self.arg!r}"
         return f"UOp({self.op.name}, {self.dtype}, [{', '.join(s.op.name for s in self.src)}]{arg})"
 

@@ -72,6 +72,12 @@ def test_how_a_size_is_written():
     assert str(canonical(2 * J + I.bind(3) + 1)) == "i + j*2 + 1"
     assert str(canonical((I - 1) * 2 * J // 3)) == "(i*j*2 + j*-2)//3"
     assert written(I.maximum(J)) == "max(i, j)"
+    assert (str(I), str(I.bind(3)), str(canonical(-I)), str(canonical(-I * J))) == (
+        "i",
+        "i=3",
+        "-i",
+        "-(i*j)",
+    )
 
 
 def worth(size: Any, values: dict[str, int]) -> int:
