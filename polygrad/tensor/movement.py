@@ -79,7 +79,7 @@ class MovementMixin(TensorBase):
         wanted = check_shape(wanted, "reshape")
         if wanted == own:
             return self
-        total, got = prod(own), prod(wanted)
+        total, got = canonical(prod(own)), canonical(prod(wanted))
         if not same_size(total, got) and not equal(total, got):
             raise ShapeError(f"reshape: expected {total} elements (shape {own}), got {wanted} with {got}")
         return self._with(self.uop.reshape(wanted))

@@ -52,6 +52,8 @@ def _not_bound(variable: UOp, size: Sint) -> ArgumentError:
 
 def is_negative(size: Sint) -> bool:
     """Whether a size is below 0, now. Raises ArgumentError when it depends on an unbound Variable."""
+    if size.__class__ is int:  # nearly all are
+        return bool(size < 0)
     size = canonical(size)
     if isinstance(size, int):
         return size < 0
