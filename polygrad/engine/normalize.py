@@ -102,7 +102,9 @@ def normalize(sink: UOp) -> Normalized:
         elif node.op is Ops.DETACH:
             new[node] = new[node.src[0]]
         elif node.op is Ops.COPY:
-            raise InternalError("a COPY reached the scheduler")
+            if any(n.op is Ops.BUFFER for n in new[node.src[0]].toposort()):
+                raise InternalError("a COPY of stored values reached the scheduler")
+            new[node] = new[node.src[0]]
         else:
             src = tuple([new[s] for s in node.src])
             new[node] = UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, unbind))

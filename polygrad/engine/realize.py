@@ -91,9 +91,11 @@ def _value(node: UOp) -> UOp:
 
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes, and remember their values on them; but the values of those made of constants alone,
-    which belong on no device and may be wanted on another next, are only returned."""
+    which may be wanted on another device next, or with other values of their Variables in a replay, are only
+    returned."""
     order = _pending(todo)
-    copies = [n for n in order if n.op is Ops.COPY]
+    constants = _constants(order)
+    copies = [n for n in order if n.op is Ops.COPY and n.src[0] not in constants]
     if copies:
         _copy(copies)
         order = _pending(todo)
@@ -106,13 +108,22 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     for name, nodes in by_device.items():
         _run(nodes, name)
         for node in nodes:
-            if places.get(node) is None:
+            if node in constants:
                 homeless[node], node.value = _value(node), None
     return homeless
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
     return UOp.sink(*roots).toposort(uncomputed)
+
+
+def _constants(order: list[UOp]) -> set[UOp]:
+    """The nodes of a toposort that are made of constants alone: a COPY of them is made where it is wanted."""
+    out: set[UOp] = set()
+    for node in order:
+        if node.op is not Ops.BUFFER and node.value is None and all(s in out for s in node.src):
+            out.add(node)
+    return out
 
 
 def devices_of(order: list[UOp]) -> dict[UOp, str | None]:

@@ -327,3 +327,19 @@ def test_training_steps_with_a_symbolic_batch_rtol_1e_5(device):
             step.run(x[:4], y[:4])
     finally:
         Device.DEFAULT = before
+
+
+def test_tensors_made_of_variables_alone_follow_the_replay(device):
+    f = TinyJit(
+        lambda x, i: (
+            (x + Tensor.arange(i, device=device)).realize(),
+            (Tensor.arange(i, i + x.shape[0], device=device) * 2).contiguous().realize() + x,
+            Tensor.full((2,), i, device=device).realize() + Tensor.ones(2, device=device),
+        )
+    )
+    x = Tensor(A[0], device=device).realize()
+    for n in (1, 1, 1, 4, 2):
+        first, second, third = f(x[: I.bind(n)], I.bind(n))
+        np.testing.assert_array_equal(read(first), A[0, :n] + np.arange(n))
+        np.testing.assert_array_equal(read(second), A[0, :n] + 2 * np.arange(n, 2 * n))
+        np.testing.assert_array_equal(third.numpy(), [n + 1, n + 1])
