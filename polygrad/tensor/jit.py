@@ -27,7 +27,10 @@ class TinyJit:
     `Variable`s, passed as such or in shapes.
 
     - Results are the same Tensors on every call: the next call overwrites them (`clone` what must last). They
-      carry no gradient.
+      carry no gradient. Where their shape has Variables it follows the values of the call, and so do views
+      and lazy Tensors over them.
+    - What the values of Variables decide (is an index in range, where does a slice end) is decided when the
+      function is captured: a call whose values would decide otherwise raises CaptureError.
     - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
       them
       between calls is seen. Lazy Tensors over them show what is there when they are computed.
