@@ -358,16 +358,16 @@ class MovementMixin(TensorBase):
         )
         return spread.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]))
 
-    def roll(self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Self:
+    def roll(self, shifts: Any, dims: int | tuple[int, ...] | None = None) -> Self:
         """Elements moved by `shifts` along `dims`, those that fall off re-entering.
 
         Of the flattened Tensor when None.
         """
         if dims is None:
-            if not isinstance(shifts, int):
+            if not is_size(shifts):
                 raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
             return self.flatten().roll(shifts, 0).reshape(self.shape)
-        shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+        shifts = (shifts,) if is_size(shifts) else tuple(shifts)
         dims = (dims,) if isinstance(dims, int) else tuple(dims)
         if len(shifts) != len(dims):
             raise ArgumentError(f"roll: expected as many shifts as dims, got {shifts} and {dims}")
