@@ -30,7 +30,9 @@ class Step:
     text: str
     tensor: Callable[[Any, Values], Any]
     array: Callable[[Any, Values], Any]
-    smooth: bool = True  # no jump that a rounding error could take: others need arrays of whole numbers
+    # no jump that a rounding error could take; others need arrays of whole numbers
+    smooth: bool = True  # of the value
+    smooth_gradient: bool = True  # which has one where elements are equal
 
 
 @dataclass
@@ -167,6 +169,7 @@ def reduce(draw: Any, x: Any) -> Step:
         lambda t, v: getattr(t, kind)(axis, keepdim=keep, **more).float(),
         array.get(kind, lambda a, v: getattr(np, kind)(a, axis, keepdims=keep)),
         smooth=not kind.startswith("arg"),
+        smooth_gradient=kind not in ("max", "min"),
     )
 
 
@@ -319,6 +322,7 @@ def maxima(draw: Any, x: Any) -> Step:
         "max_pool2d",
         lambda t, v: t.max_pool2d((2, 2), stride=1),
         lambda a, v: sliding_window_view(a, (2, 2), (-2, -1)).max((-2, -1)),
+        smooth_gradient=False,
     )
 
 
@@ -339,7 +343,7 @@ STEPS = [
 
 
 @st.composite
-def programs(draw: Any, bindings: int = 4) -> Program:
+def programs(draw: Any, bindings: int = 4, differentiable: bool = False) -> Program:
     each = st.fixed_dictionaries({"i": st.integers(1, 7), "j": st.integers(2, 5)})
     program = Program(draw(st.lists(each, min_size=bindings, max_size=bindings)))
     program.arrays = [BASE[: b["i"], :, : b["j"]] for b in program.bindings]
@@ -349,7 +353,7 @@ def programs(draw: Any, bindings: int = 4) -> Program:
         if not x.ndim or len(program.steps) == wanted:
             break
         step = draw(st.sampled_from(STEPS))(draw, x)
-        grown = _grown(program, step)
+        grown = _grown(program, step, whole=not step.smooth or (differentiable and not step.smooth_gradient))
         if grown is not None:
             program.steps.append(step)
             program.arrays = grown
@@ -357,11 +361,14 @@ def programs(draw: Any, bindings: int = 4) -> Program:
     return program
 
 
-def _grown(program: Program, step: Step) -> list[Any] | None:
-    """The arrays after one more step; None where it is not valid, or the results too large or not finite."""
+def _grown(program: Program, step: Step, whole: bool) -> list[Any] | None:
+    """The arrays after one more step; None where it is not valid, or the results too large or not finite.
+
+    `whole`: nor where the arrays are not of whole numbers.
+    """
     out = []
     for a, b in zip(program.arrays, program.bindings, strict=True):
-        if 0 in a.shape or not (step.smooth or np.array_equal(a, np.round(a))):
+        if 0 in a.shape or (whole and not np.array_equal(a, np.round(a))):
             return None
         try:
             with np.errstate(all="raise"):

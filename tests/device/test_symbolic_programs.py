@@ -39,7 +39,7 @@ def test_eager_programs_agree_with_numpy_rtol_1e_4(device, program: Program):
 
 
 @thorough
-@given(program=programs(bindings=2))
+@given(program=programs(bindings=2, differentiable=True))
 def test_gradients_agree_with_those_of_fixed_sizes_rtol_1e_4(device, program: Program):
     note(repr(program))
 
