@@ -54,7 +54,7 @@ def split_indices(sink: UOp) -> UOp:
             if not any(scope.mask[a] & lanes for a in loops):
                 loops = {new[a]: f for a, f in sorted(loops.items(), key=lambda t: innermost(t[0]))}
                 at = Steps(steps, constant) if steps or constant else None
-                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], sum_of(loops), *src[2:]), at)
+                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], UOp.index(sum_of(loops)), *src[2:]), at)
                 continue
         new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
     return new[sink]

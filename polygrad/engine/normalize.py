@@ -6,12 +6,13 @@ values. Graphs are hash-consed, so two steps of a training loop normalise to the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polygrad.errors import ArgumentError, InternalError
 from polygrad.runtime.buffer import Allocation
-from polygrad.uop.node import UOp
+from polygrad.uop.node import Shear, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 
@@ -44,7 +45,23 @@ def uncomputed(node: UOp) -> bool:
     return value_of(node) is None
 
 
-_SIZES_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.ARANGE})
+_SIZES_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.SHEAR, Ops.ARANGE})
+
+
+def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
+    """A node's argument, with its symbolic sizes changed."""
+    if op not in _SIZES_IN_ARG:
+        return arg
+    parts = arg if isinstance(arg, tuple) else (arg,)
+    if all(part.__class__ is int for part in parts):
+        return arg
+
+    def changed(size: Any) -> Any:
+        if isinstance(size, tuple):
+            return tuple([changed(s) for s in size])
+        return change(size) if isinstance(size, UOp) else size
+
+    return Shear(*changed(tuple(arg))) if op is Ops.SHEAR else changed(arg)
 
 
 def normalize(sink: UOp) -> Normalized:
@@ -63,11 +80,7 @@ def normalize(sink: UOp) -> Normalized:
             buffers.append(node)
         return slot
 
-    def unbind(size: Any) -> Any:
-        if isinstance(size, tuple):
-            return tuple([unbind(s) for s in size])
-        if not isinstance(size, UOp):
-            return size
+    def unbind(size: UOp) -> UOp:
         return size.substitute({n: unbound(n) for n in size.toposort() if n.op is Ops.BIND})
 
     def unbound(node: UOp) -> UOp:
@@ -80,13 +93,7 @@ def normalize(sink: UOp) -> Normalized:
         return variable
 
     def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
-        arg = node.arg
-        if node.op in _SIZES_IN_ARG:
-            for part in arg if isinstance(arg, tuple) else (arg,):
-                if type(part) is not int:
-                    arg = unbind(arg)
-                    break
-        return UOp(node.op, node.dtype, src, arg)
+        return UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, unbind))
 
     def place(target: UOp) -> UOp:
         """Where an ASSIGN writes: its memory, even where the value that is there was copied before."""
@@ -102,7 +109,7 @@ def normalize(sink: UOp) -> Normalized:
     roots = set(sink.src)
     for node in sink.toposort(uncomputed):
         if node.value is not None:
-            new[node] = slot_of(node.value).reshape(unbind(node.shape))
+            new[node] = slot_of(node.value).reshape(with_sizes(Ops.RESHAPE, node.shape, unbind))
         elif node.op is Ops.BUFFER:
             if node.arg.overwritten:
                 raise InternalError("memory is read as it was before it was written to")
@@ -115,7 +122,9 @@ def normalize(sink: UOp) -> Normalized:
             inner = new[node.src[0]]
             new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if node in roots else inner
         elif node.op is Ops.COPY:
-            raise InternalError("a COPY reached the scheduler")
+            if any(n.op is Ops.BUFFER for n in new[node.src[0]].toposort()):
+                raise InternalError("a COPY of stored values reached the scheduler")
+            new[node] = new[node.src[0]]
         elif node.op is Ops.ASSIGN:
             new[node] = UOp(node.op, node.dtype, (place(node.src[0]), new[node.src[1]]))
         else:

@@ -18,7 +18,7 @@ from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.stats import stats
-from polygrad.errors import DeviceError
+from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
@@ -112,11 +112,13 @@ def _value(node: UOp) -> UOp:
 
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes, and remember their values on them; but the values of those made of constants alone,
-    which belong on no device and may be wanted on another next, are only returned."""
+    which may be wanted on another device next, or with other values of their Variables in a replay, are only
+    returned."""
     order = _pending(todo)
-    places = devices_of(order)
-    copies = [n for n in order if n.op is Ops.COPY]
+    constants = _constants(order)
+    copies = [n for n in order if n.op is Ops.COPY and n.src[0] not in constants]
     _copy(copies)
+    places = devices_of(order)
     by_device: dict[str, list[UOp]] = {}
     for node in todo:
         if uncomputed(node):
@@ -124,15 +126,23 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     for name, nodes in by_device.items():
         _run(nodes, name)
     placeless: dict[UOp, UOp] = {}
-    for node in [*todo, *copies]:
-        source = node.src[0] if node.op is Ops.COPY else node
-        if places[source] is None and node.value is not None:
-            placeless[node], node.value = node.value, None
+    for node in todo:
+        if node in constants:
+            placeless[node], node.value = _value(node), None
     return placeless
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
     return UOp.sink(*roots).toposort(uncomputed)
+
+
+def _constants(order: list[UOp]) -> set[UOp]:
+    """The nodes of a toposort that are made of constants alone: a COPY of them is made where it is wanted."""
+    out: set[UOp] = set()
+    for node in order:
+        if node.op is not Ops.BUFFER and node.value is None and all(s in out for s in node.src):
+            out.add(node)
+    return out
 
 
 def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
@@ -168,8 +178,8 @@ def _copy(copies: list[UOp]) -> None:
             continue
         source = copy.src[0]
         (done,) = realize([source], copy.arg)
-        target = Buffer(Device[copy.arg], int(prod(source.shape)), copy.dtype)
         old: Buffer = done.base.arg
+        target = Buffer(Device[copy.arg], old.size, copy.dtype)
         if old.device == copy.arg:
             copy.value = done.base
             continue
@@ -262,6 +272,11 @@ def _execute(
     ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str
 ) -> None:
     program, outputs = ready.compiled.program, ready.compiled.outputs
+    for variable in program.variables:
+        if variable.name not in variables:
+            raise ArgumentError(
+                f"Variable {variable.name}: expected a bound one, got no value: use .bind(value)"
+            )
     runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]
     buffers += [None] * (len(program.buffers) - len(slots))

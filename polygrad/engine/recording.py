@@ -30,13 +30,15 @@ class Run:
 class Recording:
     """Runs in order. What was lazy before is no part of what is captured: the values `before` are computed
     when they are wanted. `storages` are the owners of all memory and values that were there before, `lazy`
-    those of them that still own no memory.
+    those of them that still own no memory. `guards` are symbolic sizes and whether each is negative, which a
+    replay's values must leave so.
     """
 
     before: frozenset[UOp]
     storages: frozenset[object]
     lazy: frozenset[object]
     runs: list[Run] = field(default_factory=list)
+    guards: dict[UOp, bool] = field(default_factory=dict)
 
     def memory(self) -> set[Allocation]:
         """What the runs read and write."""

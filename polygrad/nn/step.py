@@ -9,7 +9,6 @@ from polygrad.errors import ArgumentError, CaptureError
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters
 from polygrad.runtime.program import Program
-from polygrad.tensor.aliasing import storage_of
 from polygrad.tensor.arguments import Spec
 from polygrad.tensor.capture import capture
 from polygrad.tensor.convert import array_like, from_memoryview
@@ -105,14 +104,13 @@ def compile_step(
         mode; gradients start from nothing and are not kept. What else it assigns to is computed with every
         step.
     model: whose Tensors (`nn.state.get_parameters`) are computed now, where they are lazy.
-    inputs: Tensors or arrays. Their shapes and dtypes stay. One that shares memory with another is copied:
-        later runs may pass others.
+    inputs: Tensors or arrays. Their shapes and dtypes stay.
 
     Learning rates are Tensors: assign to `opt.lr` between steps, or in `fn`. Random numbers (dropout) go on
     from step to step. Raises CaptureError when `fn` does what a replay cannot (see `TinyJit`), GradientError,
     ArgumentError.
     """
-    tensors = _apart([Tensor(x) for x in inputs])
+    tensors = [Tensor(x) for x in inputs]
     state = [*get_parameters(model), *get_parameters(opt)]
     if state:
         state[0].realize(*state[1:])
@@ -133,11 +131,3 @@ def compile_step(
 
     step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
     return CompiledStep(step, tensors)
-
-
-def _apart(inputs: list[Tensor]) -> list[Tensor]:
-    """Inputs that share no memory."""
-    storages = [storage_of(x) for x in inputs]
-    return [
-        x.clone() if s in storages[:i] else x for i, (x, s) in enumerate(zip(inputs, storages, strict=True))
-    ]

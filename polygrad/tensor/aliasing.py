@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import uncomputed, value_of, with_sizes
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, watch
 from polygrad.errors import ArgumentError, CaptureError, InternalError
@@ -124,10 +124,15 @@ def memory_under(uop: UOp) -> UOp | None:
 
 
 def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
-    """The ops that make a view of memory, with their arguments: equal for equal views."""
+    """The ops that make a view of memory, with their arguments: equal for equal views, whatever their
+    Variables are bound to."""
+
+    def unbound(size: UOp) -> UOp:
+        return size.substitute({n: n.src[0] for n in size.toposort() if n.op is Ops.BIND})
+
     ops = []
     while uop.op not in GroupOp.Memory:
-        ops.append((uop.op, uop.dtype if uop.op is Ops.BITCAST else uop.arg))
+        ops.append((uop.op, uop.dtype if uop.op is Ops.BITCAST else with_sizes(uop.op, uop.arg, unbound)))
         uop = uop.src[0]
     return tuple(ops)
 
@@ -191,6 +196,25 @@ def rename(storage: Storage, changed: bool = False) -> None:
     if changed:
         buffer.allocation.version += 1
     storage.update(UOp(Ops.BUFFER, storage.node.dtype, (), buffer.alias()))
+
+
+def has_symbolic_views(storage: Storage) -> bool:
+    """Whether a Tensor of a Storage has a size that depends on a Variable."""
+    return any(not isinstance(n, int) for t in storage.tensors() for n in t.shape)
+
+
+def rebind(storage: Storage, values: dict[str, int]) -> None:
+    """Bind the Variables in the sizes of a Storage's views to other values: so its memory is laid out now."""
+
+    def bound(size: UOp) -> UOp:
+        binds = [n for n in size.toposort() if n.op is Ops.BIND and n.src[0].arg.name in values]
+        return size.substitute({n: n.src[0].bind(values[n.src[0].arg.name]) for n in binds})
+
+    for t in storage.tensors():
+        uop = storage.node
+        for node in _chain(t.uop, storage.node):
+            uop = UOp(node.op, node.dtype, (uop,), with_sizes(node.op, node.arg, bound))
+        t.uop = uop
 
 
 def realize_tensors(tensors: Iterable[Any]) -> None:

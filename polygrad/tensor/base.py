@@ -15,6 +15,7 @@ from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, O
 from polygrad.helpers import prod
 from polygrad.tensor.aliasing import Storage, as_value, storage_of
 from polygrad.tensor.registry import _alive, _forget, _serial
+from polygrad.uop.linear import canonical
 from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -156,7 +157,7 @@ class TensorBase:
 
     def numel(self) -> Sint:
         """The number of elements."""
-        return prod(self.uop.shape)
+        return canonical(prod(self.uop.shape))
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of axis `dim`. Raises AxisError."""
@@ -221,6 +222,18 @@ class TensorBase:
         check_fits(x, dtype, f"operand of a {dtype} tensor")
         return dtype
 
+    def _symbol(self, x: UOp) -> DType:
+        """The dtype in which this Tensor and a symbolic number meet: as with a Python number of its kind.
+
+        Raises OverflowError_ when a symbolic integer may be outside an integer dtype.
+        """
+        if x.dtype.is_float:
+            return self._scalar(0.0)
+        if x.dtype is not dtypes.index:
+            return promote(self.uop.dtype, x.dtype)
+        self._scalar(x.vmin)
+        return self._scalar(x.vmax)
+
     def _constant(self, x: Any) -> UOp:
         """The Python scalar `x` as a node of this Tensor's shape and the dtype in which they meet."""
         return filled(self._scalar(x), x, self.uop.shape)
@@ -242,10 +255,9 @@ class TensorBase:
         elif isinstance(x, _SCALARS):
             dtype = self._scalar(x)
             a, b = a.cast(dtype), filled(dtype, x, a.shape)
-        elif isinstance(x, UOp) and x.dtype is dtypes.index:
-            b = UOp(Ops.CAST, dtypes.default_int, (x,))
-            dtype = promote(a.dtype, dtypes.default_int)
-            a, b = a.cast(dtype), broadcast_to(b.cast(dtype), a.shape)
+        elif isinstance(x, UOp) and not x.shape:
+            dtype = self._symbol(x)
+            a, b = a.cast(dtype), broadcast_to(x.cast(dtype), a.shape)
         else:
             return self._pair(self._lift(x), reverse)
         return (b, a) if reverse else (a, b)

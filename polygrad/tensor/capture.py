@@ -85,7 +85,7 @@ def capture(
         storage_of(t)
     passed = dict(zip(map(id, unique), placeholders.passed, strict=True))
     held = _holders(captured, len(placeholders.buffers))
-    return Step(captured, specs, [passed[id(t)] for t in arguments], held, draws, result)
+    return Step(captured, specs, [passed[id(t)] for t in arguments], held, draws, recording.guards, result)
 
 
 def _written() -> list[Any]:

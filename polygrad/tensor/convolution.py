@@ -9,6 +9,7 @@ from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.movement import same_size
 from polygrad.tensor.reduce import ReduceMixin
+from polygrad.tensor.sizes import fits, larger
 
 
 class ConvolutionMixin(ReduceMixin):
@@ -120,8 +121,9 @@ class ConvolutionMixin(ReduceMixin):
             ):
                 reach = d * (k - 1) + 1
                 out = -(-(n + before + after - reach) // s) + 1
-                out -= (out - 1) * s >= n + before  # a window must start inside
-                grown.append((before, max((out - 1) * s + reach - n - before, after)))
+                if fits(n + before, (out - 1) * s):  # a window must start inside
+                    out = out - 1
+                grown.append((before, larger((out - 1) * s + reach - n - before, after)))
             pads = grown
         lead: list[Any] = [None] * (self.ndim - dims)
         return self.pad([*lead, *pads], value=value).pool(tuple(kernel), strides, dilations)
@@ -179,7 +181,7 @@ class ConvolutionMixin(ReduceMixin):
         outs = wanted.shape[self.ndim - dims : self.ndim]
         lead: list[Any] = [None] * (self.ndim - dims)
         behind = [
-            (0, max((o - 1) * s + d * (k - 1) + 1 - n, 0))
+            (0, larger((o - 1) * s + d * (k - 1) + 1 - n, 0))
             for o, s, d, k, n in zip(outs, strides, dilations, kernel, self.shape[-dims:], strict=True)
         ]
         return self.pad([*lead, *behind]).pool(tuple(kernel), strides, dilations)

@@ -9,10 +9,12 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.engine.devices import Device
-from polygrad.errors import ArgumentError, ShapeError
+from polygrad.errors import ArgumentError
 from polygrad.helpers import ceildiv
-from polygrad.tensor.base import TensorBase, check_fits, filled
-from polygrad.tensor.movement import args_of, check_shape
+from polygrad.tensor.base import TensorBase, broadcast_to, check_fits, filled
+from polygrad.tensor.movement import args_of, check_shape, is_size
+from polygrad.tensor.sizes import larger
+from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -42,10 +44,13 @@ class CreationMixin(TensorBase):
         buffer: bool = True,
     ) -> Self:
         """`fill_value` everywhere, in its own dtype unless told. Raises ShapeError, OverflowError_."""
+        shape = check_shape(args_of(shape, ()), "full")
+        if isinstance(fill_value, UOp) and not fill_value.shape:
+            scalar = cls(fill_value, dtype=dtype).uop  # type: ignore[call-arg]
+            return cls._of(*placed(broadcast_to(scalar, shape), device), requires_grad)
         to = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
         if to.is_int and isinstance(fill_value, int):
             check_fits(fill_value, to, "fill_value")
-        shape = check_shape(args_of(shape, ()), "full")
         return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)
 
     @classmethod
@@ -99,16 +104,17 @@ class CreationMixin(TensorBase):
         """
         if stop is None:
             start, stop = 0, start
-        if step == 0:
+        if not isinstance(step, UOp) and step == 0:
             raise ArgumentError("arange: expected a step other than 0")
         if dtype is None:
             floats = any(isinstance(x, float) for x in (start, stop, step))
             dtype = dtypes.default_float if floats else dtypes.default_int
         to = to_dtype(dtype)
-        if isinstance(stop, UOp) or isinstance(start, UOp):
-            if step != 1:
-                raise ArgumentError(f"arange: expected step 1 with a symbolic bound, got {step}")
-            count: Any = stop if isinstance(start, int) and start == 0 else stop - start
+        count: Any
+        if any(isinstance(x, UOp) for x in (start, stop, step)):
+            if not all(is_size(x) for x in (start, stop, step)):
+                raise ArgumentError(f"arange: expected ints with Variables, got {(start, stop, step)}")
+            count = larger(canonical(ceildiv(stop - start, step)), 0)
         else:
             span = stop - start
             exact = all(isinstance(x, int) for x in (start, stop, step))
@@ -116,9 +122,10 @@ class CreationMixin(TensorBase):
             if to.is_int and count:
                 for name, x in (("start", start), ("stop", start + (count - 1) * step)):
                     check_fits(int(x), to, f"arange {name}")
-        whole = to.is_int or (isinstance(step, int) and isinstance(start, int))
         out = UOp(Ops.ARANGE, to if to.is_int else dtypes.int32, (), count)
-        if whole and to.is_int:
+        if isinstance(step, UOp):
+            out = _affine(out.cast(to), step, start)
+        elif to.is_int:
             out = _affine(out, int(step), start)
         else:
             out = _affine(out.cast(to), float(step), start)
@@ -148,9 +155,7 @@ class CreationMixin(TensorBase):
         requires_grad: bool | None = None,
     ) -> Self:
         """1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Raises ShapeError."""
-        m = n if m is None else m
-        if n < 0 or m < 0:
-            raise ShapeError(f"eye: expected sizes of at least 0, got {n} and {m}")
+        n, m = check_shape((n, n if m is None else m), "eye")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         rows = UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)).expand((n, m))
         columns = UOp(Ops.ARANGE, dtypes.int32, (), m).reshape((1, m)).expand((n, m))
@@ -159,9 +164,12 @@ class CreationMixin(TensorBase):
 
 def _affine(ramp: UOp, step: Any, start: Any) -> UOp:
     """ramp * step + start."""
-    out = ramp if step == 1 else ramp * step
+    if isinstance(step, UOp):
+        out = ramp * broadcast_to(step.cast(ramp.dtype), ramp.shape)
+    else:
+        out = ramp if step == 1 else ramp * step
     if isinstance(start, UOp):
-        return out + UOp(Ops.CAST, out.dtype, (start,)).reshape((1,)).expand(out.shape)
+        return out + broadcast_to(start.cast(out.dtype), out.shape)
     return out if start == 0 else out + start
 
 

@@ -207,6 +207,10 @@ class ElementwiseMixin(TensorBase):
     def where(self, x: Any, y: Any) -> Self:
         """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
         x, y = (v if _is_operand(v) else self._lift(v) for v in (x, y))
+        if isinstance(x, UOp) and not isinstance(y, TensorBase):
+            x = self._lift(x)
+        if isinstance(y, UOp) and not isinstance(x, TensorBase):
+            y = self._lift(y)
         if isinstance(x, TensorBase):
             a, b = x._pair(y)
         elif isinstance(y, TensorBase):
@@ -302,7 +306,7 @@ class ElementwiseMixin(TensorBase):
         A constant integral or half-integral exponent becomes multiplications (and a square root).
         Raises ArgumentError for an integer base with a negative integer exponent.
         """
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if _is_operand(x) and not isinstance(x, UOp) else self._lift(x)
         if not isinstance(x, TensorBase):
             return self._of_constant_base(x) if reverse else self._to_constant(x)
         base: Any = x if reverse else self

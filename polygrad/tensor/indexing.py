@@ -16,6 +16,7 @@ from polygrad.tensor.aliasing import write
 from polygrad.tensor.base import TensorBase, broadcast_to, filled
 from polygrad.tensor.losses import LossesMixin
 from polygrad.tensor.movement import is_size, same_size
+from polygrad.tensor.sizes import fits, is_negative, larger, smaller
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
 
@@ -85,12 +86,12 @@ class IndexingMixin(LossesMixin):
                 kept.append(len(shape))
                 shape.append(axis)
             else:
-                if isinstance(i, int) and isinstance(n, int):
-                    if not -n <= i < n:
-                        raise AxisError(
-                            f"index: expected {-n} to {n - 1} for axis {axis} of shape {self.shape}, got {i}"
-                        )
-                    i = i % n
+                place = n + i if is_negative(i) else i
+                if is_negative(place) or not fits(place + 1, n):
+                    raise AxisError(
+                        f"index: expected {-n} to {n - 1} for axis {axis} of shape {self.shape}, got {i}"
+                    )
+                i = place
                 bounds.append((i, i + 1))
                 steps.append(1)
             axis += 1
@@ -173,7 +174,9 @@ class IndexingMixin(LossesMixin):
             )
         if not index.dtype.is_int:
             raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
-        if any(i > s for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis):
+        if not all(
+            fits(i, s) for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
+        ):
             raise ShapeError(
                 f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
             )
@@ -186,8 +189,8 @@ class IndexingMixin(LossesMixin):
         (..., self's size along dim, writers) with `dim` next to last.
         """
         axis = self._axis(dim)
-        if index.ndim != self.ndim or any(
-            i > s for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
+        if index.ndim != self.ndim or not all(
+            fits(i, s) for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
         ):
             raise ShapeError(
                 f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
@@ -195,7 +198,7 @@ class IndexingMixin(LossesMixin):
         if not index.dtype.is_int:
             raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
         if isinstance(src, TensorBase):
-            if any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
+            if not all(fits(i, s) for i, s in zip(index.shape, src.shape, strict=True)):
                 raise ShapeError(
                     f"{what}: expected a source at least as large as {index.shape}, got {src.shape}"
                 )
@@ -395,7 +398,10 @@ def _as_source(x: Any, index: Any, src: Any) -> Any:
 
 
 def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
-    """A slice's (lo, hi, step) as bounds in increasing order."""
+    """A slice's (lo, hi, step) as bounds in increasing order, as Python clamps them.
+
+    Symbolic ones are clamped by what their Variables are bound to.
+    """
     step = 1 if s.step is None else s.step
     if not isinstance(step, int) or step == 0:
         raise ArgumentError(f"slice: expected a step other than 0 for axis {axis}, got {s.step!r}")
@@ -407,14 +413,19 @@ def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
             return 0, 0, 1
         last = start + (count - 1) * step
         return (start, last + 1, step) if step > 0 else (last, start + 1, step)
-    if step != 1:
-        raise ArgumentError(f"slice: expected step 1 along the symbolic axis {axis}, got {step}")
-    lo, hi = (0 if parts[0] is None else parts[0]), (n if parts[1] is None else parts[1])
-    if isinstance(lo, int) and lo < 0:
-        lo = n + lo
-    if isinstance(hi, int) and hi < 0:
-        hi = n + hi
-    return lo, hi, 1
+    for p in parts:
+        if p is not None and not is_size(p):
+            raise ArgumentError(f"slice: expected ints or Variables for axis {axis}, got {p!r}")
+    for p in parts:
+        if p is not None and not is_size(p):
+            raise ArgumentError(f"slice: expected ints or Variables for axis {axis}, got {p!r}")
+    first, last = (0, n) if step > 0 else (-1, n - 1)  # what bounds are clamped to
+    begin, end = (
+        default if p is None else smaller(larger(p + n, first) if is_negative(p) else p, last)
+        for p, default in zip(parts, (first, last) if step > 0 else (last, first), strict=True)
+    )
+    lo, hi = (begin, end) if step > 0 else (end + 1, begin + 1)
+    return (lo, hi, step) if fits(lo, hi) else (0, 0, 1)
 
 
 def _strided(x: UOp, steps: list[int]) -> UOp:

@@ -10,7 +10,7 @@ from typing import Any
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
 from polygrad.runtime.program import Program
-from polygrad.tensor.aliasing import Storage, watch_writes
+from polygrad.tensor.aliasing import Storage, storage_of, watch_writes
 from polygrad.tensor.arguments import take_apart, tensors_in
 from polygrad.tensor.capture import capture
 from polygrad.tensor.step import Step
@@ -29,10 +29,13 @@ class TinyJit:
     `Variable`s, passed as such or in shapes.
 
     - Results are the same Tensors on every call: the next call overwrites them (`clone` what must last). They
-      carry no gradient.
+      carry no gradient. Where their shape has Variables it follows the values of the call, and so do views
+      of them.
+    - What the values of Variables decide (is an index in range, where does a slice end) is decided when the
+      function is captured: a call whose values would decide otherwise raises CaptureError.
     - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
       them
-      between calls is seen. Lazy Tensors over them show what is there when they are computed.
+      between calls is seen. What is computed from them between calls keeps its value, lazy or not.
     - Random numbers go on as if the function had been called.
     - Values that the function makes of Python data are those of the captured call. Reading values (`item`,
       `numpy`, ...), copies between devices and `manual_seed` in it raise CaptureError; nothing stays captured
@@ -41,7 +44,17 @@ class TinyJit:
     Called inside another captured function it is part of that. On methods each object captures for itself.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_calls", "_function", "_of", "_rest", "_step", "_written")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_calls",
+        "_function",
+        "_of",
+        "_rest",
+        "_step",
+        "_written",
+        "_written_arguments",
+    )
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -54,7 +67,8 @@ class TinyJit:
         self._calls = 0
         self._step: Step | None = None
         self._rest: list[Any] = []
-        self._written: Collection[Storage] = ()
+        self._written: Collection[Storage] = ()  # by the first call
+        self._written_arguments: list[bool] = []  # which of its arguments it wrote to
 
     @property
     def captured(self) -> bool:
@@ -73,8 +87,10 @@ class TinyJit:
         if watch.recording is not None:
             return function(*args, **kwargs)
         if self._calls == 0:
+            given_first = _tensors(args, kwargs)
             with watch_writes() as self._written:
                 result = function(*args, **kwargs)
+            self._written_arguments = [t._storage in self._written for t in given_first]
             tensors = tensors_in(result)
             if tensors:
                 tensors[0].realize(*tensors[1:])
@@ -85,7 +101,9 @@ class TinyJit:
         if step is None:
             names = [f"Tensor argument {i}" for i in range(len(given.tensors))]
             call = functools.partial(function, *args, **kwargs)
-            step = capture(call, given.tensors, names, written=self._written)
+            pairs = zip(_tensors(args, kwargs), self._written_arguments, strict=False)
+            written = {*self._written, *(storage_of(t) for t, is_written in pairs if is_written)}
+            step = capture(call, given.tensors, names, written=written)
             self._step, self._rest = step, given.rest
         elif given.rest != self._rest:
             raise CaptureError(
@@ -103,6 +121,11 @@ class TinyJit:
             forget = functools.partial(_forget, self._of, key)
             found = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function))
         return _Method(found[1], owner)
+
+
+def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The Tensors among a call's arguments, each once, in the order of `take_apart`."""
+    return tensors_in((args, [kwargs[name] for name in sorted(kwargs)]))
 
 
 def _forget(table: dict[int, Any], key: int, _: Any) -> None:

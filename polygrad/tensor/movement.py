@@ -9,6 +9,8 @@ from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
 from polygrad.tensor.base import TensorBase, filled
+from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
+from polygrad.uop.linear import canonical, canonical_shape
 from polygrad.uop.node import Shape, Shear, Sint, UOp
 from polygrad.uop.ops import Ops
 
@@ -24,19 +26,24 @@ def is_size(x: Any) -> bool:
 
 
 def check_shape(shape: Sequence[Any], subject: str) -> Shape:
-    """`shape` as a tuple of sizes. Raises ShapeError."""
+    """`shape` as a tuple of canonical sizes. Raises ShapeError, ArgumentError for an unbound Variable that
+    decides whether a size is negative.
+    """
     out = tuple(
         [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
     )
     for s in out:
-        if not is_size(s) or (isinstance(s, int) and s < 0):
+        if not is_size(s) or is_negative(s):
             raise ShapeError(f"{subject}: expected sizes of at least 0, got {out}")
-    return out
+    return canonical_shape(out)
 
 
 def same_size(a: Sint, b: Sint) -> bool:
-    """Whether two sizes are equal for certain; symbolic ones are compared by identity."""
-    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+    """Whether two sizes are equal for all values of their Variables."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    a, b = canonical(a), canonical(b)
+    return a is b or (isinstance(a, int) and a == b)
 
 
 class MovementMixin(TensorBase):
@@ -61,20 +68,19 @@ class MovementMixin(TensorBase):
         if len(holes) > 1:
             raise ShapeError(f"reshape: expected at most one -1, got {wanted}")
         if holes:
-            rest = prod([s for s in wanted if not (isinstance(s, int) and s == -1)])
-            total = prod(own)
-            if isinstance(rest, int) and isinstance(total, int):
-                if rest == 0 or total % rest:
-                    raise ShapeError(f"reshape: {total} elements of shape {own} do not divide into {wanted}")
-                hole = total // rest
-            else:
-                hole = total // rest
+            rest = canonical(prod([s for s in wanted if not (isinstance(s, int) and s == -1)]))
+            total = canonical(prod(own))
+            hole = canonical(total // rest) if not same_size(rest, 0) else -1
+            if not same_size(hole * rest, total) and (
+                isinstance(hole, int) or equal(rest, 0) or not equal(hole * rest, total)
+            ):
+                raise ShapeError(f"reshape: {total} elements of shape {own} do not divide into {wanted}")
             wanted = tuple([hole if i == holes[0] else s for i, s in enumerate(wanted)])
         wanted = check_shape(wanted, "reshape")
         if wanted == own:
             return self
-        total, got = prod(own), prod(wanted)
-        if isinstance(total, int) and isinstance(got, int) and total != got:
+        total, got = canonical(prod(own)), canonical(prod(wanted))
+        if not same_size(total, got) and not equal(total, got):
             raise ShapeError(f"reshape: expected {total} elements (shape {own}), got {wanted} with {got}")
         return self._view_of(self.uop.reshape(wanted))
 
@@ -125,7 +131,7 @@ class MovementMixin(TensorBase):
             raise ShapeError(f"shrink: expected {len(own)} pairs for shape {own}, got {len(arg)}")
         pairs = tuple([(0, s) if p is None else (p[0], p[1]) for p, s in zip(arg, own, strict=True)])
         for (lo, hi), s in zip(pairs, own, strict=True):
-            if isinstance(lo, int) and isinstance(hi, int) and isinstance(s, int) and not 0 <= lo <= hi <= s:
+            if is_negative(lo) or not fits(lo, hi) or not fits(hi, s):
                 raise ShapeError(f"shrink: expected 0 <= lo <= hi <= {s}, got {(lo, hi)} for shape {own}")
         return self._view_of(self.uop.shrink(pairs))
 
@@ -144,11 +150,11 @@ class MovementMixin(TensorBase):
         if mode != "constant":
             return self._pad_from_inside(pairs, mode)
         out = self
-        if any(isinstance(n, int) and n < 0 for p in pairs for n in p):
+        if any(is_negative(n) for p in pairs for n in p):
             out = self.shrink(
-                [(-min(lo, 0), s + min(hi, 0)) for (lo, hi), s in zip(pairs, self.shape, strict=True)]
+                [(-smaller(lo, 0), s + smaller(hi, 0)) for (lo, hi), s in zip(pairs, self.shape, strict=True)]
             )
-            pairs = tuple([(max(lo, 0), max(hi, 0)) for lo, hi in pairs])
+            pairs = tuple([(larger(lo, 0), larger(hi, 0)) for lo, hi in pairs])
         padded = out.uop.pad(pairs)
         if value == 0:
             return out._with(padded)
@@ -172,24 +178,25 @@ class MovementMixin(TensorBase):
             raise ArgumentError(f"pad: expected {self.ndim} pairs for shape {self.shape}, got {len(padding)}")
         return tuple([(0, 0) if p is None else (p[0], p[1]) for p in padding])
 
-    def _pad_from_inside(self, pairs: tuple[tuple[int, int], ...], mode: str) -> Self:
+    def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:
         out = self
         for axis, (before, after) in enumerate(pairs):
             n = out.shape[axis]
-            limit = n - 1 if mode == "reflect" else n if mode == "circular" else max(before, after)
-            if max(before, after) > limit or min(before, after) < 0 or n == 0:
+            most = larger(before, after)
+            limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
+            if not fits(most, limit) or is_negative(smaller(before, after)) or not fits(1, n):
                 raise ShapeError(
                     f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(before, after)}"
                 )
             parts = [out]
-            if before:
+            if not same_size(before, 0):
                 parts.insert(0, out._border(axis, mode, before, n, front=True))
-            if after:
+            if not same_size(after, 0):
                 parts.append(out._border(axis, mode, after, n, front=False))
             out = parts[0].cat(*parts[1:], dim=axis)
         return out
 
-    def _border(self, axis: int, mode: str, count: int, n: int, front: bool) -> Self:
+    def _border(self, axis: int, mode: str, count: Sint, n: Sint, front: bool) -> Self:
         if mode == "reflect":
             lo, hi = (1, 1 + count) if front else (n - 1 - count, n - 1)
         elif mode == "circular":
@@ -300,19 +307,23 @@ class MovementMixin(TensorBase):
         axis = self._axis(dim, 1)
         return self.unsqueeze(axis).cat(*[x.unsqueeze(axis) for x in args], dim=axis)
 
-    def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
+    def split(self, sizes: Any, dim: int = 0) -> tuple[Self, ...]:
         """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
 
         Raises ShapeError.
         """
         axis = self._axis(dim)
         n = self.shape[axis]
-        if isinstance(sizes, int):
-            if sizes <= 0:
+        if is_size(sizes):
+            if not fits(1, sizes):
                 raise ArgumentError(f"split: expected a size above 0, got {sizes}")
-            sizes = [min(sizes, n - i) for i in range(0, max(1, n), sizes)]
-        if sum(sizes) != n:
+            every, rest, sizes = sizes, n, []
+            while not sizes or fits(1, rest):
+                sizes.append(smaller(every, rest))
+                rest = canonical(rest - sizes[-1])
+        if not equal(sum(sizes), n):
             raise ShapeError(f"split: expected sizes that add up to {n}, got {tuple(sizes)}")
+        at: Sint
         out, at = [], 0
         for size in sizes:
             out.append(self.shrink([(at, at + size) if i == axis else None for i in range(self.ndim)]))
@@ -328,7 +339,7 @@ class MovementMixin(TensorBase):
             raise ArgumentError(f"chunk: expected a number above 0, got {chunks!r}")
         axis = self._axis(dim)
         n = self.shape[axis]
-        return list(self.split(ceildiv(n, chunks) if n else [0] * chunks, axis))
+        return list(self.split(ceildiv(n, chunks) if fits(1, n) else [0] * chunks, axis))
 
     def repeat(self, repeats: Any, *args: Any) -> Self:
         """The whole repeated `repeats[i]` times along axis i; further counts add axes in front."""
@@ -356,27 +367,29 @@ class MovementMixin(TensorBase):
         )
         return x._with(spread.uop.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])))
 
-    def roll(self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Self:
+    def roll(self, shifts: Any, dims: int | tuple[int, ...] | None = None) -> Self:
         """Elements moved by `shifts` along `dims`, those that fall off re-entering.
 
         Of the flattened Tensor when None.
         """
         if dims is None:
-            if not isinstance(shifts, int):
+            if not is_size(shifts):
                 raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
             return self.flatten().roll(shifts, 0).reshape(self.shape)
-        shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+        shifts = (shifts,) if is_size(shifts) else tuple(shifts)
         dims = (dims,) if isinstance(dims, int) else tuple(dims)
         if len(shifts) != len(dims):
             raise ArgumentError(f"roll: expected as many shifts as dims, got {shifts} and {dims}")
         out = self
         for shift, dim in zip(shifts, dims, strict=True):
             axis, n = self._axis(dim), self.shape[self._axis(dim)]
-            k = shift % n if n else 0
-            if k:
-                front = out.shrink([(n - k, n) if i == axis else None for i in range(self.ndim)])
-                out = front.cat(
-                    out.shrink([(0, n - k) if i == axis else None for i in range(self.ndim)]), dim=axis
+            k = 0 if same_size(n, 0) else canonical(shift % n)
+            if not same_size(k, 0):
+                whole = [(0, s) for s in out.shape]
+                front, back = [*whole], [*whole]
+                front[axis], back[axis] = (n - k, n), (0, n - k)  # 0 <= k <= n, which needs no check
+                out = out._with(out.uop.shrink(tuple(front))).cat(
+                    out._with(out.uop.shrink(tuple(back))), dim=axis
                 )
         return out
 
@@ -405,7 +418,7 @@ class MovementMixin(TensorBase):
         n = self.shape[0]
         return (
             self.unsqueeze(1).pad([None, (0, n)]).flatten().shrink([(0, n * n)]).reshape(n, n)
-            if n
+            if not same_size(n, 0)
             else self.reshape(0, 0)
         )
 
@@ -420,8 +433,8 @@ class MovementMixin(TensorBase):
         x = self.permute([i for i in range(self.ndim) if i not in (a, b)] + [a, b])
         lead, (m, n) = x.shape[:-2], x.shape[-2:]
         down, right = max(-offset, 0), max(offset, 0)
-        length = max(min(m - down, n - right), 0)
-        if length == 0:
+        length = larger(smaller(m - down, n - right), 0)
+        if same_size(length, 0):
             return x.reshape(*lead, -1).shrink([*([None] * len(lead)), (0, 0)])
         keep: list[Any] = [None] * len(lead)
         x = x.shrink([*keep, (down, down + length), (right, right + length)])
@@ -436,7 +449,7 @@ class MovementMixin(TensorBase):
         Raises ArgumentError.
         """
         axis = self._axis(dim)
-        if size < 0 or step <= 0 or size > self.shape[axis]:
+        if is_negative(size) or step <= 0 or not fits(size, self.shape[axis]):
             raise ArgumentError(
                 f"unfold: expected 0 <= size <= {self.shape[axis]} and step > 0, got {size} and {step}"
             )
@@ -457,7 +470,7 @@ class MovementMixin(TensorBase):
         lead = self.shape[: self.ndim - n]
         sizes = self.shape[self.ndim - n :]
         for size, window, d in zip(sizes, k, dilations, strict=True):
-            if d * (window - 1) + 1 > size:
+            if not fits(d * (window - 1) + 1, size):
                 raise ArgumentError(
                     f"pool: expected windows that fit {sizes}, got {k} with dilation {dilations}"
                 )
@@ -466,11 +479,18 @@ class MovementMixin(TensorBase):
         if all(
             w <= s and d == 1 for w, s, d in zip(k, strides, dilations, strict=True)
         ):  # windows do not overlap
+            # s elements for every window, though the last has w; of a symbolic i, o * s <= i + s - w holds
+            spans = [o * s for o, s in zip(outs, strides, strict=True)]
+            fixed = [isinstance(i, int) for i in sizes]
             x = self.shrink(
-                [*keep, *[(0, min(o * s, i)) for o, s, i in zip(outs, strides, sizes, strict=True)]]
+                [*keep, *[(0, min(n, i)) if f else None for n, i, f in zip(spans, sizes, fixed, strict=True)]]
             )
-            behind = [(0, max(o * s - i, 0)) for o, s, i in zip(outs, strides, sizes, strict=True)]
-            x = x._widened((*[(0, 0)] * len(lead), *behind))
+            more = [
+                max(n - i, 0) if f else s - w
+                for n, i, f, s, w in zip(spans, sizes, fixed, strides, k, strict=True)
+            ]
+            x = x._widened((*[(0, 0)] * len(lead), *[(0, m) for m in more]))
+            x = x._view_of(x.uop.shrink((*[(0, s) for s in lead], *[(0, n) for n in spans])))
             x = x.reshape(*lead, *[v for o, s in zip(outs, strides, strict=True) for v in (o, s)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k, strict=True) for v in ((0, o), (0, w))]])
         else:

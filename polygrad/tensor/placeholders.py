@@ -1,8 +1,8 @@
 """What stands behind placeholders while a call is being captured: its Tensor arguments, and lazy values.
 
-Memory that is an argument as a whole, or of which several arguments are views, stands behind a placeholder
-together with all its views. A lone view of memory that the call is not known to write to is passed as a copy,
-so that each call may pass another view of anything; what the call writes to it after all is written back.
+Memory that is an argument as a whole, or that the call is known to write to, stands behind a placeholder,
+together with all its views. Another view is passed as a copy, so that each call may pass another view of
+anything; what the call writes to it after all is written back.
 
 A lazy value that somebody holds is no part of the call, which may write to it: it gets memory, if it is used.
 """
@@ -72,15 +72,15 @@ class Placeholders:
         self._copied: list[_Copied] = []
         storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
         for t, storage in zip(tensors, storages, strict=True):
-            lone = storages.count(storage) == 1 and storage not in written
-            if storage is None or (lone and not is_whole(t)):
+            known = storage is not None and storage in written
+            if storage is None or not (known or (is_whole(t) and storage not in self._shared)):
                 base = None if storage is None else storage.node.arg.allocation
                 self.passed.append(Passed(self._add(elements_of(t)), True, None, base))
                 self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))
                 continue
             if storage not in self._shared:
                 self._shared[storage] = storage.node, self._add(storage.node.arg)
-            view = None if lone else view_ops(t.uop)
+            view = view_ops(t.uop) if known else None
             self.passed.append(Passed(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:

@@ -11,11 +11,12 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
-from polygrad.helpers import prod
+from polygrad.helpers import ceildiv, prod
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.base import filled
-from polygrad.tensor.movement import MovementMixin
-from polygrad.uop.node import UOp
+from polygrad.tensor.movement import MovementMixin, same_size
+from polygrad.uop.linear import canonical
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
 Axes = int | Sequence[int] | None
@@ -84,7 +85,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     # --- statistics
 
     def _count(self, axis: Axes) -> Any:
-        return prod([self.shape[a] for a in self._axes(axis)])
+        return canonical(prod([self.shape[a] for a in self._axes(axis)]))
 
     def _over(self, n: Any) -> Self:
         """self divided by the count `n`, an int or a symbolic integer."""
@@ -108,7 +109,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         n = self._count(axis)
         if isinstance(n, int):
             return squares * (1.0 / (n - correction) if n > correction else math.inf)
-        return squares._over(n - correction)
+        return squares._over((n - correction).maximum(0))
 
     def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
         """The variance and the mean."""
@@ -185,12 +186,13 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
             return self._with(self.uop)
         x = self.transpose(axis, -1)
         n = x.shape[-1]
-        if n <= 2 * _CHUNK:
+        if sint_max(n) <= 2 * _CHUNK:
             return x._triangle(op, identity, inclusive=True).transpose(axis, -1)
-        chunks = -(-n // _CHUNK)
-        inner = (
-            x.pad([*([None] * (x.ndim - 1)), (0, chunks * _CHUNK - n)], value=identity) if n % _CHUNK else x
-        )
+        chunks = canonical(ceildiv(n, _CHUNK))
+        rest: Any = canonical(chunks * _CHUNK - n)
+        inner = x
+        if not same_size(rest, 0):
+            inner = x.pad([*([None] * (x.ndim - 1)), (0, rest)], value=identity)
         inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op, identity, inclusive=True)
         totals = inner.shrink([*([None] * (x.ndim)), (_CHUNK - 1, _CHUNK)]).reshape(*x.shape[:-1], chunks)
         before = totals._cumulative(totals.ndim - 1, op, identity)

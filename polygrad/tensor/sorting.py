@@ -11,6 +11,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
 from polygrad.tensor.base import filled
 from polygrad.tensor.indexing import IndexingMixin
+from polygrad.tensor.sizes import fits, is_negative
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -32,7 +33,7 @@ class SortingMixin(IndexingMixin):
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
         """The elements along `dim` in order, stably, and their positions (int32). NaN has no place."""
         axis = self._axis(dim)
-        if not self.shape or self.shape[axis] <= 1:
+        if not self.shape or fits(self.shape[axis], 1):
             return self._with(self.uop), self._with(filled(dtypes.int32, 0, self.shape))
         x = self.transpose(axis, -1)
         ranks = x._with(x._ranks(descending).uop.contiguous())
@@ -53,7 +54,7 @@ class SortingMixin(IndexingMixin):
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
         """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError."""
         axis = self._axis(dim)
-        if not 0 <= k <= self.shape[axis]:
+        if is_negative(k) or not fits(k, self.shape[axis]):
             raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")
         values, positions = self.sort(axis, largest)
         cut: list[Any] = [(0, k) if i == axis else None for i in range(self.ndim)]

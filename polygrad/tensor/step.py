@@ -14,11 +14,20 @@ from polygrad.engine.realize import preserve
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.tensor.aliasing import memory_under, owner_of, rename, storage_of, view_ops
+from polygrad.tensor.aliasing import (
+    has_symbolic_views,
+    memory_under,
+    owner_of,
+    rebind,
+    rename,
+    storage_of,
+    view_ops,
+)
 from polygrad.tensor.arguments import Spec, unbound_shape
 from polygrad.tensor.generator import CapturedDraws
 from polygrad.tensor.placeholders import Passed, elements_of, memory_of, write_back
 from polygrad.tensor.registry import changes, newest
+from polygrad.tensor.sizes import value_with
 from polygrad.uop.node import UOp
 
 
@@ -37,6 +46,7 @@ class Step:
         passed: list[Passed],
         held: list[list[Any]],
         draws: CapturedDraws,
+        guards: dict[UOp, bool],
         result: Any,
     ) -> None:
         self.captured, self.result = captured, result
@@ -52,6 +62,11 @@ class Step:
         self._note_memory()
         self._seen = watch.executed
         self._youngest, self._changes = 0, -1  # up to where lazy values are known not to read what is written
+        self._guards = guards
+        self._values = captured.variables  # what the Variables of `_symbolic_results` are bound to
+        self._symbolic_results = [
+            s for a in self._written - self._state if (s := owner_of(a)) is not None and has_symbolic_views(s)
+        ]
 
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
         """Run once on these arguments (None: the one of the last run); `result`.
@@ -74,7 +89,14 @@ class Step:
             self._rename()
         self._draws.continue_()
         captured = self.captured
-        captured.run({**captured.variables, **variables} if variables else None)
+        values = {**captured.variables, **variables} if variables else captured.variables
+        if variables and self._guards:
+            check_guards(self._guards, values)
+        captured.run(values)
+        if self._symbolic_results and values != self._values:
+            for storage in self._symbolic_results:
+                rebind(storage, values)
+            self._values = values
         if self._written_inputs:
             self._after_writing_arguments(tensors)
         return self.result
@@ -124,8 +146,8 @@ class Step:
         assert like is not None
         if view_ops(tensors[i].uop) != passed.view or found.size != like.size:
             raise CaptureError(
-                f"{name}: expected the same view of memory that other arguments are views of too, as "
-                "captured, got another: pass a clone(), or call reset() first"
+                f"{name}: expected the same view of memory as captured, as the function writes to it, got "
+                "another: pass a clone(), or call reset() first"
             )
         if first != i and memory_of(tensors[first]).allocation is not found.allocation:
             raise CaptureError(
@@ -227,3 +249,14 @@ def check(spec: Spec, shape: tuple[Any, ...], dtype: Any, device: str) -> None:
         raise DTypeError(f"{spec.name}: expected dtype {spec.dtype}, as captured, got {dtype}: use .cast()")
     if device != spec.device:
         raise DeviceError(f"{spec.name}: expected device {spec.device}, as captured, got {device}: use .to()")
+
+
+def check_guards(guards: dict[UOp, bool], values: dict[str, int]) -> None:
+    """Raises CaptureError when a size is negative that was not so in the captured call, or the reverse."""
+    for size, negative in guards.items():
+        if (value_with(size, values) < 0) is not negative:
+            wanted = "below 0" if negative else "at least 0"
+            raise CaptureError(
+                f"captured function: expected {size} to be {wanted}, as when it was captured, since a slice, "
+                f"an index or a size depends on it, got {values}: call reset()"
+            )

@@ -47,7 +47,8 @@ class StorageMixin(TensorBase):
         for s in self.shape:
             if not isinstance(s, int):
                 raise ShapeError(
-                    f"{what}: expected a shape of ints, got {self.shape}: bind or shrink the symbolic axes"
+                    f"{what}: expected a shape of ints, got {self.shape}: cut symbolic axes to ints, as in "
+                    "t[:, :3] for a size bound to 3"
                 )
         return self.shape
 

@@ -10,7 +10,15 @@ from polygrad.uop.node import UOp
 def Variable(name: str, min_val: int, max_val: int) -> UOp:
     """A symbolic integer from `min_val` to `max_val`, both included.
 
-    `.bind(value)` gives it a value for one run.
+    `.bind(value)` gives it a value for one run. It may stand wherever an int may: in shapes, as an index or
+    the bound of a slice, as an operand. What it is compiled into serves all values.
+
+        rows, n = Tensor.arange(40).reshape(10, 4), Variable("n", 1, 10)
+        for count in (3, 7):
+            print(rows[: n.bind(count)].sum(0).tolist())
+
+    Slices are clamped and indices checked by the bound values, and ints cut an axis to a fixed size, so
+    `t[:7]` can be read where `t` has n = 7 rows.
     Raises ArgumentError when the bounds are not integers in order, and for `thread` and `threads`, which are
     taken.
     """

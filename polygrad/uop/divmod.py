@@ -14,6 +14,7 @@ from math import gcd
 from typing import NamedTuple
 
 from polygrad.dtype import DType, dtypes
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -29,21 +30,8 @@ class Linear(NamedTuple):
 
 def linear(x: UOp) -> Linear:
     """`x` as a sum; anything but + and * by a constant is a base."""
-    terms: list[Term] = []
-    constant = 0
-    rest = [x]
-    while rest:
-        node = rest.pop()
-        if node.op is Ops.ADD:
-            rest.extend(node.src)
-        elif node.op is Ops.CONST:
-            constant += node.arg
-        elif node.op is Ops.MUL and node.src[1].op is Ops.CONST:
-            terms.append((node.src[0], node.src[1].arg))
-        else:
-            terms.append((node, 1))
-    terms.reverse()
-    return Linear(terms, constant)
+    terms, constant = linear_terms(x)
+    return Linear(list(terms.items()), constant)
 
 
 def build(terms: list[Term], constant: int, dtype: DType) -> UOp:

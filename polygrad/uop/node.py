@@ -17,12 +17,14 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
 from polygrad.uop.bounds import bounds_of
+from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
 from polygrad.uop.ops import GroupOp, Ops
 
 Sint = Any  # an int, or a UOp of dtype index: a symbolic size
@@ -77,9 +79,9 @@ class Shear(NamedTuple):
 
     axis: int
     along: int
-    start: int
-    step: int
-    size: int
+    start: Sint
+    step: Sint
+    size: Sint
 
 
 class Reduction(NamedTuple):
@@ -152,6 +154,41 @@ def node_count() -> int:
 
 # --- the node -----------------------------------------------------------------------------------------
 
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (UOp, int, float, Real))
+
+
+def _operator(op: Ops, reverse: bool = False) -> Callable[[UOp, Any], UOp]:
+    """A method for one of Python's binary operators. A symbolic integer and a float make a float."""
+
+    def apply(self: UOp, x: Any) -> UOp:
+        if not isinstance(x, UOp):
+            if not isinstance(x, int):
+                if not isinstance(x, Real):
+                    return NotImplemented
+                if self.dtype is dtypes.index and not isinstance(x, Integral):
+                    self = UOp(Ops.CAST, dtypes.default_float, (self,))
+            x = UOp.const(self.dtype, x)
+        elif x.dtype is not self.dtype and (x.dtype.is_float or self.dtype.is_float):
+            self, x = _in_float(self, x.dtype), _in_float(x, self.dtype)
+        src = (x, self) if reverse else (self, x)
+        return UOp(op, dtypes.bool if op in GroupOp.Comparison else self.dtype, src)
+
+    return apply
+
+
+def _in_float(x: UOp, dtype: DType) -> UOp:
+    return UOp(Ops.CAST, dtype, (x,)) if x.dtype is dtypes.index else x
+
+
+def _ratio(a: Any, b: Any) -> UOp:
+    """a / b in floats, of two scalars."""
+    dtype = next((x.dtype for x in (a, b) if isinstance(x, UOp) and x.dtype.is_float), dtypes.default_float)
+    a, b = [x.cast(dtype) if isinstance(x, UOp) else UOp.const(dtype, x) for x in (a, b)]
+    return UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,))))
+
+
 _UNSET: Any = object()
 _SHAPE_OF_FIRST = GroupOp.Elementwise | {
     Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP, Ops.COPY, Ops.ASSIGN, Ops.AFTER, Ops.BIND
@@ -210,6 +247,8 @@ class UOp:
         raise TypeError("a UOp is not pickled: serialise a Program instead")
 
     def __repr__(self) -> str:
+        if self.dtype is dtypes.index and self.op in SIZES and self._is_size():
+            return written(self) + (f"={self.src[1].arg}" if self.op is Ops.BIND else "")
         arg = "" if self.arg is None else f", {self.arg!r}"
         return f"UOp({self.op.name}, {self.dtype}, [{', '.join(s.op.name for s in self.src)}]{arg})"
 
@@ -270,6 +309,56 @@ class UOp:
     def is_const(self) -> bool:
         return self.op is Ops.CONST
 
+    # --- numbers ---------------------------------------------------------------------------------------
+
+    def _is_size(self) -> bool:
+        """Whether this is a symbolic integer over Variables, short enough to be shown as such."""
+        order = self.toposort()
+        return len(order) < 64 and all(n.op in SIZES or n.is_const for n in order)
+
+    def __bool__(self) -> bool:
+        """True; of a symbolic integer whether it is not 0, of a comparison of such whether it holds.
+
+        Raises ArgumentError when that depends on the values of Variables.
+        """
+        op, dtype = self.op, self.dtype
+        if dtype is dtypes.index and op in SIZES:
+            return self.bounds[0] > 0 or self.bounds[1] < 0 or bool(self._number("bool()"))  # type: ignore[index]
+        if op not in GroupOp.Comparison:
+            return True
+        a, b = self.src
+        if a.dtype is dtypes.bool and a.op in GroupOp.Comparison and b.is_const and op is Ops.CMPNE:
+            return bool(a) is not b.arg
+        if a.dtype is not dtypes.index:
+            return True
+        difference = canonical(a - b)
+        lo, hi = (difference, difference) if isinstance(difference, int) else difference.bounds
+        if op is Ops.CMPLT and (hi < 0 or lo >= 0):
+            return bool(hi < 0)
+        if op is not Ops.CMPLT and (hi < 0 or lo > 0 or lo == hi):
+            return (lo == hi == 0) is (op is Ops.CMPEQ)
+        raise ArgumentError(
+            f"comparison of {written(a)} and {written(b)}: expected one that holds for all values of the "
+            "Variables or for none: compare what they are bound to, .unbind()[1]"
+        )
+
+    def _number(self, what: str) -> Any:
+        lo, hi = self.vmin, self.vmax
+        if lo != hi or not (self.is_const or self.bounds is not None):
+            raise ArgumentError(
+                f"{what}: expected a symbolic value with one possible value, got {self!r} from {lo} to {hi}: "
+                "use what its Variable is bound to, .unbind()[1]"
+            )
+        return lo
+
+    def __int__(self) -> int:
+        """The value. Raises ArgumentError when there are several that Variables allow."""
+        return int(self._number("int()"))
+
+    def __float__(self) -> float:
+        """The value. Raises ArgumentError when there are several that Variables allow."""
+        return float(self._number("float()"))
+
     # --- bounds ----------------------------------------------------------------------------------------
 
     @property
@@ -281,6 +370,7 @@ class UOp:
         return self.bounds[1] if self.bounds is not None else (self.arg if self.is_const else self.dtype.max)
 
     # --- arithmetic (both stages) -----------------------------------------------------------------------
+    # Python's operators take nodes and numbers; what else comes (a Tensor) may know what to do itself.
 
     def _other(self, x: Any) -> UOp:
         return x if isinstance(x, UOp) else UOp.const(self.dtype, x)
@@ -291,62 +381,46 @@ class UOp:
             return UOp(op, dtypes.bool, (self, *others))
         return UOp(op, others[0].dtype if op is Ops.WHERE else self.dtype, (self, *others))
 
-    def __add__(self, x: Any) -> UOp:
-        return UOp(Ops.ADD, self.dtype, (self, self._other(x)))
-
-    def __radd__(self, x: Any) -> UOp:
-        return UOp(Ops.ADD, self.dtype, (self._other(x), self))
-
-    def __mul__(self, x: Any) -> UOp:
-        return UOp(Ops.MUL, self.dtype, (self, self._other(x)))
-
-    def __rmul__(self, x: Any) -> UOp:
-        return UOp(Ops.MUL, self.dtype, (self._other(x), self))
+    __add__, __radd__ = _operator(Ops.ADD), _operator(Ops.ADD, reverse=True)
+    __mul__, __rmul__ = _operator(Ops.MUL), _operator(Ops.MUL, reverse=True)
+    __floordiv__, __rfloordiv__ = _operator(Ops.IDIV), _operator(Ops.IDIV, reverse=True)
+    __mod__, __rmod__ = _operator(Ops.MOD), _operator(Ops.MOD, reverse=True)
+    __and__, __rand__ = _operator(Ops.AND), _operator(Ops.AND, reverse=True)
+    __or__, __ror__ = _operator(Ops.OR), _operator(Ops.OR, reverse=True)
+    __xor__, __rxor__ = _operator(Ops.XOR), _operator(Ops.XOR, reverse=True)
+    __lshift__, __rlshift__ = _operator(Ops.SHL), _operator(Ops.SHL, reverse=True)
+    __rshift__, __rrshift__ = _operator(Ops.SHR), _operator(Ops.SHR, reverse=True)
+    __lt__, __gt__ = _operator(Ops.CMPLT), _operator(Ops.CMPLT, reverse=True)
 
     def __sub__(self, x: Any) -> UOp:
-        return self + (-x)
+        return self + (-x) if _is_operand(x) else NotImplemented
 
     def __rsub__(self, x: Any) -> UOp:
-        return self._other(x) + (-self)
+        return x + (-self) if _is_operand(x) else NotImplemented
 
     def __neg__(self) -> UOp:
         return self * -1
 
-    def __floordiv__(self, x: Any) -> UOp:
-        return UOp(Ops.IDIV, self.dtype, (self, self._other(x)))
+    def __truediv__(self, x: Any) -> UOp:
+        """The quotient, in floats."""
+        return _ratio(self, x) if _is_operand(x) else NotImplemented
 
-    def __rfloordiv__(self, x: Any) -> UOp:
-        return UOp(Ops.IDIV, self.dtype, (self._other(x), self))
+    def __rtruediv__(self, x: Any) -> UOp:
+        return _ratio(x, self) if _is_operand(x) else NotImplemented
 
-    def __mod__(self, x: Any) -> UOp:
-        return UOp(Ops.MOD, self.dtype, (self, self._other(x)))
-
-    def __and__(self, x: Any) -> UOp:
-        return UOp(Ops.AND, self.dtype, (self, self._other(x)))
-
-    def __or__(self, x: Any) -> UOp:
-        return UOp(Ops.OR, self.dtype, (self, self._other(x)))
-
-    def __xor__(self, x: Any) -> UOp:
-        return UOp(Ops.XOR, self.dtype, (self, self._other(x)))
-
-    def __lshift__(self, x: Any) -> UOp:
-        return UOp(Ops.SHL, self.dtype, (self, self._other(x)))
-
-    def __rshift__(self, x: Any) -> UOp:
-        return UOp(Ops.SHR, self.dtype, (self, self._other(x)))
-
-    def __lt__(self, x: Any) -> UOp:
-        return UOp(Ops.CMPLT, dtypes.bool, (self, self._other(x)))
-
-    def __gt__(self, x: Any) -> UOp:
-        return UOp(Ops.CMPLT, dtypes.bool, (self._other(x), self))
+    def __pow__(self, x: Any) -> UOp:
+        """A product of as many factors. Raises ArgumentError for a negative number of them."""
+        if not isinstance(x, int):
+            return NotImplemented
+        if x < 0:
+            raise ArgumentError(f"power of {self!r}: expected an exponent of at least 0, got {x}: use 1 / x")
+        return prod([self] * (x - 1)) * self if x else UOp.const(self.dtype, 1)
 
     def __ge__(self, x: Any) -> UOp:
-        return (self < x).logical_not()
+        return (self < x).logical_not() if _is_operand(x) else NotImplemented
 
     def __le__(self, x: Any) -> UOp:
-        return (self > x).logical_not()
+        return (self > x).logical_not() if _is_operand(x) else NotImplemented
 
     def ne(self, x: Any) -> UOp:
         return UOp(Ops.CMPNE, dtypes.bool, (self, self._other(x)))
@@ -401,10 +475,12 @@ class UOp:
 
     def reshape(self, shape: Shape) -> UOp:
         """The same elements in row-major order as `shape` (every size given)."""
+        shape = canonical_shape(shape)
         return self if shape == self.shape else UOp(Ops.RESHAPE, self.dtype, (self,), shape)
 
     def expand(self, shape: Shape) -> UOp:
         """Sizes of 1 repeated to `shape`."""
+        shape = canonical_shape(shape)
         return self if shape == self.shape else UOp(Ops.EXPAND, self.dtype, (self,), shape)
 
     def permute(self, axes: tuple[int, ...]) -> UOp:
@@ -413,10 +489,12 @@ class UOp:
 
     def pad(self, arg: tuple[tuple[Sint, Sint], ...]) -> UOp:
         """Zeros (False) added before and after each axis."""
+        arg = _canonical_pairs(arg)
         return self if all(p == (0, 0) for p in arg) else UOp(Ops.PAD, self.dtype, (self,), arg)
 
     def shrink(self, arg: tuple[tuple[Sint, Sint], ...]) -> UOp:
         """Elements `lo` (included) to `hi` (not) of each axis."""
+        arg = _canonical_pairs(arg)
         same = all(lo == 0 and hi == s for (lo, hi), s in zip(arg, self.shape, strict=True))
         return self if same else UOp(Ops.SHRINK, self.dtype, (self,), arg)
 
@@ -426,6 +504,7 @@ class UOp:
 
     def shear(self, arg: Shear) -> UOp:
         """Windows of one axis that move along another; all of them within it."""
+        arg = Shear(arg.axis, arg.along, *[canonical(s) for s in (arg.start, arg.step, arg.size)])
         return UOp(Ops.SHEAR, self.dtype, (self,), arg)
 
     def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
@@ -522,16 +601,16 @@ def _shape_of(node: UOp) -> Shape:
     if op is Ops.BUFFER:
         return (node.arg.size,)
     if op is Ops.ARANGE:
-        return (node.arg,)
+        return canonical_shape((node.arg,))
     if not node.src:
         raise InternalError(f"shape of {op}: a kernel node has none")
     inner: Shape = node.src[0]._shape
     if op is Ops.PERMUTE:
         return tuple(inner[a] for a in node.arg)
     if op is Ops.PAD:
-        return tuple([_total((n, 1), (lo, 1), (hi, 1)) for n, (lo, hi) in zip(inner, node.arg, strict=True)])
+        return canonical_shape(tuple([lo + n + hi for n, (lo, hi) in zip(inner, node.arg, strict=True)]))
     if op is Ops.SHRINK:
-        return tuple([_total((hi, 1), (lo, -1)) for lo, hi in node.arg])
+        return canonical_shape(tuple([hi - lo for lo, hi in node.arg]))
     if op is Ops.FLIP:
         return inner
     if op is Ops.SHEAR:
@@ -541,27 +620,11 @@ def _shape_of(node: UOp) -> Shape:
     raise InternalError(f"shape of {op}: a kernel node has none")
 
 
-def _total(*parts: tuple[Sint, int]) -> Sint:
-    """The sum of size * factor; what is symbolic and cancels is gone, so i + (n - i) is n."""
-    constant, terms, stack = 0, dict[UOp, int](), list(reversed(parts))
-    while stack:
-        size, factor = stack.pop()
-        if isinstance(size, int):
-            constant += size * factor
-        elif size.op is Ops.CONST:
-            constant += size.arg * factor
-        elif size.op is Ops.ADD:
-            stack += [(size.src[1], factor), (size.src[0], factor)]
-        elif size.op is Ops.MUL and size.src[1].is_const:
-            stack.append((size.src[0], factor * size.src[1].arg))
-        else:
-            terms[size] = terms.get(size, 0) + factor
-    out: UOp | None = None
-    for size, factor in terms.items():
-        if factor:
-            term = size if factor == 1 else size * factor
-            out = term if out is None else out + term
-    return constant if out is None else out + constant if constant else out
+def _canonical_pairs(arg: tuple[tuple[Sint, Sint], ...]) -> tuple[tuple[Sint, Sint], ...]:
+    for lo, hi in arg:
+        if lo.__class__ is not int or hi.__class__ is not int:
+            return tuple([(canonical(lo), canonical(hi)) for lo, hi in arg])
+    return arg
 
 
 def sint_max(x: Sint) -> int:

@@ -1,0 +1,90 @@
+"""Decisions that depend on symbolic sizes: whether an index is in range, where a slice ends.
+
+What holds for all values of the Variables is known by their bounds. Else the values they are bound to decide,
+and when the call is being captured the decision is a *guard* (as in torch.compile): a replay with values that
+would decide otherwise is refused. Ints decide for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from polygrad.engine.recording import watch
+from polygrad.errors import ArgumentError
+from polygrad.uop.alu import evaluate
+from polygrad.uop.linear import canonical
+from polygrad.uop.node import Sint, UOp
+from polygrad.uop.ops import Ops
+
+
+def value_with(size: Sint, values: Mapping[str, int] | None = None) -> int:
+    """A size as a number: with the values its Variables are bound to, unbound ones with those in `values`.
+
+    Raises ArgumentError for a Variable without a value.
+    """
+    if isinstance(size, int):
+        return size
+    known: dict[UOp, int] = {}
+    for node in size.toposort():
+        if node.op is Ops.CONST:
+            known[node] = node.arg
+        elif node.op is Ops.DEFINE_VAR:
+            if values is not None and node.arg.name in values:
+                known[node] = values[node.arg.name]
+        elif node.op is Ops.BIND:
+            known[node] = node.src[1].arg
+        else:
+            missing = [s for s in node.src if s not in known]
+            if missing:
+                raise _not_bound(missing[0], size)
+            known[node] = int(evaluate(node.op, node.src[-1].dtype, [known[s] for s in node.src]))
+    if size not in known:
+        raise _not_bound(size, size)
+    return known[size]
+
+
+def _not_bound(variable: UOp, size: Sint) -> ArgumentError:
+    return ArgumentError(
+        f"Variable {variable}: expected a bound one, as the operation depends on the value of {size}: use "
+        ".bind(value)"
+    )
+
+
+def is_negative(size: Sint) -> bool:
+    """Whether a size is below 0, now. Raises ArgumentError when it depends on an unbound Variable."""
+    if size.__class__ is int:  # nearly all are
+        return bool(size < 0)
+    size = canonical(size)
+    if isinstance(size, int):
+        return size < 0
+    if size.vmin >= 0 or size.vmax < 0:
+        return bool(size.vmax < 0)
+    decided = value_with(size) < 0
+    if watch.recording is not None:
+        watch.recording.guards[unbound_size(size)] = decided
+    return decided
+
+
+def unbound_size(size: UOp) -> UOp:
+    """A size with its Variables unbound."""
+    return size.substitute({n: n.src[0] for n in size.toposort() if n.op is Ops.BIND})
+
+
+def fits(size: Sint, limit: Sint) -> bool:
+    """Whether size <= limit, now."""
+    return not is_negative(limit - size)
+
+
+def equal(a: Sint, b: Sint) -> bool:
+    """Whether two sizes have the same value, now."""
+    return fits(a, b) and fits(b, a)
+
+
+def smaller(a: Sint, b: Sint) -> Sint:
+    """The lesser of two sizes, as things stand now."""
+    return a if fits(a, b) else b
+
+
+def larger(a: Sint, b: Sint) -> Sint:
+    """The greater of two sizes, as things stand now."""
+    return a if fits(b, a) else b
