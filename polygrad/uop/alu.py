@@ -69,6 +69,17 @@ def _log2(x: float) -> float:
     return math.log2(x) if x > 0 else -math.inf if x == 0 else math.nan
 
 
+def _pow(a: float, e: float) -> float:
+    try:
+        return math.pow(a, e)
+    except OverflowError:
+        return -math.inf if a < 0 and e % 2 == 1 else math.inf
+    except ValueError:  # 0 to a negative power, or a negative base to a fraction
+        if a != 0:
+            return math.nan
+        return math.copysign(math.inf, a) if e % 2 == 1 else math.inf
+
+
 def _fdiv(a: float, b: float) -> float:
     if b != 0:
         return a / b
@@ -92,6 +103,7 @@ _FLOAT: dict[Ops, Callable[..., float]] = {
     Ops.EXP2: _exp2,
     Ops.LOG2: _log2,
     Ops.SIN: lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+    Ops.POW: _pow,
 }
 _INTEGER: dict[Ops, Callable[..., int]] = {
     Ops.ADD: lambda a, b: a + b,
@@ -118,7 +130,7 @@ _COMPARE: dict[Ops, Callable[..., bool]] = {
 def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
     """`op` of Python scalars of `dtype` (for WHERE: the last two). None where it has no value to fold.
 
-    That is: an op that is not the dtype's, a shift amount out of range, and POW, THREEFRY and a float MULACC,
+    That is: an op that is not the dtype's, a shift amount out of range, THREEFRY and a float MULACC,
     which are decomposed or fused later.
     """
     if op is Ops.WHERE:
