@@ -14,9 +14,8 @@ from __future__ import annotations
 from polygrad.codegen import transcendental
 from polygrad.codegen.target import Target
 from polygrad.codegen.threefry import threefry
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
-from polygrad.uop.alu import rounded
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat

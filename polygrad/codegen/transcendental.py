@@ -18,8 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polygrad.dtype import DType, dtypes
-from polygrad.uop.alu import rounded
+from polygrad.dtype import DType, dtypes, rounded
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.power import MOST, whole_power

@@ -188,3 +188,16 @@ def test_every_step_is_the_same_program(make):
             loss.item()
             programs.append(stats.programs)
     assert programs[0] == programs[1] == programs[2]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_batchnorm_of_16_bit_floats_beyond_their_squares_within_1_unit(dtype):
+    x = np.random.default_rng(0).normal(0, 2000, (4, 3, 5)).astype(np.float32)
+    ours, theirs = nn.BatchNorm(3, affine=False), torch.nn.BatchNorm1d(3, affine=False)
+    with Tensor.train():
+        got = ours(Tensor(x).cast(dtype))
+    want = theirs(torch.tensor(x).to(getattr(torch, dtype)).float())
+    step = 2.0**-10 if dtype == "float16" else 2.0**-7
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got.float().numpy(), want.numpy(), rtol=step, atol=1e-5)
+    np.testing.assert_allclose(ours.running_var.numpy(), theirs.running_var.numpy(), rtol=1e-5)
