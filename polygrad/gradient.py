@@ -28,15 +28,15 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
     derivative.
     """
     wanted = set(targets)
-    order = root.toposort(_carries_gradient)
+    order = root.toposort(carries_gradient)
     needed: set[UOp] = set()  # nodes that lead to a target
     for node in order:
-        if node in wanted or (_carries_gradient(node) and any(s in needed for s in node.src)):
+        if node in wanted or (carries_gradient(node) and any(s in needed for s in node.src)):
             needed.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
     for node in reversed(order):
         g = grads.get(node)
-        if g is None or not node.src or node not in needed or not _carries_gradient(node):
+        if g is None or not node.src or node not in needed or not carries_gradient(node):
             continue
         if not any(s in needed for s in node.src):
             continue
@@ -58,7 +58,8 @@ def _plus(a: UOp | None, b: UOp) -> UOp:
     return b if a is None else UOp(Ops.ADD, b.dtype, (a, b))
 
 
-def _carries_gradient(node: UOp) -> bool:
+def carries_gradient(node: UOp) -> bool:
+    """Whether a gradient goes on from this node to its sources."""
     return node.dtype.is_float and node.op is not Ops.DETACH
 
 

@@ -59,7 +59,7 @@ class TensorBase:
     __slots__ = ("__weakref__", "_derived", "_device", "grad", "requires_grad", "uop")
 
     uop: UOp
-    requires_grad: bool | None  # None: not said; an optimizer sets it
+    requires_grad: bool | None  # None: not said, see `backward`; an optimizer sets it
     grad: Self | None
     _derived: bool  # computed from a tensor that requires a gradient
     _device: str | None  # None: a constant, at home on any device
@@ -88,7 +88,7 @@ class TensorBase:
         out = _new(type(self))
         out.uop, out._device, out.grad = uop, self._device, None
         needs = self.requires_grad
-        if needs and not (self._grad_enabled and uop.dtype.is_float):
+        if not self._grad_enabled or (needs and not uop.dtype.is_float):
             needs = False
         out.requires_grad = needs
         out._derived = needs is True
@@ -112,7 +112,7 @@ class TensorBase:
                     )
             if needs is not True and x.requires_grad is not needs:
                 needs = True if x.requires_grad else None
-        if needs and not (self._grad_enabled and uop.dtype.is_float):
+        if not self._grad_enabled or (needs and not uop.dtype.is_float):
             needs = False
         out.uop, out._device, out.grad, out.requires_grad, out._derived = (
             uop,
