@@ -159,6 +159,14 @@ def test_a_result_is_a_leaf_once_it_is_data_or_what_it_came_from_is_gone():
     assert w.grad.tolist() == [18, 36] and before.grad is None
 
 
+def test_constants_that_require_a_gradient_have_one_of_their_own():
+    ones, same = Tensor.ones(3, requires_grad=True), Tensor.full((3,), 1.0).requires_grad_()
+    one, other = Tensor(1.0, requires_grad=True), Tensor.ones(3)
+    (ones * 2 + same * 3 + one + 1 + other).sum().backward()
+    assert ones.grad.tolist() == [2, 2, 2] and same.grad.tolist() == [3, 3, 3] and one.grad.item() == 3
+    assert other.grad is None
+
+
 def test_without_gradients_there_are_no_leaves():
     x = Tensor([1.0, 2.0])
     with Tensor.no_grad():

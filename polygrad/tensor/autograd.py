@@ -94,7 +94,7 @@ class AutogradMixin(TensorBase):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Say whether gradients are wanted; self."""
         self.requires_grad = requires_grad
-        return self
+        return self._own_leaf()
 
     def is_param_(self, is_param: bool = True) -> Self:
         """`requires_grad_`, by tinygrad's newer name."""

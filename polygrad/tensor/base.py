@@ -124,6 +124,16 @@ class TensorBase:
         _alive[_ref(out, _forget)] = None
         return out
 
+    def _own_leaf(self) -> Self:
+        """self, stored if it is a constant that requires a gradient.
+
+        All equal constants are one node, so a gradient would be that of all of them.
+        """
+        if self.requires_grad and self.uop.dtype.is_float and is_constant(self.uop):
+            if all(isinstance(n, int) for n in self.uop.shape):
+                self.realize()  # type: ignore[attr-defined]
+        return self
+
     # --- properties
 
     @property

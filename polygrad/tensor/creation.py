@@ -45,7 +45,7 @@ class CreationMixin(TensorBase):
         if to.is_int and isinstance(fill_value, int):
             check_fits(fill_value, to, "fill_value")
         shape = check_shape(args_of(shape, ()), "full")
-        return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)
+        return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)._own_leaf()
 
     @classmethod
     def zeros(cls, *shape: Any, **kwargs: Any) -> Self:

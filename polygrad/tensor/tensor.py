@@ -72,6 +72,7 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
         else:
             self._from_array(data, home, to)
         register(self)
+        self._own_leaf()
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:
