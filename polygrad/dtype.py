@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import struct
 from typing import Any
 
 from polygrad.errors import DTypeError
@@ -67,7 +68,7 @@ class DType(str):
     def cast(self, value: Any) -> Any:
         """The Python value `value` as this type holds it: bool, wrapped int, or float (not rounded)."""
         if self.is_float:
-            return float(value)
+            return as_double(value)
         if self.is_bool:
             return bool(value)
         n = int(value)
@@ -178,3 +179,66 @@ def sum_dtype(dtype: DType) -> DType:
     if dtype.is_unsigned:
         return promote(dtype, dtypes.uint32)
     return promote(dtype, dtypes.int32) if dtype.is_int or dtype.is_bool else promote(dtype, dtypes.float32)
+
+
+# --- rounding: of constants, of what is folded and of Python data ----------------------------------------
+
+_F16, _F32, _U16, _U32 = struct.Struct("<e"), struct.Struct("<f"), struct.Struct("<H"), struct.Struct("<I")
+
+
+def as_double(value: Any) -> float:
+    """`value` as a Python float; an integer too large for one is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def rounded(dtype: DType, value: float | int) -> float:
+    """`value` as the float `dtype` holds it: rounded once, to nearest even; infinite beyond the largest."""
+    if dtype is dtypes.float64:
+        return as_double(value)
+    if dtype is dtypes.float32:
+        return _float32(value if isinstance(value, float) else _to_odd_double(value))
+    return float_from_bits(dtype, float_to_bits(dtype, value))
+
+
+def float_to_bits(dtype: DType, value: float | int) -> int:
+    """The bits of `value` rounded to float16 or bfloat16; of a NaN those of the quiet NaN of its sign."""
+    value = _to_odd_double(value)
+    if dtype is dtypes.float16:
+        try:
+            return int(_U16.unpack(_F16.pack(value))[0])
+        except OverflowError:
+            return 0x7C00 if value > 0 else 0xFC00
+    single = _float32(value)
+    bits = int(_U32.unpack(_F32.pack(single))[0])
+    if value != value:
+        return bits >> 16 | 0x40
+    if single != value and not math.isinf(single):
+        # The last bit of what is towards 0, set: rounded again, that is `value` rounded once (Boldo and
+        # Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+        bits = (bits - (abs(single) > abs(value))) | 1
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def float_from_bits(dtype: DType, bits: int) -> float:
+    """The float16 or bfloat16 with these bits."""
+    raw = _F16.unpack(_U16.pack(bits)) if dtype is dtypes.float16 else _F32.unpack(_U32.pack(bits << 16))
+    return float(raw[0])
+
+
+def _float32(x: float) -> float:
+    try:
+        return float(_F32.unpack(_F32.pack(x))[0])
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _to_odd_double(value: float | int) -> float:
+    """A double that rounds to every narrower float as `value` does: of a long integer its leading bits, the
+    last of them set if any that were dropped is."""
+    if not isinstance(value, int) or (extra := value.bit_length() - 50) <= 3:
+        return float(value)
+    sticky = (value >> extra) | (value & ((1 << extra) - 1) != 0)
+    return math.ldexp(sticky, extra) if extra < 970 else as_double(value)

@@ -5,8 +5,8 @@ Each message says the subject, what was expected, what came, and what to do next
 """
 
 
-class PolygradError(Exception):
-    """The base of all polygrad errors."""
+class PolygradError(RuntimeError):
+    """The base of all polygrad errors; a RuntimeError, as programs for torch and tinygrad expect."""
 
 
 class ShapeError(PolygradError, ValueError):
@@ -29,11 +29,11 @@ class OverflowError_(PolygradError, OverflowError):
     """A Python integer that does not fit the tensor's dtype."""
 
 
-class GradientError(PolygradError, RuntimeError):
+class GradientError(PolygradError):
     """A gradient that does not exist: a non-scalar root, an integer leaf, an op without a derivative."""
 
 
-class DeviceError(PolygradError, RuntimeError):
+class DeviceError(PolygradError):
     """A device that is unknown or not available on this host; says what to install."""
 
 
@@ -41,7 +41,7 @@ class OutOfMemoryError(PolygradError, MemoryError):
     """A device's memory cannot hold the allocation."""
 
 
-class CompileError(PolygradError, RuntimeError):
+class CompileError(PolygradError):
     """A backend rejected a kernel, or the target cannot express it."""
 
 
@@ -49,7 +49,7 @@ class ProgramError(PolygradError, ValueError):
     """Bytes that are not a Program of this version, or bindings that do not fit it."""
 
 
-class CaptureError(PolygradError, RuntimeError):
+class CaptureError(PolygradError):
     """A captured function that does what a replay cannot, or a replay with other arguments than the
     captured.
     """

@@ -15,6 +15,7 @@ from polygrad.errors import GradientError, InternalError
 from polygrad.helpers import argsort
 from polygrad.uop.node import Shear, UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.power import constant_power
 
 Grads = tuple[UOp | None, ...]  # one per source of the node
 
@@ -27,15 +28,15 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
     derivative.
     """
     wanted = set(targets)
-    order = root.toposort(_carries_gradient)
+    order = root.toposort(carries_gradient)
     needed: set[UOp] = set()  # nodes that lead to a target
     for node in order:
-        if node in wanted or (_carries_gradient(node) and any(s in needed for s in node.src)):
+        if node in wanted or (carries_gradient(node) and any(s in needed for s in node.src)):
             needed.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
     for node in reversed(order):
         g = grads.get(node)
-        if g is None or not node.src or node not in needed or not _carries_gradient(node):
+        if g is None or not node.src or node not in needed or not carries_gradient(node):
             continue
         if not any(s in needed for s in node.src):
             continue
@@ -57,7 +58,8 @@ def _plus(a: UOp | None, b: UOp) -> UOp:
     return b if a is None else UOp(Ops.ADD, b.dtype, (a, b))
 
 
-def _carries_gradient(node: UOp) -> bool:
+def carries_gradient(node: UOp) -> bool:
+    """Whether a gradient goes on from this node to its sources."""
     return node.dtype.is_float and node.op is not Ops.DETACH
 
 
@@ -130,6 +132,21 @@ def _is_one_plus(x: UOp, y: UOp) -> bool:
         return False
     a, b = x.src
     return (a is y and _constant(b) == 1.0) or (b is y and _constant(a) == 1.0)
+
+
+def _power(g: UOp, y: UOp) -> Grads:
+    """a^e: g e a^(e - 1), which is 0 for e = 0, and g a^e ln a, which is 0 for a = 0 and e >= 0."""
+    a, e = y.src
+    zero, exponent = y.const_like(0.0), _constant(e)
+    if exponent is None:
+        slope = g * (e * UOp(Ops.POW, e.dtype, (a, e + -1.0)))
+        of_base = _where(_compare(Ops.CMPEQ, e, zero), zero, slope)
+    else:
+        of_base = _mul(g, constant_power(a, exponent - 1) * exponent)
+    negative = _compare(Ops.CMPLT, e, zero)
+    flat = _compare(Ops.CMPEQ, a, zero) & _compare(Ops.CMPEQ, e, e) & negative.ne(negative.const_like(True))
+    log = UOp(Ops.LOG2, a.dtype, (a,)) * math.log(2)
+    return (of_base, _mul(g, _where(flat, zero, y * log)))
 
 
 def _sin(g: UOp, node: UOp) -> Grads:
@@ -235,6 +252,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.LOG2: lambda g, n: (g * (1 / math.log(2)) * _reciprocal(n.src[0]),),
     # sqrt x: g / (2 y)
     Ops.SQRT: lambda g, n: (g * 0.5 * _reciprocal(n),),
+    Ops.POW: _power,
     # sin x: g cos x, as 1 - 2 sin^2(x/2)
     Ops.SIN: _sin,
     # trunc x: 0

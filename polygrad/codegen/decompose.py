@@ -2,8 +2,8 @@
 
 `decompose` gives one table for a kernel whose other passes are done; it runs once, and no simplification
 after it. The concerns are separate tables; the equation stands above each row. Afterwards no EXP2, LOG2, SIN,
-THREEFRY or RECIPROCAL is left, no arithmetic of float16 or bfloat16, and no integer division by what may be 0
-or -1.
+POW, THREEFRY or RECIPROCAL is left, no arithmetic of float16 or bfloat16, and no integer division by what may
+be 0 or -1.
 
 Knows scalar nodes and the Target. The choice of late forms (SHL, SHR, AND, NEG, SUB, FDIV) is tinygrad's. MAX
 stays: as a comparison and a selection it would lose a NaN.
@@ -14,9 +14,8 @@ from __future__ import annotations
 from polygrad.codegen import transcendental
 from polygrad.codegen.target import Target
 from polygrad.codegen.threefry import threefry
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
-from polygrad.uop.alu import rounded
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
@@ -97,6 +96,7 @@ def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
         (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),
         (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x, fused)),
+        (UPat(Ops.POW, _SINGLE, (_x, _y)), lambda x, y: transcendental.power(x, y, fused)),
     ])  # fmt: skip
 
 

@@ -23,6 +23,7 @@ _DEAR = {
     Ops.EXP2: 20,
     Ops.LOG2: 25,
     Ops.SIN: 60,
+    Ops.POW: 90,
     Ops.THREEFRY: 80,
     Ops.FDIV: 4,
     Ops.RECIPROCAL: 4,

@@ -21,7 +21,7 @@ THREAD, THREADS = "thread", "threads"
 # Operations (SIMD ones count once) that outweigh threads. Those that are awake are worth it from 5 µs on, to
 # wake some takes 50 µs: this is 15 to 60 µs of one thread's work.
 _WORTH = 5 << 14
-_INSTRUCTIONS = {Ops.EXP2: 8, Ops.LOG2: 8, Ops.SIN: 24}
+_INSTRUCTIONS = {Ops.EXP2: 8, Ops.LOG2: 8, Ops.SIN: 24, Ops.POW: 32}
 
 
 def split_threads(sink: UOp, target: Target) -> UOp:

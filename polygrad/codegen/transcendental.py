@@ -1,12 +1,14 @@
-"""EXP2, LOG2 and SIN of float32 and float64 as graphs of additions, multiplications, shifts and selections.
+"""EXP2, LOG2, SIN and POW of float32 and float64 as graphs of additions, multiplications and selections.
 
-Within 2 ulp of the true value everywhere, and right at signed zeros, infinities, NaN, denormals and huge
-arguments. No branches, no tables in memory, no fused operations needed (none hurts): what SIMD and GPUs have.
+Within 2 ulp of the true value everywhere, and right at signed zeros, infinities, NaN, denormals and
+huge arguments. No branches, no tables in memory, no fused operations needed (none hurts): what SIMD and GPUs
+have.
 
 Knows scalar nodes, no kernels. EXP2 has the steps of SLEEF's xexp2 in the form tinygrad records (Shibata and
 Petrogalli, arXiv:2001.09258). LOG2 is fdlibm's log with the base changed last: SLEEF's form, at the recorded
 length, is off by 4 ulp in float32. SIN is a Payne-Hanek reduction of every argument from 1 up (where both
 branches of a selection are computed, a second reduction for small ones saves nothing) and fdlibm's kernels.
+POW has the logarithm in two floats, an idea of fdlibm's too.
 Polynomials are interpolations at Chebyshev nodes, the constant term last.
 """
 
@@ -16,9 +18,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, rounded
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.power import MOST, whole_power
+from polygrad.uop.symbolic import simplify
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class _Format:
     root_half: int
     exp2: tuple[float, ...]  # 2^x, |x| <= 1/2
     log: tuple[float, ...]  # 2*(atanh(s)/s - 1)/s^2 of s^2, s <= (sqrt 2 - 1)/(sqrt 2 + 1)
+    log_tail: tuple[float, ...]  # 3*(atanh(s)/s - 1 - s^2/3)/s^4 of s^2
     sin: tuple[float, ...]  # (sin(x)/x - 1)/x^2 of x^2, |x| <= 1
     cos: tuple[float, ...]  # ((cos(x) - 1)/x^2 + 1/2)/x^2 of x^2, |x| <= pi/4
 
@@ -55,6 +60,7 @@ _FORMATS = {
             2.4022650760568126e-01, 6.931471880262288e-01, 1.0,
         ),
         log=(0.2958005304318844, 0.39988778282162807, 0.6666668504515603),
+        log_tail=(0.34572229705595864, 0.4284335695563463, 0.6000002257677326),
         sin=(2.706066853968361e-06, -1.983817423628769e-04, 8.333327148835267e-03, -1.6666666647343995e-01),
         cos=(2.4547942085071572e-05, -1.3888303035894866e-03, 4.166666465950221e-02),
     ),
@@ -69,6 +75,10 @@ _FORMATS = {
         log=(
             0.14616585424888623, 0.15331710618210773, 0.18182889455674947, 0.22222211130259878,
             0.2857142862600327, 0.39999999999899444, 0.666666666666667,
+        ),
+        log_tail=(
+            0.19370244100204728, 0.19928950910835924, 0.23078361750688242, 0.272727123774111,
+            0.3333333340661617, 0.4285714285700784, 0.6000000000000004,
         ),
         sin=(
             -7.549371704181243e-13, 1.6057701922579786e-10, -2.5052099244914114e-08, 2.755731919201122e-06,
@@ -123,20 +133,22 @@ def exp2(d: UOp, fused: bool = False) -> UOp:
     return _where(d.ne(d), const(d.dtype, math.nan), u)
 
 
-def lean_exp2(d: UOp, fused: bool = False) -> UOp:
+def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
-    Adding 1.5 * 2^(digits - 1) leaves the nearest integer in the low bits. Infinities are clamped to where
-    the result over- or underflows by itself, and a NaN goes through every step.
+    With `rest`, a number between -1 and 1, it is 2^(d + rest). Adding 1.5 * 2^(digits - 1) leaves the nearest
+    integer in the low bits. Infinities are clamped to where the result over- or underflows by itself, and a
+    NaN goes through every step.
     """
     f, const = _FORMATS[d.dtype], UOp.const
     least, most = const(d.dtype, f.least - 1), const(d.dtype, f.bias + 2.0)
     x = _where(d < least, least, d)
     x = _where(most < x, most, x)
     magic = const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
-    shifted = x + magic
+    shifted = (x if rest is None else x + rest) + magic
     n = _sub(shifted.bitcast(f.signed), _magic_bits(f))
     s = _sub(x, _sub(shifted, magic))
+    s = s if rest is None else s + rest
     half = n >> 1
     return _polynomial(s, f.exp2, fused) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
 
@@ -158,12 +170,7 @@ def _power(n: UOp, f: _Format, dtype: DType) -> UOp:
 def log2(d: UOp, fused: bool = False) -> UOp:
     """The logarithm to base 2 of a float32 or float64 node: e + log2(m), m between the roots of 1/2 and 2."""
     f, const = _FORMATS[d.dtype], UOp.const
-    shift = f.digits - 1
-    one = f.bias << shift
-    small = d < 2.0 ** (1 - f.bias)
-    bits = _where(small, d * 2.0**f.rescale, d).bitcast(f.signed) + (one - f.root_half)
-    e = (bits >> shift) + _where(small, const(f.signed, -f.bias - f.rescale), const(f.signed, -f.bias))
-    m = ((bits & ((1 << shift) - 1)) + f.root_half).bitcast(d.dtype)
+    e, m = _exponent_and_significand(d, f)
     x = m + -1.0
     s = _fdiv(x, m + 1.0)
     z = s * s
@@ -173,6 +180,112 @@ def log2(d: UOp, fused: bool = False) -> UOp:
     out = _where(d < math.inf, out, const(d.dtype, math.inf))
     special = _where(d.eq(0.0), const(d.dtype, -math.inf), const(d.dtype, math.nan))
     return _where(UOp.const(d.dtype, 0.0) < d, out, special)
+
+
+def _exponent_and_significand(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """e and m with d = 2^e * m and m between the roots of 1/2 and 2, for a positive finite d."""
+    const, shift = UOp.const, f.digits - 1
+    one = f.bias << shift
+    small = d < 2.0 ** (1 - f.bias)
+    bits = _where(small, d * 2.0**f.rescale, d).bitcast(f.signed) + (one - f.root_half)
+    e = (bits >> shift) + _where(small, const(f.signed, -f.bias - f.rescale), const(f.signed, -f.bias))
+    return e, ((bits & ((1 << shift) - 1)) + f.root_half).bitcast(d.dtype)
+
+
+# --- pow --------------------------------------------------------------------------------------------------
+
+
+def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
+    """a^e for float32 or float64 nodes, special cases as in C (ISO 9899, F.10.4.4).
+
+    2^(e log2 |a|), with the sign of an odd power. An exponent of 100 makes the error of the logarithm 100
+    times as large, so that has half as many digits again: small whole powers of whole numbers come out exact.
+    A constant whole or half exponent takes multiplications and a square root.
+    """
+    f, const, dtype = _FORMATS[a.dtype], UOp.const, a.dtype
+    exponent = rounded(dtype, e.arg) if e.is_const else None
+    if exponent is not None and 0 < abs(exponent) <= MOST and (2 * exponent).is_integer():
+        return _short_power(a, exponent)
+    sign = 1 << (f.bits - 1)
+    magnitude = (a.bitcast(f.unsigned) & (sign - 1)).bitcast(dtype)
+    head, tail = _log2_in_two(magnitude, f, fused)
+    if a.is_const:
+        head, tail = simplify(head), simplify(tail)
+    e_head = _leading(e, f)
+    e_tail = _sub(e, e_head)
+    if exponent is not None:
+        e_head = simplify(e_head)
+        e_tail = const(dtype, e.arg - e_head.arg)  # of the number as it was written: 0.3, not float32's
+    product = e_head * head
+    inside = (product < 2.0 * f.bias) & (const(dtype, -2.0 * f.bias) < product)
+    rest = _where(inside, e_tail * head + e * tail, const(dtype, 0.0))
+    out = lean_exp2(product, fused, rest)
+    if exponent is None or not math.isfinite(exponent) or exponent == 0:
+        out = _where(magnitude.eq(1.0) | e.eq(0.0), const(dtype, 1.0), out)  # of NaN too
+    if a.is_const and a.arg > 0:
+        return out
+    whole = UOp(Ops.TRUNC, dtype, (e,)).eq(e)
+    halved = e * 0.5
+    odd = whole & UOp(Ops.TRUNC, dtype, (halved,)).ne(halved)
+    of_odd = _where(odd, a.bitcast(f.unsigned) & sign, const(f.unsigned, 0))
+    out = (out.bitcast(f.unsigned) ^ of_odd).bitcast(dtype)
+    finite_negative = (a < 0.0) & (magnitude < math.inf)
+    return _where(finite_negative & whole.logical_not(), const(dtype, math.nan), out)
+
+
+def _short_power(a: UOp, exponent: float) -> UOp:
+    """a^exponent for a whole or half exponent; of +-1/2, as torch has it, the square root's special cases."""
+    f, dtype, n = _FORMATS[a.dtype], a.dtype, int(abs(exponent))
+    if n == abs(exponent):
+        out = whole_power(a, n)
+    elif n == 0:
+        out = UOp(Ops.SQRT, dtype, (a,))
+    else:
+        magnitude = (a.bitcast(f.unsigned) & ((1 << (f.bits - 1)) - 1)).bitcast(dtype)
+        out = whole_power(magnitude, n) * UOp(Ops.SQRT, dtype, (magnitude,))
+        out = _where((a < 0.0) & (magnitude < math.inf), UOp.const(dtype, math.nan), out)
+    return out if exponent > 0 else _fdiv(UOp.const(dtype, 1.0), out)
+
+
+def _leading(x: UOp, f: _Format) -> UOp:
+    """The leading half of the digits of `x`: products of two such numbers are exact."""
+    cleared = f.digits - f.digits // 2
+    return (x.bitcast(f.unsigned) & ((1 << f.bits) - (1 << cleared))).bitcast(x.dtype)
+
+
+def _log2_e(piece: int) -> tuple[float, float]:
+    """2/3 log2(e) in a part of `piece` bits and the rest."""
+    whole = 0xF6384EE1D01FEBA4FE0AA915E17C5361  # 2/3 log2(e) * 2^128
+    head = whole >> (128 - piece) << (128 - piece)
+    return head / 2.0**128, (whole - head) / 2.0**128
+
+
+def _log2_in_two(d: UOp, f: _Format, fused: bool) -> tuple[UOp, UOp]:
+    """log2 of a d >= 0 (or NaN) as a sum: its leading half of the digits, and the rest."""
+    dtype, const = d.dtype, UOp.const
+    e, m = _exponent_and_significand(d, f)
+    x, y = m + -1.0, m + 1.0
+    s = _fdiv(x, y)
+    # x / (m + 1) as a head and what it lacks: the products are exact, and m + 1 is taken in two parts
+    s_head, y_head = _leading(s, f), _leading(y, f)
+    y_tail = _sub(m, y_head + -1.0)
+    s_tail = _fdiv(_sub(_sub(x, s_head * y_head), s_head * y_tail), y)
+    # 3/2 ln(m) = s (3 + s^2 + s^4 Q(s^2)), what is in the brackets as a head and a rest too
+    z, z_head = s * s, s_head * s_head
+    small = z * z * _polynomial(z, f.log_tail, fused) + s_tail * (s_head + s)
+    series_head = _leading(z_head + 3.0 + small, f)
+    series_tail = _sub(small, _sub(series_head + -3.0, z_head))
+    high, low = s_head * series_head, s_tail * series_head + series_tail * s
+    ln_head = _leading(high + low, f)
+    ln_tail = _sub(low, _sub(ln_head, high))
+    # times 2/3 log2(e), and with the exponent
+    c_head, c_tail = _log2_e(f.digits // 2)
+    high, low = ln_head * c_head, ln_head * c_tail + ln_tail * (c_head + c_tail)
+    whole = e.cast(dtype)
+    head = _leading(low + high + whole, f)
+    tail = _sub(low, _sub(_sub(head, whole), high))
+    head = _where(d < math.inf, head, d)
+    return _where(d.eq(0.0), const(dtype, -math.inf), head), tail
 
 
 # --- sin --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import dtypes
+from polygrad.dtype import dtypes, promote, sum_dtype
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.tensor.tensor import Tensor
@@ -75,7 +75,10 @@ class Conv2d:
 
 
 class BatchNorm:
-    """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`."""
+    """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
+
+    16-bit floats are normalised in float32; the result has the dtype of x and weight together.
+    """
 
     def __init__(
         self,
@@ -94,8 +97,10 @@ class BatchNorm:
             self.running_var = Tensor.ones(sz, requires_grad=False)
 
     def __call__(self, x: Tensor) -> Tensor:
-        mean, var = self._statistics(x)
-        return x.batchnorm(self.weight, self.bias, mean, (var + self.eps).rsqrt())
+        wide = x.cast(sum_dtype(x.dtype))
+        mean, var = self._statistics(wide)
+        out = wide.batchnorm(self.weight, self.bias, mean, (var + self.eps).rsqrt())
+        return out.cast(x.dtype if self.weight is None else promote(x.dtype, self.weight.dtype))
 
     def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if self.track_running_stats and not Tensor.training:

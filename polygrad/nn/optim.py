@@ -8,6 +8,7 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, GradientError
 from polygrad.helpers import dedup
+from polygrad.tensor.autograd import drop_unread_gradients
 from polygrad.tensor.tensor import Tensor
 
 
@@ -39,7 +40,8 @@ class Optimizer:
     def step(self) -> None:
         """Change the parameters by their gradients, and compute that.
 
-        Raises GradientError when one has none.
+        Gradients of inputs that neither said `requires_grad` nor were read are dropped: they would have to be
+        computed now, from the old parameters. Raises GradientError when one has none.
         """
         tensors = self.schedule_step()
         tensors[0].realize(*tensors[1:])
@@ -53,6 +55,7 @@ class Optimizer:
         missing = [i for i, p in enumerate(self.params) if p.grad is None]
         if missing:
             raise GradientError(f"optimizer: parameters {missing} have no gradient: call backward() first")
+        drop_unread_gradients()
         with Tensor.no_grad():
             return [*self._step([p.grad for p in self.params]), *self.params, *self.buffers]
 

@@ -13,12 +13,11 @@ Must not know: llvmlite, the host, axes and tiles.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from polygrad.codegen.target import Target
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
 from polygrad.renderer import llvm_convert as convert
@@ -67,39 +66,9 @@ def _literal(dtype: DType, value: Any) -> str:
     if not dtype.is_float:
         return str(int(value))
     value = float(value)
-    if dtype == dtypes.float16:
-        return str(_float16_bits(value))
-    if dtype == dtypes.bfloat16:
-        return str(_bfloat16_bits(value))
-    if value != value:
-        return "0x7FF8000000000000"
-    return convert.float_text(_to_float32(value) if dtype == dtypes.float32 else value)
-
-
-def _to_float32(value: float) -> float:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def _float16_bits(value: float) -> int:
-    if value != value:
-        return 0x7E00
-    try:
-        return int(struct.unpack("<H", struct.pack("<e", value))[0])
-    except OverflowError:
-        return 0x7C00 if value > 0 else 0xFC00
-
-
-def _bfloat16_bits(value: float) -> int:
-    if value != value:
-        return 0x7FC0
-    single = _to_float32(value)
-    bits = int(struct.unpack("<I", struct.pack("<f", single))[0])
-    if single != value and abs(value) != float("inf"):  # round to odd, so that rounding again is exact
-        bits = (bits - (abs(single) > abs(value))) | 1
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    if dtype in _SHORT_FLOATS:
+        return str(float_to_bits(dtype, value))
+    return "0x7FF8000000000000" if value != value else convert.float_text(rounded(dtype, value))
 
 
 class Pointer(NamedTuple):

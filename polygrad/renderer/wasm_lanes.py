@@ -8,12 +8,11 @@ v128 holds anything.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, float_to_bits
 from polygrad.renderer.wasm_function import FunctionWriter, Value, constant_value, tee
 from polygrad.wasm.instructions import (
     f32_bytes,
@@ -67,23 +66,6 @@ def vector_count(dtype: DType, lanes: int) -> int:
 # --- constants
 
 
-def bfloat16_bits(value: float) -> int:
-    """The bits of `value`, a float32, rounded to the nearest bfloat16."""
-    (bits,) = struct.unpack("<I", f32_bytes(value))
-    if math.isnan(value):
-        return bits >> 16 | 0x40
-    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
-
-
-def float16_bits(value: float) -> int:
-    """The bits of `value` rounded to the nearest float16."""
-    try:
-        data = struct.pack("<e", value)
-    except OverflowError:
-        data = struct.pack("<e", math.copysign(math.inf, value))
-    return int.from_bytes(data, "little")
-
-
 def lane_bytes(dtype: DType, value: Any) -> bytes:
     """`value` as one lane of `dtype` holds it: 4 or 8 bytes."""
     if dtype is dtypes.float32:
@@ -93,7 +75,7 @@ def lane_bytes(dtype: DType, value: Any) -> bytes:
     if dtype is dtypes.bool:
         return b"\xff\xff\xff\xff" if value else bytes(4)
     if dtype is dtypes.float16 or dtype is dtypes.bfloat16:
-        return (float16_bits if dtype is dtypes.float16 else bfloat16_bits)(value).to_bytes(4, "little")
+        return float_to_bits(dtype, value).to_bytes(4, "little")
     size = 8 if dtype in WIDE else 4
     return (int(dtype.cast(value)) & (1 << 8 * size) - 1).to_bytes(size, "little")
 
@@ -104,10 +86,8 @@ def scalar_const(dtype: DType, value: Any) -> bytes:
         return f32_const(value)
     if dtype is dtypes.float64:
         return f64_const(value)
-    if dtype is dtypes.float16:
-        return i32_const(float16_bits(value))
-    if dtype is dtypes.bfloat16:
-        return i32_const(bfloat16_bits(value))
+    if dtype is dtypes.float16 or dtype is dtypes.bfloat16:
+        return i32_const(float_to_bits(dtype, value))
     if dtype in WIDE:
         return i64_const(int(value))
     return i32_const(int(dtype.cast(value)))

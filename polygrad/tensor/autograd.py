@@ -6,8 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Self
 
+from polygrad.engine.normalize import uncomputed
 from polygrad.errors import GradientError, ShapeError
-from polygrad.gradient import gradient
+from polygrad.gradient import carries_gradient, gradient
+from polygrad.tensor.aliasing import as_value, is_constant
 from polygrad.tensor.base import TensorBase, filled
 from polygrad.tensor.registry import live_tensors
 from polygrad.uop.node import UOp
@@ -32,21 +34,28 @@ class AutogradMixin(TensorBase):
                 raise GradientError(f"gradient: expected float targets, got {t.dtype}")
         found = self._gradients(list(targets), gradient)
         return [
-            t._of(filled(t.dtype, 0.0, t.shape) if g is None else g, t._device or self._device)
+            t._of(filled(t.dtype, 0.0, t.shape) if g is None else as_value(g), t._device or self._device)
             for t, g in zip(targets, found, strict=True)
         ]
 
     def backward(self, gradient: Self | None = None) -> Self:
-        """Add the gradient of this Tensor to `.grad` of every leaf that requires one; self.
+        """Add the gradient of this Tensor to `.grad` of every leaf that took part in it; self.
 
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Raises
-        GradientError.
+        GradientError, ShapeError.
+
+        As in tinygrad, and unlike torch, nobody has to ask: leaves are all float Tensors that are alive, were
+        not computed from other leaves, and do not have `requires_grad=False`; constants (`Tensor(2.0)`,
+        `Tensor.ones(3)`) are only if they have `requires_grad=True`. That also makes a result remember what
+        it was computed from when it is realized, and an optimizer sets it for its parameters: a result of
+        Tensors that did not say is data once it is realized, and a leaf from then on. Such a leaf's gradient,
+        which costs nothing until it is read, is dropped if no one has when an optimizer takes its step.
         """
-        leaves = [t for t in live_tensors() if t.requires_grad and not t._derived and t.dtype.is_float]
+        leaves = _leaves(self.uop)
         for t, g in zip(leaves, self._gradients(leaves, gradient), strict=True):
             if g is None:
                 continue
-            new = t._of(g, t._device or self._device, False)
+            new = t._of(as_value(g), t._device or self._device, False)
             t.grad = (
                 new
                 if t.grad is None
@@ -69,19 +78,7 @@ class AutogradMixin(TensorBase):
             if into.shape != self.shape:
                 raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {into.shape}")
             root_grad = into.uop.cast(root.dtype)
-        # a target is its node, or an older node of the same value, from before it was realized
-        nodes: dict[UOp, list[int]] = {}
-        by_buffer: dict[UOp, int] = {}
-        for i, t in enumerate(targets):
-            nodes.setdefault(t.uop, []).append(i)
-            if t.uop.base.op is Ops.BUFFER:
-                by_buffer[t.uop.base] = i
-        present: dict[UOp, list[int]] = {}
-        for n in root.toposort():
-            if n in nodes:
-                present[n] = nodes[n]
-            elif n.value is not None and n.value in by_buffer:
-                present[n] = [by_buffer[n.value]]
+        present = _positions(root.toposort(), targets)
         found = gradient(root, root_grad, list(present))
         out: list[UOp | None] = [None] * len(targets)
         for n, positions in present.items():
@@ -98,7 +95,7 @@ class AutogradMixin(TensorBase):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Say whether gradients are wanted; self."""
         self.requires_grad = requires_grad
-        return self
+        return self._own_leaf()
 
     def is_param_(self, is_param: bool = True) -> Self:
         """`requires_grad_`, by tinygrad's newer name."""
@@ -128,6 +125,55 @@ class AutogradMixin(TensorBase):
             yield
         finally:
             cls._grad_enabled = old
+
+
+def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
+    """Where the targets are in a graph: a target is its node, or an older node of the same value, from before
+    it was realized."""
+    nodes: dict[UOp, list[int]] = {}
+    by_buffer: dict[UOp, int] = {}
+    for i, t in enumerate(targets):
+        nodes.setdefault(t.uop, []).append(i)
+        stored = t.uop
+        while stored.op is Ops.RESHAPE:
+            stored = stored.src[0]
+        if stored.op is Ops.BUFFER:
+            by_buffer[stored] = i
+    present: dict[UOp, list[int]] = {}
+    for n in order:
+        if n in nodes:
+            present[n] = nodes[n]
+        elif n.value is not None and n.value in by_buffer:
+            present[n] = [by_buffer[n.value]]
+    return present
+
+
+def _leaves(root: UOp) -> list[Any]:
+    """The live Tensors whose `.grad` a backward from `root` fills: see `backward`."""
+    may = [t for t in live_tensors() if t.dtype.is_float and t.requires_grad is not False and not t._derived]
+    may = [t for t in may if t.requires_grad or not is_constant(t.uop)]
+    order = root.toposort(carries_gradient)
+    present = _positions(order, may)
+    above: set[UOp] = set()  # nodes computed from one of them
+    wanted: set[int] = set()
+    computed: set[int] = set()
+    for node in order:
+        if any(s in present or s in above for s in node.src if carries_gradient(node)):
+            above.add(node)
+        (computed if node in above else wanted).update(present.get(node, ()))
+    return [t for i, t in enumerate(may) if t.requires_grad or i in wanted - computed]
+
+
+def drop_unread_gradients() -> None:
+    """Forget the lazy gradients of Tensors that did not say `requires_grad`.
+
+    For whoever overwrites what they would be computed from: they would have to be computed before.
+    """
+    for t in live_tensors():
+        if t.grad is not None and t.requires_grad is None:
+            value = t.grad.uop.base
+            if value.op is not Ops.BUFFER and uncomputed(value):
+                t.grad = None
 
 
 def _is_zero(x: UOp) -> bool:

@@ -13,7 +13,7 @@ from polygrad.dtype import DType, dtypes, promote
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.aliasing import Storage, as_value, storage_of
+from polygrad.tensor.aliasing import Storage, as_value, is_constant, storage_of
 from polygrad.tensor.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
@@ -55,7 +55,7 @@ class TensorBase:
     __slots__ = ("__weakref__", "_derived", "_device", "_storage", "grad", "requires_grad", "uop")
 
     uop: UOp
-    requires_grad: bool | None  # None: not said; an optimizer sets it
+    requires_grad: bool | None  # None: not said, see `backward`; an optimizer sets it
     grad: Self | None
     _derived: bool  # computed from a tensor that requires a gradient
     _device: str | None  # None: a constant, at home on any device
@@ -95,7 +95,7 @@ class TensorBase:
         out = _new(type(self))
         out.uop, out._device, out.grad = uop, self._device, None
         needs = self.requires_grad
-        if needs and not (self._grad_enabled and uop.dtype.is_float):
+        if not self._grad_enabled or (needs and not uop.dtype.is_float):
             needs = False
         out.requires_grad = needs
         out._derived = needs is True
@@ -120,7 +120,7 @@ class TensorBase:
                     )
             if needs is not True and x.requires_grad is not needs:
                 needs = True if x.requires_grad else None
-        if needs and not (self._grad_enabled and uop.dtype.is_float):
+        if not self._grad_enabled or (needs and not uop.dtype.is_float):
             needs = False
         out.uop, out._device, out.grad, out.requires_grad, out._derived = (
             uop,
@@ -132,6 +132,16 @@ class TensorBase:
         out._storage = None
         _alive[_ref(out, _forget)] = _serial()
         return out
+
+    def _own_leaf(self) -> Self:
+        """self, stored if it is a constant that requires a gradient.
+
+        All equal constants are one node, so a gradient would be that of all of them.
+        """
+        if self.requires_grad and self.uop.dtype.is_float and is_constant(self.uop):
+            if all(isinstance(n, int) for n in self.uop.shape):
+                self.realize()  # type: ignore[attr-defined]
+        return self
 
     # --- properties
 

@@ -7,13 +7,12 @@ protocol).
 from __future__ import annotations
 
 import array
-import math
 import struct
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, as_double, dtypes, float_to_bits
 from polygrad.errors import ArgumentError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
 
@@ -87,11 +86,15 @@ def pack(flat: Sequence[Any], dtype: DType, subject: str = "data") -> memoryview
             ) from None
         except TypeError:
             return memoryview(array.array(dtype.fmt or "q", [_to_int(x, dtype) for x in flat])).cast("B")
-    if dtype is dtypes.bfloat16:
-        return _bfloat16(array.array("f", flat))
-    if dtype is dtypes.float16:
-        return _float16(flat)
-    return memoryview(array.array(dtype.fmt or "d", flat)).cast("B")
+    try:
+        if dtype is dtypes.float16:
+            return memoryview(struct.pack(f"={len(flat)}e", *flat))
+        if dtype is not dtypes.bfloat16:
+            return memoryview(array.array(dtype.fmt or "d", flat)).cast("B")
+    except (OverflowError, struct.error):  # what rounds to infinity, and an integer that no double holds
+        if dtype is not dtypes.float16:
+            return memoryview(array.array(dtype.fmt or "d", [as_double(x) for x in flat])).cast("B")
+    return memoryview(array.array("H", [float_to_bits(dtype, x) for x in flat])).cast("B")
 
 
 def _to_int(x: Any, dtype: DType) -> int:
@@ -100,24 +103,6 @@ def _to_int(x: Any, dtype: DType) -> int:
             return 0
         return dtype.max if x >= dtype.max else dtype.min if x <= dtype.min else int(x)
     return int(x)
-
-
-def _float16(flat: Sequence[Any]) -> memoryview:
-    try:
-        return memoryview(struct.pack(f"={len(flat)}e", *flat))
-    except OverflowError:  # struct refuses what rounds to infinity
-        limit = 65520.0
-        rounded = [x if not abs(x) >= limit else math.copysign(math.inf, x) for x in flat]
-        return memoryview(struct.pack(f"={len(flat)}e", *rounded))
-
-
-def _bfloat16(floats: array.array[float]) -> memoryview:
-    """float32 to bfloat16, nearest even; NaN stays NaN."""
-    out = array.array("H", bytes(2 * len(floats)))
-    for i, bits in enumerate(memoryview(floats).cast("B").cast("I")):
-        nan = bits & 0x7FFFFFFF > 0x7F800000
-        out[i] = (bits >> 16) | 0x40 if nan else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-    return memoryview(out).cast("B")
 
 
 # --- buffers and arrays ---------------------------------------------------------------------------------

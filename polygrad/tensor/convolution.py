@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from polygrad.dtype import promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.movement import same_size
-from polygrad.tensor.reduce import ReduceMixin
+from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.tensor.sizes import fits, larger
+from polygrad.uop.ops import Ops
 
 
 class ConvolutionMixin(ReduceMixin):
@@ -54,7 +56,11 @@ class ConvolutionMixin(ReduceMixin):
                 f"groups for weight {weight.shape}, got input {self.shape}"
             )
         pads = self._spatial_padding(padding, dims, "conv2d")
-        x = self.pad([None, None, *pads]).pool(kernel, _each(stride, dims), _each(dilation, dims))
+        accumulate, kind = sum_dtypes(promote(self.dtype, weight.dtype), dtype)
+        x, w = self, weight
+        if kind.is_float:  # 16-bit products would be rounded before they are added
+            x, w = x._with(x.uop.cast(accumulate)), w._with(w.uop.cast(accumulate))
+        x = x.pad([None, None, *pads]).pool(kernel, _each(stride, dims), _each(dilation, dims))
         batch, out = self.shape[0], x.shape[2 : 2 + dims]
         per_group = cout // groups
         x = x.reshape(batch, groups, cin, 1, *out, *kernel).expand(
@@ -62,8 +68,9 @@ class ConvolutionMixin(ReduceMixin):
         )
         order = [0, 1, 3, *range(4, 4 + dims), 2, *range(4 + dims, 4 + 2 * dims)]
         x = x.permute(*order)  # (n, groups, per_group, *out, cin, *kernel)
-        w = weight.reshape(1, groups, per_group, *[1] * dims, cin, *kernel)
-        result = (x * w).sum(tuple(range(-1 - dims, 0)), keepdim=True, dtype=dtype).reshape(batch, cout, *out)
+        w = w.reshape(1, groups, per_group, *[1] * dims, cin, *kernel)
+        result = (x * w)._reduce(Ops.ADD, tuple(range(-1 - dims, 0)), True, accumulate, kind)
+        result = result.reshape(batch, cout, *out)
         return result if bias is None else result + bias.reshape(1, -1, *[1] * dims)
 
     def conv_transpose2d(

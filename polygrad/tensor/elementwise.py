@@ -17,6 +17,7 @@ from polygrad.errors import ArgumentError, DTypeError
 from polygrad.tensor.base import TensorBase, broadcast_to, filled
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
+from polygrad.uop.power import constant_power, whole_power
 
 _LN2 = math.log(2)
 _PER_LN2 = 1 / _LN2
@@ -301,74 +302,43 @@ class ElementwiseMixin(TensorBase):
         return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * math.log10(2))
 
     def pow(self, x: Any, reverse: bool = False) -> Self:
-        """self to the power of x. 0**0 is 1; a negative base needs an integral exponent, else NaN.
+        """self to the power of x: value and gradients at 0, infinity and NaN are torch's.
 
-        A constant integral or half-integral exponent becomes multiplications (and a square root).
-        Raises ArgumentError for an integer base with a negative integer exponent.
+        x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
+        constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
+        in float32 and float64. Integers go through float64: exact up to 2**53. Raises ArgumentError for an
+        integer base with a negative constant integer exponent.
         """
         x = x if _is_operand(x) and not isinstance(x, UOp) else self._lift(x)
-        if not isinstance(x, TensorBase):
+        if isinstance(x, (int, float)):
             return self._of_constant_base(x) if reverse else self._to_constant(x)
-        base: Any = x if reverse else self
-        exponent: Any = self if reverse else x
-        a, e = base._pair(exponent)
-        if not a.dtype.is_float:
-            wide = base._with(base.uop.cast(dtypes.float64))
-            out = wide.pow(exponent._with(exponent.uop.cast(dtypes.float64))).round()
-            return (
-                self._with(out.uop.cast(a.dtype))
-                if not isinstance(x, TensorBase)
-                else self._join(out.uop.cast(a.dtype), x)
-            )
-        # |a|**e, with |a| = 0 apart so that neither value nor gradient meets 0 * inf
-        one, zero = a.const_like(1.0), a.const_like(0.0)
-        a_is_zero = UOp(Ops.CMPEQ, dtypes.bool, (a, zero))
-        magnitude = UOp(Ops.MAX, a.dtype, (a, _negative(a)))
-        safe = UOp(Ops.WHERE, a.dtype, (a_is_zero, one, magnitude))
-        power = _exp2(_log2(safe) * e)
-        # a negative base: NaN unless e is integral, negated when e is odd
-        half = e * 0.5
-        odd = UOp(Ops.CMPNE, dtypes.bool, (UOp(Ops.TRUNC, e.dtype, (half,)), half))
-        integral = UOp(Ops.CMPEQ, dtypes.bool, (UOp(Ops.TRUNC, e.dtype, (e,)), e))
-        signed = UOp(
-            Ops.WHERE, a.dtype, (integral, odd.where(_negative(power), power), a.const_like(math.nan))
-        )
-        power = UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (a, zero)), signed, power))
-        at_zero = UOp(Ops.WHERE, a.dtype, (e < 0.0, a.const_like(math.inf), (zero < e).where(zero, one)))
-        return self._join(UOp(Ops.WHERE, a.dtype, (a_is_zero, at_zero, power)), x)
+        a, e = self._pair(x, reverse)
+        if a.dtype.is_float:
+            return self._of_pair(UOp(Ops.POW, a.dtype, (a, e)), x)
+        wide = UOp(Ops.POW, dtypes.float64, (a.cast(dtypes.float64), e.cast(dtypes.float64)))
+        return self._of_pair(self._with(wide).round().uop.cast(a.dtype), x)
 
-    def _to_constant(self, e: Any) -> Self:
+    def _to_constant(self, e: int | float) -> Self:
         """self to a constant power."""
-        base = self if self.dtype.is_float or not isinstance(e, float) else self._in_floats()
-        if self.dtype.is_bool:
-            base = base if isinstance(e, float) else self._with(self.uop.cast(dtypes.default_int))
-        if e < 0 and not base.dtype.is_float:
+        base = self._in_floats() if isinstance(e, float) else self
+        if base.dtype.is_bool:
+            base = base._with(base.uop.cast(dtypes.default_int))
+        if e == 0:
+            return base._with(filled(base.dtype, 1, base.shape))
+        if base.dtype.is_float:
+            return base._with(constant_power(base.uop, float(e)))
+        if e < 0:
             raise ArgumentError(
                 f"pow: expected an exponent of at least 0 for {self.dtype}, got {e}: use .float()"
             )
-        doubled = e * 2
-        if abs(doubled) <= 128 and doubled == int(doubled):
-            out = _whole_power(base, int(abs(e)))
-            if e != int(e):
-                root = base.sqrt()
-                out = root if out is None else out * root
-            if out is None:
-                return base._with(filled(base.dtype, 1, base.shape))
-            return out.reciprocal() if e < 0 else out
-        zero = base.eq(0.0)
-        power = (zero.where(1.0, base).log2() * float(e)).exp2()
-        if float(e).is_integer():
-            power = zero.where(1.0, base.abs()).log2().mul(float(e)).exp2()
-            power = (base < 0).where(-power, power) if e % 2 else power
-        return zero.where(math.inf if e < 0 else 0.0, power)
+        return base._with(whole_power(base.uop, int(e)))
 
-    def _of_constant_base(self, base: Any) -> Self:
+    def _of_constant_base(self, base: int | float) -> Self:
         """A constant to the power of self."""
-        if base > 0 and (self.dtype.is_float or isinstance(base, float)):
+        if self.dtype.is_float or isinstance(base, float):
             x = self._in_floats()
-            return (x * math.log2(base)).exp2() if base != 2 else x.exp2()
-        dtype = self._scalar(base)
-        return self._with(filled(dtype, base, self.shape)).pow(self)
+            return x.exp2() if base == 2 else x.const_like(base).pow(x)
+        return self._of(filled(self._scalar(base), base, self.shape), self._device).pow(self)
 
     # --- rounding
 
@@ -553,14 +523,6 @@ def _not(a: UOp) -> UOp:
     return UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape)))
 
 
-def _exp2(a: UOp) -> UOp:
-    return UOp(Ops.EXP2, a.dtype, (a,))
-
-
-def _log2(a: UOp) -> UOp:
-    return UOp(Ops.LOG2, a.dtype, (a,))
-
-
 def _floor(a: UOp) -> UOp:
     t = UOp(Ops.TRUNC, a.dtype, (a,))
     return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (a, t)), t + -1.0, t))
@@ -585,18 +547,6 @@ def _idiv_trunc(a: UOp, b: UOp) -> UOp:
     negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
     nonzero = UOp(Ops.CMPNE, dtypes.bool, (b, zero))
     return q + (inexact & negative & nonzero).cast(a.dtype)
-
-
-def _whole_power(x: Any, n: int) -> Any:
-    """x**n by repeated squaring; None for n = 0."""
-    out = None
-    while n:
-        if n & 1:
-            out = x if out is None else out * x
-        n >>= 1
-        if n:
-            x = x * x
-    return out
 
 
 def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:

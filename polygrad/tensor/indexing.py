@@ -33,6 +33,8 @@ class IndexingMixin(LossesMixin):
         or lists (which broadcast with each other; their axes go where they stood, or to the front when
         apart).
 
+        A list that holds a slice, None, Ellipsis or Tensor counts as a tuple of indices.
+
         An index in a Tensor that is out of range gives 0. Raises AxisError, DTypeError, ArgumentError.
         """
         view, picks = self._view(indices)
@@ -47,6 +49,8 @@ class IndexingMixin(LossesMixin):
 
     def _view(self, indices: Any) -> tuple[Self, list[tuple[int, Any]]]:
         """The view that ints, slices and None give, and (axis of the view, integer tensor) for the rest."""
+        if isinstance(indices, list) and any(_is_index_of_its_own(i) for i in indices):
+            indices = tuple(indices)
         if not isinstance(indices, tuple):
             indices = (indices,)
         wanted: list[Any] = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
@@ -157,11 +161,12 @@ class IndexingMixin(LossesMixin):
     def gather(self, dim: int, index: Self) -> Self:
         """out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
 
-        Raises ShapeError, DTypeError.
+        The result has the shape of `index`, which may be smaller than self on the other axes. Raises
+        ShapeError, DTypeError.
         """
         x, index, axis = self._along(dim, index, "gather")
         hit = index.is_class(x.shape[axis], -1)
-        moved = x.transpose(axis, -1).unsqueeze(axis).expand(hit.shape) if x.ndim > 1 else x.expand(hit.shape)
+        moved = x.unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
         chosen = hit.where(moved, 0) if not x.dtype.is_bool else hit & moved
         return chosen._reduce(Ops.MAX if x.dtype.is_bool else Ops.ADD, -1, False, x.dtype, x.dtype)
 
@@ -301,7 +306,7 @@ class IndexingMixin(LossesMixin):
         """The bool Tensor that `indices` are, if they are one."""
         if isinstance(indices, tuple) and len(indices) == 1:
             (indices,) = indices
-        if isinstance(indices, list) or hasattr(indices, "__array__"):
+        if _is_of_bools(indices) or (not isinstance(indices, TensorBase) and hasattr(indices, "__array__")):
             indices = self._lift(indices)
         return indices if isinstance(indices, TensorBase) and indices.dtype.is_bool else None  # type: ignore[return-value]
 
@@ -357,6 +362,11 @@ class IndexingMixin(LossesMixin):
         return hits.any(-1).uop.permute(tuple(back)), written.uop.permute(tuple(back))
 
 
+def _is_of_bools(x: Any) -> bool:
+    """Whether `x` is a list of bools, or of such lists."""
+    return isinstance(x, list) and len(x) > 0 and all(isinstance(i, bool) or _is_of_bools(i) for i in x)
+
+
 def _fit(value: UOp, shape: tuple[Any, ...]) -> UOp:
     own = value.shape
     while len(own) > len(shape) and same_size(own[0], 1):
@@ -395,6 +405,11 @@ def _last_writer(old: Any, hit: Any, values: Any) -> Any:
 
 def _as_source(x: Any, index: Any, src: Any) -> Any:
     return src if isinstance(src, TensorBase) else x._of(filled(x.dtype, src, index.shape), x._device)
+
+
+def _is_index_of_its_own(i: Any) -> bool:
+    """Whether an element of a list can only be the index along an axis, no number of an array."""
+    return i is None or i is Ellipsis or isinstance(i, (slice, TensorBase))
 
 
 def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:

@@ -8,7 +8,7 @@ from polygrad.dtype import dtypes, promote, sum_dtype, to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort
 from polygrad.tensor.movement import same_size
-from polygrad.tensor.reduce import ReduceMixin
+from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -52,8 +52,15 @@ class LinalgMixin(ReduceMixin):
         return self._lift(x).dot(self)
 
     def linear(self, weight: Self, bias: Self | None = None, dtype: Any = None) -> Self:
-        """self @ weight + bias; a 1-D weight scales. weight: (in, out)."""
-        out = self * weight if weight.ndim == 1 else self.dot(weight, dtype)
+        """self @ weight + bias; a 1-D weight scales. weight: (in, out).
+
+        `dtype`: what all of them are cast to first, so that of the result too.
+        """
+        if dtype is not None:
+            to = to_dtype(dtype)
+            x, w = self._with(self.uop.cast(to)), weight._with(weight.uop.cast(to))
+            return x.linear(w, None if bias is None else bias._with(bias.uop.cast(to)))
+        out = self * weight if weight.ndim == 1 else self.dot(weight)
         return out if bias is None else out + bias
 
     @classmethod
@@ -107,6 +114,9 @@ class LinalgMixin(ReduceMixin):
                 f"einsum: expected an output of distinct letters of the inputs, got {right!r}"
             )
         letters = sorted(sizes)
+        accumulate, result = sum_dtypes(promote(*[x.dtype for _, x in aligned]), dtype)
+        if result.is_float:  # 16-bit products would be rounded before they are added
+            aligned = [(s, x._with(x.uop.cast(accumulate))) for s, x in aligned]
         out: Any = None
         for s, x in aligned:
             x = x.permute(*argsort(s)) if s else x
@@ -114,7 +124,10 @@ class LinalgMixin(ReduceMixin):
             out = x if out is None else out * x
         out = out.expand([sizes[c] for c in letters])
         summed = [i for i, c in enumerate(letters) if c not in right]
-        out = out.sum(summed, dtype=dtype) if summed else out if dtype is None else out.cast(dtype)
+        if summed:
+            out = out._reduce(Ops.ADD, summed, False, accumulate, result)
+        elif result.is_float or dtype is not None:
+            out = out._with(out.uop.cast(result))
         kept = [c for c in letters if c in right]
         return out.permute(*[kept.index(c) for c in right]) if right else out
 

@@ -81,7 +81,9 @@ class LossesMixin(ReduceMixin):
             )
         if reduction == "mean":
             count = prod(rest)
-            return picked.sum() * (-1.0 / count) if isinstance(count, int) and count else -picked.mean()
+            picked = picked._in_wide()
+            out = picked.sum() * (-1.0 / count) if isinstance(count, int) and count else -picked.mean()
+            return logs._back(out)
         return (-picked)._reduced(reduction)
 
     def sparse_categorical_crossentropy(

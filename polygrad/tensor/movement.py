@@ -46,6 +46,16 @@ def same_size(a: Sint, b: Sint) -> bool:
     return a is b or (isinstance(a, int) and a == b)
 
 
+def _tensors(first: Any, rest: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+    """The Tensors of `a.f(b, c)` and of `Tensor.f((a, b, c))`. Raises ArgumentError."""
+    out = args_of(first, rest)
+    strange = next((x for x in out if not isinstance(x, TensorBase)), None)
+    if strange is not None or not out:
+        got = "none" if not out else f"a {type(strange).__name__}"
+        raise ArgumentError(f"{what}: expected Tensors, or one tuple of them and dim=, got {got}")
+    return out
+
+
 class MovementMixin(TensorBase):
     """Movement ops, and what is made of them alone."""
 
@@ -271,7 +281,13 @@ class MovementMixin(TensorBase):
     # --- joining and splitting
 
     def cat(self, *args: Self, dim: int = 0) -> Self:
-        """This Tensor and `args` one after the other along `dim`. Raises ShapeError, DeviceError."""
+        """This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b))` does too.
+
+        Raises ShapeError, DeviceError, ArgumentError.
+        """
+        first, *args = _tensors(self, args, "cat")  # type: ignore[assignment]
+        if first is not self:
+            return first.cat(*args, dim=dim)
         axis = self._axis(dim)
         parts = (self, *args)
         for x in args:
@@ -300,7 +316,13 @@ class MovementMixin(TensorBase):
         return self._join(out, *args)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
-        """This Tensor and `args`, of one shape, along a new axis `dim`. Raises ShapeError."""
+        """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.
+
+        Raises ShapeError, DeviceError, ArgumentError.
+        """
+        first, *args = _tensors(self, args, "stack")  # type: ignore[assignment]
+        if first is not self:
+            return first.stack(*args, dim=dim)
         for x in args:
             if x.shape != self.shape:
                 raise ShapeError(f"stack: expected one shape, got {[t.shape for t in (self, *args)]}")

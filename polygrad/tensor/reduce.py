@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Self
 
-from polygrad.dtype import DType, dtypes, sum_dtype, to_dtype
+from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import ceildiv, prod
 from polygrad.tensor.activations import ActivationsMixin
@@ -22,6 +22,15 @@ from polygrad.uop.ops import Ops
 Axes = int | Sequence[int] | None
 
 _CHUNK = 256  # cumulative ops over longer axes go in two levels of about this many
+
+
+def sum_dtypes(dtype: DType, wanted: Any) -> tuple[DType, DType]:
+    """What a sum of `dtype` accumulates in, and its result's dtype: `wanted`, unless that is None."""
+    if wanted is None:
+        accumulate = sum_dtype(dtype)
+        return accumulate, dtype if dtype.is_float else accumulate
+    result = to_dtype(wanted)
+    return sum_dtype(result) if result.is_float else result, result
 
 
 class ReduceMixin(ActivationsMixin, MovementMixin):
@@ -41,16 +50,13 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """The sum.
 
         Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
+        `dtype`: of the result.
         """
-        accumulate = sum_dtype(self.dtype) if dtype is None else to_dtype(dtype)
-        short = dtype is None and self.dtype.is_float
-        return self._reduce(Ops.ADD, axis, keepdim, accumulate, self.dtype if short else accumulate)
+        return self._reduce(Ops.ADD, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
     def prod(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
         """The product, in the dtype of a sum."""
-        accumulate = sum_dtype(self.dtype) if dtype is None else to_dtype(dtype)
-        short = dtype is None and self.dtype.is_float
-        return self._reduce(Ops.MUL, axis, keepdim, accumulate, self.dtype if short else accumulate)
+        return self._reduce(Ops.MUL, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The greatest element; NaN if there is one. The gradient is shared evenly between equals.
@@ -94,18 +100,28 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         count = UOp(Ops.CAST, self.dtype, (n,))
         return self / self._of(count if not self.shape else filled_by(count, self.shape))
 
+    def _in_wide(self) -> Self:
+        """self in floats that statistics are computed in: 16-bit ones as float32."""
+        return self._with(self._as_float().cast(sum_dtype(promote_float(self.dtype))))
+
+    def _back(self, out: Self) -> Self:
+        """`out`, computed `_in_wide`, in this Tensor's float dtype."""
+        dtype = promote_float(self.dtype)
+        return out if out.dtype is dtype else out._with(out.uop.cast(dtype))
+
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The mean, in floats."""
-        x = self if self.dtype.is_float else self._with(self._as_float())
-        wide = sum_dtype(x.dtype)
-        total = x._with(x.uop.cast(wide))._reduce(Ops.ADD, axis, keepdim, wide, wide)
-        out = total._over(self._count(axis))
-        return out if out.dtype is x.dtype else out._with(out.uop.cast(x.dtype))
+        return self._back(self._in_wide()._mean(axis, keepdim))
+
+    def _mean(self, axis: Axes, keepdim: bool) -> Self:
+        return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._over(self._count(axis))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The variance, divided by count - `correction`."""
-        x = self if self.dtype.is_float else self._with(self._as_float())
-        squares = (x - x.mean(axis, keepdim=True)).square().sum(axis, keepdim)
+        return self._back(self._in_wide()._var(axis, keepdim, correction))
+
+    def _var(self, axis: Axes, keepdim: bool, correction: int) -> Self:
+        squares = (self - self._mean(axis, keepdim=True)).square().sum(axis, keepdim)
         n = self._count(axis)
         if isinstance(n, int):
             return squares * (1.0 / (n - correction) if n > correction else math.inf)
@@ -117,7 +133,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The standard deviation."""
-        return self.var(axis, keepdim, correction).sqrt()
+        return self._back(self._in_wide()._var(axis, keepdim, correction).sqrt())
 
     def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
         """The standard deviation and the mean."""
@@ -219,30 +235,29 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return self - top._detached()
 
     def softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: to compute in."""
-        x = self._softmax_input(dtype)._shifted(axis)
-        e = x.exp()
-        return e * e.sum(axis, keepdim=True).reciprocal()
+        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result."""
+        x = self._softmax_input(dtype)
+        e = x._in_wide()._shifted(axis).exp()
+        return x._back(e * e.sum(axis, keepdim=True).reciprocal())
 
     def log_softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
         """The logarithm of softmax, without overflow."""
-        x = self._softmax_input(dtype)._shifted(axis)
-        return x - x.exp().sum(axis, keepdim=True).log()
+        x = self._softmax_input(dtype)
+        shifted = x._in_wide()._shifted(axis)
+        return x._back(shifted - shifted.exp().sum(axis, keepdim=True).log())
 
     def softmin(self, axis: Axes = -1, dtype: Any = None) -> Self:
         """softmax of -self."""
         return self.neg().softmax(axis, dtype)
 
     def _softmax_input(self, dtype: Any) -> Self:
-        if dtype is not None:
-            return self._with(self.uop.cast(to_dtype(dtype)))
-        return self if self.dtype.is_float else self._with(self._as_float())
+        return self if dtype is None else self._with(self.uop.cast(to_dtype(dtype)))
 
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """log(sum(exp(self))) along `axis`, without overflow."""
-        x = self._softmax_input(None)
+        x = self._in_wide()
         top = x.max(axis, keepdim=True)._detached()
-        out = (x - top).exp().sum(axis, keepdim=True).log() + top
+        out = self._back((x - top).exp().sum(axis, keepdim=True).log() + top)
         axes = self._axes(axis)
         return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
 
@@ -251,26 +266,24 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         at = self._axis(axis)
         if not self.shape:
             return self._with(self.uop)
-        x = self._softmax_input(None).transpose(at, -1)
+        x = self._in_wide().transpose(at, -1)
         n = x.shape[-1]
         index = UOp(Ops.ARANGE, dtypes.int32, (), n)
         wanted = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
         spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-        return wanted.where(spread, -math.inf).logsumexp(-1).transpose(at, -1)
+        return self._back(wanted.where(spread, -math.inf).logsumexp(-1).transpose(at, -1))
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
         """self / max(its p-norm along `dim`, eps)."""
-        norm = (
-            self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
-            if p != 0
-            else self.ne(0).sum(dim, keepdim=True)
-        )
-        return self / norm.maximum(eps)
+        x = self._in_wide()
+        norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
+        return self._back(x / norm.maximum(eps))
 
     def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
         """self with mean 0 and variance 1 (biased) along `axis`."""
-        centred = self - self.mean(axis, keepdim=True)
-        return centred * (centred.square().mean(axis, keepdim=True) + eps).rsqrt()
+        x = self._in_wide()
+        centred = x - x._mean(axis, keepdim=True)
+        return self._back(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
 
 
 def filled_by(scalar: UOp, shape: tuple[Any, ...]) -> UOp:

@@ -77,6 +77,7 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
         register(self)
         if isinstance(data, UOp):
             storage_of(self)  # it may be a view of somebody's memory
+        self._own_leaf()
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:

@@ -12,46 +12,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, float_from_bits, float_to_bits, rounded
 from polygrad.uop.ops import GroupOp, Ops
-
-_F32, _F16, _U32 = struct.Struct("<f"), struct.Struct("<e"), struct.Struct("<I")
-
-
-def _float32(x: float) -> float:
-    try:
-        return float(_F32.unpack(_F32.pack(x))[0])
-    except OverflowError:
-        return math.copysign(math.inf, x)
-
-
-def _float16(x: float) -> float:
-    try:
-        return float(_F16.unpack(_F16.pack(x))[0])
-    except OverflowError:
-        return math.copysign(math.inf, x)
-
-
-def _bfloat16_bits(x: float) -> int:
-    """The bits of `x`, a float32 value, rounded to nearest even."""
-    bits = int(_U32.unpack(_F32.pack(x))[0])
-    if x != x:
-        return (bits >> 16) | 0x40  # quiet; rounding could carry a NaN into infinity
-    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-
-
-def _bfloat16(x: float) -> float:
-    return float(_F32.unpack(_U32.pack(_bfloat16_bits(_float32(x)) << 16))[0])
-
-
-_ROUND: dict[DType, Callable[[float], float]] = {
-    dtypes.float16: _float16, dtypes.bfloat16: _bfloat16, dtypes.float32: _float32, dtypes.float64: float,
-}  # fmt: skip
-
-
-def rounded(dtype: DType, value: float) -> float:
-    """`value` as the float `dtype` holds it."""
-    return _ROUND[dtype](value)
 
 
 def _trunc(x: float) -> float:
@@ -67,6 +29,17 @@ def _exp2(x: float) -> float:
 
 def _log2(x: float) -> float:
     return math.log2(x) if x > 0 else -math.inf if x == 0 else math.nan
+
+
+def _pow(a: float, e: float) -> float:
+    try:
+        return math.pow(a, e)
+    except OverflowError:
+        return -math.inf if a < 0 and e % 2 == 1 else math.inf
+    except ValueError:  # 0 to a negative power, or a negative base to a fraction
+        if a != 0:
+            return math.nan
+        return math.copysign(math.inf, a) if e % 2 == 1 else math.inf
 
 
 def _fdiv(a: float, b: float) -> float:
@@ -92,6 +65,7 @@ _FLOAT: dict[Ops, Callable[..., float]] = {
     Ops.EXP2: _exp2,
     Ops.LOG2: _log2,
     Ops.SIN: lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+    Ops.POW: _pow,
 }
 _INTEGER: dict[Ops, Callable[..., int]] = {
     Ops.ADD: lambda a, b: a + b,
@@ -118,7 +92,7 @@ _COMPARE: dict[Ops, Callable[..., bool]] = {
 def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
     """`op` of Python scalars of `dtype` (for WHERE: the last two). None where it has no value to fold.
 
-    That is: an op that is not the dtype's, a shift amount out of range, and POW, THREEFRY and a float MULACC,
+    That is: an op that is not the dtype's, a shift amount out of range, THREEFRY and a float MULACC,
     which are decomposed or fused later.
     """
     if op is Ops.WHERE:
@@ -132,22 +106,13 @@ def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
         if function is None:
             return None
         out = function(*values)
-        return rounded(dtype, out if dtype is dtypes.float64 else _float32(out))
+        return rounded(dtype, out if dtype is dtypes.float64 else rounded(dtypes.float32, out))
     if op in GroupOp.Comparison:
         return _COMPARE[op](*operands)
     if op in (Ops.SHL, Ops.SHR) and not 0 <= operands[1] < dtype.bits:
         return None
     whole = _INTEGER.get(op)
     return None if whole is None else dtype.cast(whole(*operands))
-
-
-def _int_to_float(n: int) -> float:
-    """A double that rounds to every narrower float as `n` itself would (63 bits would round twice)."""
-    extra = n.bit_length() - 50
-    if extra <= 3:
-        return float(n)
-    sticky = (n >> extra) | (n & ((1 << extra) - 1) != 0)
-    return math.ldexp(float(sticky), extra)
 
 
 def convert(value: Any, src: DType, dst: DType) -> Any:
@@ -162,7 +127,7 @@ def convert(value: Any, src: DType, dst: DType) -> Any:
             return 0
         return int(max(dst.min, min(dst.max, value if math.isinf(value) else math.trunc(value))))
     if dst.is_float:
-        return float(value) if dst is dtypes.float64 else rounded(dst, _int_to_float(int(value)))
+        return rounded(dst, int(value))
     return dst.cast(value)
 
 
@@ -170,10 +135,13 @@ def reinterpret(value: Any, src: DType, dst: DType) -> Any:
     """BITCAST of a Python scalar; None when the sizes differ or `dtypes.index` takes part."""
     if src.itemsize != dst.itemsize or dtypes.index in (src, dst):
         return None
-    if src is dtypes.bfloat16:
-        raw = _bfloat16_bits(_float32(value)).to_bytes(2, "little")
-    else:
-        raw = struct.pack(f"<{src.fmt}", rounded(src, value) if src.is_float else value)
+    raw = _bits(src, value)
     if dst is dtypes.bfloat16:
-        return float(_F32.unpack(b"\0\0" + raw)[0])
+        return float_from_bits(dst, int.from_bytes(raw, "little"))
     return struct.unpack(f"<{dst.fmt}", raw)[0]
+
+
+def _bits(dtype: DType, value: Any) -> bytes:
+    if dtype is dtypes.bfloat16:
+        return float_to_bits(dtype, value).to_bytes(2, "little")
+    return struct.pack(f"<{dtype.fmt}", rounded(dtype, value) if dtype.is_float else value)

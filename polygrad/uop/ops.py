@@ -87,7 +87,7 @@ class Ops(IntEnum):
 class GroupOp:
     """Sets of ops that behave alike."""
 
-    Transcendental = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN})
+    Transcendental = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW})
     Unary = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC})
     Binary = frozenset({
         Ops.ADD, Ops.MUL, Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MAX, Ops.MOD, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ,

@@ -82,7 +82,9 @@ _BOUNDED: Rule = (
     lambda u: u.bounds is None if u.dtype.is_float else u.bounds is not None and u.bounds[0] <= u.bounds[1],
 )
 
-_FLOAT_OPS = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL, Ops.TRUNC, Ops.FDIV})
+_FLOAT_OPS = frozenset({
+    Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.POW, Ops.SQRT, Ops.RECIPROCAL, Ops.TRUNC, Ops.FDIV,
+})  # fmt: skip
 _INTEGER_OPS = frozenset({Ops.IDIV, Ops.MOD})
 _BIT_OPS = frozenset({Ops.AND, Ops.OR, Ops.XOR})
 _SHIFTS = frozenset({Ops.SHL, Ops.SHR})
@@ -181,7 +183,7 @@ def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
 
 
-_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.FDIV, Ops.MULACC, Ops.POW})
+_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.FDIV, Ops.MULACC})
 _MOVEMENT_RULES = (_sources(1), _ALIKE)
 
 _SAME_SHAPES: Rule = ("its sources have one shape (constants fit any)", _same_shapes)

@@ -10,6 +10,7 @@ from polygrad import Tensor, nn
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, GradientError
 from polygrad.nn.optim import SGD, Adam, AdamW, OptimizerGroup
+from polygrad.uop import node
 
 OPTIMIZERS = {
     "sgd": (lambda p: SGD(p, 0.1), lambda p: torch.optim.SGD(p, 0.1)),
@@ -188,3 +189,64 @@ def test_every_step_is_the_same_program(make):
             loss.item()
             programs.append(stats.programs)
     assert programs[0] == programs[1] == programs[2]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_batchnorm_of_16_bit_floats_beyond_their_squares_within_1_unit(dtype):
+    x = np.random.default_rng(0).normal(0, 2000, (4, 3, 5)).astype(np.float32)
+    ours, theirs = nn.BatchNorm(3, affine=False), torch.nn.BatchNorm1d(3, affine=False)
+    with Tensor.train():
+        got = ours(Tensor(x).cast(dtype))
+    want = theirs(torch.tensor(x).to(getattr(torch, dtype)).float())
+    step = 2.0**-10 if dtype == "float16" else 2.0**-7
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got.float().numpy(), want.numpy(), rtol=step, atol=1e-5)
+    np.testing.assert_allclose(ours.running_var.numpy(), theirs.running_var.numpy(), rtol=1e-5)
+
+
+def _train(steps, read=False):
+    """Steps on one batch, held all the while; the kernels of the last step, and the batch."""
+    Tensor.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = nn.optim.Adam(nn.state.get_parameters(model), 0.1)
+    x, y = Tensor.randn(5, 4).realize(), Tensor.randn(5, 3).realize()
+    with Tensor.train():
+        for _ in range(steps):
+            optimizer.zero_grad()
+            ((model(x).tanh() - y) ** 2).mean().backward()
+            assert x.grad is not None and y.grad is not None
+            if read:
+                x.grad.realize()
+            before = stats.launches
+            optimizer.step()
+    return stats.launches - before, x, y
+
+
+def test_gradients_of_a_batch_that_nobody_reads_cost_no_kernels_and_are_dropped():
+    launches, x, y = _train(3)
+    assert x.grad is None and y.grad is None
+    x.requires_grad = y.requires_grad = False
+    Tensor.manual_seed(0)
+    model = nn.Linear(4, 3)
+    optimizer = nn.optim.Adam(nn.state.get_parameters(model), 0.1)
+    with Tensor.train():
+        ((model(x).tanh() - y) ** 2).mean().backward()
+        before = stats.launches
+        optimizer.step()
+    assert launches == stats.launches - before
+
+
+def test_gradients_of_a_batch_that_are_read_stay_and_add_up():
+    _, x, y = _train(2, read=True)
+    assert x.grad.shape == (5, 4) and y.grad is None
+
+
+def test_training_on_one_batch_keeps_no_graphs():
+    sizes = []
+    for steps in (3, 12):
+        held = _train(steps)
+        node.collect()
+        sizes.append(len(node._table))
+        del held
+        node.collect()
+    assert sizes[1] <= sizes[0] + 5

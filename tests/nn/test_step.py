@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import pytest
 
-from polygrad import Device, Tensor, compile_step, nn
+from polygrad import Device, Tensor, TinyJit, compile_step, nn
 from polygrad.engine.stats import stats
 from polygrad.errors import (
     ArgumentError,
@@ -353,3 +353,35 @@ def test_steps_allocate_nothing(device):
 def test_a_hundred_thousand_steps_allocate_nothing(device):
     Device.DEFAULT = device
     assert run_many(device, 100_000)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_gradients_of_inputs_add_no_kernels_to_a_captured_step(jit):
+    counts = []
+    for asked in (None, False):
+        Tensor.manual_seed(0)
+        model = Network()
+        opt = SGD(nn.state.get_parameters(model), 0.1)
+        x, y = Tensor.rand(5, 6).realize(), Tensor([0, 1, 2, 0, 1]).realize()
+        scale = Tensor([2.0]).realize()  # a leaf that the function finds by itself
+        x.requires_grad = scale.requires_grad = asked
+
+        def step(model, x, y, scale=scale, opt=opt, jit=jit):
+            loss = loss_of(model, x * scale, y)
+            if jit:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            return loss
+
+        if jit:
+            train = TinyJit(lambda x, y, step=step, model=model: step(model, x, y))
+            with Tensor.train():
+                for _ in range(4):
+                    before = stats.launches
+                    train(x, y)
+            counts.append(stats.launches - before)
+        else:
+            counts.append(compile_step(step, model, opt, x, y).n_kernels)
+        assert x.grad is None and scale.grad is None
+    assert counts[0] == counts[1]

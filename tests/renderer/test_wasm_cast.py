@@ -10,7 +10,6 @@ import pytest
 from wasm_kernel import LANES, NUMPY, Machine, elementwise, same, sample
 
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.wasm_lanes import bfloat16_bits, float16_bits
 
 both = pytest.mark.parametrize("lanes", LANES)
 PATTERNS = np.arange(65536, dtype=np.uint16)
@@ -105,22 +104,6 @@ def test_rounding_to_a_16_bit_float_at_and_around_every_midpoint_exactly(
     f = elementwise("f", dtype, [src], lanes, lambda b, v: b.cast(v, src, dtype, lanes))
     got = Machine([f]).call("f", [np.empty(len(x), NUMPY[dtype]), x], len(x))[0]
     same(got, reference(x, src, dtype), f"{src} to {dtype}", dtype)
-
-
-def test_constants_of_16_bit_floats_round_as_casts_do() -> None:
-    x = np.concatenate([sample(dtypes.float32, s) for s in range(4)])
-    with np.errstate(over="ignore"):
-        same(
-            np.array([float16_bits(v) for v in x.tolist()], np.uint16).view(np.float16),
-            x.astype(np.float16),
-            "float16",
-        )
-    same(
-        np.array([bfloat16_bits(v) for v in x.tolist()], np.uint16),
-        round_bfloat16(x),
-        "bfloat16",
-        dtypes.bfloat16,
-    )
 
 
 @both

@@ -189,6 +189,42 @@ def test_bad_indices_are_refused(index, error):
 INDEX = np.random.default_rng(0).integers(0, 4, (3, 5))
 
 
+LISTS = [
+    ([slice(None), [0, 2]], np.s_[:, [0, 2]]),
+    ([None, 1, slice(None, None, 2)], np.s_[None, 1, ::2]),
+    ([Ellipsis, [1, 0]], np.s_[..., [1, 0]]),
+    ([Tensor([0, 2]), Tensor([1, 3])], np.s_[np.array([0, 2]), np.array([1, 3])]),
+    ([Tensor([[0], [2]]), 1], np.s_[np.array([[0], [2]]), 1]),
+    ([0, 2], np.s_[np.array([0, 2])]),  # numbers alone are an array
+    ([[0, 2], [1, 3]], np.s_[np.array([[0, 2], [1, 3]])]),
+]
+
+
+@pytest.mark.parametrize(("index", "same"), LISTS, ids=str)
+def test_a_list_with_a_slice_none_ellipsis_or_tensor_is_a_tuple(index, same):
+    a = sample(4, 5, 6)
+    np.testing.assert_array_equal(Tensor(a)[index].numpy(), a[same])
+    x = Tensor(a)
+    x[index] = 7.0
+    a[same] = 7.0
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (4, 4, 4), (3, 4, 5), (2, 3, 4, 5)])
+@pytest.mark.parametrize("less", [0, 1])
+def test_gather_with_an_index_of_other_sizes_agrees_with_torch(shape, less):
+    a = sample(*shape)
+    for axis in range(len(shape)):
+        sizes = [n + 2 if k == axis else max(1, n - less) for k, n in enumerate(shape)]
+        index = np.random.default_rng(axis).integers(0, shape[axis], sizes)
+        x, t = Tensor(a), torch.tensor(a, requires_grad=True)
+        got, want = x.gather(axis, Tensor(index)), t.gather(axis, torch.tensor(index))
+        (slope,) = (got * got).sum().gradient(x)
+        (want * want).sum().backward()
+        np.testing.assert_array_equal(got.numpy(), want.detach().numpy())
+        np.testing.assert_allclose(slope.numpy(), t.grad.numpy(), rtol=1e-6)
+
+
 def test_gather_agrees_with_torch():
     agree(
         lambda x: x.gather(0, Tensor(INDEX)),

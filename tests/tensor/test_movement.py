@@ -105,9 +105,23 @@ def test_cat_promotes_and_joins_bools():
     assert Tensor([True, False]).cat(Tensor([True])).tolist() == [True, False, True]
 
 
+@pytest.mark.parametrize("several", [tuple, list])
+def test_cat_and_stack_take_a_tuple(several):
+    a, b = sample(2, 3), sample(2, 3) + 1
+    pair = several((Tensor(a), Tensor(b)))
+    np.testing.assert_array_equal(Tensor.stack(pair).numpy(), np.stack((a, b)))
+    np.testing.assert_array_equal(Tensor.stack(pair, dim=-1).numpy(), np.stack((a, b), -1))
+    np.testing.assert_array_equal(Tensor.cat(pair).numpy(), np.concatenate((a, b)))
+    np.testing.assert_array_equal(Tensor.cat(pair, dim=1).numpy(), np.concatenate((a, b), 1))
+    np.testing.assert_array_equal(Tensor.cat(pair[:1], dim=1).numpy(), a)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
+        (lambda x: Tensor.stack(()), ArgumentError, "got none"),
+        (lambda x: Tensor.cat((x, 3)), ArgumentError, "got a int"),
+        (lambda x: Tensor.cat((x, x), 1), ArgumentError, "dim="),
         (lambda x: x.reshape(5, 5), ShapeError, "6 elements"),
         (lambda x: x.reshape(4, -1), ShapeError, "do not divide"),
         (lambda x: x.reshape(-1, -1), ShapeError, "at most one -1"),

@@ -305,3 +305,17 @@ def test_bad_losses_are_refused():
         x.cross_entropy(Tensor(LABELS), label_smoothing=2)
     with pytest.raises(ArgumentError, match="einsum"):
         Tensor.einsum("ij,jk->ik", x)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int32"])
+def test_linear_computes_in_the_dtype_asked_for(dtype):
+    x, w, b = Tensor([[1.7, 2.0]]), Tensor([[1.9], [3.0]]), Tensor([0.6])
+    kind = getattr(torch, dtype)
+    want = torch.tensor([[1.7, 2.0]]).to(kind) @ torch.tensor([[1.9], [3.0]]).to(kind)
+    for bias, added in ((b, torch.tensor([0.6]).to(kind)), (None, torch.zeros(1, dtype=kind))):
+        got = x.linear(w, bias, dtype=dtype)
+        assert got.dtype == dtype
+        assert got.tolist() == (want + added).tolist()
+    scaled = Tensor([1.7, 2.0]).linear(Tensor([1.9, 3.0]), dtype=dtype)
+    assert scaled.dtype == dtype
+    assert scaled.tolist() == (torch.tensor([1.7, 2.0]).to(kind) * torch.tensor([1.9, 3.0]).to(kind)).tolist()

@@ -1,0 +1,39 @@
+"""x to a constant power: the few multiplications, the square root or the reciprocal that it takes, or POW.
+
+Used where a graph is made (the Tensor's pow, the gradient's table) and where POW is decomposed.
+"""
+
+from __future__ import annotations
+
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+MOST = 64  # the greatest exponent that multiplications are made for
+
+
+def whole_power(x: UOp, n: int) -> UOp:
+    """x^n for n >= 1, by repeated squaring (Knuth, The Art of Computer Programming 2, 4.6.3)."""
+    out = None
+    while True:
+        if n & 1:
+            out = x if out is None else out * x
+        n >>= 1
+        if not n:
+            assert out is not None
+            return out
+        x = x * x
+
+
+def constant_power(x: UOp, exponent: float) -> UOp:
+    """x^exponent for a float node `x` of any shape and an exponent other than 0.
+
+    Only what is right together with its derivative, at 0 and infinity too, is taken apart here: that of
+    x*x*sqrt(x) at 0 would be NaN. The rest is POW, for which code generation finds cheap forms again.
+    """
+    if 1 <= exponent <= MOST and exponent == int(exponent):
+        return whole_power(x, int(exponent))
+    if exponent == 0.5:
+        return UOp(Ops.SQRT, x.dtype, (x,))
+    if exponent == -1:
+        return UOp(Ops.RECIPROCAL, x.dtype, (x,))
+    return UOp(Ops.POW, x.dtype, (x, UOp.const(x.dtype, exponent)))
