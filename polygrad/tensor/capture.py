@@ -64,7 +64,7 @@ def capture(
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
-    placeholders = Placeholders(unique, written or ())
+    placeholders = Placeholders(unique, written)
     others = LazyPlaceholders(s for s in lazy if s not in kept)
     with placeholders, others, generator.captured() as draws, recorded(recording, others.fill):
         result = call()

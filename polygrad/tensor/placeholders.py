@@ -62,18 +62,20 @@ class _Copied:
 class Placeholders:
     """Stand-ins for the memory of `tensors` (each named once): `buffers`, and how each is `passed`.
 
-    `written`: Storages that the call is known to write to, of which no view is copied.
+    `written`: Storages that the call is known to write to, of which no view is copied; None if nothing is
+    known, when Tensors that are the same memory are passed apart.
     """
 
-    def __init__(self, tensors: Sequence[Any], written: Container[Storage] = ()) -> None:
+    def __init__(self, tensors: Sequence[Any], written: Container[Storage] | None) -> None:
         self.buffers: list[Buffer] = []
         self.passed: list[Passed] = []
         self._shared: dict[Storage, tuple[UOp, int]] = {}  # each with its own node, and its slot
         self._copied: list[_Copied] = []
         storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
         for t, storage in zip(tensors, storages, strict=True):
-            known = storage is not None and storage in written
-            if storage is None or not (known or (is_whole(t) and storage not in self._shared)):
+            known = storage is not None and written is not None and storage in written
+            alone = written is None and storage in self._shared
+            if storage is None or not (known or (is_whole(t) and not alone)):
                 base = None if storage is None else storage.node.arg.allocation
                 self.passed.append(Passed(self._add(elements_of(t)), True, None, base))
                 self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))

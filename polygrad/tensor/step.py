@@ -135,24 +135,17 @@ class Step:
         """Raises CaptureError when an argument shares memory with others, or does not, as in the capture."""
         name, passed = self._specs[i].name, self._passed[i]
         first = next(j for j, p in enumerate(self._passed) if p.slot == passed.slot)
-        if first != i and passed.view is None and tensors[first].uop is not tensors[i].uop:
+        if first != i and memory_of(tensors[first]).allocation is not found.allocation:
             raise CaptureError(
-                f"{name}: expected the same Tensor as {self._specs[first].name}, as captured, got another: "
-                "call reset() first"
+                f"{name}: expected the same Tensor as {self._specs[first].name} or a view of it, as captured, "
+                "got another: call reset() first"
             )
-        if passed.view is None:
-            return
         like = self.captured.buffers[passed.slot]
         assert like is not None
-        if view_ops(tensors[i].uop) != passed.view or found.size != like.size:
+        if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or found.size != like.size):
             raise CaptureError(
                 f"{name}: expected the same view of memory as captured, as the function writes to it, got "
                 "another: pass a clone(), or call reset() first"
-            )
-        if first != i and memory_of(tensors[first]).allocation is not found.allocation:
-            raise CaptureError(
-                f"{name}: expected a view of the same memory as {self._specs[first].name}, as captured, got "
-                "one of other memory: call reset() first"
             )
 
     def bind_data(self, i: int, data: memoryview) -> None:

@@ -31,7 +31,9 @@ def _fold_cast(u: UOp, c: UOp) -> UOp:
 
 def _fold_bitcast(u: UOp, c: UOp) -> UOp | None:
     value = reinterpret(c.arg, c.dtype, u.dtype)
-    return None if value is None else UOp.const(u.dtype, value)
+    if value is None or value != value:  # constants know one NaN only: its bits would be lost
+        return None
+    return UOp.const(u.dtype, value)
 
 
 def _const_right(u: UOp, c: UOp, x: UOp) -> UOp:
