@@ -137,8 +137,8 @@ class Step:
         first = next(j for j, p in enumerate(self._passed) if p.slot == passed.slot)
         if first != i and memory_of(tensors[first]).allocation is not found.allocation:
             raise CaptureError(
-                f"{name}: expected the same Tensor as {self._specs[first].name} or a view of it, as captured, "
-                "got another: call reset() first"
+                f"{name}: expected the same Tensor as {self._specs[first].name}, as captured, or a view of "
+                "it, got another: call reset() first"
             )
         like = self.captured.buffers[passed.slot]
         assert like is not None
