@@ -3,7 +3,7 @@
 import { writeSync } from "node:fs";
 import { basename, dirname, relative, resolve } from "node:path";
 
-import { fileSystem } from "../../wasm_runtime/src/loader/pyodide_types";
+import { fileSystem } from "../../loader/src/pyodide_types";
 import { loadPolygrad, mountFolder } from "./index";
 
 const USAGE = `usage: polygrad-node [--wheel FILE] SCRIPT [ARGS...]

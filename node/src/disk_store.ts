@@ -5,7 +5,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-import type { ByteStore } from "../../wasm_runtime/src/loader/store";
+import type { ByteStore } from "../../loader/src/store";
 
 function defaultFolder(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "polygrad", "node");

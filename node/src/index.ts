@@ -14,8 +14,8 @@ import { Worker } from "node:worker_threads";
 import { loadPyodide } from "pyodide";
 
 import { detectFeatures } from "../../wasm_runtime/src/features";
-import { poolFor, threadVariables } from "../../wasm_runtime/src/loader/pool";
-import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import { poolFor, threadVariables } from "../../loader/src/pool";
+import { furnish, type CommonOptions, type Polygrad } from "../../loader/src/polygrad";
 import { diskStore } from "./disk_store";
 import { findWheel } from "./find_wheel";
 

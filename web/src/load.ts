@@ -2,9 +2,9 @@
 
 import type { loadPyodide as LoadPyodide } from "pyodide";
 
-import { poolFor, threadVariables } from "../../wasm_runtime/src/loader/pool";
-import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/src/loader/polygrad";
-import type { ByteStore } from "../../wasm_runtime/src/loader/store";
+import { poolFor, threadVariables } from "../../loader/src/pool";
+import { furnish, type CommonOptions, type Polygrad } from "../../loader/src/polygrad";
+import type { ByteStore } from "../../loader/src/store";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { startWorker } from "./start_worker";
 

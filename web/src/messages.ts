@@ -1,6 +1,6 @@
 /** What the page and the worker say to each other. */
 
-import type { Python } from "../../wasm_runtime/src/loader/polygrad";
+import type { Python } from "../../loader/src/polygrad";
 import type { LoadOptions } from "./load";
 
 /** Options that can be sent; output comes back as messages. */

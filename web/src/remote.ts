@@ -1,6 +1,6 @@
 /** The page's end of the worker: the same calls as on this thread, each of which gives a promise. */
 
-import type { Python } from "../../wasm_runtime/src/loader/polygrad";
+import type { Python } from "../../loader/src/polygrad";
 import { absolute, type LoadOptions } from "./load";
 import type { Reply, Request } from "./messages";
 import { startWorker } from "./start_worker";

@@ -1,6 +1,6 @@
 /** The module worker: a Python with polygrad off the page's thread, driven by messages. */
 
-import type { Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import type { Polygrad } from "../../loader/src/polygrad";
 import { load } from "./load";
 import type { Method, Reply, Request, WorkerOptions } from "./messages";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { recall, remember, type ByteStore } from "../src/loader/store";
+import { recall, remember, type ByteStore } from "../src/store";
 
 function mapStore(): ByteStore & { map: Map<string, Uint8Array<ArrayBuffer>> } {
   const map = new Map<string, Uint8Array<ArrayBuffer>>();

@@ -2,7 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 
-import type { ThreadPool } from "../thread_pool";
+import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { installPolygrad } from "./install";
 import { fileSystem } from "./pyodide_types";
 import { runScript } from "./script";

@@ -8,8 +8,8 @@
 import { unzipSync, zipSync } from "fflate";
 import type { PyodideAPI } from "pyodide";
 
-import { WasmHost } from "../host";
-import type { ThreadPool } from "../thread_pool";
+import { WasmHost } from "../../wasm_runtime/src/host";
+import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { fileSystem, type PyFunction, type PyProxy } from "./pyodide_types";
 import { digest, recall, remember, type ByteStore } from "./store";
 
