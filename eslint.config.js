@@ -69,7 +69,7 @@ export default tseslint.config(
             "process",
           ],
           ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
-          ...["atob", "caches", "devicePixelRatio", "document", "getComputedStyle", "window"],
+          ...["Blob", "atob", "devicePixelRatio", "document", "getComputedStyle", "indexedDB", "window"],
         ].map((name) => [name, "readonly"]),
       ),
     },

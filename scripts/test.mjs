@@ -22,6 +22,8 @@ await build({
   format: "esm",
   outExtension: { ".js": ".mjs" },
   platform: "node",
+  external: ["pyodide"],
+  loader: { ".py": "text" },
   sourcemap: "inline",
   logLevel: "warning",
 });

@@ -7,7 +7,10 @@ function mapStore(): ByteStore & { map: Map<string, Uint8Array<ArrayBuffer>> } {
   const map = new Map<string, Uint8Array<ArrayBuffer>>();
   return {
     map,
-    get: (key) => Promise.resolve(map.get(key)),
+    find: (key) => {
+      const found = map.get(key);
+      return Promise.resolve(found && { length: found.length, read: () => Promise.resolve(found) });
+    },
     set: (key, bytes) => Promise.resolve(void map.set(key, bytes)),
   };
 }

@@ -58,5 +58,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   const way = relative(cwd, path);
   const outside = way.startsWith("..") || way === path;
   const mounted = outside ? mountFolder(polygrad, dirname(path)) : here;
-  return polygrad.runScript(`${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`, args);
+  const status = polygrad.runScript(
+    `${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`,
+    args,
+  );
+  await polygrad.kept;
+  return status;
 }
