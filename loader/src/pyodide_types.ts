@@ -12,7 +12,6 @@ export type PyFunction = PyProxy & ((...args: unknown[]) => unknown);
 export interface FileSystem {
   mkdirTree(path: string): void;
   writeFile(path: string, data: Uint8Array): void;
-  readFile(path: string): Uint8Array;
   chdir(path: string): void;
 }
 
