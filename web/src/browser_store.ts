@@ -38,9 +38,10 @@ function keysOf(key: string): IDBKeyRange {
  */
 export function browserStore(): ByteStore | undefined {
   if (!globalThis.isSecureContext || typeof indexedDB === "undefined") return undefined;
-  let opened: Promise<IDBDatabase> | undefined;
+  const opened = open(); // now, while files arrive: in a new profile it takes long
+  opened.catch(() => undefined); // as if the store were empty
   const table = async (mode: IDBTransactionMode): Promise<IDBObjectStore> =>
-    (await (opened ??= open())).transaction(TABLE, mode).objectStore(TABLE);
+    (await opened).transaction(TABLE, mode).objectStore(TABLE);
   return {
     async find(key) {
       try {

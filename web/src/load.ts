@@ -72,6 +72,7 @@ function startPool(options: LoadOptions, base: string | URL): ThreadPool | undef
 export async function load(options: LoadOptions, base: string | URL): Promise<Polygrad> {
   const { wheelUrl, indexURL, cache = true } = absolute(options, base);
   const pool = startPool(options, base);
+  const store = cache ? browserStore() : undefined;
   const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, "the wheel"));
   const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
   const archive = wheel === undefined ? early(fetchBytes(archiveUrl, "polygrad's files")) : undefined;
@@ -93,7 +94,7 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
       wheel,
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
       engine: navigator.userAgent,
-      store: cache ? browserStore() : undefined,
+      store,
     },
     options,
     { HOME: "/home/pyodide", ...threadVariables(options, navigator.hardwareConcurrency, pool) },
