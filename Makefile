@@ -14,7 +14,7 @@ STAMPS := .venv/stamps
 WHEEL := dist/polygrad-0.1.0-py3-none-any.whl
 
 PY_SOURCES := $(shell find polygrad -type f -not -name '*.pyc')
-JS_SOURCES := $(shell find wasm_runtime node web scripts -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
+JS_SOURCES := $(shell find wasm_runtime loader node web scripts -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
 # What ships is what is tested: pytest sees the installed wheel, never the source tree.
 PYTEST := POLYGRAD_TEST_WHEEL=1 $(BIN)/pytest
@@ -70,7 +70,7 @@ wheel: $(WHEEL) ## build the wheel into dist/
 
 .PHONY: clean
 clean: ## remove what was built; installed packages stay
-	rm -rf dist */dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist */dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f node_modules/.stamp-build $(STAMPS)/wheel $(STAMPS)/sources
 	find . -name __pycache__ -not -path './.venv/*' -not -path '*/node_modules/*' -prune -exec rm -rf {} +
 

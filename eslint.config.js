@@ -24,7 +24,7 @@ export default tseslint.config(
   },
   {
     // It runs in a page, in a worker and in Node, so it may use what all three have and nothing else.
-    files: ["wasm_runtime/src/**/*.ts"],
+    files: ["wasm_runtime/src/**/*.ts", "loader/src/**/*.ts"],
     rules: {
       "no-restricted-imports": ["error", { patterns: ["node:*", "../../node/*", "../../web/*"] }],
       "no-restricted-globals": [
@@ -40,6 +40,15 @@ export default tseslint.config(
           "Buffer",
           "require",
         ],
+      ],
+    },
+  },
+  {
+    files: ["wasm_runtime/src/**/*.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { patterns: ["node:*", "pyodide", "pyodide/*", "../../loader/*", "../../node/*", "../../web/*"] },
       ],
     },
   },
@@ -60,7 +69,7 @@ export default tseslint.config(
             "process",
           ],
           ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
-          ...["atob", "caches", "devicePixelRatio", "document", "getComputedStyle", "window"],
+          ...["Blob", "atob", "devicePixelRatio", "document", "getComputedStyle", "indexedDB", "window"],
         ].map((name) => [name, "readonly"]),
       ),
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bench import report, results
-from bench.suites import attention, conv, elementwise, matmul, norms, train
+from bench.suites import attention, conv, elementwise, matmul, norms, startup, train
 from bench.suites import compile as compile_suite
 
 SUITES = {
@@ -16,6 +16,7 @@ SUITES = {
     "elementwise": elementwise.run,
     "attention": attention.run,
     "compile": compile_suite.run,
+    "startup": startup.run,
 }
 
 

@@ -1,17 +1,42 @@
-/** Bundles the Node package into `node/dist` and the browser package into `web/dist`. */
+/**
+ * Builds the Node package into `node/dist` and the browser package into `web/dist`, both with the files that Python
+ * starts from. `web/dist` has all that a page needs, compressed beside each file; it is a static folder to serve.
+ */
 
-import { rm } from "node:fs/promises";
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 
+import { makeAssets } from "./assets.mjs";
+import { compressFolder } from "./compress.mjs";
+
 const path = (relative) => fileURLToPath(new URL(`../${relative}`, import.meta.url));
 
-const common = { bundle: true, sourcemap: true, target: "es2022", logLevel: "warning" };
+/** What a page takes of Pyodide: its start, and the whole standard library for what is imported later. */
+const PYODIDE = [
+  "pyodide.mjs",
+  "pyodide.asm.mjs",
+  "pyodide.asm.wasm",
+  "pyodide-lock.json",
+  "python_stdlib.zip",
+];
 
+const { assets, files } = await makeAssets();
 await Promise.all(
   ["node/dist", "web/dist"].map((folder) => rm(path(folder), { recursive: true, force: true })),
 );
+
+const common = {
+  bundle: true,
+  sourcemap: true,
+  target: "es2022",
+  logLevel: "warning",
+  loader: { ".py": "text" },
+  define: { POLYGRAD_ASSETS: JSON.stringify(assets) },
+};
+
 await Promise.all([
   build({
     ...common,
@@ -41,3 +66,15 @@ await Promise.all([
     globalName: "polygrad",
   }),
 ]);
+
+for (const folder of ["node/dist", "web/dist"]) {
+  await mkdir(path(`${folder}/python`));
+  for (const [name, bytes] of Object.entries(files)) await writeFile(path(`${folder}/python/${name}`), bytes);
+}
+await mkdir(path("web/dist/pyodide"));
+const resolve = createRequire(import.meta.url)
+  .resolve("pyodide/package.json")
+  .replace(/package\.json$/, "");
+for (const name of PYODIDE) await copyFile(resolve + name, path(`web/dist/pyodide/${name}`));
+await compressFolder(path("web/dist"));
+process.exit(); // Pyodide keeps Node alive

@@ -7,19 +7,27 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
-const tests = readdirSync(`${root}wasm_runtime/tests`).filter((name) => name.endsWith(".test.ts"));
+const folders = ["wasm_runtime/tests", "loader/tests"];
+const tests = folders.flatMap((folder) =>
+  readdirSync(root + folder)
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => `${folder}/${name}`),
+);
 
 await build({
-  entryPoints: [...tests, "thread_worker.ts"].map((name) => `${root}wasm_runtime/tests/${name}`),
-  outdir: `${root}wasm_runtime/dist/tests`,
+  entryPoints: [...tests, "wasm_runtime/tests/thread_worker.ts"].map((name) => root + name),
+  outbase: root,
+  outdir: `${root}build/tests`,
   bundle: true,
   format: "esm",
   outExtension: { ".js": ".mjs" },
   platform: "node",
+  external: ["pyodide"],
+  loader: { ".py": "text" },
   sourcemap: "inline",
   logLevel: "warning",
 });
-const built = tests.map((name) => `${root}wasm_runtime/dist/tests/${name.replace(/ts$/, "mjs")}`);
+const built = tests.map((name) => `${root}build/tests/${name.replace(/ts$/, "mjs")}`);
 const { status } = spawnSync(
   process.execPath,
   ["--enable-source-maps", "--expose-gc", "--test-reporter=spec", "--test", ...built],

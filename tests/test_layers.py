@@ -23,7 +23,7 @@ ORDER = [
     {"runtime"},
     {"engine"},
     {"tensor", "nn"},
-    {"hf", "onnx", "export", "cli"},
+    {"hf", "onnx", "export", "cli", "preload"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}

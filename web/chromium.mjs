@@ -19,13 +19,22 @@ export function findChromium() {
   return ["/usr/bin/chromium", chromium.executablePath()].find((path) => path && existsSync(path));
 }
 
-/** A running browser. */
-export async function launchChromium() {
-  const executablePath = findChromium();
-  if (executablePath === undefined) {
+function executablePath() {
+  const found = findChromium();
+  if (found === undefined) {
     throw new Error(
       "expected a Chromium at CHROMIUM_PATH or /usr/bin/chromium, got none: npx playwright-core install chromium",
     );
   }
-  return chromium.launch({ executablePath, args: FLAGS });
+  return found;
+}
+
+/** A running browser. */
+export async function launchChromium() {
+  return chromium.launch({ executablePath: executablePath(), args: FLAGS });
+}
+
+/** A running browser that keeps what it stores in the folder `profile`. */
+export async function launchProfile(profile) {
+  return chromium.launchPersistentContext(profile, { executablePath: executablePath(), args: FLAGS });
 }

@@ -13,7 +13,7 @@ const USAGE = `usage: run-in-chromium.mjs [OPTIONS] SCRIPT [OPTIONS] [ARGS...]
 Runs a Python file with polygrad in headless Chromium.
 
   --files A,B     files it reads; they keep their places relative to it and to the working directory
-  --wheel FILE    the wheel to install; the newest of dist/ unless given
+  --wheel FILE    a wheel to use instead of the polygrad that was built into web/dist
   --worker        run in a worker instead of the page's own thread
   --env N[=V],..  more environment variables for it, beside DEVICE, DEBUG and POLYGRAD_*
 `;
@@ -58,13 +58,14 @@ function environment(extra) {
 }
 
 /** What happens in the page. */
-async function runInPage({ worker, env, isatty, files, cwd, path, args }) {
+async function runInPage({ worker, wheel, env, isatty, files, cwd, path, args }) {
   const output = (stream) => (text) => void window.polygradOutput(stream, text);
   const start = worker ? window.polygrad.loadWorker : window.polygrad.load;
   const python = await start({
     env,
     isatty,
     cache: false,
+    ...(wheel && { wheelUrl: "dist/polygrad.whl" }),
     stdout: output("stdout"),
     stderr: output("stderr"),
   });
@@ -93,6 +94,7 @@ async function main() {
   }));
   const work = {
     worker: options.worker,
+    wheel: options.wheel !== "",
     env: environment(options.env),
     isatty: Boolean(process.stderr.isTTY),
     files: await Promise.all(files),

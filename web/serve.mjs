@@ -3,12 +3,12 @@
  * A small static server for the pages here, for tests and for trying things out.
  *
  * It sends the headers that make a page cross-origin isolated, and a Content-Security-Policy as strict as
- * polygrad allows: no eval, nothing from elsewhere.
+ * polygrad allows: no eval, nothing from elsewhere. Files go out in the compressed forms that the build has put
+ * beside them, and a browser that has a file already is told so.
  */
 
-import { createReadStream, existsSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { createReadStream, existsSync, realpathSync, statSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { dirname, extname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -24,6 +24,7 @@ const TYPES = {
   ".mjs": "text/javascript",
   ".py": "text/x-python; charset=utf-8",
   ".wasm": "application/wasm",
+  ".zip": "application/zip",
 };
 
 const HEADERS = {
@@ -34,29 +35,20 @@ const HEADERS = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-/** The newest polygrad wheel of the repository's `dist/`. */
-export function findWheel() {
-  const folder = join(ROOT, "dist");
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  const wheels = names.filter((name) => name.startsWith("polygrad-") && name.endsWith(".whl"));
-  const dated = wheels
-    .map((name) => join(folder, name))
-    .map((path) => ({ path, date: statSync(path).mtimeMs }));
-  const newest = dated.sort((a, b) => a.date - b.date).at(-1);
-  if (newest === undefined) throw new Error(`expected a wheel in ${folder}, got none: make wheel`);
-  return newest.path;
-}
+/** Files whose names change with their content, so that a browser need never ask again. */
+const IMMUTABLE = /-[0-9a-f]{12}\.zip$/;
+
+/** Compressed forms that the build puts beside a file, the best first. */
+const ENCODINGS = [
+  ["br", ".br"],
+  ["gzip", ".gz"],
+];
 
 /** What is served where: the longest prefix wins. */
-function ownMounts(wheel) {
-  const pyodide = dirname(createRequire(import.meta.url).resolve("pyodide/package.json"));
-  return {
-    "/": HERE,
-    "/dist/polygrad.whl": wheel,
-    "/dist/pyodide/": pyodide,
-    "/examples/": join(ROOT, "examples"),
-  };
-}
+const MOUNTS = {
+  "/": HERE,
+  "/examples/": join(ROOT, "examples"),
+};
 
 /** The file for a URL's path, or undefined when nothing there is meant to be served. */
 function locate(table, path) {
@@ -70,27 +62,61 @@ function locate(table, path) {
   return inside || realpathSync(file).startsWith(realpathSync(table[prefix]) + sep) ? file : undefined;
 }
 
+/** The encodings a request accepts: `gzip, br;q=0` is gzip alone. */
+function accepted(request) {
+  const offers = (request.headers["accept-encoding"] ?? "")
+    .split(",")
+    .map((offer) => offer.trim().split(";"));
+  return offers.filter(([, q = "q=1"]) => Number(q.trim().slice(2)) > 0).map(([name]) => name);
+}
+
+/** The form of `file` to send: `{path, headers}`. A form that is older than the file is of another one. */
+function choose(file, request) {
+  const names = accepted(request);
+  const date = (path) => (existsSync(path) ? statSync(path).mtimeMs : -1);
+  const [encoding, suffix = ""] =
+    ENCODINGS.find(([name, suffix]) => names.includes(name) && date(file + suffix) >= date(file)) ?? [];
+  const { size, mtimeMs } = statSync(file + suffix);
+  const headers = {
+    "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
+    "Content-Length": size,
+    ETag: `"${mtimeMs.toString(36)}-${size.toString(36)}"`,
+    Vary: "Accept-Encoding",
+    ...(encoding && { "Content-Encoding": encoding }),
+    ...(IMMUTABLE.test(file) && { "Cache-Control": "public, max-age=31536000, immutable" }),
+  };
+  return { path: file + suffix, headers };
+}
+
 /**
- * Serve on the local interface; `{url, close}`. Port 0 takes any that is free; `mounts` (prefix to folder) and
- * `headers` come on top of those here.
+ * Serve on the local interface; `{url, close}`. Port 0 takes any that is free; `mounts` (prefix to folder or file)
+ * and `headers` come on top of those here, a `wheel` is served as `dist/polygrad.whl`. `onSend(path, bytes)` is told
+ * of every body.
  */
-export async function startServer({ port = 0, wheel = findWheel(), mounts = {}, headers = {} } = {}) {
-  const table = { ...ownMounts(wheel), ...mounts };
-  const sent = { ...HEADERS, ...headers };
+export async function startServer({ port = 0, wheel, mounts = {}, headers = {}, onSend } = {}) {
+  const table = { ...MOUNTS, ...(wheel && { "/dist/polygrad.whl": wheel }), ...mounts };
+  const common = { ...HEADERS, ...headers };
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
     const file = locate(table, path === "/" ? "/demo.html" : path);
     if (path === "/favicon.ico") {
-      response.writeHead(204, sent).end(); // browsers ask for it unasked
+      response.writeHead(204, common).end(); // browsers ask for it unasked
       return;
     }
     if (file === undefined) {
-      response.writeHead(404, sent).end(`no ${path}\n`);
+      response.writeHead(404, common).end(`no ${path}\n`);
       return;
     }
-    const type = TYPES[extname(file)] ?? "application/octet-stream";
-    response.writeHead(200, { ...sent, "Content-Type": type, "Content-Length": statSync(file).size });
-    createReadStream(file).pipe(response);
+    const form = choose(file, request);
+    const sent = { ...common, ...form.headers };
+    if (request.headers["if-none-match"] === sent.ETag) {
+      delete sent["Content-Length"];
+      response.writeHead(304, sent).end();
+      return;
+    }
+    onSend?.(path, sent["Content-Length"]);
+    response.writeHead(200, sent);
+    createReadStream(form.path).pipe(response);
   });
   await new Promise((resolve, reject) => {
     server.once("error", reject).listen(port, "127.0.0.1", resolve);

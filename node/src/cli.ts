@@ -3,7 +3,7 @@
 import { writeSync } from "node:fs";
 import { basename, dirname, relative, resolve } from "node:path";
 
-import { fileSystem } from "../../wasm_runtime/src/loader/pyodide_types";
+import { fileSystem } from "../../loader/src/pyodide_types";
 import { loadPolygrad, mountFolder } from "./index";
 
 const USAGE = `usage: polygrad-node [--wheel FILE] SCRIPT [ARGS...]
@@ -58,5 +58,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   const way = relative(cwd, path);
   const outside = way.startsWith("..") || way === path;
   const mounted = outside ? mountFolder(polygrad, dirname(path)) : here;
-  return polygrad.runScript(`${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`, args);
+  const status = polygrad.runScript(
+    `${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`,
+    args,
+  );
+  await polygrad.kept;
+  return status;
 }

@@ -1,22 +1,38 @@
 /** Bytes kept in files of the user's cache folder. */
 
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-import type { ByteStore } from "../../wasm_runtime/src/loader/store";
+import { kindOf, type ByteStore } from "../../loader/src/store";
+import { readBytes } from "./read_bytes";
+
+/** How many entries of a kind stay: for the versions of Node and of polygrad that somebody has in use at once. */
+const KEPT = 4;
 
 function defaultFolder(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "polygrad", "node");
 }
 
+/** Remove all but the newest entries of the kind of `key`. */
+async function prune(folder: string, key: string): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => name.startsWith(kindOf(key)));
+  const dated = await Promise.all(
+    names.map(async (name) => ({ name, date: (await stat(join(folder, name))).mtimeMs })),
+  );
+  const oldFirst = dated.sort((a, b) => a.date - b.date);
+  for (const { name } of oldFirst.slice(0, -KEPT)) await unlink(join(folder, name));
+}
+
 /** A store in `folder`. Entries appear whole, also when two processes write the same one. */
 export function diskStore(folder: string = defaultFolder()): ByteStore {
   return {
-    async get(key) {
+    async find(key) {
+      const path = join(folder, key);
       try {
-        return Uint8Array.from(await readFile(join(folder, key)));
+        const { size } = await stat(path);
+        return { length: size, read: () => readBytes(path) };
       } catch {
         return undefined;
       }
@@ -27,8 +43,9 @@ export function diskStore(folder: string = defaultFolder()): ByteStore {
         await mkdir(folder, { recursive: true });
         await writeFile(temporary, bytes);
         await rename(temporary, join(folder, key));
+        await prune(folder, key);
       } catch {
-        // A cache that cannot be written is no cache: the next start compiles again.
+        // A cache that cannot be written is no cache: the next start is like this one.
       }
     },
   };

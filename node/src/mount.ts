@@ -2,7 +2,7 @@
 
 import { relative, resolve, sep } from "node:path";
 
-import type { Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import type { Polygrad } from "../../loader/src/polygrad";
 
 /** Where Pyodide keeps its own files: nothing of the host may cover these, or lie above them. */
 const TAKEN = ["/dev", "/home/pyodide", "/lib", "/proc", "/tmp"];

@@ -31,13 +31,55 @@ const CASES = {
         environment: byTag.runPython("os.environ['A']"),
         version: again.runPython("import polygrad; polygrad.__version__"),
         host: byTag.runPython("from polygrad.runtime.wasm import WasmRuntime; WasmRuntime().allocate(1)"),
-        kept: (await (await caches.open("polygrad")).keys()).length,
-        bytecode: again.runPython("import os; os.path.exists(polygrad.__spec__.cached)"),
         failed,
         exported: Object.keys(window.polygrad).sort(),
       };
     });
     return { ...result, complaints: complaints.filter((text) => !text.includes("404")) };
+  },
+
+  /** Starts, one after the other: from bytecode, from a snapshot, and with the snapshot damaged. */
+  async starts(browser, url) {
+    const { page, complaints } = await open(browser, `${url}/run.html`);
+    /** What is stored: the keys, and how long the first entry is, one bit of which `damage` flips. */
+    const stored = (damage) =>
+      page.evaluate(async (damage) => {
+        const settled = (request) => new Promise((done) => (request.onsuccess = () => done(request.result)));
+        const database = await settled(indexedDB.open("polygrad"));
+        const table = () => database.transaction("bytes", "readwrite").objectStore("bytes");
+        const keys = await settled(table().getAllKeys());
+        const bytes = new Uint8Array(await (await settled(table().get(keys[0]))).arrayBuffer());
+        if (damage) {
+          bytes[bytes.length >> 1] ^= 1;
+          await settled(table().put(new Blob([bytes]), keys[0]));
+        }
+        database.close();
+        return { keys, size: bytes.length };
+      }, damage);
+    const start = () =>
+      page.evaluate(async () => {
+        const stages = [];
+        const python = await window.polygrad.load({ onProgress: ({ stage }) => stages.push(stage) });
+        const value = python.runPython("from polygrad import Tensor; Tensor([1.0, 2.0, 3.0]).sum().item()");
+        const rest = python.runPython("import html.parser; html.parser.unescape('&lt;')");
+        await python.kept;
+        return { origin: python.origin, value, rest, stages };
+      });
+    const result = { first: await start(), kept: await stored(false) };
+    await page.reload();
+    result.second = await start();
+    await stored(true);
+    await page.reload();
+    result.damaged = await start();
+    result.mended = await start();
+    result.worker = await page.evaluate(async () => {
+      const stages = [];
+      const python = await window.polygrad.loadWorker({ onProgress: ({ stage }) => stages.push(stage) });
+      const value = await python.runPython("from polygrad import Tensor; Tensor([1.0, 2.0]).sum().item()");
+      const rest = await python.runPython("import html.parser; html.parser.unescape('&lt;')");
+      return { value, rest, stages };
+    });
+    return { ...result, complaints };
   },
 
   /** A worker: same calls, results as copies, errors, output, and a page that goes on meanwhile. */

@@ -28,9 +28,24 @@ def test_the_script_tag_and_the_module_load_without_a_complaint_of_the_policy() 
     assert seen["environment"] == "b"
     assert seen["version"] == "0.1.0"
     assert seen["host"] % 64 == 0
-    assert seen["kept"] == 1 and seen["bytecode"] is True
     assert "expected the wheel at" in seen["failed"] and "404" in seen["failed"]
     assert {"load", "loadProgram", "loadWorker"} <= set(seen["exported"])
+
+
+def test_a_page_starts_from_a_snapshot_of_an_earlier_visit_and_never_from_a_damaged_one() -> None:
+    seen = drive("starts")
+    assert seen["complaints"] == []
+    quick, slow = ["files", "start", "ready"], ["files", "start", "import", "ready"]
+    for start, origin, stages in (
+        ("first", "bytecode", slow),
+        ("second", "snapshot", quick),
+        ("damaged", "bytecode", slow),
+        ("mended", "snapshot", quick),
+    ):
+        assert seen[start] == {"origin": origin, "value": 6, "rest": "<", "stages": stages}, start
+    assert seen["worker"] == {"value": 3, "rest": "<", "stages": quick}
+    (key,) = seen["kept"]["keys"]
+    assert key.startswith("snapshot-") and seen["kept"]["size"] > 5_000_000
 
 
 def test_a_worker_has_the_same_calls_and_the_page_goes_on() -> None:

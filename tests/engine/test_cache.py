@@ -7,13 +7,16 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
+import polygrad
 from polygrad.engine.cache import DiskCache, cache_directory
 
 DATA = bytes(range(256)) * 20
+PACKAGE = Path(polygrad.__file__).parent
 
 
 def key(i: int) -> str:
@@ -40,6 +43,26 @@ def test_a_key_depends_on_target_and_source_and_their_border() -> None:
     assert len(set(keys)) == 4
     assert all(len(k) == 64 and int(k, 16) >= 0 for k in keys)
     assert DiskCache.key("a", b"bc") == keys[0]
+
+
+def test_a_key_depends_on_the_code_of_a_zipped_package(tmp_path: Path) -> None:
+    """In a page and in Node polygrad is imported from an archive."""
+
+    def key_in(name: str, change: str) -> str:
+        archive = tmp_path / name / "polygrad.zip"
+        archive.parent.mkdir()
+        with zipfile.ZipFile(archive, "w") as zipped:
+            for path in PACKAGE.rglob("*.py"):
+                text = path.read_text(encoding="utf-8") + change * (path.name == "emit.py")
+                zipped.writestr(f"polygrad/{path.relative_to(PACKAGE)}", text)
+        code = "from polygrad.engine.cache import DiskCache; print(DiskCache.key('target', 'source'))"
+        command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first, other = key_in("first", ""), key_in("other", "# changed")
+    assert len({first, key_in("again", ""), other}) == 2 and first != other
 
 
 def _flip(data: bytes, at: int) -> bytes:

@@ -1,6 +1,6 @@
 /** The public functions, given the address from which the package's own files are to be loaded. */
 
-import type { Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import type { Polygrad } from "../../loader/src/polygrad";
 import { load, type LoadOptions } from "./load";
 import { RemotePolygrad } from "./remote";
 

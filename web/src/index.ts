@@ -9,7 +9,7 @@
 import { api } from "./api";
 
 export * from "../../wasm_runtime/src/index";
-export type { Polygrad, Python } from "../../wasm_runtime/src/loader/polygrad";
+export type { Polygrad, Progress, Python } from "../../loader/src/polygrad";
 export type { LoadOptions } from "./load";
 export type { RemotePolygrad } from "./remote";
 

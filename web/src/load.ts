@@ -2,18 +2,21 @@
 
 import type { loadPyodide as LoadPyodide } from "pyodide";
 
-import { poolFor, threadVariables } from "../../wasm_runtime/src/loader/pool";
-import { furnish, type CommonOptions, type Polygrad } from "../../wasm_runtime/src/loader/polygrad";
-import type { ByteStore } from "../../wasm_runtime/src/loader/store";
+import { ASSETS } from "../../loader/src/assets";
+import { poolFor, threadVariables } from "../../loader/src/pool";
+import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
+import type { CreateModule } from "../../loader/src/pyodide_types";
+import { startPolygrad } from "../../loader/src/start";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
+import { browserStore } from "./browser_store";
 import { startWorker } from "./start_worker";
 
 export interface LoadOptions extends CommonOptions {
-  /** Where the wheel is; `polygrad.whl` beside this script unless given. */
+  /** Where a wheel is that is to be used instead of the polygrad that came with this script. */
   wheelUrl?: string | URL;
   /** The folder with Pyodide's files; `pyodide/` beside this script unless given. */
   indexURL?: string | URL;
-  /** Whether bytecode is kept in the browser's cache between visits. */
+  /** Whether a snapshot of Python's memory and bytecode of wheels are kept in the browser between visits. */
   cache?: boolean;
 }
 
@@ -21,45 +24,39 @@ export interface LoadOptions extends CommonOptions {
 export function absolute(
   options: LoadOptions,
   base: string | URL,
-): LoadOptions & { wheelUrl: string; indexURL: string } {
+): LoadOptions & { wheelUrl?: string; indexURL: string } {
   const against = typeof document === "undefined" ? base : document.baseURI;
-  const { wheelUrl, indexURL } = options;
+  const { wheelUrl, indexURL, ...rest } = options;
   return {
-    ...options,
-    wheelUrl: wheelUrl === undefined ? new URL("polygrad.whl", base).href : new URL(wheelUrl, against).href,
+    ...rest,
+    ...(wheelUrl !== undefined && { wheelUrl: new URL(wheelUrl, against).href }),
     indexURL: indexURL === undefined ? new URL("pyodide/", base).href : new URL(indexURL, against).href,
   };
 }
 
-async function fetchBytes(url: string): Promise<Uint8Array<ArrayBuffer>> {
+async function fetchBytes(url: string, what: string): Promise<Uint8Array<ArrayBuffer>> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`polygrad: expected the wheel at ${url}, got status ${response.status}`);
+  if (!response.ok) throw new Error(`polygrad: expected ${what} at ${url}, got status ${response.status}`);
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The browser's cache storage, which only secure contexts have. */
-function browserStore(): ByteStore | undefined {
-  if (!globalThis.isSecureContext || typeof caches === "undefined") return undefined;
-  const address = (key: string): string => `https://polygrad.invalid/${key}`;
-  return {
-    async get(key) {
-      try {
-        const found = await (await caches.open("polygrad")).match(address(key));
-        return found === undefined ? undefined : new Uint8Array(await found.arrayBuffer());
-      } catch {
-        return undefined;
-      }
-    },
-    async set(key, bytes) {
-      try {
-        const cache = await caches.open("polygrad");
-        for (const old of await cache.keys()) await cache.delete(old);
-        await cache.put(address(key), new Response(bytes));
-      } catch {
-        // No room, or storage is switched off: the next visit compiles again.
-      }
-    },
-  };
+/** A promise whose failure is reported where it is awaited, perhaps later. */
+function early<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** The bytes at `url`, while Python waits: only a request of the old kind can be waited for. */
+function fetchNow(url: string): Uint8Array {
+  const request = new XMLHttpRequest();
+  request.open("GET", url, false);
+  // A page may not ask for binary data here, so the bytes come as characters.
+  request.overrideMimeType("text/plain; charset=x-user-defined");
+  request.send();
+  if (request.status !== 200) {
+    throw new Error(`polygrad: expected the standard library at ${url}, got status ${request.status}`);
+  }
+  return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
 }
 
 /** Threads, where the page may share memory with them. They start now, while this thread waits for files. */
@@ -73,12 +70,34 @@ function startPool(options: LoadOptions, base: string | URL): ThreadPool | undef
 
 /** Start Python. Relative addresses are relative to the page; `base` is where this script lies. */
 export async function load(options: LoadOptions, base: string | URL): Promise<Polygrad> {
-  const { wheelUrl, indexURL, cache = true, env = {} } = absolute(options, base);
+  const { wheelUrl, indexURL, cache = true } = absolute(options, base);
   const pool = startPool(options, base);
-  const wheel = fetchBytes(wheelUrl);
-  wheel.catch(() => undefined); // reported below, once Pyodide is there
-  const module = (await import(`${indexURL}pyodide.mjs`)) as { loadPyodide: typeof LoadPyodide };
-  const threads = threadVariables(options, navigator.hardwareConcurrency, pool);
-  const pyodide = await module.loadPyodide({ indexURL, env: { HOME: "/home/pyodide", ...threads, ...env } });
-  return furnish(pyodide, await wheel, cache ? browserStore() : undefined, options, pool);
+  const store = cache ? browserStore() : undefined;
+  const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, "the wheel"));
+  const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
+  const archive = wheel === undefined ? early(fetchBytes(archiveUrl, "polygrad's files")) : undefined;
+  const createModule = early(
+    import(`${indexURL}pyodide.asm.mjs`).then((module: { default: CreateModule }) => module.default),
+  );
+  const { loadPyodide, version } = (await import(`${indexURL}pyodide.mjs`)) as {
+    loadPyodide: typeof LoadPyodide;
+    version: string;
+  };
+  return startPolygrad(
+    {
+      loadPyodide,
+      version,
+      createModule,
+      indexURL,
+      stdLibURL: new URL(`python/${ASSETS.stdlib}`, base).href,
+      archive: () => archive ?? fetchBytes(archiveUrl, "polygrad's files"),
+      wheel,
+      readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
+      engine: navigator.userAgent,
+      store,
+    },
+    options,
+    { HOME: "/home/pyodide", ...threadVariables(options, navigator.hardwareConcurrency, pool) },
+    pool,
+  );
 }

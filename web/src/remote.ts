@@ -1,6 +1,6 @@
 /** The page's end of the worker: the same calls as on this thread, each of which gives a promise. */
 
-import type { Python } from "../../wasm_runtime/src/loader/polygrad";
+import type { Python } from "../../loader/src/polygrad";
 import { absolute, type LoadOptions } from "./load";
 import type { Reply, Request } from "./messages";
 import { startWorker } from "./start_worker";
@@ -10,15 +10,18 @@ interface Pending {
   reject(error: Error): void;
 }
 
+/** What the page hears from the worker unasked. */
+type Listeners = Pick<LoadOptions, "stdout" | "stderr" | "onProgress">;
+
 /** A Python with polygrad in a worker. Results are copies: Python's containers arrive as JavaScript's. */
 export class RemotePolygrad implements Python {
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
-  readonly #output: Pick<LoadOptions, "stdout" | "stderr">;
+  readonly #listeners: Listeners;
   #next = 0;
 
-  private constructor(url: URL, output: Pick<LoadOptions, "stdout" | "stderr">) {
-    this.#output = output;
+  private constructor(url: URL, listeners: Listeners) {
+    this.#listeners = listeners;
     this.#worker = startWorker(url);
     this.#worker.addEventListener("message", (event: MessageEvent<Reply>) => {
       this.#receive(event.data);
@@ -32,10 +35,11 @@ export class RemotePolygrad implements Python {
 
   /** Start a worker with the script `polygrad-worker.mjs` of the folder `base`. */
   static async load(options: LoadOptions, base: string | URL): Promise<RemotePolygrad> {
-    const { stdout, stderr, ...sent } = absolute(options, base);
+    const { stdout, stderr, onProgress, ...sent } = absolute(options, base);
     const remote = new RemotePolygrad(new URL("polygrad-worker.mjs", base), {
       ...(stdout && { stdout }),
       ...(stderr && { stderr }),
+      ...(onProgress && { onProgress }),
     });
     await remote.#call("load", [sent]);
     return remote;
@@ -73,7 +77,11 @@ export class RemotePolygrad implements Python {
 
   #receive(reply: Reply): void {
     if (reply.kind === "output") {
-      this.#output[reply.stream]?.(reply.text);
+      this.#listeners[reply.stream]?.(reply.text);
+      return;
+    }
+    if (reply.kind === "progress") {
+      this.#listeners.onProgress?.(reply.progress);
       return;
     }
     const pending = this.#pending.get(reply.id);

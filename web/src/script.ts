@@ -2,7 +2,7 @@
  * polygrad in a page, by a script tag, which defines the global `polygrad`.
  *
  *     <script src="polygrad.js"></script>
- *     <script> const python = await polygrad.load({ wheelUrl, indexURL }); </script>
+ *     <script> const python = await polygrad.load(); </script>
  */
 
 import { api } from "./api";

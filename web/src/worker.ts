@@ -1,6 +1,6 @@
 /** The module worker: a Python with polygrad off the page's thread, driven by messages. */
 
-import type { Polygrad } from "../../wasm_runtime/src/loader/polygrad";
+import type { Polygrad, Progress } from "../../loader/src/polygrad";
 import { load } from "./load";
 import type { Method, Reply, Request, WorkerOptions } from "./messages";
 
@@ -14,7 +14,13 @@ async function start(options: WorkerOptions): Promise<void> {
   const output = (stream: "stdout" | "stderr") => (text: string) => {
     reply({ kind: "output", stream, text });
   };
-  python = await load({ ...options, stdout: output("stdout"), stderr: output("stderr") }, import.meta.url);
+  const onProgress = (progress: Progress): void => {
+    reply({ kind: "progress", progress });
+  };
+  python = await load(
+    { ...options, stdout: output("stdout"), stderr: output("stderr"), onProgress },
+    import.meta.url,
+  );
 }
 
 /** The value as it can be sent: Python's containers become JavaScript's. */

@@ -2,20 +2,26 @@
 
 import type { PyodideAPI } from "pyodide";
 
-import type { ThreadPool } from "../thread_pool";
-import { installPolygrad } from "./install";
 import { fileSystem } from "./pyodide_types";
 import { runScript } from "./script";
-import type { ByteStore } from "./store";
 
 /** Receives output as text, in pieces: progress bars arrive as they are drawn. */
 export type Output = (text: string) => void;
+
+/** How far a start has come: each stage is told as it begins. */
+export interface Progress {
+  /** `files` are fetched, Python is to `start`, polygrad is to be imported, all is `ready`. */
+  readonly stage: "files" | "start" | "import" | "ready";
+  /** How much is done, from 0 to 1, by the usual share of the time. */
+  readonly fraction: number;
+}
 
 export interface CommonOptions {
   /** Environment variables for Python, such as `DEVICE`. */
   env?: Record<string, string>;
   stdout?: Output;
   stderr?: Output;
+  onProgress?: (progress: Progress) => void;
   /** Whether Python is told that its output is a terminal; progress bars then redraw their line. */
   isatty?: boolean;
   /**
@@ -40,9 +46,20 @@ export interface Python {
   writeFile(path: string, data: Uint8Array): Awaitable<void>;
 }
 
+/** How a Python was started. */
+export type Origin = "snapshot" | "bytecode";
+
 /** A Python on this thread. */
 export class Polygrad implements Python {
-  constructor(readonly pyodide: PyodideAPI) {}
+  /**
+   * `origin` says how it was started. `kept` settles when all is stored that this start leaves for later ones; a
+   * process may end before, and the next start is then like the first.
+   */
+  constructor(
+    readonly pyodide: PyodideAPI,
+    readonly origin: Origin = "bytecode",
+    readonly kept: Promise<void> = Promise.resolve(),
+  ) {}
 
   runPython(code: string): unknown {
     return this.pyodide.runPython(code) as unknown;
@@ -71,16 +88,11 @@ function writer(output: Output): (bytes: Uint8Array) => number {
   };
 }
 
-/** Route output, install the wheel, and wrap. */
-export async function furnish(
+/** Send what Python prints where the options say. */
+export function routeOutput(
   pyodide: PyodideAPI,
-  wheel: Uint8Array<ArrayBuffer>,
-  store: ByteStore | undefined,
-  { stdout, stderr, isatty = false }: CommonOptions,
-  pool?: ThreadPool,
-): Promise<Polygrad> {
+  { stdout, stderr, isatty = false }: Pick<CommonOptions, "stdout" | "stderr" | "isatty">,
+): void {
   if (stdout !== undefined) pyodide.setStdout({ write: writer(stdout), isatty });
   if (stderr !== undefined) pyodide.setStderr({ write: writer(stderr), isatty });
-  await installPolygrad(pyodide, wheel, store, pool);
-  return new Polygrad(pyodide);
 }

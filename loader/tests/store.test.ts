@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { recall, remember, type ByteStore } from "../src/loader/store";
+import { recall, remember, type ByteStore } from "../src/store";
 
 function mapStore(): ByteStore & { map: Map<string, Uint8Array<ArrayBuffer>> } {
   const map = new Map<string, Uint8Array<ArrayBuffer>>();
   return {
     map,
-    get: (key) => Promise.resolve(map.get(key)),
+    find: (key) => {
+      const found = map.get(key);
+      return Promise.resolve(found && { length: found.length, read: () => Promise.resolve(found) });
+    },
     set: (key, bytes) => Promise.resolve(void map.set(key, bytes)),
   };
 }

@@ -1,6 +1,6 @@
 /** The threads of a Python, by the option `threads`. */
 
-import { threadBound, ThreadPool, type ThreadWorker } from "../thread_pool";
+import { threadBound, ThreadPool, type ThreadWorker } from "../../wasm_runtime/src/thread_pool";
 import type { CommonOptions } from "./polygrad";
 
 /** What Python is told of them, unless the environment says otherwise: no more than there are processors. */

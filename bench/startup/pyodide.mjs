@@ -1,0 +1,10 @@
+/** Pyodide as it comes, with lists: what polygrad would be at best without preparing its files. */
+
+import { loadPyodide } from "/dist/pyodide/pyodide.mjs";
+
+export async function multiply(a, b) {
+  const python = await loadPyodide({ indexURL: "/dist/pyodide/" });
+  const sum = "sum(a[4 * i + k] * b[4 * k + j] for k in range(4))";
+  const code = `a, b = ${JSON.stringify(a)}, ${JSON.stringify(b)}; [${sum} for i in range(4) for j in range(4)]`;
+  return { product: python.runPython(code).toJs() };
+}

@@ -1,0 +1,38 @@
+/** Turns zips of Python sources into archives of bytecode, by the Python that is going to import them. */
+
+import type { PyodideAPI } from "pyodide";
+
+import { fileSystem, withFunctions, type PyProxy } from "./pyodide_types";
+import BUNDLE from "./python/bundle.py";
+
+export interface BundleOptions {
+  /** Only the files of these names. */
+  keep?: readonly string[];
+  /** Whether the archive has the modules' sources beside their bytecode. */
+  sources?: boolean;
+  /** More files, by name. */
+  extra?: Record<string, Uint8Array>;
+}
+
+const SOURCE = "/tmp/polygrad-source.zip";
+
+/** The zip `source` as an archive of bytecode that will lie at the path `place` of Python's file system. */
+export function bundle(
+  pyodide: PyodideAPI,
+  source: Uint8Array,
+  place: string,
+  { keep, sources = true, extra = {} }: BundleOptions = {},
+): Uint8Array<ArrayBuffer> {
+  fileSystem(pyodide).writeFile(SOURCE, source);
+  return withFunctions(pyodide, BUNDLE, ["bundle"], (make) => {
+    const names = keep && (pyodide.toPy(keep) as PyProxy);
+    const files = pyodide.toPy(extra) as PyProxy;
+    const made = make(SOURCE, place, names, sources, files) as PyProxy;
+    try {
+      return Uint8Array.from(made.toJs() as Uint8Array);
+    } finally {
+      for (const proxy of [made, files]) proxy.destroy();
+      names?.destroy();
+    }
+  });
+}

@@ -1,0 +1,26 @@
+"""What a Python needs once it runs, be it started or restored from a snapshot."""
+
+import importlib
+import os
+import random
+import sys
+from importlib.machinery import FileFinder
+
+
+def add_package(archive: str) -> None:
+    """Import polygrad from `archive`, and what the standard library's first part lacks from its second."""
+    sys.path.append(archive)
+    importlib.import_module("_polygrad_stdlib").install()
+    importlib.import_module("polygrad.preload")
+
+
+def refresh() -> None:
+    """After a restore: what the snapshot froze and every process has of its own."""
+    random.seed()
+    for finder in sys.path_importer_cache.values():
+        if isinstance(finder, FileFinder):
+            finder.invalidate_caches()  # they remember folders of another file system
+
+
+def set_environment(variables: dict[str, str]) -> None:
+    os.environ.update(variables)

@@ -1,0 +1,252 @@
+/**
+ * Starts Pyodide with polygrad in it, by the quickest way there is:
+ *
+ * 1. from a snapshot of its memory that an earlier start of the same build on the same engine has left;
+ * 2. else from bytecode, leaving a snapshot for the next.
+ *
+ * Both end in the same Python. Whatever is wrong with a snapshot, the second way follows, and one that fits but
+ * does not start is never tried again.
+ */
+
+import type { loadPyodide as LoadPyodide, PyodideAPI } from "pyodide";
+
+import { WasmHost } from "../../wasm_runtime/src/host";
+import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
+import { ASSETS } from "./assets";
+import { bundle } from "./bundle";
+import { Polygrad, routeOutput, type CommonOptions, type Origin, type Progress } from "./polygrad";
+import {
+  fileSystem,
+  type CreateModule,
+  type FileSystem,
+  type PyFunction,
+  type PyProxy,
+} from "./pyodide_types";
+import { packSnapshot, restoring, takeSnapshot, type Restoring } from "./snapshot";
+import { digest, recall, recallUnchecked, remember, type ByteStore, type Recalled } from "./store";
+
+/** What a host has to give. Files are asked for at once, and as promises, so that they arrive together. */
+export interface Host {
+  readonly loadPyodide: typeof LoadPyodide;
+  /** The version of what `loadPyodide` loads. */
+  readonly version: string;
+  /** What `pyodide.asm.mjs` exports. */
+  readonly createModule: Promise<CreateModule>;
+  /** The folder of Pyodide's files, unless it finds them itself. */
+  readonly indexURL?: string;
+  /** The address of the file `ASSETS.stdlib`. */
+  readonly stdLibURL: string;
+  /** The file `ASSETS.package`. */
+  readonly archive: () => Promise<Bytes>;
+  /** A wheel of the caller's, to be used in its place. */
+  readonly wheel?: Promise<Bytes> | undefined;
+  /** The whole standard library, now: an import waits for it. Throws when it cannot be read. */
+  readonly readStdlib: () => Uint8Array;
+  /** The JavaScript engine and its version: a snapshot fits no other. */
+  readonly engine: string;
+  /** Where snapshots and bytecode of wheels are kept. */
+  readonly store?: ByteStore | undefined;
+}
+
+/** A host, and who is told how far a start has come. */
+interface Start extends Host {
+  readonly report: (stage: Progress["stage"]) => void;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+type Variables = Record<string, string>;
+
+/** The name under which Python imports the host. */
+const HOST_MODULE = "polygrad_host";
+
+/** Where polygrad lies in Python's file system. */
+const ARCHIVE = "/lib/polygrad.zip";
+
+/** Variables of this prefix are read when Python starts, which a snapshot has behind it. */
+const READ_AT_START = "PYTHON";
+
+/** polygrad as it can be imported. */
+interface Archive {
+  /** Changes with the content: a snapshot remembers where in the archive each module is. */
+  readonly id: string;
+  readonly bytes: Promise<Bytes>;
+}
+
+/** The archive that was built, or the one made of the caller's wheel at an earlier start; else that wheel. */
+async function findPackage({ archive, wheel, store, version }: Host): Promise<Archive | Wheel> {
+  const bytes = await wheel;
+  const key = bytes && (await digest(bytes));
+  if (!bytes || !key || key === ASSETS.wheel) return { id: ASSETS.package, bytes: archive() };
+  const made = store && (await recall(store, `bytecode-${version}-${key}`));
+  return made ? { id: await digest(made), bytes: Promise.resolve(made) } : { key, wheel: bytes };
+}
+
+interface Wheel {
+  readonly key: string;
+  readonly wheel: Bytes;
+}
+
+/** One start of Pyodide: with polygrad's `archive` when it is there, and from a snapshot when one is given. */
+async function boot(
+  host: Start,
+  env: Variables,
+  archive: Promise<Bytes> | undefined,
+  snapshot?: Restoring,
+): Promise<PyodideAPI> {
+  const config = {
+    ...(host.indexURL !== undefined && { indexURL: host.indexURL }),
+    env,
+    stdLibURL: host.stdLibURL,
+    fsInit: async (fs: Pick<FileSystem, "writeFile">) => {
+      const bytes = await archive?.catch(() => undefined); // thrown below: nobody catches what this throws
+      if (bytes) fs.writeFile(ARCHIVE, bytes);
+    },
+    ...snapshot,
+    createPyodideModule: async (settings: object) => {
+      const createModule = snapshot?.createPyodideModule ?? (await host.createModule);
+      const module = await createModule(settings);
+      host.report("start");
+      return module;
+    },
+  };
+  const pyodide = await host.loadPyodide(config as unknown as Parameters<typeof LoadPyodide>[0]);
+  await archive;
+  return pyodide;
+}
+
+/** From bytecode, with everything imported that a first tensor needs; and the id of the archive. */
+async function start(
+  host: Start,
+  env: Variables,
+  found: Archive | Wheel,
+): Promise<{ pyodide: PyodideAPI; id: string }> {
+  const pyodide = await boot(host, env, "id" in found ? found.bytes : undefined);
+  let id: string;
+  if ("id" in found) id = found.id;
+  else {
+    const made = bundle(pyodide, found.wheel, ARCHIVE);
+    fileSystem(pyodide).writeFile(ARCHIVE, made);
+    id = await digest(made);
+    if (host.store) await remember(host.store, `bytecode-${host.version}-${found.key}`, made);
+  }
+  host.report("import");
+  // A wheel may import what is not in the standard library's first part. Unless one did, Python then holds no
+  // JavaScript objects, and a snapshot can be taken.
+  register(pyodide, host, undefined);
+  call(pyodide, "add_package", ARCHIVE);
+  pyodide.unregisterJsModule(HOST_MODULE);
+  return { pyodide, id };
+}
+
+/** Call a function of `python/start.py`, which is bytecode in the first part of the standard library. */
+function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
+  const start = pyodide.pyimport("_polygrad_start") as PyProxy;
+  const called = (start as unknown as Record<string, PyFunction | undefined>)[name];
+  try {
+    if (called === undefined) throw new Error(`internal: python/start.py has no function ${name}`);
+    called(...args);
+  } finally {
+    called?.destroy();
+    start.destroy();
+  }
+}
+
+/** What Python can ask of the host. */
+function register(pyodide: PyodideAPI, { readStdlib }: Host, pool: ThreadPool | undefined): void {
+  pyodide.registerJsModule(HOST_MODULE, {
+    openHost: () => new WasmHost(pool && { pool }),
+    completeStdlib: (path: string) => {
+      fileSystem(pyodide).writeFile(path, readStdlib());
+    },
+  });
+}
+
+/** From a snapshot; undefined when that fails, for whatever reason. */
+async function restore(
+  host: Start,
+  { bytes, whole }: Recalled,
+  env: Variables,
+  archive: Promise<Bytes>,
+): Promise<PyodideAPI | undefined> {
+  try {
+    const pyodide = await boot(host, env, archive, restoring(bytes, whole, host.createModule));
+    call(pyodide, "refresh");
+    return pyodide;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keep `snapshot`, once nobody waits for this thread. */
+async function keep(store: ByteStore, key: string, snapshot: Uint8Array): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve));
+  await remember(store, key, packSnapshot(snapshot));
+}
+
+/** The key of the snapshot of a Python that has imported the archive `id`. */
+async function snapshotKey({ engine }: Host, id: string): Promise<string> {
+  const parts = [ASSETS.pyodide, ASSETS.stdlib, id, engine].join("\n");
+  return `snapshot-${await digest(new TextEncoder().encode(parts))}`;
+}
+
+/** The usual share of the time that is over when a stage begins. */
+const FRACTIONS = { files: 0, start: 0.3, import: 0.8, ready: 1 } as const;
+
+interface Started {
+  readonly pyodide: PyodideAPI;
+  readonly origin: Origin;
+  readonly kept?: Promise<void>;
+}
+
+/** By the quickest way, `env` being what Python has to know from the start. */
+async function startQuickly(host: Start, store: ByteStore | undefined, env: Variables): Promise<Started> {
+  const found = await findPackage(host);
+  let refused = false;
+  if (store && "id" in found) {
+    const entry = await recallUnchecked(store, await snapshotKey(host, found.id));
+    const pyodide = entry?.length ? await restore(host, entry, env, found.bytes) : undefined;
+    if (pyodide) return { pyodide, origin: "snapshot" };
+    // Whole, and it did not start, or it is the empty entry that says so: this engine cannot restore what it makes.
+    refused = entry !== undefined && (await entry.whole);
+  }
+  const { pyodide, id } = await start(host, env, found);
+  const snapshot = refused ? new Uint8Array() : store && takeSnapshot(pyodide);
+  const kept = store && snapshot && snapshotKey(host, id).then((key) => keep(store, key, snapshot));
+  return { pyodide, origin: "bytecode", ...(kept && { kept }) };
+}
+
+/**
+ * Start Python with polygrad in it. `env` are variables for it, beside those in `options`.
+ *
+ * Throws an Error when a file cannot be had, or when Pyodide is not of the version this was built for.
+ */
+export async function startPolygrad(
+  host: Host,
+  options: CommonOptions,
+  env: Variables,
+  pool: ThreadPool | undefined,
+): Promise<Polygrad> {
+  if (host.version !== ASSETS.pyodide) {
+    throw new Error(
+      `polygrad: expected Pyodide ${ASSETS.pyodide}, got ${host.version}: use the files of that version`,
+    );
+  }
+  const variables = { ...env, ...options.env };
+  // The others come when Python runs: they are in no snapshot.
+  const early = Object.fromEntries(
+    Object.entries(variables).filter(([name]) => name === "HOME" || name.startsWith(READ_AT_START)),
+  );
+  const store = Object.keys(early).some((name) => name.startsWith(READ_AT_START)) ? undefined : host.store;
+  const report = (stage: Progress["stage"]): void => {
+    options.onProgress?.({ stage, fraction: FRACTIONS[stage] });
+  };
+  report("files");
+  const { pyodide, origin, kept } = await startQuickly({ ...host, report }, store, early);
+  register(pyodide, host, pool);
+  const dictionary = pyodide.toPy(variables) as PyProxy;
+  call(pyodide, "set_environment", dictionary);
+  dictionary.destroy();
+  routeOutput(pyodide, options);
+  report("ready");
+  return new Polygrad(pyodide, origin, kept);
+}

@@ -1,0 +1,5 @@
+/** Python sources, bundled as text. */
+declare module "*.py" {
+  const text: string;
+  export default text;
+}

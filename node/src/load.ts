@@ -1,0 +1,68 @@
+/** Starts Python with polygrad in it, in Node. */
+
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { Worker } from "node:worker_threads";
+
+import { loadPyodide, version } from "pyodide";
+
+import { ASSETS } from "../../loader/src/assets";
+import { poolFor, threadVariables } from "../../loader/src/pool";
+import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
+import { startPolygrad } from "../../loader/src/start";
+import { detectFeatures } from "../../wasm_runtime/src/features";
+import { diskStore } from "./disk_store";
+import { readBytes } from "./read_bytes";
+
+// Node 20 has relaxed SIMD but hides it behind this flag, which later Nodes no longer know.
+if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
+
+export interface LoadOptions extends CommonOptions {
+  /** The wheel: its bytes, or its path. The one that came with this package unless given. */
+  wheel?: string | Uint8Array<ArrayBuffer>;
+  /**
+   * Where a snapshot of Python's memory and bytecode of wheels are kept between starts; a folder in the user's
+   * cache unless given, nowhere if `false`.
+   */
+  cacheDir?: string | false;
+}
+
+/** A thread that ends with the process. One that fails takes part in nothing. */
+function startWorker(): Worker {
+  const worker = new Worker(new URL("./thread.js", import.meta.url));
+  worker.unref();
+  return worker.on("error", () => undefined);
+}
+
+/** The path of a file that the build has put beside this one. */
+function asset(name: string): string {
+  return fileURLToPath(new URL(`./python/${name}`, import.meta.url));
+}
+
+/** Start Python with polygrad installed. */
+export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad> {
+  const processors = availableParallelism();
+  const pool = poolFor(options, processors, startWorker);
+  const { wheel, cacheDir } = options;
+  const { node, v8 } = process.versions;
+  return startPolygrad(
+    {
+      loadPyodide,
+      version,
+      // Under source maps Pyodide does not find its own folder.
+      indexURL: fileURLToPath(new URL(".", import.meta.resolve("pyodide"))),
+      createModule: import("pyodide/pyodide.asm.mjs").then((module) => module.default),
+      stdLibURL: asset(ASSETS.stdlib),
+      archive: () => readBytes(asset(ASSETS.package)),
+      wheel: typeof wheel === "string" ? readBytes(wheel) : wheel && Promise.resolve(wheel),
+      readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
+      engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
+      store: cacheDir === false ? undefined : diskStore(cacheDir),
+    },
+    options,
+    { HOME: "/home/pyodide", ...threadVariables(options, processors, pool) },
+    pool,
+  );
+}

@@ -1,0 +1,19 @@
+"""What the first tensor in a page or in Node needs, imported, and nothing that asks for a device.
+
+polygrad's loaders import this module before they take the snapshot of Python's memory that later starts begin
+from. A snapshot holds no JavaScript objects, so the WASM backend, which opens its device when it is imported,
+is not here.
+"""
+
+# ruff: noqa: F401 - they are imported to be there
+
+from __future__ import annotations
+
+import polygrad.engine.backends.wasm_link
+import polygrad.nn
+import polygrad.renderer.emit
+import polygrad.renderer.wasm
+import polygrad.runtime.threads
+import polygrad.runtime.wasm
+import polygrad.tensor.jit
+import polygrad.tensor.tensor

@@ -1,0 +1,102 @@
+/**
+ * Makes the files that Python starts from: polygrad and what it takes of the standard library, as bytecode.
+ *
+ * Pyodide itself compiles them, here in Node, since bytecode fits one Python only.
+ */
+
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { build } from "esbuild";
+import { loadPyodide, version } from "pyodide";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const LOADER = join(ROOT, "loader/src");
+
+/** Modules that scripts commonly import first, beside those that starting and a first tensor take. */
+const COMMON = [
+  ...["argparse", "csv", "dataclasses", "datetime", "json", "pkgutil", "queue", "runpy", "string"],
+  ...["ascii", "cp437", "latin_1", "utf_16", "utf_8_sig"].map((name) => `encodings.${name}`),
+];
+
+/** The newest polygrad wheel of `dist/`. */
+export function findWheel() {
+  const folder = join(ROOT, "dist");
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => /^polygrad-.*-py3-none-any\.whl$/.test(entry.name))
+    .map((entry) => join(folder, entry.name));
+  const [newest] = names.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  if (newest === undefined) throw new Error(`expected a wheel in ${folder}, got none: make wheel`);
+  return newest;
+}
+
+/** The loader's own `bundle`, which also serves at run time. */
+async function loaderBundle() {
+  const outfile = join(ROOT, "build/loader/bundle.mjs");
+  await build({
+    entryPoints: [join(LOADER, "bundle.ts")],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    loader: { ".py": "text" },
+    logLevel: "warning",
+  });
+  return (await import(pathToFileURL(outfile).href)).bundle;
+}
+
+/** Names of the archive's modules: [file, dotted name] of each. */
+const LIST_MODULES = `
+import importlib, sys, zipfile
+sys.path.append("/tmp/polygrad.whl")
+importlib.import_module("polygrad.preload")
+for name in common:
+    importlib.import_module(name)
+prefix = place + "/"
+loaded = [getattr(m, "__file__", None) or "" for m in sys.modules.values()]
+loaded = sorted({f.removeprefix(prefix) for f in loaded if f.startswith(prefix)})
+modules = [f for f in zipfile.ZipFile(place).namelist() if f.endswith(".py")]
+loaded, modules
+`;
+
+const moduleName = (file) => file.replace(/(\/__init__)?\.py$/, "").replaceAll("/", ".");
+
+const named = (stem, bytes) => `${stem}-${createHash("sha256").update(bytes).digest("hex").slice(0, 12)}.zip`;
+
+/** `{assets, files}`: what `loader/src/assets.ts` declares, and the contents of the files it names. */
+export async function makeAssets() {
+  const bundle = await loaderBundle();
+  const wheel = readFileSync(findWheel());
+  const stdlib = readFileSync(createRequire(import.meta.url).resolve("pyodide/python_stdlib.zip"));
+  // Without the columns of every instruction, bytecode is a quarter smaller.
+  const pyodide = await loadPyodide({ env: { PYTHONNODEBUGRANGES: "1" } });
+  const place = `/lib/python${pyodide.runPython("import sys; f'{sys.version_info[0]}{sys.version_info[1]}'")}.zip`;
+  pyodide.FS.writeFile("/tmp/polygrad.whl", wheel);
+  const globals = pyodide.toPy({ common: COMMON, place });
+  const [loaded, modules] = pyodide.runPython(LIST_MODULES, { globals }).toJs();
+  const kept = new Set(loaded);
+  const rest = modules.filter((file) => !kept.has(file)).map(moduleName);
+  const finder = readFileSync(join(LOADER, "python/stdlib_rest.py"), "utf8").replace(
+    /^(REST: .*= )frozenset\(\)/m,
+    (_, start) => `${start}frozenset(${JSON.stringify(rest.join(" "))}.split())`,
+  );
+  const first = bundle(pyodide, stdlib, place, {
+    keep: loaded,
+    sources: false,
+    extra: {
+      "_polygrad_start.py": Uint8Array.from(readFileSync(join(LOADER, "python/start.py"))),
+      "_polygrad_stdlib.py": new TextEncoder().encode(finder),
+    },
+  });
+  const own = bundle(pyodide, wheel, "/lib/polygrad.zip");
+  const assets = {
+    pyodide: version,
+    stdlib: named("stdlib", first),
+    package: named("polygrad", own),
+    wheel: createHash("sha256").update(wheel).digest("hex"),
+  };
+  return { assets, files: { [assets.stdlib]: first, [assets.package]: own } };
+}
