@@ -10,6 +10,7 @@ from write_programs import check_captured, check_eager, picker
 
 BATCHES = 10
 COUNT = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 500
+pytestmark = pytest.mark.timeout(COUNT)
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
