@@ -213,7 +213,7 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
         head, tail = simplify(head), simplify(tail)
     e_head = _leading(e, f)
     e_tail = _sub(e, e_head)
-    if exponent is not None:
+    if exponent is not None and not math.isnan(exponent):
         e_head = simplify(e_head)
         e_tail = const(dtype, e.arg - e_head.arg)  # of the number as it was written: 0.3, not float32's
     product = e_head * head
