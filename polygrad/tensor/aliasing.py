@@ -243,6 +243,7 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
 
 
 def device_of(storage: Storage) -> str | None:
+    """Where a Storage's value is, or is wanted; None: a constant that is at home anywhere."""
     return next((t._device for t in storage.tensors() if t._device is not None), None)
 
 
@@ -282,22 +283,24 @@ def is_contiguous(tensor: Any) -> bool:
         return True
     root = storage_of(tensor).node
     shape: Shape = root.shape
+    if not all(isinstance(n, int) for n in shape):
+        return False
     strides = _row_major(shape)
     for node in _chain(tensor.uop, root):
-        if not all(isinstance(n, int) for n in (*shape, *node.shape)):
-            return False
         if node.op is Ops.PERMUTE:
             strides = [strides[axis] for axis in node.arg]
-        elif node.op is Ops.RESHAPE:
+        elif node.op is Ops.RESHAPE and _are_row_major(shape, strides):
             strides = _row_major(node.shape)
         elif node.op is not Ops.SHRINK and node.op not in _ELEMENTS_STAY:
             return False
         shape = node.shape
-        # the only kind of gaps that a reshape of the rest may follow: before and after all elements
-        wanted = _row_major(shape)
-        if any(n > 1 and a != b for n, a, b in zip(shape, strides, wanted, strict=True)):
+        if not all(isinstance(n, int) for n in shape):
             return False
-    return True
+    return _are_row_major(shape, strides)
+
+
+def _are_row_major(shape: Shape, strides: list[int]) -> bool:
+    return all(n == 1 or a == b for n, a, b in zip(shape, strides, _row_major(shape), strict=True))
 
 
 def _row_major(shape: Shape) -> list[int]:

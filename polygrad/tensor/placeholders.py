@@ -18,7 +18,7 @@ from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.realize import devices_of, live_roots, realize
 from polygrad.engine.recording import Recording
 from polygrad.helpers import prod
-from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
+from polygrad.runtime.buffer import Borrowed, Buffer
 from polygrad.tensor.aliasing import (
     Storage,
     device_of,
@@ -41,12 +41,11 @@ ViewOps = tuple[tuple[Ops, Any], ...]
 @dataclass(frozen=True, slots=True)
 class Passed:
     """How a Tensor is passed: in buffer number `slot`, as a copy, as all that its memory holds (`view` is
-    None), or as a view of memory that is passed as a whole. `base` is the memory that a copy is of."""
+    None), or as a view of memory that is passed as a whole."""
 
     slot: int
     copied: bool
     view: ViewOps | None = None
-    base: Allocation | None = None
 
 
 @dataclass(slots=True)
@@ -76,8 +75,7 @@ class Placeholders:
             known = storage is not None and written is not None and storage in written
             alone = written is None and storage in self._shared
             if storage is None or not (known or (is_whole(t) and not alone)):
-                base = None if storage is None else storage.node.arg.allocation
-                self.passed.append(Passed(self._add(elements_of(t)), True, None, base))
+                self.passed.append(Passed(self._add(elements_of(t)), True))
                 self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))
                 continue
             if storage not in self._shared:

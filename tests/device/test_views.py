@@ -143,6 +143,11 @@ def test_contiguous_is_a_view_of_what_is_contiguous(device):
     x.assign(x * 0).realize()
     assert rows.tolist() == [[0] * 4] * 2
     assert columns.tolist() == [[1, 2, 3], [5, 6, 7], [9, 10, 11]] and turned[3].tolist() == [3, 7, 11]
+    assert x.T[1:].T.contiguous().T.contiguous().shape == (3, 3)
+    back = x.T.T.contiguous()
+    back += 1
+    assert x.sum().item() == 12
+    x.assign(x * 0)
     y = x + 1
     same = y.contiguous()
     same[0] = 9
