@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from javascript_hosts import built, run
 
-pytestmark = [pytest.mark.e2e, built]
+pytestmark = [pytest.mark.e2e, built, pytest.mark.timeout(900)]
 TESTS = Path(__file__).parent.parent
 PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")  # pytest and what it imports
 MODULES = ("py",)
@@ -30,9 +30,8 @@ def test_every_device_of_this_host_passes(tmp_path: Path) -> None:
     )
     for shared in ("plain.py", "write_programs.py"):
         shutil.copy(TESTS / shared, tmp_path / "tests" / shared)
-    done = run(
-        "node", Path(__file__).parent / "scripts" / "run_device_suite.py", "tests/device", cwd=tmp_path
-    )
+    script = Path(__file__).parent / "scripts" / "run_device_suite.py"
+    done = run("node", script, "tests/device", cwd=tmp_path, timeout=800)
     result = done.json()
     assert result["failures"] == [] and result["status"] == 0, (
         "\n".join(result["failures"][:5]) + done.out[-2000:]
