@@ -25,6 +25,8 @@ ORDER = [
     {"tensor", "nn"},
     {"hf", "onnx", "export", "cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
+    {"manifest"},  # describes it
+    {"bridge"},  # lets other languages call it
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 
