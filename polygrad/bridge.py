@@ -17,8 +17,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polygrad import Tensor, TinyJit, compile_step, errors
+from polygrad import Device, Tensor, TinyJit, compile_step, errors
 from polygrad.manifest.reviewed import SPECIAL_METHODS
+from polygrad.nn.step import CompiledStep
 from polygrad.uop.node import UOp
 
 
@@ -105,12 +106,10 @@ class Session:
         """JSON whose objects have one key each, which tells what they stand for.
 
         {"$": n} entry n, {"s": [start, stop, step]} a slice, {"e": 0} an ellipsis, {"b": i} the bytes of
-        buffer i, {"t": [...]} a tuple, {"d": {...}} a dict, {"i": "12"} an integer too large for JSON.
+        buffer i, {"t": [...]} a tuple, {"d": [[key, value], ...]} a dict.
         """
 
         def thing(x: dict[str, Any]) -> Any:
-            if len(x) != 1:
-                return x
             ((kind, value),) = x.items()
             if kind == "$":
                 found = self.table[value]
@@ -119,8 +118,7 @@ class Session:
                 return found
             if kind == "b":
                 return _bytes(buffers[value])
-            decode = _DECODERS.get(kind)
-            return x if decode is None else decode(value)
+            return _DECODERS[kind](value)
 
         return json.loads(text, object_hook=thing)
 
@@ -389,10 +387,14 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "e": lambda v: ...,
     "t": tuple,
     "d": dict,
-    "i": int,
 }
 
 _OWN: dict[str, Callable[..., Any]] = {
+    # methods of classes that have no public name
+    "CompiledStep.loss_value": CompiledStep.loss_value,
+    "CompiledStep.run": CompiledStep.run,
+    "Variable.bind": UOp.bind,
+    # the bridge's own
     "$make": _make,
     "$tensor": Tensor,
     "$get": _get,
@@ -403,7 +405,9 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$enter": lambda context: context.__enter__(),
     "$exit": lambda context: context.__exit__(None, None, None),
     "$jit": lambda: _Captured(),
+    "$reset": lambda captured: captured.reset(),
     "$symbolic": _arithmetic,
+    "$default_device": lambda name: setattr(Device, "DEFAULT", name),
     "$training": lambda mode: setattr(Tensor, "training", mode),
     "$values": lambda d: list(d.values()),
     "$keys": list,

@@ -15,7 +15,9 @@ await Promise.all(
 await Promise.all([
   build({
     ...common,
-    entryPoints: ["index", "cli", "thread"].map((name) => path(`node/src/${name}.ts`)),
+    entryPoints: ["main", "index", "cli", "thread", "session_worker"].map((name) =>
+      path(`node/src/${name}.ts`),
+    ),
     outdir: path("node/dist"),
     platform: "node",
     format: "esm",

@@ -1,0 +1,63 @@
+/** polygrad/bridge.py in a Pyodide on this thread. */
+
+import type { PyodideAPI } from "pyodide";
+
+import type { Answer, Bridge, Operation, Plain, Question } from "./transport";
+
+type PyProxy = PyodideAPI["globals"];
+type PyFunction = PyProxy & ((...args: unknown[]) => unknown);
+interface PyBytes extends PyProxy {
+  getBuffer(type: "u8"): { readonly data: Uint8Array<ArrayBuffer>; release(): void };
+}
+
+/** What answers are: numbers as they are, text with `=` (JSON) or `!` (an error) before it, or a buffer. */
+function answer(found: unknown, pyodide: PyodideAPI): Answer {
+  if (typeof found === "string") {
+    return found.startsWith("=") ? { value: JSON.parse(found.slice(1)) as unknown } : { error: found };
+  }
+  if (!(found instanceof pyodide.ffi.PyProxy)) return { value: found ?? null };
+  const buffer = (found as PyBytes).getBuffer("u8");
+  try {
+    return { value: buffer.data.slice().buffer };
+  } finally {
+    buffer.release();
+    found.destroy();
+  }
+}
+
+/** A session of its own in this Python, and what is to be known of it. */
+export function startBridge(pyodide: PyodideAPI): { bridge: Bridge; device: string } {
+  const bridge = openBridge(pyodide);
+  const device = pyodide.runPython("from polygrad import Device; Device.DEFAULT") as string;
+  return { bridge, device };
+}
+
+/** A session of its own in this Python. */
+export function openBridge(pyodide: PyodideAPI): Bridge {
+  const session = pyodide.runPython("from polygrad.bridge import Session; Session()") as PyProxy & {
+    readonly [method: string]: PyFunction;
+  };
+  const methods = new Map<string, PyFunction>();
+  const method = (name: string): PyFunction => {
+    let found = methods.get(name);
+    if (found === undefined) methods.set(name, (found = session[name] as PyFunction));
+    return found;
+  };
+  const call = method("call");
+  return {
+    run: ([name, ...args]: Operation) => method(name)(...args) as string | undefined,
+    call: (name: string, result: number, handles: number, args: readonly Plain[]) =>
+      call(name, result, handles, ...args) as string | undefined,
+    fail: (handle, text) => void method("fail")(handle, text),
+    ask: ([name, ...args]: Question) => answer(method(name)(...args), pyodide),
+    async python(code) {
+      const found = (await pyodide.runPythonAsync(code)) as unknown;
+      if (!(found instanceof pyodide.ffi.PyProxy)) return found;
+      try {
+        return found.toJs({ create_pyproxies: false }) as unknown;
+      } finally {
+        found.destroy();
+      }
+    },
+  };
+}
