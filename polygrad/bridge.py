@@ -10,6 +10,7 @@ result that failed may be kept under its number (`fail`): what is asked of it fa
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
@@ -68,23 +69,33 @@ class Session:
         self.table = _Table()
         self._functions = _Functions(_OWN)
         self._has_failures = False
+        self._decoder = json.JSONDecoder(object_hook=self._object)
+        self._buffers: Sequence[Any] = ()
 
     # --- operations
 
-    def call(self, name: str, result: int, handles: int, *args: Any) -> str | None:
+    def call(self, name: str, result: int, handles: int, keywords: str, *args: Any) -> str | None:
         """Call `name`; what it returns becomes entry `result` (0: is dropped). Its error, or None.
 
-        Bit i of `handles` says that argument i is an entry's number; the others are plain values.
+        Bit i of `handles` says that argument i is the number of an entry; others are plain values. `keywords`
+        are the names of the last arguments, joined by commas.
         """
+        named: dict[str, Any] = {}
         try:
             if handles:
                 table = self.table
                 args = tuple([table[a] if handles >> i & 1 else a for i, a in enumerate(args)])
                 if self._has_failures:
                     _raise_failures(args)
-            out = self._functions[name](*args)
+            if keywords:
+                names = _split(keywords)
+                named = dict(zip(names, args[-len(names) :]))
+                args = args[: -len(names)]
+                out = self._functions[name](*args, **named)
+            else:
+                out = self._functions[name](*args)
         except BaseException as e:
-            return self._error(e, name, args, {})
+            return self._error(e, name, args, named)
         if result:
             self.table[result] = out
         return None
@@ -109,18 +120,19 @@ class Session:
         buffer i, {"t": [...]} a tuple, {"d": [[key, value], ...]} a dict.
         """
 
-        def thing(x: dict[str, Any]) -> Any:
-            ((kind, value),) = x.items()
-            if kind == "$":
-                found = self.table[value]
-                if self._has_failures:
-                    _raise_failures((found,))
-                return found
-            if kind == "b":
-                return _bytes(buffers[value])
-            return _DECODERS[kind](value)
+        self._buffers = buffers
+        return self._decoder.decode(text)
 
-        return json.loads(text, object_hook=thing)
+    def _object(self, x: dict[str, Any]) -> Any:
+        ((kind, value),) = x.items()
+        if kind == "$":
+            found = self.table[value]
+            if self._has_failures:
+                _raise_failures((found,))
+            return found
+        if kind == "b":
+            return _bytes(self._buffers[value])
+        return _DECODERS[kind](value)
 
     def unpack(self, source: int, first: int, count: int) -> str | None:
         """Entries from `first` on: the elements of entry `source`, which is dropped. The error, or None."""
@@ -328,6 +340,11 @@ def _misuse(
     return e
 
 
+@functools.cache
+def _split(keywords: str) -> list[str]:
+    return keywords.split(",")
+
+
 def _plain(x: Any) -> Any:
     """A JavaScript array as Python's lists; anything else is itself."""
     return x.to_py() if hasattr(x, "to_py") else x
@@ -399,6 +416,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$tensor": Tensor,
     "$get": _get,
     "$set": setattr,
+    "$element": lambda x, i: x[i],
     "$index": _index,
     "$set_index": _set_index,
     "$list": lambda *xs: list(xs),

@@ -29,6 +29,7 @@ await Promise.all([
     entryPoints: {
       polygrad: path("web/src/index.ts"),
       "polygrad-worker": path("web/src/worker.ts"),
+      "polygrad-session": path("web/src/session_worker.ts"),
       "polygrad-thread": path("web/src/thread.ts"),
     },
     outdir: path("web/dist"),

@@ -39,7 +39,7 @@ function attribute(entry, owner) {
   return {
     name,
     alias: alias && entry.name,
-    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return this.plain(${key});\n  }\n${alias}`,
+    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return this.plain(${key}) as ${type};\n  }\n${alias}`,
   };
 }
 

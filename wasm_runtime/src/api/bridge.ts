@@ -34,9 +34,8 @@ export function startBridge(pyodide: PyodideAPI): { bridge: Bridge; device: stri
 
 /** A session of its own in this Python. */
 export function openBridge(pyodide: PyodideAPI): Bridge {
-  const session = pyodide.runPython("from polygrad.bridge import Session; Session()") as PyProxy & {
-    readonly [method: string]: PyFunction;
-  };
+  const session = pyodide.runPython("from polygrad.bridge import Session; Session()") as PyProxy &
+    Readonly<Record<string, PyFunction>>;
   const methods = new Map<string, PyFunction>();
   const method = (name: string): PyFunction => {
     let found = methods.get(name);
@@ -46,8 +45,8 @@ export function openBridge(pyodide: PyodideAPI): Bridge {
   const call = method("call");
   return {
     run: ([name, ...args]: Operation) => method(name)(...args) as string | undefined,
-    call: (name: string, result: number, handles: number, args: readonly Plain[]) =>
-      call(name, result, handles, ...args) as string | undefined,
+    call: (name: string, result: number, handles: number, keywords: string, args: readonly Plain[]) =>
+      call(name, result, handles, keywords, ...args) as string | undefined,
     fail: (handle, text) => void method("fail")(handle, text),
     ask: ([name, ...args]: Question) => answer(method(name)(...args), pyodide),
     async python(code) {

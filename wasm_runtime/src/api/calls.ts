@@ -30,7 +30,7 @@ export function split(args: readonly unknown[]): [args: readonly unknown[], opti
 
 /** The tensor with this number. */
 export function wrap(session: Session, number: number): Tensor {
-  return new session.tensorClass(session, number) as Tensor;
+  return new session.tensorClass(session, number);
 }
 
 export function callTensor(session: Session, name: string, args: readonly unknown[]): Tensor {

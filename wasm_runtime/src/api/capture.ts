@@ -11,12 +11,11 @@ import { isTypedArray } from "./dtypes";
 import { isOptions } from "./encode";
 import { ArgumentError, CaptureError } from "./generated/errors";
 import type { OptimizerGroup, Optimizer } from "./generated/nn";
-import type { Tensor } from "./generated/tensor";
+import { Tensor } from "./generated/tensor";
 import { getParameters } from "./models";
 import { makeTensor, type TensorData } from "./make";
 import { PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
-import { TensorBase } from "./tensor_base";
 import type { Body } from "./transport";
 
 /** What a captured function may return: a tensor, or arrays and objects of them. Other values stay as captured. */
@@ -27,7 +26,7 @@ type Template =
 
 /** A result, with its tensors replaced by their places in `tensors`. */
 function templateOf(value: unknown, tensors: Tensor[]): Template {
-  if (value instanceof TensorBase) return { tensor: tensors.push(value as Tensor) - 1 };
+  if (value instanceof Tensor) return { tensor: tensors.push(value) - 1 };
   if (!Array.isArray(value) && !isOptions(value)) return { value };
   const parts = Object.entries(value).map(([key, x]): [string, Template] => [key, templateOf(x, tensors)]);
   return { parts, array: Array.isArray(value) };
@@ -107,22 +106,22 @@ export class CompiledStep<R = unknown> extends PythonObject {
 
   /** How many kernels one step launches. */
   get nKernels(): number {
-    return this.plain("n_kernels");
+    return this.plain("n_kernels") as number;
   }
 
   /** How many buffers of the arena it uses. */
   get nIntermediates(): number {
-    return this.plain("n_intermediates");
+    return this.plain("n_intermediates") as number;
   }
 
   /** The size of the arena: the memory of all intermediates. */
   get arenaBytes(): number {
-    return this.plain("arena_bytes");
+    return this.plain("arena_bytes") as number;
   }
 
   /** The most bytes of intermediates alive at one time: no arena can be smaller. */
   get arenaLowerBound(): number {
-    return this.plain("arena_lower_bound");
+    return this.plain("arena_lower_bound") as number;
   }
 }
 
@@ -149,7 +148,7 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
 ): CompiledStep<R> {
   const made = session.scope(() => {
     const given = inputs.map((x) =>
-      isTypedArray(x) || x instanceof TensorBase ? x : wrap(session, makeTensor(session, x)),
+      isTypedArray(x) || x instanceof Tensor ? x : wrap(session, makeTensor(session, x)),
     );
     const parameters = getParameters(model).map((tensor) => tensor.number);
     const list = session.call("$list", given);

@@ -71,8 +71,8 @@ export class WorkerTransport implements Transport {
     this.#schedule();
   }
 
-  call(name: string, result: number, handles: number, args: readonly Plain[]): void {
-    this.send(["call", name, result, handles, ...args]);
+  call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void {
+    this.send(["call", name, result, handles, keywords, ...args]);
   }
 
   async ask(question: Question): Promise<unknown> {

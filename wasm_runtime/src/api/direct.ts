@@ -17,13 +17,16 @@ export class DirectTransport implements Transport {
     if (error !== undefined) throw this.#error(error);
   }
 
-  call(name: string, result: number, handles: number, args: readonly Plain[]): void {
-    const error = this.#bridge.call(name, result, handles, args);
+  call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void {
+    const error = this.#bridge.call(name, result, handles, keywords, args);
     if (error !== undefined) throw this.#error(error);
   }
 
-  async ask(question: Question): Promise<unknown> {
-    return question[0] === "python" ? this.#bridge.python(question[1]) : this.askSync(question);
+  ask(question: Question): Promise<unknown> {
+    if (question[0] === "python") return this.#bridge.python(question[1]);
+    return new Promise((resolve) => {
+      resolve(this.askSync(question));
+    });
   }
 
   askSync(question: Question): unknown {

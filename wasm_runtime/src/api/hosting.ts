@@ -31,14 +31,18 @@ export interface Listeners {
   readonly onProgress?: ((event: ProgressEvent) => void) | undefined;
 }
 
-/** How far loading is. `loaded` and `total` are bytes, where something is being fetched and its length known. */
+/** How far loading is: `loaded` is the bytes that have come, `file` what came last. */
 export interface ProgressEvent {
-  readonly stage: "python" | "polygrad" | "ready";
-  readonly loaded?: number;
-  readonly total?: number;
+  readonly stage: "loading" | "ready";
+  readonly file?: string;
+  readonly loaded: number;
 }
 
-type Start = { readonly kind: "start"; readonly options: unknown };
+interface Start {
+  readonly kind: "start";
+  readonly options: unknown;
+}
+
 type Reply =
   | FromWorker
   | { readonly kind: "started"; readonly device: string }

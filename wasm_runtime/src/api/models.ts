@@ -1,11 +1,10 @@
 /** `nn.state`: the tensors of a model, which may be any object: a layer, arrays, plain objects, your own classes. */
 
-import type { Tensor } from "./generated/tensor";
+import { Tensor } from "./generated/tensor";
 import { ArgumentError } from "./generated/errors";
 import { Handle } from "./handle";
 import { PythonObject } from "./object";
 import type { Session } from "./session";
-import { TensorBase } from "./tensor_base";
 
 /** Tensors by name. */
 export type StateDict = Record<string, Tensor>;
@@ -35,8 +34,8 @@ export function getStateDict(model: unknown, prefix = ""): StateDict {
   const stack: [string, unknown][] = [[prefix, model]];
   for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
     const [name, x] = top;
-    if (x instanceof TensorBase) {
-      found[name.replace(/^\.+|\.+$/g, "")] = x as Tensor;
+    if (x instanceof Tensor) {
+      found[name.replace(/^\.+|\.+$/g, "")] = x;
       continue;
     }
     if (seen.has(x)) continue;

@@ -78,17 +78,17 @@ export class PythonObject extends Handle {
   }
 
   /** @internal Plain data: in a worker as of the last `ready()`. */
-  plain<T>(name: string): T {
+  plain(name: string): unknown {
     if (this.session.transport.synchronous) {
-      const found = this.session.askSync(["meta", this.number, [name]]) as Record<string, T>;
-      return found[name] as T;
+      const found = this.session.askSync(["meta", this.number, [name]]) as Record<string, unknown>;
+      return found[name];
     }
     if (this.#values === undefined) {
       throw new PolygradError(
         `${name}: expected an object that has arrived from the worker: await its ready() first`,
       );
     }
-    return this.#values[name] as T;
+    return this.#values[name];
   }
 
   /** Resolves when it has been made, and what it knows has arrived; rejects if that failed. */

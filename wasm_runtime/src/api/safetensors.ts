@@ -81,7 +81,8 @@ function entryOf(name: string, value: unknown): Entry {
   const { dtype, shape, data_offsets: offsets } = (value ?? {}) as Record<string, unknown>;
   const known = typeof dtype === "string" ? DTYPES[dtype] : undefined;
   const sizes = Array.isArray(shape) && shape.every((n) => Number.isInteger(n) && (n as number) >= 0);
-  const [start, end] = (Array.isArray(offsets) ? offsets : []) as unknown[];
+  const ends = Array.isArray(offsets) ? (offsets as unknown[]) : [];
+  const [start, end] = [ends[0], ends[1]];
   if (known === undefined || !sizes || !Number.isInteger(start) || !Number.isInteger(end)) {
     throw new ArgumentError(
       `safetensors: ${name}: expected dtype, shape and data_offsets, got ${JSON.stringify(value)}`,

@@ -30,7 +30,7 @@ export class SessionServer {
   #run(operation: Operation): void {
     const error =
       operation[0] === "call"
-        ? this.#bridge.call(operation[1], operation[2], operation[3], operation.slice(4) as [])
+        ? this.#bridge.call(operation[1], operation[2], operation[3], operation[4], operation.slice(5))
         : this.#bridge.run(operation);
     if (error === undefined) return;
     const result = resultOf(operation);

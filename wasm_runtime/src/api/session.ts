@@ -5,11 +5,14 @@
 import { asArray, dtypeOfArray, type DType, type TypedArray } from "./dtypes";
 import { encode, encodePlain, type Options } from "./encode";
 import { ArgumentError } from "./generated/errors";
+import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
 import type { Plain, Question, Transport } from "./transport";
 
 /** How many objects may be dead before they are released without waiting for the end of the task. */
 const MOST_DEAD = 256;
+
+const NONE: [string, unknown][] = [];
 
 /** What is true of a session from its start. */
 export interface SessionInfo {
@@ -31,7 +34,7 @@ export class Session {
     );
   };
   /** The class of tensors, of which the session knows no more. */
-  tensorClass: new (session: Session, number: number) => Handle = Handle;
+  tensorClass!: new (session: Session, number: number) => Tensor;
   #next = 1;
   #dead: number[] = [];
   #flushing = false;
@@ -145,15 +148,16 @@ export class Session {
   }
 
   send(name: string, result: number, args: readonly unknown[], options?: Options): void {
-    if (options === undefined) {
-      const plain: Plain[] = [];
-      const handles = encodePlain(args, plain);
-      if (handles >= 0) {
-        this.transport.call(name, result, handles, plain);
-        return;
-      }
+    const given = options === undefined ? NONE : Object.entries(options).filter(([, x]) => x !== undefined);
+    const plain: Plain[] = [];
+    const all = given.length > 0 ? [...args, ...given.map(([, x]) => x)] : args;
+    const handles = encodePlain(all, plain);
+    if (handles >= 0) {
+      this.transport.call(name, result, handles, given.map(([key]) => key).join(","), plain);
+    } else {
+      const text = this.encode([args, Object.fromEntries(given)]);
+      this.transport.send(["call_packed", name, result, text, []]);
     }
-    this.transport.send(["call_packed", name, result, this.encode([args, optionsAsPairs(options)]), []]);
   }
 
   /** Arguments as JSON for the bridge. */
@@ -214,11 +218,6 @@ export class Session {
   }
 }
 
-function optionsAsPairs(options: Options | undefined): Options {
-  if (options === undefined) return {};
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
-
 /** The handles in a value: in arrays, and in the own properties of objects. */
 export function handlesIn(value: unknown): Handle[] {
   const found: Handle[] = [];
@@ -229,7 +228,7 @@ export function handlesIn(value: unknown): Handle[] {
     if (x instanceof Handle) found.push(x);
     else if (typeof x === "object" && x !== null && !ArrayBuffer.isView(x) && !seen.has(x)) {
       seen.add(x);
-      stack.push(...Object.values(x));
+      stack.push(...(Object.values(x) as unknown[]));
     }
   }
   return found;

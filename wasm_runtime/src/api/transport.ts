@@ -10,7 +10,7 @@ export type Plain = number | string | boolean | bigint | undefined;
 
 /** A method of polygrad/bridge.py's Session, and its arguments. */
 export type Operation =
-  | readonly ["call", name: string, result: number, handles: number, ...args: Plain[]]
+  | readonly ["call", name: string, result: number, handles: number, keywords: string, ...args: Plain[]]
   | readonly ["call_packed", name: string, result: number, text: string, buffers: Uint8Array[]]
   | readonly ["unpack", source: number, first: number, count: number]
   | readonly ["release", handles: number[]]
@@ -42,7 +42,7 @@ export interface Transport {
   /** Carry out an operation, now or in due order. Throws its error if it is known at once. */
   send(operation: Operation): void;
   /** `send` of the operation "call", which is most of them. */
-  call(name: string, result: number, handles: number, args: readonly Plain[]): void;
+  call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void;
   /** The answer, once all operations before it are done. Rejects with its error, or with an earlier operation's. */
   ask(question: Question): Promise<unknown>;
   /** The answer at once. Throws where that is not possible. */
@@ -59,7 +59,13 @@ export interface Transport {
 /** What a Python has to offer to be driven: the methods of polygrad/bridge.py's Session, and running source. */
 export interface Bridge {
   run(operation: Operation): string | undefined;
-  call(name: string, result: number, handles: number, args: readonly Plain[]): string | undefined;
+  call(
+    name: string,
+    result: number,
+    handles: number,
+    keywords: string,
+    args: readonly Plain[],
+  ): string | undefined;
   fail(handle: number, text: string): void;
   ask(question: Question): Answer;
   python(code: string): Promise<unknown>;

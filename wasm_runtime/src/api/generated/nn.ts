@@ -32,19 +32,19 @@ export class BatchNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps");
+    return this.plain("eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get trackRunningStats(): boolean {
-    return this.plain("track_running_stats");
+    return this.plain("track_running_stats") as boolean;
   }
   /** `trackRunningStats`, by its Python name. */
   declare track_running_stats: BatchNorm["trackRunningStats"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum");
+    return this.plain("momentum") as number;
   }
 
   /** null without `affine`. */
@@ -146,29 +146,29 @@ export class Conv2d extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get kernelSize(): readonly number[] {
-    return this.plain("kernel_size");
+    return this.plain("kernel_size") as readonly number[];
   }
   /** `kernelSize`, by its Python name. */
   declare kernel_size: Conv2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
-    return this.plain("stride");
+    return this.plain("stride") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get dilation(): number | readonly number[] {
-    return this.plain("dilation");
+    return this.plain("dilation") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get groups(): number {
-    return this.plain("groups");
+    return this.plain("groups") as number;
   }
 
   /** In a worker known after `ready()`. */
   get padding(): number | readonly number[] {
-    return this.plain("padding");
+    return this.plain("padding") as number | readonly number[];
   }
 
   get weight(): Tensor {
@@ -207,14 +207,14 @@ export class Embedding extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get vocabSz(): number {
-    return this.plain("vocab_sz");
+    return this.plain("vocab_sz") as number;
   }
   /** `vocabSz`, by its Python name. */
   declare vocab_sz: Embedding["vocabSz"];
 
   /** In a worker known after `ready()`. */
   get embedSz(): number {
-    return this.plain("embed_sz");
+    return this.plain("embed_sz") as number;
   }
   /** `embedSz`, by its Python name. */
   declare embed_sz: Embedding["embedSz"];
@@ -257,21 +257,21 @@ export class GroupNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get numGroups(): number {
-    return this.plain("num_groups");
+    return this.plain("num_groups") as number;
   }
   /** `numGroups`, by its Python name. */
   declare num_groups: GroupNorm["numGroups"];
 
   /** In a worker known after `ready()`. */
   get numChannels(): number {
-    return this.plain("num_channels");
+    return this.plain("num_channels") as number;
   }
   /** `numChannels`, by its Python name. */
   declare num_channels: GroupNorm["numChannels"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps");
+    return this.plain("eps") as number;
   }
 
   /** null without `affine`. */
@@ -322,19 +322,19 @@ export class LayerNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get normalizedShape(): readonly number[] {
-    return this.plain("normalized_shape");
+    return this.plain("normalized_shape") as readonly number[];
   }
   /** `normalizedShape`, by its Python name. */
   declare normalized_shape: LayerNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps");
+    return this.plain("eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get axis(): readonly number[] {
-    return this.plain("axis");
+    return this.plain("axis") as readonly number[];
   }
 
   /** null without `elementwiseAffine`. */
@@ -423,7 +423,7 @@ export class RMSNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps");
+    return this.plain("eps") as number;
   }
 
   /** null without `elementwiseAffine`. */
@@ -465,7 +465,7 @@ export class Optimizer extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get device(): string {
-    return this.plain("device");
+    return this.plain("device") as string;
   }
 
   get lr(): Tensor {
@@ -587,24 +587,24 @@ export class SGD extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum");
+    return this.plain("momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay");
+    return this.plain("weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: SGD["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov");
+    return this.plain("nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get classic(): boolean {
-    return this.plain("classic");
+    return this.plain("classic") as boolean;
   }
 
   /** A promise: how many there are is known when it has been made. */
@@ -640,22 +640,22 @@ export class AdamW extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1");
+    return this.plain("b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2");
+    return this.plain("b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps");
+    return this.plain("eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay");
+    return this.plain("weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: AdamW["weightDecay"];
