@@ -14,11 +14,13 @@ import functools
 import importlib
 import inspect
 import json
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
+from polygrad.errors import InternalError
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.step import CompiledStep
 from polygrad.uop.node import UOp
@@ -56,7 +58,7 @@ class _Functions(dict[str, Callable[..., Any]]):
         found: Any = importlib.import_module("polygrad")
         for part in name.split("."):
             if part.startswith("_") and part not in SPECIAL_METHODS:
-                raise errors.InternalError(f"bridge: expected a public name, got {name}")
+                raise InternalError(f"bridge: expected a public name, got {name}")
             found = getattr(found, part)
         self[name] = found
         return found  # type: ignore[no-any-return]
@@ -143,7 +145,7 @@ class Session:
         if isinstance(found, Failure):
             return found.text
         if len(elements) != count:
-            error = errors.InternalError(f"bridge: expected {count} results, got {len(elements)}")
+            error = InternalError(f"bridge: expected {count} results, got {len(elements)}")
             return self._error(error, "unpack", (), {})
         return None
 
@@ -216,6 +218,10 @@ class Session:
             return "=" + json.dumps(out)
         except BaseException as e:
             return self._error(e, "value", (), {})
+
+    def last_error(self) -> str:
+        """The exception that has just left Python, as text."""
+        return self._error(getattr(sys, "last_exc", None) or InternalError("no exception"), "python", (), {})
 
     # --- functions of the other side, captured
 
@@ -302,7 +308,7 @@ class _Captured:
 
     def _run(self, *args: Any) -> Any:
         if self.body is None:
-            raise errors.InternalError("bridge: a function that was to be captured came without its body")
+            raise InternalError("bridge: a function that was to be captured came without its body")
         return self.body()
 
     def __call__(self, *args: Any) -> Any:

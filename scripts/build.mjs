@@ -1,6 +1,6 @@
 /** Bundles the Node package into `node/dist` and the browser package into `web/dist`. */
 
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
@@ -26,6 +26,19 @@ await Promise.all([
   }),
   build({
     ...common,
+    entryPoints: [path("node/src/main.ts")],
+    outdir: path("node/dist/cjs"),
+    platform: "node",
+    format: "cjs",
+    external: ["pyodide"],
+    // Files are found from where the modules lie, which are one folder up.
+    define: { "import.meta.url": "__module" },
+    banner: {
+      js: 'const __module = require("node:url").pathToFileURL(require("node:path").join(__dirname, "../main.js")).href;',
+    },
+  }),
+  build({
+    ...common,
     entryPoints: {
       polygrad: path("web/src/index.ts"),
       "polygrad-worker": path("web/src/worker.ts"),
@@ -44,3 +57,5 @@ await Promise.all([
     globalName: "polygrad",
   }),
 ]);
+// In the folder of a package of ES modules, these are none.
+await writeFile(path("node/dist/cjs/package.json"), '{ "type": "commonjs" }\n');

@@ -2,6 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 
+import { errorFrom } from "./errors";
 import type { Answer, Bridge, Operation, Plain, Question } from "./transport";
 
 type PyProxy = PyodideAPI["globals"];
@@ -50,7 +51,13 @@ export function openBridge(pyodide: PyodideAPI): Bridge {
     fail: (handle, text) => void method("fail")(handle, text),
     ask: ([name, ...args]: Question) => answer(method(name)(...args), pyodide),
     async python(code) {
-      const found = (await pyodide.runPythonAsync(code)) as unknown;
+      let found: unknown;
+      try {
+        found = await pyodide.runPythonAsync(code);
+      } catch (error) {
+        if (!(error instanceof pyodide.ffi.PythonError)) throw error;
+        throw errorFrom(method("last_error")() as string);
+      }
       if (!(found instanceof pyodide.ffi.PyProxy)) return found;
       try {
         return found.toJs({ create_pyproxies: false }) as unknown;

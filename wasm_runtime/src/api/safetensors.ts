@@ -50,15 +50,16 @@ export class ByteReader {
   /** The next `count` bytes. Rejects with ArgumentError when there are fewer. */
   async take(count: number): Promise<Uint8Array<ArrayBuffer>> {
     while (this.#available < count) {
-      const { value, done } = await this.#source.next();
-      if (done === true) {
+      const next = await this.#source.next();
+      if (next.done === true) {
         throw new ArgumentError(
           `safetensors: expected ${count} more bytes, got ${this.#available}: the file is cut short`,
         );
       }
-      this.#pieces.push(value);
-      this.#available += value.length;
-      this.#loaded += value.length;
+      const piece = next.value;
+      this.#pieces.push(piece);
+      this.#available += piece.length;
+      this.#loaded += piece.length;
       this.#progress(this.#loaded);
     }
     const out = new Uint8Array(count);
