@@ -4,7 +4,7 @@
 
 import { asArray, dtypeOfArray, type DType, type TypedArray } from "./dtypes";
 import { encode, encodePlain, type Options } from "./encode";
-import { ArgumentError } from "./generated/errors";
+import { ArgumentError, OutOfMemoryError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
 import type { Plain, Question, Transport } from "./transport";
@@ -13,6 +13,9 @@ import type { Plain, Question, Transport } from "./transport";
 const MOST_DEAD = 256;
 
 const NONE: [string, unknown][] = [];
+
+/** An allocation that engines collect garbage for. It is not touched, so it costs address space only. */
+const COLLECTED_FOR = 2 ** 29;
 
 /** What is true of a session from its start. */
 export interface SessionInfo {
@@ -37,6 +40,7 @@ export class Session {
   tensorClass!: new (session: Session, number: number) => Tensor;
   #next = 1;
   #dead: number[] = [];
+  #released = 0;
   #flushing = false;
   readonly #scopes: Set<Handle>[] = [];
   readonly #finalizers: FinalizationRegistry<number>;
@@ -80,6 +84,7 @@ export class Session {
   }
 
   #release(number: number): void {
+    this.#released++;
     this.#dead.push(number);
     if (this.#dead.length >= MOST_DEAD) this.flush();
     if (this.#flushing) return;
@@ -202,6 +207,32 @@ export class Session {
 
   ask(question: Question): Promise<unknown> {
     return this.transport.ask(question);
+  }
+
+  /**
+   * The bytes of a tensor. The engine does not know how much memory its dead objects hold here: when there is none
+   * left, it is made to collect them, and the tensor is computed again.
+   */
+  async read(number: number): Promise<ArrayBuffer> {
+    try {
+      return (await this.ask(["read", number])) as ArrayBuffer;
+    } catch (error) {
+      if (!(error instanceof OutOfMemoryError) || !(await this.#collect())) throw error;
+      return (await this.ask(["read", number])) as ArrayBuffer;
+    }
+  }
+
+  /** Have the engine collect garbage, by asking it for memory; whether objects of this session were among it. */
+  async #collect(): Promise<boolean> {
+    const before = this.#released;
+    try {
+      for (let i = 0; i < 3; i++) new ArrayBuffer(COLLECTED_FOR);
+    } catch {
+      // There is not so much: then it has just tried all it could.
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20)); // finalizers are tasks of their own
+    this.flush();
+    return this.#released > before;
   }
 
   askSync(question: Question): unknown {

@@ -138,11 +138,11 @@ export class TensorBase extends Handle {
 
   /** The elements in row-major order, a copy. float16 without engine support, and bfloat16, come as their bits. */
   async data(): Promise<TypedArray> {
-    const read = this.session.ask(["read", this.number]);
+    const read = this.session.read(this.number);
     const meta = this.session.ask(["meta", this.number, []]);
     const [bytes, known] = await Promise.all([read, meta]);
     this.#meta = known as Meta;
-    return asArray(bytes as ArrayBuffer, this.#meta.dtype);
+    return asArray(bytes, this.#meta.dtype);
   }
 
   /** The elements as nested arrays of numbers (booleans, bigints); one element for shape []. */
