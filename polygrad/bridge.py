@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
+from polygrad.engine import devices
 from polygrad.errors import InternalError
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.step import CompiledStep
@@ -275,6 +276,11 @@ class Session:
         kind = "OutOfMemoryError" if isinstance(e, MemoryError) else type(e).__name__.rstrip("_")
         trace = "".join(traceback.format_exception(e))
         return "!" + json.dumps({"type": kind, "message": str(e), "traceback": trace})
+
+
+def describe() -> str:
+    """What a session knows from its start, as JSON."""
+    return json.dumps({"device": Device.DEFAULT, "devices": list(devices._MODULES)})
 
 
 class _Body:

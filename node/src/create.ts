@@ -78,6 +78,6 @@ function startWorker(options: CreateOptions): Promise<Session> {
 export async function create({ worker = false, ...options }: CreateOptions = {}): Promise<Polygrad> {
   if (worker) return createApi(await startWorker(options), host);
   const { pyodide } = await loadPolygrad(loadOptions(options));
-  const { bridge, device } = startBridge(pyodide);
-  return createApi(new Session(new DirectTransport(bridge), { device }), host);
+  const { bridge, info } = startBridge(pyodide);
+  return createApi(new Session(new DirectTransport(bridge), info), host);
 }

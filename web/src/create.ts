@@ -48,8 +48,8 @@ function sayOneThread({ threads }: CreateOptions): void {
 
 async function inThisThread(options: CreateOptions, base: string | URL): Promise<Session> {
   const { pyodide } = await watchProgress(options.onProgress, () => load(loadOptions(options), base));
-  const { bridge, device } = startBridge(pyodide);
-  return new Session(new DirectTransport(bridge), { device });
+  const { bridge, info } = startBridge(pyodide);
+  return new Session(new DirectTransport(bridge), info);
 }
 
 function inWorker(options: CreateOptions, base: string | URL): Promise<Session> {

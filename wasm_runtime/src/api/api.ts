@@ -230,8 +230,7 @@ export function createApi(session: Session, host: Host): Polygrad {
         return session.device;
       },
       set default(name: string) {
-        session.run("$default_device", [name]);
-        session.device = name.toUpperCase();
+        session.device = name;
       },
       available: () => callValue(session, "Device.available", []),
     },

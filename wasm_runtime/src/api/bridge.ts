@@ -3,6 +3,7 @@
 import type { PyodideAPI } from "pyodide";
 
 import { errorFrom } from "./errors";
+import type { SessionInfo } from "./session";
 import type { Answer, Bridge, Operation, Plain, Question } from "./transport";
 
 type PyProxy = PyodideAPI["globals"];
@@ -27,10 +28,9 @@ function answer(found: unknown, pyodide: PyodideAPI): Answer {
 }
 
 /** A session of its own in this Python, and what is to be known of it. */
-export function startBridge(pyodide: PyodideAPI): { bridge: Bridge; device: string } {
-  const bridge = openBridge(pyodide);
-  const device = pyodide.runPython("from polygrad import Device; Device.DEFAULT") as string;
-  return { bridge, device };
+export function startBridge(pyodide: PyodideAPI): { bridge: Bridge; info: SessionInfo } {
+  const info = pyodide.runPython("from polygrad import bridge; bridge.describe()") as string;
+  return { bridge: openBridge(pyodide), info: JSON.parse(info) as SessionInfo };
 }
 
 /** A session of its own in this Python. */

@@ -37,6 +37,12 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+function insideError([question]: Question): CaptureError {
+  return new CaptureError(
+    `captured function: expected only operations on tensors, got a question (${question}): read values outside`,
+  );
+}
+
 export class WorkerTransport implements Transport {
   readonly synchronous = false;
   readonly #port: Port;
@@ -77,11 +83,7 @@ export class WorkerTransport implements Transport {
 
   async ask(question: Question): Promise<unknown> {
     if (this.#closed) throw this.#closed;
-    if (this.#recording !== undefined) {
-      throw new CaptureError(
-        `captured function: expected only operations on tensors, got a question (${question[0]}): read values outside`,
-      );
-    }
+    if (this.#recording !== undefined) throw insideError(question);
     return new Promise((resolve, reject) => {
       const id = this.#next++;
       if (this.#pending.size === 0) this.#port.busy(true);
@@ -92,6 +94,7 @@ export class WorkerTransport implements Transport {
   }
 
   askSync(question: Question): never {
+    if (this.#recording !== undefined) throw insideError(question);
     throw new PolygradError(
       `${question[0]}: expected a session on this thread, got one in a worker, which has to be awaited`,
     );

@@ -4,7 +4,7 @@ import { WorkerTransport, type FromWorker, type ToWorker } from "./client";
 import { describe, errorFrom } from "./errors";
 import { PolygradError } from "./generated/errors";
 import { SessionServer } from "./server";
-import { Session } from "./session";
+import { Session, type SessionInfo } from "./session";
 import type { Bridge } from "./transport";
 
 /** A worker, or the like: what a page's Worker and Node's have in common. */
@@ -21,7 +21,7 @@ export interface WorkerPort {
 /** What a session's start tells. */
 export interface Started {
   readonly bridge: Bridge;
-  readonly device: string;
+  readonly info: SessionInfo;
 }
 
 /** What comes back beside answers. */
@@ -45,7 +45,7 @@ interface Start {
 
 type Reply =
   | FromWorker
-  | { readonly kind: "started"; readonly device: string }
+  | { readonly kind: "started"; readonly info: SessionInfo }
   | { readonly kind: "failed"; readonly error: string }
   | { readonly kind: "event"; readonly listener: keyof Listeners; readonly value: unknown };
 
@@ -66,13 +66,13 @@ export function serveSession(
   let server: SessionServer | undefined;
   const begin = async ({ options }: Start): Promise<void> => {
     try {
-      const { bridge, device } = await start(options, {
+      const { bridge, info } = await start(options, {
         stdout: forward("stdout"),
         stderr: forward("stderr"),
         onProgress: forward("onProgress"),
       });
       server = new SessionServer(bridge, reply);
-      reply({ kind: "started", device });
+      reply({ kind: "started", info });
     } catch (error) {
       reply({ kind: "failed", error: describe(error) });
     }
@@ -111,7 +111,7 @@ export function connectSession(port: WorkerPort, options: unknown, listeners: Li
         (listeners[received.listener] as ((value: unknown) => void) | undefined)?.(received.value);
       } else if (received.kind === "started") {
         port.busy?.(false);
-        resolve(new Session(transport, { device: received.device }));
+        resolve(new Session(transport, received.info));
       } else {
         port.close();
         reject(errorFrom(received.error));

@@ -4,7 +4,7 @@
 
 import { asArray, dtypeOfArray, type DType, type TypedArray } from "./dtypes";
 import { encode, encodePlain, type Options } from "./encode";
-import { ArgumentError, OutOfMemoryError } from "./generated/errors";
+import { ArgumentError, DeviceError, OutOfMemoryError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
 import type { Plain, Question, Transport } from "./transport";
@@ -19,13 +19,16 @@ const COLLECTED_FOR = 2 ** 29;
 
 /** What is true of a session from its start. */
 export interface SessionInfo {
+  /** The default device. */
   readonly device: string;
+  /** The names of all devices that there may be. */
+  readonly devices: readonly string[];
 }
 
 export class Session {
   readonly transport: Transport;
-  /** The name of the default device. */
-  device: string;
+  #device: string;
+  readonly #devices: readonly string[];
   /** `Tensor.training` as this side set it last. */
   training = false;
   /** How many functions are being captured, one inside the other. */
@@ -45,12 +48,29 @@ export class Session {
   readonly #scopes: Set<Handle>[] = [];
   readonly #finalizers: FinalizationRegistry<number>;
 
-  constructor(transport: Transport, { device }: SessionInfo) {
+  constructor(transport: Transport, { device, devices }: SessionInfo) {
     this.transport = transport;
-    this.device = device;
+    this.#device = device;
+    this.#devices = devices;
     this.#finalizers = new FinalizationRegistry((number) => {
       this.#release(number);
     });
+  }
+
+  /** The name of the default device. */
+  get device(): string {
+    return this.#device;
+  }
+
+  set device(name: string) {
+    const upper = name.toUpperCase();
+    if (!this.#devices.includes(upper)) {
+      throw new DeviceError(
+        `device: expected one of ${this.#devices.join(", ")}, got ${JSON.stringify(name)}`,
+      );
+    }
+    this.run("$default_device", [upper]);
+    this.#device = upper;
   }
 
   // --- numbers and lifetimes
@@ -225,12 +245,14 @@ export class Session {
   /** Have the engine collect garbage, by asking it for memory; whether objects of this session were among it. */
   async #collect(): Promise<boolean> {
     const before = this.#released;
-    try {
-      for (let i = 0; i < 3; i++) new ArrayBuffer(COLLECTED_FOR);
-    } catch {
-      // There is not so much: then it has just tried all it could.
+    for (let i = 0; i < 10 && this.#released === before; i++) {
+      try {
+        new ArrayBuffer(COLLECTED_FOR);
+      } catch {
+        // There is not so much: then it has just tried all it could.
+      }
+      await new Promise((resolve) => setTimeout(resolve, 10)); // finalizers are tasks of their own
     }
-    await new Promise((resolve) => setTimeout(resolve, 20)); // finalizers are tasks of their own
     this.flush();
     return this.#released > before;
   }
