@@ -346,7 +346,8 @@ def _misuse(
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as mismatch:
-        return errors.ArgumentError(f"{name}: {mismatch}: expected {inspect.signature(function)}")
+        misuse = errors.ArgumentError(f"{name}: {mismatch}: expected {inspect.signature(function)}")
+        return misuse.with_traceback(e.__traceback__)
     except ValueError:  # no signature
         pass
     return e
