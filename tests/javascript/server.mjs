@@ -8,6 +8,9 @@ import { startServer } from "../../web/serve.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 
+/** Where Pyodide's files are. */
+export const PYODIDE = dirname(createRequire(import.meta.url).resolve("pyodide/package.json"));
+
 /** A page without these shares no memory with its workers. */
 export const NOT_ISOLATED = {
   "Cross-Origin-Opener-Policy": "unsafe-none",
@@ -21,7 +24,7 @@ export function servePackage(folder, { headers = {}, mounts = {} } = {}) {
     headers,
     mounts: {
       "/package/": join(folder, "node_modules/polygrad/dist/browser"),
-      "/package/pyodide/": dirname(createRequire(import.meta.url).resolve("pyodide/package.json")),
+      "/package/pyodide/": PYODIDE,
       "/tests/": HERE,
       "/data/": join(HERE, "../../examples/data"),
       ...mounts,
