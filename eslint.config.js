@@ -2,7 +2,17 @@ import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["**/node_modules", "**/dist", "**/build", ".venv", "bench/.venv", "examples", "tests/javascript/consumer.ts"] },
+  {
+    ignores: [
+      "**/node_modules",
+      "**/dist",
+      "**/build",
+      ".venv",
+      "bench/.venv",
+      "examples",
+      "tests/javascript/consumer.ts",
+    ],
+  },
   eslint.configs.recommended,
   {
     files: ["**/*.ts"],
@@ -44,7 +54,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["**/*.mjs", "*.js"],
+    files: ["**/*.mjs", "*.js", "tests/**/*.js"],
     languageOptions: {
       globals: Object.fromEntries(
         [
@@ -60,7 +70,15 @@ export default tseslint.config(
             "process",
           ],
           ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
-          ...["atob", "caches", "devicePixelRatio", "document", "getComputedStyle", "window"],
+          ...[
+            "atob",
+            "caches",
+            "createImageBitmap",
+            "devicePixelRatio",
+            "document",
+            "getComputedStyle",
+            "window",
+          ],
         ].map((name) => [name, "readonly"]),
       ),
     },

@@ -80,14 +80,19 @@ class Session:
     def call(self, name: str, result: int, handles: int, keywords: str, *args: Any) -> str | None:
         """Call `name`; what it returns becomes entry `result` (0: is dropped). Its error, or None.
 
-        Bit i of `handles` says that argument i is the number of an entry; others are plain values. `keywords`
-        are the names of the last arguments, joined by commas.
+        Bit i of `handles` says that argument i is the number of an entry, bit 24 + i that it is integers as
+        text, joined by commas; others are plain values. `keywords` are names of the last arguments, so joined.
         """
         named: dict[str, Any] = {}
         try:
             if handles:
-                table = self.table
-                args = tuple([table[a] if handles >> i & 1 else a for i, a in enumerate(args)])
+                table, lists = self.table, handles >> 24
+                args = tuple(
+                    [
+                        table[a] if handles >> i & 1 else _integers(a) if lists >> i & 1 else a
+                        for i, a in enumerate(args)
+                    ]
+                )
                 if self._has_failures:
                     _raise_failures(args)
             if keywords:
@@ -353,6 +358,11 @@ def _misuse(
     return e
 
 
+@functools.lru_cache(1024)
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
 @functools.cache
 def _split(keywords: str) -> list[str]:
     return keywords.split(",")
@@ -429,7 +439,6 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$tensor": Tensor,
     "$get": _get,
     "$set": setattr,
-    "$element": lambda x, i: x[i],
     "$index": _index,
     "$set_index": _set_index,
     "$list": lambda *xs: list(xs),

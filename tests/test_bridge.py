@@ -38,6 +38,8 @@ def test_handles_values_and_keywords_reach_the_call(session: Session) -> None:
     assert session.call("Tensor.mul", 3, 0b1, "", 2, 10) is None
     assert session.call("Tensor.sum", 4, 0b1, "axis,keepdim", 3, 0, True) is None
     assert elements(session, 3) == [20, 40] and elements(session, 4) == [60]
+    assert session.call("Tensor.reshape", 5, 0b1 | 0b10 << 24, "", 3, "1,2") is None
+    assert session.table[5].shape == (1, 2)
     meta = {"shape": [1], "dtype": "float32", "device": session.table[4].device, "requires_grad": None}
     assert json.loads(session.meta(4)[1:]) == meta
 

@@ -1,4 +1,4 @@
-"""The README's JavaScript, TypeScript and HTML run as they are printed; a `text` block after one is what it prints."""
+"""The README's JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints."""
 
 from __future__ import annotations
 

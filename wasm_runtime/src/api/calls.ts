@@ -16,7 +16,9 @@ function afterwards<T>(result: T, end: () => void): T {
 }
 
 function pythonNames(options: Options): Options {
-  return Object.fromEntries(Object.entries(options).map(([key, value]) => [PYTHON_NAMES[key] ?? key, value]));
+  const out: Record<string, unknown> = {};
+  for (const key in options) out[PYTHON_NAMES[key] ?? key] = options[key];
+  return out;
 }
 
 /** Arguments as they were written, with the trailing options, if there are any, by themselves. */

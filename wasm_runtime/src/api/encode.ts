@@ -21,13 +21,17 @@ function isPlainNumber(x: number): boolean {
   return x !== 0 || 1 / x > 0;
 }
 
+/** The most arguments that go without JSON: one bit of the mask for each that is a handle, one for a list. */
+const MOST_PLAIN = 24;
+
 /**
- * Arguments that need no JSON, into `out`; the bit mask of those that are handles. -1 when one needs JSON, or when
- * there are more than the mask has bits.
+ * Arguments that need no JSON, into `out`; the bit mask of those that are handles, and above it of those that are
+ * lists of integers. -1 when one needs JSON, or when there are more than the mask has bits.
  */
 export function encodePlain(args: readonly unknown[], out: Plain[]): number {
-  if (args.length > 30) return -1;
+  if (args.length > MOST_PLAIN) return -1;
   let handles = 0;
+  let lists = 0;
   for (let i = 0; i < args.length; i++) {
     const x = args[i];
     if (x instanceof Handle) {
@@ -40,11 +44,18 @@ export function encodePlain(args: readonly unknown[], out: Plain[]): number {
       out.push(x);
     } else if (x === null) {
       out.push(undefined);
+    } else if (Array.isArray(x) && x.length > 0 && x.every(isInteger)) {
+      lists |= 1 << i;
+      out.push(x.join(","));
     } else {
       return -1;
     }
   }
-  return handles;
+  return handles + lists * 2 ** MOST_PLAIN;
+}
+
+function isInteger(x: unknown): boolean {
+  return Number.isSafeInteger(x) && isPlainNumber(x as number);
 }
 
 function encodeNumber(x: number): string {

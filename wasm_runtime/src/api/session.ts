@@ -12,8 +12,6 @@ import type { Plain, Question, Transport } from "./transport";
 /** How many objects may be dead before they are released without waiting for the end of the task. */
 const MOST_DEAD = 256;
 
-const NONE: [string, unknown][] = [];
-
 /** An allocation that engines collect garbage for. It is not touched, so it costs address space only. */
 const COLLECTED_FOR = 2 ** 29;
 
@@ -173,16 +171,23 @@ export class Session {
   }
 
   send(name: string, result: number, args: readonly unknown[], options?: Options): void {
-    const given = options === undefined ? NONE : Object.entries(options).filter(([, x]) => x !== undefined);
+    let all = args;
+    let keywords = "";
+    for (const key in options) {
+      if (options[key] === undefined) continue;
+      if (keywords === "") all = [...args];
+      keywords += keywords === "" ? key : `,${key}`;
+      (all as unknown[]).push(options[key]);
+    }
     const plain: Plain[] = [];
-    const all = given.length > 0 ? [...args, ...given.map(([, x]) => x)] : args;
     const handles = encodePlain(all, plain);
     if (handles >= 0) {
-      this.transport.call(name, result, handles, given.map(([key]) => key).join(","), plain);
-    } else {
-      const text = this.encode([args, Object.fromEntries(given)]);
-      this.transport.send(["call_packed", name, result, text, []]);
+      this.transport.call(name, result, handles, keywords, plain);
+      return;
     }
+    const given = keywords === "" ? [] : keywords.split(",").map((key, i) => [key, all[args.length + i]]);
+    const text = this.encode([args, Object.fromEntries(given)]);
+    this.transport.send(["call_packed", name, result, text, []]);
   }
 
   /** Arguments as JSON for the bridge. */

@@ -187,10 +187,7 @@ export class TensorBase extends Handle {
    * Slices share memory with this tensor. Throws AxisError.
    */
   at(...indices: Index[]): Tensor {
-    const only = indices.length === 1 ? indices[0] : undefined;
-    return typeof only === "number" // the usual case, without JSON
-      ? wrap(this.session, this.session.call("$element", [this, only]))
-      : wrap(this.session, this.session.call("$index", [this, indices.map(indexOf)]));
+    return wrap(this.session, this.session.call("$index", [this, indices.map(indexOf)]));
   }
 
   /** Write `value` to the elements that `at(...indices)` reads; itself. */
