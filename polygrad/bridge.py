@@ -11,7 +11,6 @@ result that failed may be kept under its number (`fail`): what is asked of it fa
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import json
 import sys
@@ -19,6 +18,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import polygrad
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
 from polygrad.engine import devices
 from polygrad.errors import InternalError
@@ -56,7 +56,7 @@ class _Functions(dict[str, Callable[..., Any]]):
     """Public callables by name, looked up once."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        found: Any = importlib.import_module("polygrad")
+        found: Any = polygrad
         for part in name.split("."):
             if part.startswith("_") and part not in SPECIAL_METHODS:
                 raise InternalError(f"bridge: expected a public name, got {name}")
@@ -81,7 +81,7 @@ class Session:
         """Call `name`; what it returns becomes entry `result` (0: is dropped). Its error, or None.
 
         Bit i of `handles` says that argument i is the number of an entry, bit 24 + i that it is integers as
-        text, joined by commas; others are plain values. `keywords` are names of the last arguments, so joined.
+        text, joined by commas; others are plain values. `keywords` names the last arguments, joined alike.
         """
         named: dict[str, Any] = {}
         try:

@@ -80,16 +80,37 @@ export interface Polygrad {
   readonly Device: Devices;
   /** A symbolic integer from `min` to `max`, both included. */
   readonly Variable: Constructor<[name: string, min: number, max: number], Variable>;
-  /** A training step as one Program; see `CompiledStep`. */
+  /**
+   * A training step as one Program: `fn(model, ...inputs)`, backward, and the optimizer's step. Nothing is run yet.
+   *
+   *     const step = compileStep((model, x, y) => model.forward(x).crossEntropy(y), model, opt, x, y);
+   *     for (const [x, y] of batches) step.run(x, y);
+   *     console.log(await step.lossValue());
+   *
+   * `fn` returns the loss, a tensor of one element, or an array that begins with it. It is called once, in training
+   * mode. Its inputs' shapes and dtypes stay. Learning rates are tensors: assign to `opt.lr` between steps. Random
+   * numbers go on from step to step. In a worker `fn` is recorded: what it makes has no known `shape` yet. Throws
+   * CaptureError, GradientError, ArgumentError.
+   */
   compileStep<M, const X extends readonly TensorData[], R>(
     fn: (model: M, ...inputs: AsTensors<X>) => R,
     model: M,
     optimizer: Optimizer | OptimizerGroup,
     ...inputs: X
   ): CompiledStep<R>;
-  /** A function's work on the device, captured at its second call and replayed from then on. */
+  /**
+   * A function's work on the device, captured once and replayed: the first call runs `fn`, the second captures it, later
+   * ones replay what it did, on the new arguments, without calling `fn`.
+   *
+   * So the arguments' shapes, dtypes and devices must stay, and all else that is passed must stay equal, but for values
+   * of bound Variables. Results are overwritten by the next call (`clone` what must last). Values cannot be read inside,
+   * nor, in a worker, the `shape` of what `fn` makes.
+   */
   TinyJit<A extends unknown[], R>(fn: (...args: A) => R): CapturedFunction<A, R>;
-  /** Run `run`, and free what was made in it but for what it returns and what was kept. */
+  /**
+   * Run `run`, and free what was made in it, but for what it returns (also in arrays and objects) and what was kept
+   * (`tensor.keep()`). It must not be asynchronous: what other code makes meanwhile would be freed too.
+   */
   scope<T>(run: () => T): T;
   /** Free tensors, layers, and all that arrays and objects hold. */
   dispose(...values: unknown[]): void;

@@ -7,7 +7,7 @@ import type { Session } from "./session";
 import type { Tensor } from "./generated/tensor";
 
 /** What a callback returned at once, or will. */
-function afterwards<T>(result: T, end: () => void): T {
+export function afterwards<T>(result: T, end: () => void): T {
   if (!(result instanceof Promise)) {
     end();
     return result;
@@ -109,5 +109,3 @@ export function alias(target: object, names: Readonly<Record<string, string>>): 
     if (found !== undefined) Object.defineProperty(target, second, found);
   }
 }
-
-export { afterwards };

@@ -128,17 +128,7 @@ export class CompiledStep<R = unknown> extends PythonObject {
 /** An input of a step, as the step's function sees it: a tensor. */
 export type AsTensors<X extends readonly unknown[]> = { [K in keyof X]: Tensor };
 
-/**
- * A training step as one Program: `fn(model, ...inputs)`, backward, and the optimizer's step. Nothing is run yet.
- *
- *     const step = compileStep((model, x, y) => model.forward(x).crossEntropy(y), model, opt, x, y);
- *     for (const [x, y] of batches) step.run(x, y);
- *     console.log(await step.lossValue());
- *
- * `fn` returns the loss, a tensor of one element, or an array that begins with it. It is called once, in training
- * mode. Its inputs' shapes and dtypes stay. Learning rates are tensors: assign to `opt.lr` between steps. Random
- * numbers go on from step to step. Throws CaptureError, GradientError, ArgumentError.
- */
+/** `Polygrad.compileStep`. */
 export function compileStep<M, const X extends readonly TensorData[], R>(
   session: Session,
   fn: (model: M, ...inputs: AsTensors<X>) => R,
@@ -166,8 +156,11 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
     });
     const result = session.allocate();
     const text = JSON.stringify(parameters);
-    session.transport.send(["compile_step", result, text, optimizer.number, list, body, first]);
-    session.transport.send(["release", [list]]);
+    try {
+      session.transport.send(["compile_step", result, text, optimizer.number, list, body, first]);
+    } finally {
+      session.transport.send(["release", [list]]);
+    }
     return new CompiledStep<R>(session, result, results);
   });
   return made;
@@ -184,13 +177,7 @@ export interface CapturedFunction<A extends unknown[], R> {
   readonly captured: boolean;
 }
 
-/**
- * A function's work on the device, captured once and replayed: the first call runs `fn`, the second captures it, later
- * ones replay what it did, on the new arguments, without calling `fn`.
- *
- * So the arguments' shapes, dtypes and devices must stay, and all else that is passed must stay equal, but for values
- * of bound Variables. Results are overwritten by the next call (`clone` what must last). Values cannot be read inside.
- */
+/** `Polygrad.TinyJit`. */
 export function tinyJit<A extends unknown[], R>(
   session: Session,
   fn: (...args: A) => R,
@@ -206,8 +193,7 @@ export function tinyJit<A extends unknown[], R>(
           "pass new Tensor(array)",
       );
     }
-    const body =
-      session.transport.synchronous || calls < 2 ? results.body(session, () => fn(...args)) : undefined;
+    const body = calls < 2 ? results.body(session, () => fn(...args)) : undefined;
     const result = session.allocate();
     const n = calls++;
     try {

@@ -2,7 +2,7 @@
  * A session: what one Python holds for this side. Numbers, lifetimes, and how calls are sent; knows no tensors.
  */
 
-import { asArray, dtypeOfArray, type DType, type TypedArray } from "./dtypes";
+import { dtypeOfArray, type DType, type TypedArray } from "./dtypes";
 import { encode, encodePlain, type Options } from "./encode";
 import { ArgumentError, DeviceError, OutOfMemoryError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
@@ -264,11 +264,6 @@ export class Session {
 
   askSync(question: Question): unknown {
     return this.transport.askSync(question);
-  }
-
-  /** The elements of a tensor. */
-  static array(bytes: unknown, dtype: DType): TypedArray {
-    return asArray(bytes as ArrayBuffer, dtype);
   }
 
   close(): void {
