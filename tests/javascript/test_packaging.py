@@ -20,7 +20,7 @@ def run(*command: object, cwd: Path, timeout: float = 240) -> str:
     return done.stdout
 
 
-def test_commonjs_and_es_modules_get_the_same(package: Path, tmp_path: Path) -> None:
+def test_commonjs_and_es_modules_get_the_same(package: Path) -> None:
     body = """
         const pg = await create();
         const x = await new pg.Tensor([1, 2]).add(1).tolist();
@@ -52,7 +52,8 @@ def test_a_typescript_program_compiles_under_strict(package: Path, name: str, op
     run("node", NODE_MODULES / "typescript/bin/tsc", *strict, *types, *options, name, cwd=package)
 
 
-def test_esbuild_bundles_it_for_a_page_that_runs(package: Path) -> None:
+@pytest.mark.parametrize("bundler", ["esbuild", "vite", "webpack"])
+def test_a_bundler_makes_a_page_of_it_that_runs(bundler: str, package: Path) -> None:
     (package / "app.mjs").write_text(
         """
         import { create } from "polygrad";
@@ -62,7 +63,7 @@ def test_esbuild_bundles_it_for_a_page_that_runs(package: Path) -> None:
         }
         """
     )
-    esbuild = NODE_MODULES / ".bin/esbuild"
-    run(esbuild, "app.mjs", "--bundle", "--format=esm", "--minify", "--outfile=site/app.js", cwd=package)
+    (package / "site" / "app.js").unlink(missing_ok=True)
+    run("node", HERE / "bundle.mjs", bundler, package, cwd=ROOT)
     run("node", package / "node_modules/polygrad/bin/polygrad-assets.mjs", "site/assets", cwd=package)
     assert json.loads(run("node", HERE / "bundle_host.mjs", package, cwd=ROOT)) == [3, 6]

@@ -77,7 +77,11 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
   const pool = startPool(options, base);
   const wheel = fetchBytes(wheelUrl);
   wheel.catch(() => undefined); // reported below, once Pyodide is there
-  const module = (await import(`${indexURL}pyodide.mjs`)) as { loadPyodide: typeof LoadPyodide };
+  // Bundlers leave it alone: it is a file that is served.
+  const address = `${indexURL}pyodide.mjs`;
+  const module = (await import(/* webpackIgnore: true */ /* @vite-ignore */ address)) as {
+    loadPyodide: typeof LoadPyodide;
+  };
   const threads = threadVariables(options, navigator.hardwareConcurrency, pool);
   const pyodide = await module.loadPyodide({ indexURL, env: { HOME: "/home/pyodide", ...threads, ...env } });
   return furnish(pyodide, await wheel, cache ? browserStore() : undefined, options, pool);
