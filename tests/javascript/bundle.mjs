@@ -19,7 +19,12 @@ const BUNDLERS = {
   async webpack(folder) {
     const { default: webpack } = await import("webpack");
     const output = { path: join(folder, "site"), filename: "app.js", library: { type: "module" } };
-    const options = { mode: "production", entry: join(folder, "app.mjs"), output, experiments: { outputModule: true } };
+    const options = {
+      mode: "production",
+      entry: join(folder, "app.mjs"),
+      output,
+      experiments: { outputModule: true },
+    };
     const stats = await new Promise((resolve, reject) => {
       webpack(options, (error, found) => (error ? reject(error) : resolve(found)));
     });

@@ -161,7 +161,7 @@ def test_scopes_and_dispose_free_what_was_made(results: dict[str, Any]) -> None:
     found = results["lifetimes"]
     assert "failed" not in found, found
     assert (found["inScope"], found["afterwards"], found["withLayer"], found["end"]) == (2, 0, 2, 0)
-    assert found["values"] == [4, 6] and found["deep"] == [2]
+    assert found["values"] == [4, 6, 8, 10, 12, 14, 16] and found["deep"] == [2, 3, 4, 5, 6, 7, 8]
     assert is_error(found["asynchronous"], "ArgumentError", "expected a function that returns at once")
 
 
