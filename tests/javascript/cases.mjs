@@ -150,6 +150,27 @@ export const cases = {
     return out;
   },
 
+  /** Writes through views, lazy and realized; who computed before sees the old value. */
+  async views({ Tensor }) {
+    const out = {};
+    for (const lazy of [true, false]) {
+      const memory = Tensor.zeros(2, 3).contiguous();
+      if (!lazy) memory.realize();
+      const [row, column, before] = [memory.at(1), memory.permute(1, 0).at(0), memory.add(1)];
+      row.assign(new Tensor([1, 2, 3]));
+      column.setAt([0], 9);
+      out[lazy ? "lazy" : "realized"] = await Promise.all(
+        [memory, row, column, before].map((t) => t.tolist()),
+      );
+    }
+    out.twice = await thrown(async () => {
+      const repeated = Tensor.ones(1).contiguous().realize().expand(3);
+      repeated.assign(new Tensor([1, 2, 3]));
+      await repeated.tolist();
+    });
+    return out;
+  },
+
   async autograd({ Tensor }) {
     const w = new Tensor([1, 2, 3], { requiresGrad: true });
     w.mul(w).sum().backward();

@@ -124,6 +124,14 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
     assert (found["silent"], found["then"], found["afterwards"]) == ("ArgumentError", 3, 3)
 
 
+def test_views_see_what_is_written_through_any_of_them(results: dict[str, Any]) -> None:
+    found = results["views"]
+    assert "failed" not in found, found
+    after = [[[9, 0, 0], [1, 2, 3]], [1, 2, 3], [9, 1], [[1, 1, 1], [1, 1, 1]]]
+    assert found["lazy"] == found["realized"] == after
+    assert is_error(found["twice"], "ArgumentError", "expected a view that shows each element once")
+
+
 def test_captures_say_what_cannot_be_captured(results: dict[str, Any]) -> None:
     step, jit = results["compileStep"], results["tinyJit"]
     assert is_error(step["wrongShape"], "ShapeError", "input 0: expected shape (6, 4)")
