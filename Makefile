@@ -43,6 +43,8 @@ test-parity: python ## our kernels beside those that tinygrad made of 33 program
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: python javascript chromium ## every test, more examples for each, then the demo
 	scripts/clang.sh
+	scripts/node24.sh
+	scripts/firefox.sh
 	$(PYTEST) -n $(JOBS) -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
@@ -54,7 +56,12 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
 	npm run check --silent
+
+.PHONY: api
+api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff
+	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs
 
 .PHONY: bench
 bench: python javascript chromium ## every figure beside its peers (bench/RESULTS.md)

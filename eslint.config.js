@@ -2,7 +2,17 @@ import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["**/node_modules", "**/dist", "**/build", ".venv", "bench/.venv", "examples"] },
+  {
+    ignores: [
+      "**/node_modules",
+      "**/dist",
+      "**/build",
+      ".venv",
+      "bench/.venv",
+      "examples",
+      "tests/javascript/consumer.ts",
+    ],
+  },
   eslint.configs.recommended,
   {
     files: ["**/*.ts"],
@@ -48,12 +58,22 @@ export default tseslint.config(
     rules: {
       "no-restricted-imports": [
         "error",
-        { patterns: ["node:*", "pyodide", "pyodide/*", "../../loader/*", "../../node/*", "../../web/*"] },
+        {
+          patterns: [
+            "node:*",
+            "pyodide",
+            "pyodide/*",
+            "**/loader/*",
+            "**/loader/src/*",
+            "**/node/src/*",
+            "**/web/src/*",
+          ],
+        },
       ],
     },
   },
   {
-    files: ["**/*.mjs", "*.js"],
+    files: ["**/*.mjs", "*.js", "tests/**/*.js"],
     languageOptions: {
       globals: Object.fromEntries(
         [
@@ -69,7 +89,16 @@ export default tseslint.config(
             "process",
           ],
           ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
-          ...["Blob", "atob", "devicePixelRatio", "document", "getComputedStyle", "indexedDB", "window"],
+          ...[
+            "Blob",
+            "atob",
+            "createImageBitmap",
+            "devicePixelRatio",
+            "document",
+            "getComputedStyle",
+            "indexedDB",
+            "window",
+          ],
         ].map((name) => [name, "readonly"]),
       ),
     },

@@ -9,6 +9,7 @@ is not here.
 
 from __future__ import annotations
 
+import polygrad.bridge
 import polygrad.engine.backends.wasm_link
 import polygrad.nn
 import polygrad.renderer.emit

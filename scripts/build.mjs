@@ -28,6 +28,12 @@ await Promise.all(
   ["node/dist", "web/dist"].map((folder) => rm(path(folder), { recursive: true, force: true })),
 );
 
+/** What CommonJS has in the place of `import.meta`. */
+const COMMONJS = `
+const { pathToFileURL: __toUrl } = require("node:url");
+const __url = __toUrl(require("node:path").join(__dirname, "../main.js")).href;
+const __resolve = (name) => __toUrl(require.resolve(name)).href;`.trim();
+
 const common = {
   bundle: true,
   sourcemap: true,
@@ -40,7 +46,9 @@ const common = {
 await Promise.all([
   build({
     ...common,
-    entryPoints: ["index", "cli", "thread"].map((name) => path(`node/src/${name}.ts`)),
+    entryPoints: ["main", "index", "cli", "thread", "session_worker"].map((name) =>
+      path(`node/src/${name}.ts`),
+    ),
     outdir: path("node/dist"),
     platform: "node",
     format: "esm",
@@ -49,9 +57,21 @@ await Promise.all([
   }),
   build({
     ...common,
+    entryPoints: [path("node/src/main.ts")],
+    outdir: path("node/dist/cjs"),
+    platform: "node",
+    format: "cjs",
+    external: ["pyodide"],
+    // Files are found from where the modules lie, which are one folder up.
+    define: { ...common.define, "import.meta.url": "__url", "import.meta.resolve": "__resolve" },
+    banner: { js: COMMONJS },
+  }),
+  build({
+    ...common,
     entryPoints: {
       polygrad: path("web/src/index.ts"),
       "polygrad-worker": path("web/src/worker.ts"),
+      "polygrad-session": path("web/src/session_worker.ts"),
       "polygrad-thread": path("web/src/thread.ts"),
     },
     outdir: path("web/dist"),
@@ -66,6 +86,8 @@ await Promise.all([
     globalName: "polygrad",
   }),
 ]);
+// In the folder of a package of ES modules, these are none.
+await writeFile(path("node/dist/cjs/package.json"), '{ "type": "commonjs" }\n');
 
 for (const folder of ["node/dist", "web/dist"]) {
   await mkdir(path(`${folder}/python`));

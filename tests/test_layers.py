@@ -23,8 +23,11 @@ ORDER = [
     {"runtime"},
     {"engine"},
     {"tensor", "nn"},
-    {"hf", "onnx", "export", "cli", "preload"},
+    {"hf", "onnx", "export", "cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
+    {"manifest"},  # describes it
+    {"bridge"},  # lets other languages call it
+    {"preload"},  # imports what a loader's snapshot is to hold
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 

@@ -1,16 +1,21 @@
 /**
  * polygrad in a page, as an ES module.
  *
- *     import { load } from "./polygrad.mjs";
- *     const polygrad = await load();
- *     polygrad.runPython("from polygrad import Tensor; Tensor([1, 2]).sum().item()");
+ *     import { create } from "./polygrad.mjs";
+ *     const { Tensor } = await create();
+ *     console.log(await new Tensor([1, 2]).sum().item());
  */
 
 import { api } from "./api";
+import { creator } from "./create";
 
 export * from "../../wasm_runtime/src/index";
-export type { Polygrad, Progress, Python } from "../../loader/src/polygrad";
+export * from "../../wasm_runtime/src/api/public";
+export type { DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
+export type { Polygrad as PolygradPython, Progress, Python } from "../../loader/src/polygrad";
+export type { CreateOptions } from "./create";
 export type { LoadOptions } from "./load";
 export type { RemotePolygrad } from "./remote";
 
+export const create = creator(import.meta.url);
 export const { load, loadWorker } = api(import.meta.url);

@@ -76,10 +76,14 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
   const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, "the wheel"));
   const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
   const archive = wheel === undefined ? early(fetchBytes(archiveUrl, "polygrad's files")) : undefined;
+  // Bundlers leave them alone: they are files that are served.
   const createModule = early(
-    import(`${indexURL}pyodide.asm.mjs`).then((module: { default: CreateModule }) => module.default),
+    import(/* webpackIgnore: true */ /* @vite-ignore */ `${indexURL}pyodide.asm.mjs`).then(
+      (module: { default: CreateModule }) => module.default,
+    ),
   );
-  const { loadPyodide, version } = (await import(`${indexURL}pyodide.mjs`)) as {
+  const address = `${indexURL}pyodide.mjs`;
+  const { loadPyodide, version } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ address)) as {
     loadPyodide: typeof LoadPyodide;
     version: string;
   };

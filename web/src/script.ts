@@ -2,14 +2,26 @@
  * polygrad in a page, by a script tag, which defines the global `polygrad`.
  *
  *     <script src="polygrad.js"></script>
- *     <script> const python = await polygrad.load(); </script>
+ *     <script type="module"> const { Tensor } = await polygrad.create(); </script>
  */
 
 import { api } from "./api";
+import { creator } from "./create";
+import { runPythonTags } from "./python_tags";
 
 export * from "../../wasm_runtime/src/index";
 
+export * from "../../wasm_runtime/src/api/public";
+export type { DType, TensorData } from "../../wasm_runtime/src/api/public";
+
 const tag = document.currentScript;
-export const { load, loadWorker } = api(
-  tag instanceof HTMLScriptElement && tag.src ? tag.src : document.baseURI,
-);
+const base = tag instanceof HTMLScriptElement && tag.src ? tag.src : document.baseURI;
+
+export const create = creator(base);
+export const { load, loadWorker } = api(base);
+
+const runTags = (): void => {
+  void runPythonTags(create);
+};
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", runTags);
+else runTags();

@@ -1,0 +1,116 @@
+/** A session in a worker, from both ends: starting it, its output, and its failure to start. */
+
+import { WorkerTransport, type FromWorker, type ToWorker } from "../../wasm_runtime/src/api/client";
+import { describe, errorFrom } from "../../wasm_runtime/src/api/errors";
+import { PolygradError } from "../../wasm_runtime/src/api/generated/errors";
+import { SessionServer } from "../../wasm_runtime/src/api/server";
+import { Session, type SessionInfo } from "../../wasm_runtime/src/api/session";
+import type { Bridge } from "../../wasm_runtime/src/api/transport";
+import type { Progress } from "./polygrad";
+
+/** A worker, or the like: what a page's Worker and Node's have in common. */
+export interface WorkerPort {
+  post(message: unknown, transfer: ArrayBuffer[]): void;
+  listen(listener: (message: unknown) => void): void;
+  /** Tells when the worker is no more, and why. */
+  failed(listener: (reason: string) => void): void;
+  /** Tells whether an answer is being waited for. */
+  busy?(waiting: boolean): void;
+  close(): void;
+}
+
+/** What a session's start tells. */
+export interface Started {
+  readonly bridge: Bridge;
+  readonly info: SessionInfo;
+}
+
+/** What comes back beside answers. */
+export interface Listeners {
+  readonly stdout?: ((text: string) => void) | undefined;
+  readonly stderr?: ((text: string) => void) | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+interface Start {
+  readonly kind: "start";
+  readonly options: unknown;
+}
+
+type Reply =
+  | FromWorker
+  | { readonly kind: "started"; readonly info: SessionInfo }
+  | { readonly kind: "failed"; readonly error: string }
+  | { readonly kind: "event"; readonly listener: keyof Listeners; readonly value: unknown };
+
+/** Listeners as the worker has them: each sends on what it hears. */
+export type Forwarded = { readonly [K in keyof Listeners]-?: NonNullable<Listeners[K]> };
+
+/** The worker's end: what to do with each message. `start` makes a session from the options that were sent. */
+export function serveSession(
+  post: (message: unknown, transfer: ArrayBuffer[]) => void,
+  start: (options: unknown, listeners: Forwarded) => Promise<Started>,
+): (message: unknown) => void {
+  const reply = (message: Reply, transfer: ArrayBuffer[] = []): void => {
+    post(message, transfer);
+  };
+  const forward = (listener: keyof Listeners) => (value: unknown) => {
+    reply({ kind: "event", listener, value });
+  };
+  let server: SessionServer | undefined;
+  const begin = async ({ options }: Start): Promise<void> => {
+    try {
+      const { bridge, info } = await start(options, {
+        stdout: forward("stdout"),
+        stderr: forward("stderr"),
+        onProgress: forward("onProgress"),
+      });
+      server = new SessionServer(bridge, reply);
+      reply({ kind: "started", info });
+    } catch (error) {
+      reply({ kind: "failed", error: describe(error) });
+    }
+  };
+  return (message) => {
+    const received = message as Start | ToWorker;
+    if (received.kind === "start") void begin(received);
+    else server?.receive(received);
+  };
+}
+
+/** The other end: a session in the worker behind `port`, once it has started. Rejects when it fails to. */
+export function connectSession(port: WorkerPort, options: unknown, listeners: Listeners): Promise<Session> {
+  return new Promise((resolve, reject) => {
+    const receivers: ((message: FromWorker) => void)[] = [];
+    const transport = new WorkerTransport({
+      send: (message, transfer) => {
+        port.post(message, transfer);
+      },
+      receive: (listener) => void receivers.push(listener),
+      failed: (listener) => {
+        port.failed(listener);
+      },
+      busy: (waiting) => port.busy?.(waiting),
+      close: () => {
+        port.close();
+      },
+    });
+    port.failed((reason) => {
+      reject(new PolygradError(`polygrad: the worker failed: ${reason}`));
+    });
+    port.listen((message) => {
+      const received = message as Reply;
+      if (received.kind === "answer") for (const receive of receivers) receive(received);
+      else if (received.kind === "event") {
+        (listeners[received.listener] as ((value: unknown) => void) | undefined)?.(received.value);
+      } else if (received.kind === "started") {
+        port.busy?.(false);
+        resolve(new Session(transport, received.info));
+      } else {
+        port.close();
+        reject(errorFrom(received.error));
+      }
+    });
+    port.post({ kind: "start", options }, []);
+  });
+}

@@ -1,0 +1,83 @@
+/** `create`: polygrad for JavaScript, in Node. */
+
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+
+import { startBridge } from "../../loader/src/bridge";
+import { connectSession } from "../../loader/src/hosting";
+import {
+  createApi,
+  DirectTransport,
+  openUrl,
+  Session,
+  type Host,
+  type Polygrad,
+} from "../../wasm_runtime/src/api/index";
+import { loadPolygrad, type LoadOptions } from "./index";
+
+export interface CreateOptions extends LoadOptions {
+  /** The default device, such as "WASM"; "auto", unless given, is the best that there is. */
+  device?: string;
+  /** Whether it runs in a worker, so that this thread stays free; then only awaited reads work. */
+  worker?: boolean;
+}
+
+/** Files by their path or address. */
+const host: Host = {
+  async open(source) {
+    const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
+    if (address instanceof URL && address.protocol !== "file:") return openUrl(address);
+    const path = address instanceof URL ? fileURLToPath(address) : address;
+    const { size } = await stat(path);
+    return { pieces: createReadStream(path) as AsyncIterable<Uint8Array>, length: size };
+  },
+};
+
+/** The options that the loader takes. */
+export function loadOptions({ device = "auto", ...options }: Omit<CreateOptions, "worker">): LoadOptions {
+  return device === "auto" ? options : { ...options, env: { DEVICE: device, ...options.env } };
+}
+
+function startWorker(options: CreateOptions): Promise<Session> {
+  const { stdout, stderr, onProgress, ...sent } = options;
+  const worker = new Worker(new URL("./session_worker.js", import.meta.url));
+  return connectSession(
+    {
+      post: (message, transfer) => {
+        worker.postMessage(message, transfer);
+      },
+      listen: (listener) => void worker.on("message", listener),
+      failed: (listener) => {
+        worker.on("error", (error) => {
+          listener(String(error));
+        });
+        worker.on("exit", (status) => {
+          listener(`it ended with status ${status}`);
+        });
+      },
+      // A process ends when nothing is awaited any more.
+      busy: (awaited) => {
+        if (awaited) worker.ref();
+        else worker.unref();
+      },
+      close: () => void worker.terminate(),
+    },
+    sent,
+    { stdout, stderr, onProgress },
+  );
+}
+
+/**
+ * Start polygrad: a Python inside this process, whose classes these are.
+ *
+ *     const { Tensor, nn } = await create();
+ *     console.log(await new Tensor([[1, 2], [3, 4]]).sum().item());
+ */
+export async function create({ worker = false, ...options }: CreateOptions = {}): Promise<Polygrad> {
+  if (worker) return createApi(await startWorker(options), host);
+  const { pyodide } = await loadPolygrad(loadOptions(options));
+  const { bridge, info } = startBridge(pyodide);
+  return createApi(new Session(new DirectTransport(bridge), info), host);
+}

@@ -1,0 +1,13 @@
+/**
+ * polygrad in Node.
+ *
+ *     import { create } from "polygrad";
+ *     const { Tensor } = await create();
+ *     console.log(await new Tensor([1, 2]).sum().item());
+ */
+
+export { create, type CreateOptions } from "./create";
+export * from "./index";
+export * from "../../wasm_runtime/src/api/public";
+export type { DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
+export type { Polygrad as PolygradPython } from "../../loader/src/polygrad";

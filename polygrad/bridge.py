@@ -1,0 +1,454 @@
+"""What another language's binding calls: objects by number, operations by name.
+
+Every object that the other side holds is an entry of a `Session`'s table, under an integer that the other
+side chooses. So it may send `c = a.add(b)` and `d = c.sum()` without waiting for an answer. Names are those
+of the manifest (`Tensor.add`, `nn.Linear`); `$...` are the bridge's own, at the end of this file.
+
+Nothing here raises: what fails returns its error as text, `!` and a JSON object {type, message, traceback}. A
+result that failed may be kept under its number (`fail`): what is asked of it fails with the same error.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polygrad
+from polygrad import Device, Tensor, TinyJit, compile_step, errors
+from polygrad.engine import devices
+from polygrad.errors import InternalError
+from polygrad.manifest.reviewed import SPECIAL_METHODS
+from polygrad.nn.step import CompiledStep
+from polygrad.uop.node import UOp
+
+
+class Failure:
+    """An entry of the table that could not be computed."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class _Failed(Exception):
+    """An operation of a recorded body failed; `text` is its error."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class _Table(dict[int, Any]):
+    """Objects by number."""
+
+    def __missing__(self, handle: int) -> Any:
+        raise errors.ArgumentError(
+            f"handle {handle}: expected an object in use, got one disposed of: keep() what must last"
+        )
+
+
+class _Functions(dict[str, Callable[..., Any]]):
+    """Public callables by name, looked up once."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        found: Any = polygrad
+        for part in name.split("."):
+            if part.startswith("_") and part not in SPECIAL_METHODS:
+                raise InternalError(f"bridge: expected a public name, got {name}")
+            found = getattr(found, part)
+        self[name] = found
+        return found  # type: ignore[no-any-return]
+
+
+class Session:
+    """A table of objects, and the operations on them."""
+
+    def __init__(self) -> None:
+        self.table = _Table()
+        self._functions = _Functions(_OWN)
+        self._has_failures = False
+        self._decoder = json.JSONDecoder(object_hook=self._object)
+        self._buffers: Sequence[Any] = ()
+
+    # --- operations
+
+    def call(self, name: str, result: int, handles: int, keywords: str, *args: Any) -> str | None:
+        """Call `name`; what it returns becomes entry `result` (0: is dropped). Its error, or None.
+
+        Bit i of `handles` says that argument i is the number of an entry, bit 24 + i that it is integers as
+        text, joined by commas; others are plain values. `keywords` names the last arguments, joined alike.
+        """
+        named: dict[str, Any] = {}
+        try:
+            if handles:
+                table, lists = self.table, handles >> 24
+                args = tuple(
+                    [
+                        table[a] if handles >> i & 1 else _integers(a) if lists >> i & 1 else a
+                        for i, a in enumerate(args)
+                    ]
+                )
+                if self._has_failures:
+                    _raise_failures(args)
+            if keywords:
+                names = _split(keywords)
+                named = dict(zip(names, args[-len(names) :]))
+                args = args[: -len(names)]
+                out = self._functions[name](*args, **named)
+            else:
+                out = self._functions[name](*args)
+        except BaseException as e:
+            return self._error(e, name, args, named)
+        if result:
+            self.table[result] = out
+        return None
+
+    def call_packed(self, name: str, result: int, text: str, buffers: Sequence[Any] = ()) -> str | None:
+        """`call` with arguments of any kind. `text`: JSON [arguments, keyword arguments]; see `unpack`."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        try:
+            args, kwargs = self.decode(text, buffers)
+            out = self._functions[name](*args, **kwargs)
+        except BaseException as e:
+            return self._error(e, name, args, kwargs)
+        if result:
+            self.table[result] = out
+        return None
+
+    def decode(self, text: str, buffers: Sequence[Any] = ()) -> Any:
+        """JSON whose objects have one key each, which tells what they stand for.
+
+        {"$": n} entry n, {"s": [start, stop, step]} a slice, {"e": 0} an ellipsis, {"b": i} the bytes of
+        buffer i, {"t": [...]} a tuple, {"d": [[key, value], ...]} a dict.
+        """
+
+        self._buffers = buffers
+        return self._decoder.decode(text)
+
+    def _object(self, x: dict[str, Any]) -> Any:
+        ((kind, value),) = x.items()
+        if kind == "$":
+            found = self.table[value]
+            if self._has_failures:
+                _raise_failures((found,))
+            return found
+        if kind == "b":
+            return _bytes(self._buffers[value])
+        return _DECODERS[kind](value)
+
+    def unpack(self, source: int, first: int, count: int) -> str | None:
+        """Entries from `first` on: the elements of entry `source`, which is dropped. The error, or None."""
+        found = self.table.pop(source, None)
+        elements = [found] * count if isinstance(found, Failure) else list(found or ())
+        for i, x in enumerate(elements):
+            self.table[first + i] = x
+        if isinstance(found, Failure):
+            return found.text
+        if len(elements) != count:
+            error = InternalError(f"bridge: expected {count} results, got {len(elements)}")
+            return self._error(error, "unpack", (), {})
+        return None
+
+    def release(self, handles: Sequence[int]) -> None:
+        """Forget entries."""
+        for h in _plain(handles):
+            self.table.pop(h, None)
+
+    def fail(self, handle: int, text: str) -> None:
+        """Entry `handle` could not be computed, for the reason `text`."""
+        self._has_failures = True
+        self.table[handle] = Failure(text)
+
+    # --- questions: the answer, text with a leading `=` (JSON) or `!` (an error); numbers as they are
+
+    def value(self, handle: int) -> Any:
+        """Entry `handle`, which is plain data."""
+        return self._answer(lambda: self.table[handle])
+
+    def length(self, handle: int) -> Any:
+        """How many elements entry `handle` has."""
+        return self._answer(lambda: len(self._get(handle)))
+
+    def is_none(self, handle: int) -> Any:
+        """Whether entry `handle` is None."""
+        return self._answer(lambda: self._get(handle) is None)
+
+    def meta(self, handle: int, names: Sequence[str] = ()) -> Any:
+        """What is known of an entry without computing: a Tensor's shape, dtype and device, else `names`."""
+
+        def find() -> dict[str, Any]:
+            x = self._get(handle)
+            if isinstance(x, Tensor):
+                shape = [s if isinstance(s, int) else str(s) for s in x.shape]
+                return {
+                    "shape": shape,
+                    "dtype": str(x.dtype),
+                    "device": x.device,
+                    "requires_grad": x.requires_grad,
+                }
+            return {name: getattr(x, name) for name in _plain(names)}
+
+        return self._answer(find)
+
+    def read(self, handle: int) -> Any:
+        """The elements of a Tensor as bytes (a memoryview), or an error."""
+        try:
+            x = self._get(handle)
+            if isinstance(x, Tensor):
+                return memoryview(x.data()).cast("B") if 0 not in x.shape else memoryview(b"")
+            if isinstance(x, (bytes, bytearray)):
+                return memoryview(x)
+            raise errors.ArgumentError(f"data: expected a Tensor, got {_name_of(x)}")
+        except BaseException as e:
+            return self._error(e, "data", (), {})
+
+    def _get(self, handle: int) -> Any:
+        found = self.table[handle]
+        if isinstance(found, Failure):
+            raise _Failed(found.text)
+        return found
+
+    def _answer(self, find: Callable[[], Any]) -> Any:
+        try:
+            out = find()
+            if isinstance(out, Failure):
+                return out.text
+            if out is None or isinstance(out, (bool, int, float)):
+                return out
+            return "=" + json.dumps(out)
+        except BaseException as e:
+            return self._error(e, "value", (), {})
+
+    def last_error(self) -> str:
+        """The exception that has just left Python, as text."""
+        return self._error(getattr(sys, "last_exc", None) or InternalError("no exception"), "python", (), {})
+
+    # --- functions of the other side, captured
+
+    def compile_step(
+        self, result: int, model: str, optimizer: int, inputs: int, body: Any, first: int
+    ) -> str | None:
+        """`polygrad.compile_step`, of a function whose body is `body`; see `_Body`. Its error, or None.
+
+        model: JSON, the numbers of the model's Tensors. inputs: a sequence. first: the function's inputs get
+        the numbers first, first + 1, ...
+        """
+        try:
+            xs = list(self._get(inputs))
+            handles = range(first, first + len(xs))
+            function = _Body(self, body, handles)
+            parameters = [self._get(h) for h in json.loads(model)]
+            self.table[result] = compile_step(
+                lambda _model, *given: function(*given), parameters, self._get(optimizer), *xs
+            )
+        except BaseException as e:
+            return self._error(e, "compile_step", (), {})
+        return None
+
+    def jit_call(self, jit: int, result: int, text: str, body: Any = None) -> str | None:
+        """Call the captured function `jit`; entry `result` is the tuple of its Tensors. Its error, or None.
+
+        body: what the function does, as far as it is asked to do it; see `_Body`.
+        """
+        try:
+            captured = self._get(jit)
+            captured.body = None if body is None else _Body(self, body)
+            self.table[result] = captured(*self.decode(text))
+        except BaseException as e:
+            return self._error(e, "TinyJit", (), {})
+        return None
+
+    def play(self, operations: Sequence[Sequence[Any]]) -> None:
+        """Carry out operations that were recorded: [method of this class, its arguments]. Raises _Failed."""
+        for method, *args in operations:
+            error = getattr(self, method)(*args)
+            if error is not None:
+                raise _Failed(error)
+
+    # --- errors
+
+    def _error(self, e: BaseException, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+        if isinstance(e, _Failed):
+            return e.text
+        if isinstance(e, TypeError):
+            e = _misuse(e, self._functions.get(name), name, args, kwargs)
+        kind = "OutOfMemoryError" if isinstance(e, MemoryError) else type(e).__name__.rstrip("_")
+        trace = "".join(traceback.format_exception(e))
+        return "!" + json.dumps({"type": kind, "message": str(e), "traceback": trace})
+
+
+def describe() -> str:
+    """What a session knows from its start, as JSON."""
+    return json.dumps({"device": Device.DEFAULT, "devices": list(devices._MODULES)})
+
+
+class _Body:
+    """A function that the other side defines, as something that Python can call.
+
+    Either the other side is called (in the same thread: a function that does it and returns the numbers of
+    the results, as JSON), or it has sent all that the function does: (operations, numbers of the results).
+    """
+
+    def __init__(self, session: Session, body: Any, parameters: Sequence[int] = ()) -> None:
+        self._session, self._body, self._parameters = session, body, parameters
+
+    def __call__(self, *tensors: Any) -> tuple[Any, ...]:
+        session = self._session
+        for handle, tensor in zip(self._parameters, tensors, strict=True):
+            session.table[handle] = tensor
+        if callable(self._body):
+            handles = json.loads(self._body())
+        else:
+            operations, handles = _plain(self._body)
+            session.play(operations)
+        return tuple([session._get(h) for h in handles])
+
+
+class _Captured:
+    """A TinyJit whose function is the body that came with the call."""
+
+    def __init__(self) -> None:
+        self.body: _Body | None = None
+        self.jit = TinyJit(self._run)
+
+    def _run(self, *args: Any) -> Any:
+        if self.body is None:
+            raise InternalError("bridge: a function that was to be captured came without its body")
+        return self.body()
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self.jit(*args)
+        finally:
+            self.body = None
+
+    def reset(self) -> None:
+        self.jit.reset()
+
+    @property
+    def captured(self) -> bool:
+        return self.jit.captured
+
+
+def _raise_failures(args: Sequence[Any]) -> None:
+    for a in args:
+        if isinstance(a, Failure):
+            raise _Failed(a.text)
+
+
+def _misuse(
+    e: TypeError, function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+) -> BaseException:
+    """The caller's mistake, if the arguments do not fit the signature; else `e`."""
+    if function is None or isinstance(e, errors.PolygradError):
+        return e
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as mismatch:
+        misuse = errors.ArgumentError(f"{name}: {mismatch}: expected {inspect.signature(function)}")
+        return misuse.with_traceback(e.__traceback__)
+    except ValueError:  # no signature
+        pass
+    return e
+
+
+@functools.lru_cache(1024)
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+@functools.cache
+def _split(keywords: str) -> list[str]:
+    return keywords.split(",")
+
+
+def _plain(x: Any) -> Any:
+    """A JavaScript array as Python's lists; anything else is itself."""
+    return x.to_py() if hasattr(x, "to_py") else x
+
+
+def _bytes(x: Any) -> bytes:
+    return bytes(x.to_bytes()) if hasattr(x, "to_py") else bytes(x)
+
+
+def _name_of(x: Any) -> str:
+    return "nothing (None)" if x is None else type(x).__name__
+
+
+# --- operations of the bridge's own
+
+
+def _make(
+    raw: Any, dtype: str, shape: Any, device: str | None, requires_grad: bool | None, cast: Any = None
+) -> Tensor:
+    """A Tensor of the bytes `raw`: elements of `dtype`, which become `cast`."""
+    out = Tensor(_bytes(raw), device, dtype)
+    if shape is not None:
+        out = out.reshape(tuple(_plain(shape)))
+    if cast is not None:
+        out = out.cast(cast)
+    out.requires_grad = requires_grad
+    return out
+
+
+def _get(x: Any, name: str) -> Any:
+    return getattr(x, name)
+
+
+def _index(x: Tensor, indices: Any) -> Tensor:
+    return x[tuple(indices)] if len(indices) != 1 else x[indices[0]]
+
+
+def _set_index(x: Tensor, indices: Any, value: Any) -> None:
+    x[tuple(indices) if len(indices) != 1 else indices[0]] = value
+
+
+def _arithmetic(op: str, a: Any, b: Any) -> UOp:
+    """A symbolic integer computed from others."""
+    return _ARITHMETIC[op](a, b)  # type: ignore[no-any-return]
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+}
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "s": lambda v: slice(*v),
+    "e": lambda v: ...,
+    "t": tuple,
+    "d": dict,
+}
+
+_OWN: dict[str, Callable[..., Any]] = {
+    # methods of classes that have no public name
+    "CompiledStep.loss_value": CompiledStep.loss_value,
+    "CompiledStep.run": CompiledStep.run,
+    "Variable.bind": UOp.bind,
+    # the bridge's own
+    "$make": _make,
+    "$tensor": Tensor,
+    "$get": _get,
+    "$set": setattr,
+    "$index": _index,
+    "$set_index": _set_index,
+    "$list": lambda *xs: list(xs),
+    "$enter": lambda context: context.__enter__(),
+    "$exit": lambda context: context.__exit__(None, None, None),
+    "$jit": lambda: _Captured(),
+    "$reset": lambda captured: captured.reset(),
+    "$symbolic": _arithmetic,
+    "$default_device": lambda name: setattr(Device, "DEFAULT", name),
+    "$training": lambda mode: setattr(Tensor, "training", mode),
+    "$values": lambda d: list(d.values()),
+    "$keys": list,
+}

@@ -1,0 +1,147 @@
+/** Layers and optimizers, from the manifest's classes. */
+
+import { method } from "./tensor.mjs";
+import { comment, methodName, signature, typeOf } from "./types.mjs";
+
+function tensorAttribute(entry, constructor, names) {
+  if (entry.present_if === undefined) return { name: entry.name };
+  const position = constructor.findIndex(({ name }) => name === entry.present_if);
+  const parameter = constructor[position];
+  names.argument(parameter.name);
+  return { name: entry.name, flag: { name: parameter.name, position, default: parameter.default } };
+}
+
+/** A getter (and setter) for an attribute, and its alias. */
+function attribute(entry, owner) {
+  const name = methodName(entry.name);
+  const key = JSON.stringify(entry.name);
+  const alias =
+    name === entry.name
+      ? ""
+      : `  /** \`${name}\`, by its Python name. */\n  declare ${entry.name}: ${owner}["${name}"];\n`;
+  const kind = entry.result.kind;
+  if (kind === "tensor") {
+    const optional = entry.present_if !== undefined;
+    const type = optional ? "Tensor | null" : "Tensor";
+    const doc = optional ? `/** null without \`${methodName(entry.present_if)}\`. */\n  ` : "";
+    const body = optional ? "optional" : "attribute";
+    return {
+      name,
+      alias: alias && entry.name,
+      text: `  ${doc}get ${name}(): ${type} {\n    return this.${body}(${key});\n  }\n\n  set ${name}(value: ${type}) {\n    this.assign(${key}, value);\n  }\n${alias}`,
+    };
+  }
+  if (kind === "tensors") {
+    const text = `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return this.list(${key});\n  }\n${alias}`;
+    return { name, alias: alias && entry.name, text };
+  }
+  const type = typeOf(entry.result.type, entry.id);
+  return {
+    name,
+    alias: alias && entry.name,
+    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return this.plain(${key}) as ${type};\n  }\n${alias}`,
+  };
+}
+
+function classText(entry, inherited, names) {
+  const constructor = entry.constructor?.parameters;
+  const attributes = entry.attributes.filter(({ result }) => result.kind !== "host");
+  const all = [...inherited, ...attributes];
+  const shape = {
+    id: entry.id,
+    tensors: all
+      .filter(({ result }) => result.kind === "tensor")
+      .map((a) => tensorAttribute(a, constructor ?? [], names)),
+    values: all.filter(({ result }) => result.kind === "value").map(({ name }) => name),
+  };
+  const parts = attributes.map((a) => attribute(a, entry.name));
+  const methods = entry.methods
+    .filter(({ result }) => result.kind !== "host" && result.kind !== "object")
+    .map((m) => method(m, names, { owner: entry.name }));
+  const base = entry.base === undefined ? "PythonObject" : entry.base.split(".").at(-1);
+  const args =
+    constructor === undefined ? undefined : signature(constructor, `${entry.name}Options`, names, entry.id);
+  const aliases = [...parts, ...methods].filter(({ alias }) => alias);
+  return `
+${args?.options ?? ""}
+${args === undefined ? "" : `export type ${entry.name}Arguments = ${args.tuple};\n`}
+${comment(entry.doc)}export class ${entry.name} extends ${base} {
+  /** @internal */
+  static override readonly shape: Shape = ${JSON.stringify(shape)};
+
+${[...parts, ...methods].map(({ text }) => text).join("\n")}
+}
+${aliases.length ? `alias(${entry.name}.prototype, { ${aliases.map((a) => `${a.alias}: ${JSON.stringify(a.name)}`).join(", ")} });` : ""}
+${methods.map(({ options }) => options).join("\n")}
+`;
+}
+
+/** A function that makes an object: a class of its own, that differs only in how it is made. */
+function makerText(entry, names) {
+  const base = entry.result.class.split(".").at(-1);
+  const { options, tuple } = signature(entry.parameters, `${entry.name}Options`, names, entry.id);
+  return `
+${options}
+export type ${entry.name}Arguments = ${tuple};
+
+${comment(entry.doc)}export class ${entry.name} extends ${base} {
+  /** @internal */
+  static override readonly shape: Shape = { ...${base}.shape, id: ${JSON.stringify(entry.id)} };
+}
+`;
+}
+
+export function nnFile(manifest, names) {
+  const classes = manifest.classes.filter(({ id }) => id.startsWith("nn."));
+  const byId = new Map(classes.map((c) => [c.id, c]));
+  const inheritedBy = ({ base }) =>
+    base === undefined ? [] : [...inheritedBy(byId.get(base)), ...byId.get(base).attributes];
+  // A class comes after its base.
+  const ordered = [...classes].sort((a, b) => Number(a.base !== undefined) - Number(b.base !== undefined));
+  const makers = manifest.functions.filter((f) => f.id.startsWith("nn.") && f.result.kind === "object");
+  const made = [...classes.filter((c) => Object.hasOwn(c, "constructor")), ...makers];
+  const inside = (prefix) => (id) => id.startsWith(prefix) && !id.slice(prefix.length).includes(".");
+  const members = (prefix) => [
+    ...made
+      .filter(({ id }) => inside(prefix)(id))
+      .map(
+        ({ name, doc }) => `${comment(doc, "  ")}  readonly ${name}: Constructor<${name}Arguments, ${name}>;`,
+      ),
+    ...manifest.aliases
+      .filter(({ id }) => inside(prefix)(id))
+      .map(({ id, of }) => {
+        const [name, own] = [id, of].map((text) => text.split(".").at(-1));
+        return `  /** \`${own}\`, by another name. */\n  readonly ${name}: Constructor<${own}Arguments, ${own}>;`;
+      }),
+  ];
+  const values = (prefix) => [
+    ...made.filter(({ id }) => inside(prefix)(id)).map(({ name }) => name),
+    ...manifest.aliases
+      .filter(({ id }) => inside(prefix)(id))
+      .map(({ id, of }) => `${id.split(".").at(-1)}: ${of.split(".").at(-1)}`),
+  ];
+  return `
+import { alias, callTensor, callTensorList, callVoid } from "../calls";
+import { PythonObject, type Constructor, type Shape } from "../object";
+import type { Tensor } from "./tensor";
+
+${ordered.map((entry) => classText(entry, inheritedBy(entry), names)).join("\n")}
+${makers.map((entry) => makerText(entry, names)).join("\n")}
+
+/** The layers. */
+export interface Layers {
+${members("nn.").join("\n")}
+}
+
+/** The optimizers. */
+export interface Optimizers {
+${members("nn.optim.").join("\n")}
+}
+
+/** @internal */
+export const LAYERS = { ${values("nn.").join(", ")} };
+
+/** @internal */
+export const OPTIMIZERS = { ${values("nn.optim.").join(", ")} };
+`;
+}

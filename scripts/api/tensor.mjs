@@ -1,0 +1,127 @@
+/** The class `Tensor`, from the manifest's. */
+
+import { comment, methodName, signature, typeOf } from "./types.mjs";
+
+/** What `wasm_runtime/src/api` has by hand, or what only Python can use. */
+const BY_HAND = new Set(
+  [
+    ...[
+      "grad",
+      "requires_grad",
+      "training",
+      "dtype",
+      "shape",
+      "device",
+      "ndim",
+      "numel",
+      "size",
+      "element_size",
+    ],
+    ...["nbytes", "is_floating_point", "data", "item", "tolist", "__getitem__", "__setitem__", "full"],
+    ...["sequential", "train", "test"],
+  ].map((name) => `Tensor.${name}`),
+);
+
+/** Those that have a static form too, of an array: `Tensor.cat([a, b])`. */
+const OF_AN_ARRAY = new Set(["Tensor.cat", "Tensor.stack", "Tensor.meshgrid"]);
+
+function capital(name) {
+  return name[0].toUpperCase() + name.slice(1);
+}
+
+/** What a method's body is, and its type, by the kind of its result. */
+export function bodyOf({ id, result, kind }, session, passed) {
+  const args = `[${[...(kind === "instance" ? ["this"] : []), ...(passed ? [passed] : [])].join(", ")}]`;
+  const call = (helper, more = "") => `return ${helper}(${session}, ${JSON.stringify(id)}, ${args}${more});`;
+  switch (result.kind) {
+    case "tensor":
+      return ["Tensor", call("callTensor")];
+    case "tensors":
+      return result.count === null
+        ? ["Promise<Tensor[]>", call("callTensorList")]
+        : [
+            typeof result.count === "number"
+              ? `[${Array(result.count).fill("Tensor").join(", ")}]`
+              : "Tensor[]",
+            call("callTensors", `, ${JSON.stringify(result.count)}`).replace(
+              /;$/,
+              typeof result.count === "number"
+                ? ` as [${Array(result.count).fill("Tensor").join(", ")}];`
+                : ";",
+            ),
+          ];
+    case "self":
+      return ["this", `return callSelf(this, ${JSON.stringify(id)}, [${passed}]);`];
+    case "none":
+      return ["void", call("callVoid").replace("return ", "")];
+    case "value":
+      return [`Promise<${typeOf(result.type, id)}>`, call("callValue")];
+    default:
+      throw new Error(
+        `${id}: expected a result with a TypeScript form, got ${result.kind}: write it by hand`,
+      );
+  }
+}
+
+/** One method, its options, and its alias, if its Python name differs. */
+export function method(entry, names, { session = "this.session", owner = "" } = {}) {
+  const name = methodName(entry.name);
+  const optionsName = `${owner}${capital(name.replace(/_$/, ""))}Options`;
+  const prefix = entry.kind === "instance" ? "" : "static ";
+  const bound = entry.kind === "instance" ? session : "this.bound";
+  const alias =
+    name === entry.name || entry.name === "__call__"
+      ? ""
+      : `  /** \`${name}\`, by its Python name. */\n  declare ${prefix}${entry.name}: ${
+          prefix ? "(typeof Tensor)" : owner || "Tensor"
+        }["${name}"];\n`;
+  if (entry.result.kind === "context") {
+    const text = `${comment(entry.doc, "  ")}  ${prefix}${name}<T>(run: () => T): T {\n    return callContext(${bound}, ${JSON.stringify(entry.id)}, run, []);\n  }\n`;
+    return { options: "", text: text + alias, name, alias: alias && entry.name, isStatic: prefix !== "" };
+  }
+  const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
+  const [type, body] = bodyOf(entry, bound, passed);
+  const text = `${comment(entry.doc, "  ")}  ${prefix}${name}(${list}): ${type} {\n    ${body}\n  }\n`;
+  let also = "";
+  if (OF_AN_ARRAY.has(entry.id)) {
+    const helper = entry.result.kind === "tensor" ? "callTensor" : "callTensors";
+    const count = entry.result.kind === "tensor" ? "" : `, ${JSON.stringify(entry.result.count)}`;
+    also = `  /** \`${name}\` of the tensors in an array. */\n  static ${name}(tensors: readonly Tensor[], options: ${optionsName} = {}): ${type} {\n    return ${helper}(this.bound, ${JSON.stringify(entry.id)}, [...tensors, options]${count});\n  }\n`;
+  }
+  return { options, text: text + also + alias, name, alias: alias && entry.name, isStatic: prefix !== "" };
+}
+
+export function tensorFile(manifest, names) {
+  const tensor = manifest.classes.find(({ id }) => id === "Tensor");
+  const known = new Set([...tensor.attributes, ...tensor.properties, ...tensor.methods].map(({ id }) => id));
+  for (const id of BY_HAND) if (!known.has(id)) throw new Error(`${id}: expected it in the manifest`);
+  const made = tensor.methods
+    .filter(({ id, result }) => !BY_HAND.has(id) && result.kind !== "host")
+    .map((entry) => method(entry, names));
+  const properties = tensor.properties
+    .filter(({ id }) => !BY_HAND.has(id))
+    .map(({ name, doc, result, id }) => {
+      if (result.kind !== "tensor") throw new Error(`${id}: expected a property by hand, got ${result.kind}`);
+      return `${comment(doc, "  ")}  get ${name}(): Tensor {\n    return callTensor(this.session, "$get", [this, "${name}"]);\n  }\n`;
+    });
+  const aliases = (isStatic) =>
+    made
+      .filter((m) => m.alias && m.isStatic === isStatic)
+      .map((m) => `${m.alias}: ${JSON.stringify(m.name)}`);
+  return `
+import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callVoid } from "../calls";
+import type { Scalar, DTypeName } from "../dtypes";
+import type { TensorData } from "../make";
+import { TensorBase, type Operand, type Size } from "../tensor_base";
+
+${made.map((m) => m.options).join("\n")}
+
+/** A lazy n-dimensional array with gradients: nothing is computed before \`data\`, \`item\`, \`tolist\` or \`realize\` asks. */
+export class Tensor extends TensorBase {
+${[...properties, ...made.map((m) => m.text)].join("\n")}
+}
+
+alias(Tensor.prototype, { ${aliases(false).join(", ")} });
+alias(Tensor, { ${aliases(true).join(", ")} });
+`;
+}

@@ -1,0 +1,49 @@
+/**
+ * Runs the cases in a page, by the script tag of the packed package, under a strict Content-Security-Policy:
+ * `node browser_host.mjs chromium|firefox PACKAGE worker|direct [CASE...]` prints results as JSON.
+ */
+
+import { launchChromium } from "../../web/chromium.mjs";
+import { servePackage } from "./server.mjs";
+
+/** A page of that browser, and how to end it. Both drivers have `goto`, `on` and `evaluate`. */
+async function open(name) {
+  if (name === "chromium") {
+    const browser = await launchChromium();
+    return { page: await browser.newPage(), close: () => browser.close() };
+  }
+  const { launch } = await import("puppeteer-core");
+  const executablePath = process.env.FIREFOX_PATH ?? "/usr/bin/firefox-esr";
+  const browser = await launch({
+    browser: "firefox",
+    executablePath,
+    headless: true,
+    protocolTimeout: 600_000,
+  });
+  return { page: await browser.newPage(), close: () => browser.close() };
+}
+
+const [browser, folder, mode, ...names] = process.argv.slice(2);
+const server = await servePackage(folder);
+const { page, close } = await open(browser);
+try {
+  const complaints = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().includes("404")) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto(`${server.url}/tests/page.html`);
+  const results = await page.evaluate(
+    async ([worker, chosen]) => {
+      const { cases } = await import("/tests/cases.mjs");
+      const { runCases } = await import("/tests/run_cases.mjs");
+      const pg = await globalThis.polygrad.create({ worker });
+      return runCases(cases, chosen, pg, { worker, url: "/data" });
+    },
+    [mode === "worker", names],
+  );
+  console.log(JSON.stringify({ ...results, complaints }));
+} finally {
+  await close();
+  server.close();
+}

@@ -1,0 +1,473 @@
+/**
+ * The JavaScript API, case by case, for every host: `cases[name](pg, host)` gives plain data, which test_api.py compares
+ * with what Python computes. `host`: { worker, url } (url: where a page's files are; a path in Node).
+ */
+
+/** What a function throws, or a promise rejects with, as plain data. */
+async function thrown(run) {
+  try {
+    await run();
+  } catch (error) {
+    const { name, message, cause } = error;
+    return { name, message, isError: error instanceof Error, cause: typeof cause };
+  }
+  return "nothing";
+}
+
+/** A seeded classifier: a class of the user's, with layers in it. */
+function makeNet(nn) {
+  class Net {
+    hidden = new nn.Linear(4, 8);
+    norm = new nn.LayerNorm(8);
+    out = new nn.Linear(8, 3, { bias: false });
+
+    forward(x) {
+      return this.out.forward(this.norm.forward(this.hidden.forward(x)).gelu());
+    }
+  }
+  return new Net();
+}
+
+const rows = (count, width) =>
+  Array.from({ length: count }, (_, i) => Array.from({ length: width }, (_, j) => Math.sin(i * width + j)));
+
+export const cases = {
+  async construction({ Tensor }) {
+    const tensors = {
+      numbers: new Tensor([
+        [1, 2],
+        [3, 4],
+      ]),
+      scalar: new Tensor(2.5),
+      booleans: new Tensor([true, false]),
+      bigints: new Tensor([1n, -(2n ** 62n)]),
+      integers: new Tensor([1, 2, 3], { dtype: "int32" }),
+      halves: new Tensor([0.1, -2], { dtype: "float16" }),
+      typed: new Tensor(new Float64Array([1, 2, 3, 4]), { shape: [2, 2] }),
+      bytes: new Tensor(new Uint8Array([0, 0, 128, 63]).buffer, { dtype: "float32" }),
+      clamped: new Tensor(new Uint8ClampedArray([1, 300])),
+      cast: new Tensor(new Int32Array([1, 2]), { dtype: "float32" }),
+      nested: new Tensor([new Tensor([1, 2]), new Tensor([3, 4])]),
+      copy: new Tensor(new Tensor([1, 2]), { dtype: "int64" }),
+      fromArray: Tensor.fromArray([[1], [2]]),
+      zeros: Tensor.zeros(2, 3),
+      ones: Tensor.ones([2], { dtype: "int8" }),
+      full: Tensor.full([2], 3),
+      arange: Tensor.arange(2, 8, { step: 3 }),
+      eye: Tensor.eye(2),
+      linspace: Tensor.linspace(0, 1, 3),
+      empty: new Tensor([]),
+    };
+    const out = {};
+    for (const [name, t] of Object.entries(tensors)) {
+      const list = await t.tolist();
+      out[name] = [
+        t.dtype,
+        t.shape,
+        JSON.parse(JSON.stringify(list, (_, x) => (typeof x === "bigint" ? `${x}n` : x))),
+      ];
+    }
+    return out;
+  },
+
+  async data({ Tensor }) {
+    const typed = async (t) => {
+      const array = await t.data();
+      return [array.constructor.name, Array.from(array, String)];
+    };
+    return {
+      float32: await typed(new Tensor([1.5, 2])),
+      int64: await typed(new Tensor([1n, 2n])),
+      uint64: await typed(new Tensor([2n ** 63n], { dtype: "uint64" })),
+      bool: await typed(new Tensor([true])),
+      item: String(await new Tensor(3n).item()),
+      empty: await typed(Tensor.zeros(0, 3)),
+    };
+  },
+
+  async operators({ Tensor }) {
+    const a = new Tensor(rows(3, 4));
+    const b = new Tensor(rows(4, 2));
+    const i = new Tensor([1, 2, 3], { dtype: "int32" });
+    const results = {
+      arithmetic: a.add(1).mul(2).sub(a).div(3),
+      reverse: a.sub(1, { reverse: true }),
+      matmul: a.matmul(b),
+      sum: a.sum(),
+      sumAxis: a.sum(1),
+      sumNamed: a.sum({ axis: [0, 1], keepdim: true }),
+      softmax: a.softmax(-1),
+      alias: a.log_softmax(1),
+      where: a.gt(0).where(a, -1),
+      list: i.add([1, 2, 3]),
+      array: i.mul(new Int32Array([4, 5, 6])),
+      weak: i.mul(2),
+      infinite: a.mul(Infinity).isinf(),
+      negativeZero: new Tensor([1]).div(new Tensor([0]).mul(-0)),
+      maximum: a.maximum(0.25),
+      reshape: a.reshape(2, -1),
+      permute: a.permute([1, 0]),
+      transpose: a.T,
+      cat: Tensor.cat([a, a], { dim: 1 }),
+      stack: a.stack(a),
+      pad: a.pad([null, [1, 0]], { value: 9 }),
+      einsum: Tensor.einsum("ij,jk->ki", a, b),
+      cast: a.mul(10).cast("int32"),
+      conv2d: new Tensor(rows(1, 16)).reshape(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 2, 2), { stride: 2 }),
+    };
+    const out = {};
+    for (const [name, t] of Object.entries(results)) out[name] = [await t.tolist(), t.dtype];
+    const [values, indices] = a.sort(1, { descending: true });
+    const [variance, mean] = a.varMean(0);
+    const parts = await a.split(2, { dim: 1 });
+    const grids = i.meshgrid(new Tensor([4, 5]));
+    out.sort = [await values.tolist(), await indices.tolist()];
+    out.varMean = [await variance.tolist(), await mean.tolist()];
+    out.split = await Promise.all(parts.map((t) => t.tolist()));
+    out.meshgrid = await Promise.all(grids.map((t) => t.tolist()));
+    return out;
+  },
+
+  async indexing({ Tensor, slice }) {
+    const t = Tensor.arange(24).reshape(2, 3, 4);
+    const picked = {
+      element: t.at(1),
+      negative: t.at(-1, 0, 2),
+      slice: t.at("0:1", ":", "1:3"),
+      step: t.at("...", "::-2"),
+      helper: t.at(slice(), slice(1, null)),
+      axis: t.at(null, 0, "...", null),
+      list: t.at(0, [2, 0]),
+      tensor: t.at(new Tensor([1, 0], { dtype: "int32" }), "...", 0),
+    };
+    const out = {};
+    for (const [name, x] of Object.entries(picked)) out[name] = await x.tolist();
+    const w = Tensor.zeros(2, 3).contiguous().realize();
+    w.setAt([0, "1:"], 5).setAt([1], new Tensor([1, 2, 3]));
+    out.set = await w.tolist();
+    out.wrong = await thrown(() => t.at("1-3"));
+    out.outside = await thrown(() => t.at(2).tolist());
+    return out;
+  },
+
+  /** Writes through views, lazy and realized; who computed before sees the old value. */
+  async views({ Tensor }) {
+    const out = {};
+    for (const lazy of [true, false]) {
+      const memory = Tensor.zeros(2, 3).contiguous();
+      if (!lazy) memory.realize();
+      const [row, column, before] = [memory.at(1), memory.permute(1, 0).at(0), memory.add(1)];
+      row.assign(new Tensor([1, 2, 3]));
+      column.setAt([0], 9);
+      out[lazy ? "lazy" : "realized"] = await Promise.all(
+        [memory, row, column, before].map((t) => t.tolist()),
+      );
+    }
+    out.twice = await thrown(async () => {
+      const repeated = Tensor.ones(1).contiguous().realize().expand(3);
+      repeated.assign(new Tensor([1, 2, 3]));
+      await repeated.tolist();
+    });
+    return out;
+  },
+
+  async autograd({ Tensor }) {
+    const w = new Tensor([1, 2, 3], { requiresGrad: true });
+    w.mul(w).sum().backward();
+    const [g] = w.pow(3).sum().gradient(w);
+    const [second] = g.sum().gradient(w);
+    const free = Tensor.noGrad(() => w.mul(2));
+    await free.ready();
+    const first = await w.grad.tolist();
+    w.grad = null;
+    w.exp().sum().backward();
+    return {
+      first,
+      g: await g.tolist(),
+      second: await second.tolist(),
+      free: free.requiresGrad,
+      again: await w.grad.tolist(),
+    };
+  },
+
+  async training({ Tensor, nn, optim }) {
+    Tensor.manualSeed(7);
+    const net = makeNet(nn);
+    const opt = new optim.AdamW(nn.state.getParameters(net), 0.05, { weightDecay: 0.1 });
+    const x = new Tensor(rows(6, 4));
+    const y = new Tensor([0, 1, 2, 0, 1, 2], { dtype: "int32" });
+    const losses = [];
+    const before = Tensor.training;
+    await Tensor.train(async () => {
+      for (let i = 0; i < 10; i++) {
+        opt.zeroGrad();
+        const loss = net.forward(x).crossEntropy(y, { labelSmoothing: 0.1 }).backward();
+        opt.step();
+        losses.push(await loss.item());
+      }
+    });
+    return {
+      losses,
+      modes: [before, Tensor.training],
+      names: Object.keys(nn.state.getStateDict(net)),
+      eps: (await net.norm.ready()).eps,
+      noBias: net.out.bias,
+      final: await net.forward(x).tolist(),
+    };
+  },
+
+  async compileStep({ Tensor, nn, optim, compileStep }) {
+    Tensor.manualSeed(7);
+    const net = makeNet(nn);
+    const opt = new optim.SGD(nn.state.getParameters(net), { lr: 0.1, momentum: 0.9 });
+    const x = new Tensor(rows(6, 4));
+    const y = new Tensor([0, 1, 2, 0, 1, 2], { dtype: "int32" });
+    const modes = [];
+    const step = compileStep(
+      (model, a, b) => {
+        modes.push(Tensor.training);
+        const out = model.forward(a);
+        return [out.crossEntropy(b), out.argmax(1)];
+      },
+      net,
+      opt,
+      x,
+      y,
+    );
+    const losses = [];
+    let guesses;
+    for (let i = 0; i < 10; i++) {
+      const [loss, found] = step.run(x, y);
+      losses.push(await loss.item());
+      guesses = await found.tolist();
+    }
+    opt.lr.assign(new Tensor([0]));
+    step.run();
+    await step.ready();
+    return {
+      losses,
+      guesses,
+      modes,
+      kernels: step.nKernels,
+      loss: await step.lossValue(),
+      wrongShape: await thrown(() => step.run(new Tensor([1]), y)[0].item()),
+      noLoss: await thrown(() => compileStep((model, a) => model.forward(a), net, opt, x).ready()),
+      throws: await thrown(() =>
+        compileStep(
+          () => {
+            throw new RangeError("mine");
+          },
+          net,
+          opt,
+          x,
+        ),
+      ),
+    };
+  },
+
+  async tinyJit({ Tensor, TinyJit, Variable }) {
+    let calls = 0;
+    const w = Tensor.full([2], 3).contiguous().realize();
+    const f = TinyJit((x, scale) => {
+      calls++;
+      return { scaled: x.mul(w).mul(scale), parts: [x.sum(), "text"] };
+    });
+    const seen = [];
+    for (let i = 0; i < 5; i++) {
+      const { scaled, parts } = f(new Tensor([i, 1]), 2);
+      seen.push([await scaled.tolist(), await parts[0].item(), parts[1], f.captured]);
+    }
+    w.assign(new Tensor([1, 1]));
+    const after = await f(new Tensor([1, 1]), 2).scaled.tolist();
+    const other = await thrown(() => f(new Tensor([1, 1]), 3).scaled.tolist());
+    f.reset();
+    const again = await f(new Tensor([1, 1]), 3).scaled.tolist();
+    const read = TinyJit((x) => x.sum().itemSync());
+    read.reset();
+    const inside = [];
+    for (let i = 0; i < 2; i++) inside.push(await thrown(() => read(new Tensor([1]))));
+    const table = Tensor.arange(10).contiguous().realize();
+    const at = TinyJit((n) => table.at(n).mul(2));
+    const n = new Variable("n", 0, 9);
+    const bound = [];
+    for (let i = 0; i < 4; i++) bound.push(await at(n.bind(i)).item());
+    return { seen, calls, after, other, again, inside: inside[1].name, bound };
+  },
+
+  async state({ Tensor, nn }, { url }) {
+    Tensor.manualSeed(3);
+    const net = makeNet(nn);
+    const own = nn.state.getStateDict(net);
+    const bytes = await nn.state.safeSave({ ...own, n: new Tensor([1n, 2n]) }, { made: "here" });
+    const back = await nn.state.safeLoad(bytes);
+    const other = makeNet(nn);
+    delete back.n;
+    await nn.state.loadStateDict(other, back);
+    const progress = [];
+    const digits = await nn.state.safeLoad(`${url}/digits.safetensors`, {
+      onProgress: (loaded, total) => progress.push([loaded, total]),
+    });
+    const shapes = {};
+    for (const [name, t] of Object.entries(digits)) shapes[name] = [(await t.ready()).shape, t.dtype];
+    const sums = {};
+    for (const [name, t] of Object.entries(digits)) sums[name] = Number(await t.cast("int32").sum().item());
+    const [last] = progress.slice(-1);
+    const cut = bytes.slice(0, bytes.length - 3);
+    return {
+      names: Object.keys(own),
+      size: bytes.length,
+      same:
+        JSON.stringify(await other.hidden.weight.tolist()) ===
+        JSON.stringify(await net.hidden.weight.tolist()),
+      shapes,
+      sums,
+      progress: progress.length > 0 && last[0] === last[1],
+      unknown: await thrown(() => nn.state.loadStateDict(net, { odd: new Tensor([1]) })),
+      cut: await thrown(() => nn.state.safeLoad(cut)),
+      missing: await thrown(() => nn.state.safeLoad(`${url}/nowhere.safetensors`)),
+    };
+  },
+
+  async errors({ Tensor, nn, Device, errors, python, setNumThreads }) {
+    const t = new Tensor([1, 2]);
+    const found = {
+      shape: await thrown(() =>
+        t
+          .add(new Tensor([1, 2, 3]))
+          .sum()
+          .item(),
+      ),
+      axis: await thrown(() => t.sum(3).item()),
+      dtype: await thrown(() => t.cast("odd").item()),
+      argument: await thrown(() => t.sum({ axes: 1 }).item()),
+      missing: await thrown(() => new nn.Linear(1).ready()),
+      ragged: await thrown(() => new Tensor([[1], [2, 3]])),
+      overflow: await thrown(() => new Tensor([300], { dtype: "uint8" })),
+      gradient: await thrown(() => t.gradient(t)[0].item()),
+      device: await thrown(() => t.to("TPU").item()),
+      item: await thrown(() => t.item()),
+      python: await thrown(() => python("import nowhere")),
+      afterwards: await t.sum().item(),
+    };
+    const gone = new Tensor([1]);
+    gone.dispose();
+    found.disposed = await thrown(() => gone.add(1));
+    const bad = await (async () => t.add(new Tensor([1, 2, 3])).tolist())().catch((error) => error);
+    const classes = [
+      bad instanceof errors.ShapeError,
+      bad instanceof errors.PolygradError,
+      bad instanceof errors.AxisError,
+    ];
+    // An operation without a result: the next answer is its error, and only that.
+    const silent = await thrown(async () => {
+      setNumThreads(0);
+      await t.sum().item();
+    });
+    found.defaultDevice = await thrown(() => (Device.default = "TPU"));
+    return { ...found, classes, silent: silent.name, then: await t.sum().item() };
+  },
+
+  async memory({ Tensor, errors, python, Device }) {
+    await python(
+      "from polygrad import Device; limit = Device['WASM'].heap.limit; Device['WASM'].heap.limit = 64 * 2**20",
+    );
+    const large = Tensor.ones(2 ** 25)
+      .add(Tensor.rand(1))
+      .contiguous();
+    const error = await large.data().catch((e) => e);
+    large.dispose();
+    const smaller = await Tensor.ones(10).add(1).sum().item();
+    // Far more than there is room for, in tensors that nobody keeps.
+    const a = Tensor.rand(2 ** 20).realize();
+    const b = Tensor.rand(2 ** 20).realize();
+    for (let i = 0; i < 40; i++) await a.add(b).data();
+    await python("Device['WASM'].heap.limit = limit");
+    return [error.name, error instanceof errors.OutOfMemoryError, smaller, Device.default];
+  },
+
+  async lifetimes({ Tensor, nn, scope, dispose, python }) {
+    // Of this case alone: tensors with an axis of 7. Others may be freed at any time.
+    const count = () =>
+      python("from polygrad.tensor.registry import live_tensors; sum(7 in t.shape for t in live_tensors())");
+    const seven = () => new Tensor([1, 2, 3, 4, 5, 6, 7]);
+    const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+    await settle();
+    const start = await count();
+    const kept = scope(() => {
+      const a = seven();
+      const b = a.add(1).mul(2);
+      const c = a.exp().keep();
+      return { b, list: [c] };
+    });
+    await settle();
+    const inScope = (await count()) - start;
+    const values = await kept.b.tolist();
+    dispose(kept);
+    await settle();
+    const afterwards = (await count()) - start;
+    const layer = new nn.Linear(7, 7);
+    const withLayer = (await count()) - start;
+    layer.dispose();
+    await settle();
+    const nested = scope(() => scope(seven).add(1));
+    const deep = await nested.tolist();
+    nested.dispose();
+    const asynchronous = await thrown(() => scope(async () => seven()));
+    {
+      const t = seven();
+      t[Symbol.dispose ?? Symbol.for("Symbol.dispose")]();
+    }
+    await settle();
+    return { inScope, values, afterwards, withLayer, deep, asynchronous, end: (await count()) - start };
+  },
+
+  async questions({ Tensor, Device, getNumThreads, setNumThreads, python }, { worker }) {
+    const t = new Tensor([[1, 2, 3]]);
+    const before = worker ? await thrown(() => t.shape) : null;
+    await t.ready();
+    const threads = await getNumThreads();
+    setNumThreads(1);
+    const one = await getNumThreads();
+    setNumThreads(threads);
+    const old = Device.default;
+    Device.default = "interp";
+    const there = await new Tensor([1]).ready();
+    Device.default = old;
+    const here = await there.to(old).ready();
+    const list = await python("[1, 'a', None, {'b': 2.5}]");
+    return {
+      before,
+      known: [
+        t.shape,
+        t.ndim,
+        t.numel(),
+        t.size(-1),
+        t.elementSize(),
+        t.nbytes(),
+        t.isFloatingPoint(),
+        t.dtype,
+        t.device,
+      ],
+      one,
+      devices: [old, there.device, here.device, Device.default],
+      available: await Device.available(),
+      sync: worker
+        ? await thrown(() => t.dataSync())
+        : [Array.from(t.dataSync()), t.sum().itemSync(), t.tolistSync()],
+      list: [list[0], list[1], list[2] ?? null],
+      instance: [t instanceof Tensor, t.add(1) instanceof Tensor, {} instanceof Tensor],
+      pixels: await Tensor.fromImage(
+        { width: 2, height: 1, data: Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]) },
+        { channels: 3 },
+      ).tolist(),
+    };
+  },
+
+  async sequential({ Tensor, nn }) {
+    Tensor.manualSeed(1);
+    const layers = [new nn.Linear(2, 3), (x) => x.relu(), new nn.RMSNorm(3)];
+    const x = new Tensor([[1, 2]]);
+    const names = Object.keys(nn.state.getStateDict({ layers, more: new Map([["w", x]]) }));
+    return [await x.sequential(layers).tolist(), names];
+  },
+};

@@ -1,0 +1,58 @@
+// A program of a user, to be compiled under `strict` against the packed package (test_packaging.py).
+
+import { create, ShapeError, type Tensor, type CompiledStep, type Linear, type DType } from "polygrad";
+async function main(): Promise<void> {
+  const { Tensor, nn, optim, compileStep, TinyJit, Variable, state, scope, dispose, slice, Device } =
+    await create({ device: "auto", threads: 1, worker: false });
+  const x: Tensor = new Tensor(
+    [
+      [1, 2],
+      [3, 4],
+    ],
+    { dtype: "float32", requiresGrad: true },
+  );
+  const y = x.matmul(x).sum(1, { keepdim: true }).reshape(-1).log_softmax(0);
+  const z: Tensor = Tensor.zeros(2, 3)
+    .add(Tensor.rand([2, 3], { device: "WASM" }))
+    .at("0:1", null, "...", slice(0, 2));
+  class Net {
+    readonly l: Linear = new nn.Linear(2, 4, { bias: false });
+    forward(x: Tensor): Tensor {
+      return this.l.forward(x).relu();
+    }
+  }
+  const net = new Net();
+  const opt = new optim.Adam(state.getParameters(net), { lr: 0.01 });
+  const step: CompiledStep<[Tensor, Tensor]> = compileStep(
+    (m, a, b) => {
+      const out = m.forward(a);
+      return [out.sub(b).square().mean(), out] as [Tensor, Tensor];
+    },
+    net,
+    opt,
+    x,
+    new Float32Array(8),
+  );
+  const [loss, out] = step.run(x);
+  const f = TinyJit((a: Tensor, n: number) => ({ s: a.sum(), n }));
+  const r: { s: Tensor; n: number } = f(x, 3);
+  const [values, indices] = x.sort(-1);
+  const parts: Tensor[] = await x.split(1);
+  const n = new Variable("n", 1, 10).bind(3);
+  const d: DType = x.dtype;
+  const g: Tensor | null = x.grad;
+  Device.default = "WASM";
+  const s = scope(() => x.exp());
+  dispose(s, [loss, out], { r, values, indices, parts, n, g, y, z });
+  const data = await x.data();
+  const first: number | bigint | undefined = data[0];
+  const t: number = await Tensor.train(async () => 1);
+  console.log(d, first, t, ShapeError.name);
+  // @ts-expect-error: not a dtype
+  x.cast("float31");
+  // @ts-expect-error: no such option
+  x.sum({ axes: 1 });
+  // @ts-expect-error: a reduction has three names
+  x.crossEntropy(x, { reduction: "median" });
+}
+void main();

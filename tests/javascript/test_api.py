@@ -1,0 +1,196 @@
+"""The JavaScript API on every host, from the packed package: the same cases, compared with Python."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import javascript_expected as expected
+import pytest
+from javascript_hosts import ROOT, built
+
+from polygrad import Tensor, nn
+
+pytestmark = [pytest.mark.e2e, built]
+HERE = Path(__file__).parent
+NODE24 = ROOT / "node_modules" / ".node24" / "node_modules" / "node" / "bin" / "node"
+FIREFOX = os.environ.get("FIREFOX_PATH") or shutil.which("firefox-esr")
+
+
+def host(name: str, *, needs: object = True, reason: str = "") -> Any:
+    marks = [pytest.mark.slow, pytest.mark.skipif(not needs, reason=reason)] if reason else []
+    return pytest.param(name, marks=marks)
+
+
+HOSTS = [
+    host("node direct"),
+    host("node worker"),
+    host("chromium direct"),
+    host("chromium worker"),
+    host("node24 direct", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
+    host("node24 worker", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
+    host("firefox direct", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
+    host("firefox worker", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
+]
+
+
+@functools.cache
+def results_on(name: str, package: Path) -> dict[str, Any]:
+    runtime, mode = name.split()
+    if runtime.startswith("node"):
+        node = str(NODE24) if runtime == "node24" else "node"
+        command = [node, str(HERE / "node_host.mjs"), str(package), str(ROOT / "examples" / "data"), mode]
+    else:
+        command = ["node", str(HERE / "browser_host.mjs"), runtime, str(package), mode]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=HOSTS)
+def results(request: pytest.FixtureRequest, package: Path) -> dict[str, Any]:
+    return results_on(request.param, package)
+
+
+def compare(got: Any, wanted: Any, where: str) -> None:
+    """Equal, and numbers within 1e-4. Of objects, what is wanted; more may be there."""
+    if isinstance(wanted, dict):
+        assert isinstance(got, dict), f"{where}: {got}"
+        for key, value in wanted.items():
+            compare(got[key], value, f"{where}.{key}")
+    elif isinstance(wanted, (list, tuple)):
+        assert isinstance(got, list) and len(got) == len(wanted), f"{where}: {got} is not {wanted}"
+        for i, value in enumerate(wanted):
+            compare(got[i], value, f"{where}[{i}]")
+    elif isinstance(wanted, float) and wanted in (float("inf"), float("-inf")):
+        assert got is None, where  # as JSON writes it
+    elif isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
+        assert got == pytest.approx(wanted, rel=1e-4, abs=1e-5), where
+    else:
+        assert got == wanted, where
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [
+        ("construction", expected.construction),
+        ("data", expected.data),
+        ("operators", expected.operators),
+        ("indexing", expected.indexing),
+        ("autograd", expected.autograd),
+        ("training", expected.training),
+        ("compileStep", expected.compiled),
+        ("tinyJit", expected.jit),
+        ("sequential", expected.sequential),
+    ],
+)
+def test_a_case_gives_what_python_computes_within_1e_4(
+    results: dict[str, Any], case: str, wanted: Any
+) -> None:
+    assert "failed" not in results[case], results[case]
+    compare(results[case], wanted(), case)
+
+
+def is_error(found: Any, name: str, text: str) -> bool:
+    return bool(found["isError"] and found["name"] == name and text in found["message"])
+
+
+def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
+    results: dict[str, Any],
+) -> None:
+    found = results["errors"]
+    assert "failed" not in found, found
+    assert is_error(found["shape"], "ShapeError", "do not fit")
+    assert is_error(found["axis"], "AxisError", "axis: expected -1 to 0 for shape (2,), got 3")
+    assert is_error(found["dtype"], "DTypeError", "dtype: expected one of bool")
+    assert is_error(found["argument"], "ArgumentError", "unexpected keyword argument 'axes'")
+    assert is_error(found["missing"], "ArgumentError", "missing a required argument: 'out_features'")
+    assert is_error(found["ragged"], "ShapeError", "expected 1 elements in every array at depth 1, got 2")
+    assert is_error(found["overflow"], "OverflowError", "expected integers in 0..255 (uint8), got 300")
+    assert is_error(found["gradient"], "GradientError", "expected a scalar")
+    assert is_error(found["device"], "DeviceError", "got 'TPU'")
+    assert is_error(found["defaultDevice"], "DeviceError", 'got "TPU"')
+    assert is_error(found["item"], "ShapeError", "item: expected one element, got shape [2]")
+    assert is_error(found["python"], "PolygradError", "ModuleNotFoundError: No module named 'nowhere'")
+    assert is_error(found["disposed"], "ArgumentError", "got one that was disposed of")
+    assert found["shape"]["cause"] == "string"
+    assert not any("Traceback" in e["message"] for e in found.values() if isinstance(e, dict))
+    assert found["classes"] == [True, True, False]
+    assert (found["silent"], found["then"], found["afterwards"]) == ("ArgumentError", 3, 3)
+
+
+def test_views_see_what_is_written_through_any_of_them(results: dict[str, Any]) -> None:
+    found = results["views"]
+    assert "failed" not in found, found
+    after = [[[9, 0, 0], [1, 2, 3]], [1, 2, 3], [9, 1], [[1, 1, 1], [1, 1, 1]]]
+    assert found["lazy"] == found["realized"] == after
+    assert is_error(found["twice"], "ArgumentError", "expected a view that shows each element once")
+
+
+def test_captures_say_what_cannot_be_captured(results: dict[str, Any]) -> None:
+    step, jit = results["compileStep"], results["tinyJit"]
+    assert is_error(step["wrongShape"], "ShapeError", "input 0: expected shape (6, 4)")
+    assert is_error(step["noLoss"], "ArgumentError", "expected fn to return a loss of one element")
+    assert is_error(step["throws"], "RangeError", "mine")
+    assert is_error(jit["other"], "CaptureError", "expected the arguments that are no Tensors to stay")
+    assert jit["inside"] == "CaptureError"
+    assert step["kernels"] > 0
+
+
+def test_state_is_saved_loaded_and_checked(results: dict[str, Any]) -> None:
+    found = results["state"]
+    assert "failed" not in found, found
+    assert found["names"] == ["hidden.weight", "hidden.bias", "norm.weight", "norm.bias", "out.weight"]
+    assert found["same"] and found["progress"]
+    digits = nn.state.safe_load(ROOT / "examples" / "data" / "digits.safetensors")
+    assert found["shapes"] == {k: [list(t.shape), str(t.dtype)] for k, t in digits.items()}
+    assert found["sums"] == {k: t.cast("int32").sum().item() for k, t in digits.items()}
+    assert is_error(found["unknown"], "ArgumentError", "load_state_dict: missing ['hidden.weight'")
+    assert is_error(found["cut"], "ArgumentError", "the file is cut short")
+    assert found["missing"] != "nothing" and found["missing"]["isError"]
+
+
+def test_saved_bytes_are_a_safetensors_file(results: dict[str, Any]) -> None:
+    Tensor.manual_seed(3)
+    own = {**nn.state.get_state_dict(expected.Net()), "n": Tensor([1, 2], dtype="int64")}
+    assert results["state"]["size"] == len(nn.state.safe_save(own, metadata={"made": "here"}))
+
+
+def test_out_of_memory_is_an_error_after_which_there_is_room_again(results: dict[str, Any]) -> None:
+    assert results["memory"] == ["OutOfMemoryError", True, 20, "WASM"]
+
+
+def test_scopes_and_dispose_free_what_was_made(results: dict[str, Any]) -> None:
+    found = results["lifetimes"]
+    assert "failed" not in found, found
+    assert (found["inScope"], found["afterwards"], found["withLayer"], found["end"]) == (2, 0, 2, 0)
+    assert found["values"] == [4, 6, 8, 10, 12, 14, 16] and found["deep"] == [2, 3, 4, 5, 6, 7, 8]
+    assert is_error(found["asynchronous"], "ArgumentError", "expected a function that returns at once")
+
+
+def test_questions_are_answered_or_say_what_to_await(
+    results: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    found = results["questions"]
+    assert "failed" not in found, found
+    assert found["known"] == [[1, 3], 2, 3, 3, 4, 12, True, "float32", "WASM"]
+    assert found["one"] == 1
+    assert found["devices"] == ["WASM", "INTERP", "WASM", "WASM"]
+    assert found["available"] == ["WASM", "INTERP"]
+    assert found["list"] == [1, "a", None]
+    assert found["instance"] == [True, True, False]
+    assert found["pixels"] == [[[1, 2, 3], [5, 6, 7]]]
+    if "worker" in request.node.name:
+        assert is_error(found["before"], "PolygradError", "await tensor.ready() first")
+        assert is_error(found["sync"], "PolygradError", "got one in a worker, which has to be awaited")
+    else:
+        assert found["sync"] == [[1, 2, 3], 6, [[1, 2, 3]]]
+
+
+def test_the_page_complains_of_nothing(results: dict[str, Any]) -> None:
+    assert results.get("complaints", []) == []

@@ -1,0 +1,46 @@
+"""The README's JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from javascript_hosts import ROOT, built
+
+pytestmark = [pytest.mark.e2e, built]
+HERE = Path(__file__).parent
+BLOCK = re.compile(r"^```(js|ts|html)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+BLOCKS = [(m[1], m[2], m[3]) for m in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
+
+
+def run(*command: object, cwd: Path) -> str:
+    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_the_readme_has_all_kinds() -> None:
+    assert [kind for kind, _, _ in BLOCKS] == ["js", "js", "ts", "html", "html", "js"]
+    assert all(promised for _, _, promised in BLOCKS)
+
+
+@pytest.mark.parametrize("i", range(len(BLOCKS)))
+def test_a_snippet_runs_and_prints_what_it_says(i: int, package: Path) -> None:
+    kind, source, promised = BLOCKS[i]
+    if kind == "js":
+        name = f"readme{i}.{'cjs' if 'require(' in source else 'mjs'}"
+        (package / name).write_text(source)
+        assert run("node", name, cwd=package) == promised
+    elif kind == "ts":
+        (package / f"readme{i}.mts").write_text(source)
+        modules = ROOT / "node_modules"
+        types = ["--types", "node,emscripten", "--typeRoots", modules / "@types", "--ignoreConfig"]
+        tsc = [modules / "typescript/bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022"]
+        run("node", *tsc, *types, f"readme{i}.mts", cwd=package)
+        assert run("node", f"readme{i}.mjs", cwd=package) == promised
+    else:
+        (package / "site").mkdir(exist_ok=True)
+        (package / "site" / "readme.html").write_text(f"<!doctype html>\n<body>\n{source}</body>\n")
+        assert run("node", HERE / "readme_host.mjs", package, cwd=ROOT) == promised

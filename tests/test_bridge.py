@@ -1,0 +1,144 @@
+"""The Python side of a binding, driven as one drives it: numbers, names, plain values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.bridge import Session, describe
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+def make(session: Session, handle: int, values: list[float]) -> None:
+    text = json.dumps([[values], {"d": []}])
+    assert session.call_packed("$tensor", handle, text) is None
+
+
+def elements(session: Session, handle: int) -> Any:
+    found = session.read(handle)
+    assert isinstance(found, memoryview), found
+    return found.cast("f").tolist()
+
+
+def error_of(text: Any) -> dict[str, Any]:
+    assert isinstance(text, str) and text.startswith("!"), text
+    return json.loads(text[1:])  # type: ignore[no-any-return]
+
+
+def test_handles_values_and_keywords_reach_the_call(session: Session) -> None:
+    make(session, 1, [1.0, 2.0])
+    assert session.call("Tensor.add", 2, 0b11, "", 1, 1) is None
+    assert session.call("Tensor.mul", 3, 0b1, "", 2, 10) is None
+    assert session.call("Tensor.sum", 4, 0b1, "axis,keepdim", 3, 0, True) is None
+    assert elements(session, 3) == [20, 40] and elements(session, 4) == [60]
+    assert session.call("Tensor.reshape", 5, 0b1 | 0b10 << 24, "", 3, "1,2") is None
+    assert session.table[5].shape == (1, 2)
+    meta = {"shape": [1], "dtype": "float32", "device": session.table[4].device, "requires_grad": None}
+    assert json.loads(session.meta(4)[1:]) == meta
+
+
+def test_json_stands_for_handles_slices_dicts_and_bytes(session: Session) -> None:
+    make(session, 1, [1.0, 2.0, 3.0])
+    text = '[{"$": 1}, {"s": [1, null, null]}, {"e": 0}, {"d": [["s", {"$": 1}]]}, {"b": 0}, NaN, {"t": [1]}]'
+    handle, cut, dots, mapping, raw, nan, pair = session.decode(text, [b"ab"])
+    assert handle is session.table[1] and cut == slice(1, None, None) and dots is ...
+    assert mapping == {"s": handle} and raw == b"ab" and nan != nan and pair == (1,)
+
+
+def test_elements_of_a_sequence_get_numbers_of_their_own(session: Session) -> None:
+    make(session, 1, [3.0, 1.0, 2.0])
+    assert session.call("Tensor.sort", 2, 1, "", 1) is None
+    assert session.length(2) == 2
+    assert session.unpack(2, 10, 2) is None
+    assert elements(session, 10) == [1, 2, 3] and 2 not in session.table
+    session.release([10, 11, 99])
+    assert list(session.table) == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kind", "text"),
+    [
+        ("Tensor.sum", (5,), "AxisError", "got 5"),
+        ("Tensor.sum", (1, 2, 3, 4), "ArgumentError", "too many positional arguments: expected (self, axis"),
+        ("Tensor.nothing", (), "AttributeError", "nothing"),
+        ("Tensor._with", (), "InternalError", "expected a public name"),
+        ("Tensor.__class__", (), "InternalError", "expected a public name"),
+        ("os.system", ("true",), "AttributeError", "os"),
+    ],
+)
+def test_errors_are_text_with_type_message_and_traceback(
+    session: Session, name: str, args: tuple[Any, ...], kind: str, text: str
+) -> None:
+    make(session, 1, [1.0])
+    error = error_of(session.call(name, 2, 1, "", 1, *args))
+    assert error["type"] == kind and text in error["message"]
+    assert error["traceback"].startswith("Traceback") and 2 not in session.table
+
+
+def test_an_object_that_was_released_is_an_error_that_says_so(session: Session) -> None:
+    assert "disposed of" in error_of(session.call("Tensor.exp", 2, 1, "", 7))["message"]
+    assert "disposed of" in error_of(session.read(7))["message"]
+
+
+def test_what_depends_on_a_failure_fails_with_its_error(session: Session) -> None:
+    make(session, 1, [1.0])
+    error = session.call("Tensor.sum", 2, 1, "", 1, 5)
+    assert error is not None
+    session.fail(2, error)
+    assert session.call("Tensor.add", 3, 0b11, "", 1, 2) == error
+    assert session.call_packed("$list", 3, '[[{"$": 2}], {"d": []}]') == error
+    for ask in (session.read, session.value, session.length, session.is_none, session.meta):
+        assert ask(2) == error
+    assert session.unpack(2, 10, 2) == error and session.read(11) == error
+
+
+def test_a_recorded_body_is_captured_with_the_inputs_numbers(session: Session) -> None:
+    make(session, 1, [1.0, 2.0])
+    session.call("$jit", 2, 0, "")
+    body = ([("call", "Tensor.mul", 5, 0b11, "", 1, 1), ("call", "Tensor.sum", 6, 1, "", 5)], [6])
+    for i in range(4):
+        given = body if i < 2 else None
+        assert session.jit_call(2, 3, '[{"$": 1}]', given) is None
+        assert session.unpack(3, 10, 1) is None
+        assert elements(session, 10) == [5]
+    assert session.table[2].captured
+    session.table[2].reset()
+    assert "came without its body" in error_of(session.jit_call(2, 3, '[{"$": 1}]'))["message"]
+
+
+def test_a_failing_operation_of_a_body_is_the_error_of_the_call(session: Session) -> None:
+    make(session, 1, [1.0])
+    session.call("$jit", 2, 0, "")
+    body = ([("call", "Tensor.sum", 5, 1, "", 1, 9)], [5])
+    assert error_of(session.jit_call(2, 3, '[{"$": 1}]', body))["type"] == "AxisError"
+
+
+def test_a_step_is_compiled_from_a_callback(session: Session) -> None:
+    make(session, 1, [2.0])
+    session.table[1].requires_grad = True
+    make(session, 2, [3.0])
+    session.call("$list", 3, 1, "", 2)
+    session.call_packed("nn.optim.SGD", 4, '[[[{"$": 1}], 0.5], {"d": []}]')
+
+    def run() -> str:
+        assert Tensor.training
+        session.call("Tensor.mul", 6, 0b11, "", 1, 5)
+        session.call("Tensor.sum", 7, 1, "", 6)
+        return "[7]"
+
+    assert session.compile_step(8, "[1]", 4, 3, run, 5) is None
+    assert session.call("CompiledStep.run", 9, 0b11, "", 8, 2) is None
+    assert session.unpack(9, 10, 1) is None
+    assert elements(session, 10) == [6] and elements(session, 1) == [0.5]  # 2 - 0.5 * 3
+
+
+def test_it_says_where_it_runs() -> None:
+    said = json.loads(describe())
+    assert said["device"] in said["devices"]

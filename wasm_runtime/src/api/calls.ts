@@ -1,0 +1,111 @@
+/** Calls by their kind of result: what the generated classes are made of. */
+
+import { isOptions, type Options } from "./encode";
+import { PYTHON_NAMES } from "./generated/names";
+import { Handle } from "./handle";
+import type { Session } from "./session";
+import type { Tensor } from "./generated/tensor";
+
+/** What a callback returned at once, or will. */
+export function afterwards<T>(result: T, end: () => void): T {
+  if (!(result instanceof Promise)) {
+    end();
+    return result;
+  }
+  return result.finally(end) as T;
+}
+
+function pythonNames(options: Options): Options {
+  const out: Record<string, unknown> = {};
+  for (const key in options) out[PYTHON_NAMES[key] ?? key] = options[key];
+  return out;
+}
+
+/** Arguments as they were written, with the trailing options, if there are any, by themselves. */
+export function split(args: readonly unknown[]): [args: readonly unknown[], options: Options | undefined] {
+  const last = args.at(-1);
+  if (isOptions(last)) return [args.slice(0, -1), pythonNames(last)];
+  let length = args.length;
+  while (length > 0 && args[length - 1] === undefined) length--;
+  return [length === args.length ? args : args.slice(0, length), undefined];
+}
+
+/** The tensor with this number. */
+export function wrap(session: Session, number: number): Tensor {
+  return new session.tensorClass(session, number);
+}
+
+export function callTensor(session: Session, name: string, args: readonly unknown[]): Tensor {
+  return wrap(session, session.call(name, ...split(args)));
+}
+
+/** A result that is the object itself. */
+export function callSelf<T extends Handle>(self: T, name: string, args: readonly unknown[]): T {
+  self.session.run(name, ...split([self, ...args]));
+  return self;
+}
+
+export function callVoid(session: Session, name: string, args: readonly unknown[]): void {
+  session.run(name, ...split(args));
+}
+
+export async function callValue<T>(session: Session, name: string, args: readonly unknown[]): Promise<T> {
+  return (await session.value(name, ...split(args))) as T;
+}
+
+/** A known number of tensors. */
+export function callTensors(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+  count: number | "arguments" | "arguments + 1",
+): Tensor[] {
+  const [given, options] = split(args);
+  const own = given.length - 1; // without the object itself
+  const many = count === "arguments" ? own : count === "arguments + 1" ? own + 1 : count;
+  return unpack(session, session.call(name, given, options), many);
+}
+
+/** The elements of a sequence on the Python side, which is given up for them. */
+export function unpack(session: Session, source: number, count: number): Tensor[] {
+  const first = session.allocate(count);
+  session.transport.send(["unpack", source, first, count]);
+  return Array.from({ length: count }, (_, i) => wrap(session, first + i));
+}
+
+/** As many tensors as there turn out to be. */
+export async function callTensorList(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+): Promise<Tensor[]> {
+  const source = session.call(name, ...split(args));
+  const count = (await session.ask(["length", source])) as number;
+  return unpack(session, source, count);
+}
+
+/** Run `run` inside a context manager of Python's. */
+export function callContext<T>(session: Session, name: string, run: () => T, args: readonly unknown[]): T {
+  const context = new Handle(session, session.call(name, ...split(args)));
+  session.run("$enter", [context]);
+  const end = (): void => {
+    session.run("$exit", [context]);
+    context.dispose();
+  };
+  let result: T;
+  try {
+    result = run();
+  } catch (error) {
+    end();
+    throw error;
+  }
+  return afterwards(result, end);
+}
+
+/** Give members of a class or its prototype a second name each. */
+export function alias(target: object, names: Readonly<Record<string, string>>): void {
+  for (const [second, first] of Object.entries(names)) {
+    const found = Object.getOwnPropertyDescriptor(target, first);
+    if (found !== undefined) Object.defineProperty(target, second, found);
+  }
+}

@@ -1,0 +1,127 @@
+/** JavaScript data as the bytes of a tensor: numbers, booleans, bigints, arrays of them nested, typed arrays. */
+
+import { dtypeOfArray, isTypedArray, type DType, type Scalar, type TypedArray } from "./dtypes";
+import { DTypeError, OverflowError, ShapeError } from "./generated/errors";
+
+/** Arrays in arrays; all of one depth and of equal lengths. */
+export type NestedData = Scalar | readonly NestedData[];
+
+/** Elements in memory, as they are sent: `cast` is the dtype they become. */
+export interface Packed {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly cast?: DType;
+}
+
+/** The elements of nested arrays in row-major order, and their shape. Throws ShapeError when they are ragged. */
+export function flatten(data: NestedData): { flat: Scalar[]; shape: number[] } {
+  const shape: number[] = [];
+  let level: readonly NestedData[] = [data];
+  while (level.some(Array.isArray)) {
+    const rows = level;
+    const length = (rows[0] as readonly NestedData[]).length;
+    for (const row of rows) {
+      const got = Array.isArray(row) ? row.length : "a scalar";
+      if (got !== length) {
+        throw new ShapeError(
+          `data: expected ${length} elements in every array at depth ${shape.length}, got ${got}`,
+        );
+      }
+    }
+    shape.push(length);
+    level = (rows as readonly (readonly NestedData[])[]).flat();
+    if (length === 0) break;
+  }
+  return { flat: level as Scalar[], shape };
+}
+
+const RANGES: Partial<Record<DType, readonly [bigint, bigint]>> = {};
+for (const bits of [8, 16, 32, 64]) {
+  RANGES[`int${bits}` as DType] = [-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n];
+  RANGES[`uint${bits}` as DType] = [0n, 2n ** BigInt(bits) - 1n];
+}
+
+/** A number cut to an integer of `dtype`, as a cast does. Throws OverflowError for an integer that does not fit. */
+function toInteger(x: Scalar, dtype: DType, [low, high]: readonly [bigint, bigint]): bigint {
+  if (typeof x === "number" && !Number.isInteger(x)) {
+    if (Number.isNaN(x)) return 0n;
+    if (x === Infinity) return high;
+    if (x === -Infinity) return low;
+    x = Math.trunc(x);
+  }
+  const value = BigInt(x);
+  if (value < low || value > high) {
+    throw new OverflowError(`data: expected integers in ${low}..${high} (${dtype}), got ${value}`);
+  }
+  return value;
+}
+
+/** What numbers of these kinds become when no dtype is named: bool, int64 for bigints, float32. */
+function dtypeOf(flat: readonly Scalar[]): DType {
+  const kinds = new Set(flat.map((x) => typeof x));
+  for (const kind of kinds) {
+    if (kind !== "number" && kind !== "boolean" && kind !== "bigint") {
+      throw new DTypeError(`data: expected numbers, booleans or bigints, got ${kind}`);
+    }
+  }
+  if (kinds.size === 1 && kinds.has("boolean")) return "bool";
+  return kinds.has("bigint") && !kinds.has("number") ? "int64" : "float32";
+}
+
+function itemSize(dtype: DType): number {
+  return Number(/\d+$/.exec(dtype)?.[0] ?? 8) / 8;
+}
+
+function bytesOf(array: TypedArray): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+function integers(
+  flat: readonly Scalar[],
+  dtype: DType,
+  range: readonly [bigint, bigint],
+): Uint8Array<ArrayBuffer> {
+  const wide = BigInt64Array.from(flat, (x) => toInteger(x, dtype, range));
+  const size = itemSize(dtype);
+  if (size === 8) return bytesOf(wide);
+  const narrow = new Uint8Array(wide.length * size); // the low bytes of each, little-endian
+  const all = bytesOf(wide);
+  for (let i = 0; i < narrow.length; i++) narrow[i] = all[((i / size) | 0) * 8 + (i % size)] ?? 0;
+  return narrow;
+}
+
+/** Nested arrays as bytes. Throws ShapeError, DTypeError, OverflowError. */
+export function pack(data: NestedData, wanted?: DType): Packed {
+  const { flat, shape } = flatten(data);
+  const natural = dtypeOf(flat);
+  const dtype = wanted ?? natural;
+  if (dtype === "bool") {
+    return { bytes: Uint8Array.from(flat, (x) => (x ? 1 : 0)), dtype, shape };
+  }
+  const range = RANGES[dtype];
+  if (range !== undefined) return { bytes: integers(flat, dtype, range), dtype, shape };
+  const floats = flat.map(Number);
+  if (dtype === "float32") return { bytes: bytesOf(Float32Array.from(floats)), dtype, shape };
+  const wide = bytesOf(Float64Array.from(floats));
+  return { bytes: wide, dtype: "float64", shape, ...(dtype !== "float64" && { cast: dtype }) };
+}
+
+/** A typed array, or raw bytes of `dtype`. Throws DTypeError. */
+export function packArray(data: TypedArray | ArrayBuffer | DataView, wanted?: DType): Packed {
+  if (isTypedArray(data)) {
+    const dtype = dtypeOfArray(data);
+    const cast = wanted !== undefined && wanted !== dtype ? { cast: wanted } : {};
+    return { bytes: bytesOf(data), dtype, shape: [data.length], ...cast };
+  }
+  const view =
+    data instanceof DataView
+      ? new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength)
+      : new Uint8Array(data);
+  const dtype = wanted ?? "uint8";
+  const size = itemSize(dtype);
+  if (view.length % size) {
+    throw new ShapeError(`data: expected a multiple of ${size} bytes for ${dtype}, got ${view.length}`);
+  }
+  return { bytes: view, dtype, shape: [view.length / size] };
+}

@@ -1,0 +1,59 @@
+/** The transport to a Python on this thread: every operation is carried out when it is sent. */
+
+import { errorFrom } from "./errors";
+import type { Body, Bridge, Operation, Plain, Question, Transport } from "./transport";
+
+export class DirectTransport implements Transport {
+  readonly synchronous = true;
+  readonly #bridge: Bridge;
+  #thrown: unknown;
+
+  constructor(bridge: Bridge) {
+    this.#bridge = bridge;
+  }
+
+  send(operation: Operation): void {
+    const error = this.#bridge.run(operation);
+    if (error !== undefined) throw this.#error(error);
+  }
+
+  call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void {
+    const error = this.#bridge.call(name, result, handles, keywords, args);
+    if (error !== undefined) throw this.#error(error);
+  }
+
+  ask(question: Question): Promise<unknown> {
+    if (question[0] === "python") return this.#bridge.python(question[1]);
+    return new Promise((resolve) => {
+      resolve(this.askSync(question));
+    });
+  }
+
+  askSync(question: Question): unknown {
+    const found = this.#bridge.ask(question);
+    if ("error" in found) throw this.#error(found.error);
+    return found.value;
+  }
+
+  body(run: () => number[]): Body {
+    return () => {
+      try {
+        return JSON.stringify(run());
+      } catch (error) {
+        this.#thrown = error;
+        throw error;
+      }
+    };
+  }
+
+  close(): void {
+    // Python stays: others on this thread may use it.
+  }
+
+  /** The error of an operation; of one that called a body which threw, what it threw. */
+  #error(text: string): unknown {
+    const thrown = this.#thrown;
+    this.#thrown = undefined;
+    return thrown ?? errorFrom(text);
+  }
+}

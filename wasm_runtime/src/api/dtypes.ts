@@ -1,0 +1,160 @@
+/** Elements as JavaScript has them: the typed array of a dtype, and single elements as numbers, booleans, bigints. */
+
+import { DTypeError } from "./generated/errors";
+
+export type DType =
+  | "bool"
+  | "int8"
+  | "uint8"
+  | "int16"
+  | "uint16"
+  | "int32"
+  | "uint32"
+  | "int64"
+  | "uint64"
+  | "float16"
+  | "bfloat16"
+  | "float32"
+  | "float64";
+
+const ALIASES = {
+  half: "float16",
+  float: "float32",
+  double: "float64",
+  char: "int8",
+  short: "int16",
+  int: "int32",
+  long: "int64",
+  uchar: "uint8",
+  ushort: "uint16",
+  uint: "uint32",
+  ulong: "uint64",
+} as const satisfies Record<string, DType>;
+
+/** A dtype by its name, or by the name it has in C. */
+export type DTypeName = DType | keyof typeof ALIASES;
+
+/** What `data()` gives. float16 comes as a Float16Array where the engine has one, else as its bits; bfloat16 as bits. */
+export type TypedArray =
+  | Int8Array<ArrayBuffer>
+  | Uint8Array<ArrayBuffer>
+  | Uint8ClampedArray<ArrayBuffer>
+  | Int16Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Int32Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | Float32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>
+  | BigInt64Array<ArrayBuffer>
+  | BigUint64Array<ArrayBuffer>;
+
+/** One element: int64 and uint64 are bigints, bool is a boolean. */
+export type Scalar = number | bigint | boolean;
+
+/** Elements in arrays nested as the shape says; one element for shape (). */
+export type Nested = Scalar | Nested[];
+
+interface ArrayType {
+  new (buffer: ArrayBuffer, byteOffset?: number, length?: number): TypedArray;
+  readonly name: string;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+const HALF = (globalThis as { Float16Array?: ArrayType }).Float16Array;
+
+const ARRAYS: Record<DType, ArrayType> = {
+  bool: Uint8Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int64: BigInt64Array,
+  uint64: BigUint64Array,
+  float16: HALF ?? Uint16Array,
+  bfloat16: Uint16Array,
+  float32: Float32Array,
+  float64: Float64Array,
+};
+
+const OF_ARRAY: Record<string, DType> = {
+  Int8Array: "int8",
+  Uint8Array: "uint8",
+  Uint8ClampedArray: "uint8",
+  Int16Array: "int16",
+  Uint16Array: "uint16",
+  Int32Array: "int32",
+  Uint32Array: "uint32",
+  BigInt64Array: "int64",
+  BigUint64Array: "uint64",
+  Float16Array: "float16",
+  Float32Array: "float32",
+  Float64Array: "float64",
+};
+
+/** The dtype of this name. Throws DTypeError. */
+export function toDType(name: DTypeName): DType {
+  const found = (ALIASES as Record<string, DType | undefined>)[name] ?? name;
+  if (!(found in ARRAYS)) {
+    throw new DTypeError(
+      `dtype: expected one of ${Object.keys(ARRAYS).join(", ")}, got ${JSON.stringify(name)}`,
+    );
+  }
+  return found as DType;
+}
+
+export function isTypedArray(x: unknown): x is TypedArray {
+  return ArrayBuffer.isView(x) && !(x instanceof DataView);
+}
+
+/** The dtype that an array's elements have. */
+export function dtypeOfArray(array: TypedArray): DType {
+  const name = Object.prototype.toString.call(array).slice(8, -1);
+  const found = OF_ARRAY[name];
+  if (found === undefined) throw new TypeError(`polygrad: expected a typed array, got ${name}`);
+  return found;
+}
+
+/** The bytes of a tensor as a typed array. */
+export function asArray(bytes: ArrayBuffer, dtype: DType): TypedArray {
+  return new ARRAYS[dtype](bytes);
+}
+
+/** The number whose IEEE 754 half-precision bits these are. */
+export function halfToNumber(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 31;
+  const fraction = bits & 1023;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+const word = new DataView(new ArrayBuffer(4));
+
+function bfloatToNumber(bits: number): number {
+  word.setUint32(0, bits << 16);
+  return word.getFloat32(0);
+}
+
+/** How an element of the typed array reads. */
+function reader(dtype: DType): (x: number | bigint) => Scalar {
+  if (dtype === "bool") return (x) => x !== 0;
+  if (dtype === "bfloat16") return (x) => bfloatToNumber(Number(x));
+  if (dtype === "float16" && HALF === undefined) return (x) => halfToNumber(Number(x));
+  return (x) => x;
+}
+
+/** The elements of a tensor, nested to its shape. */
+export function nest(array: TypedArray, dtype: DType, shape: readonly number[]): Nested {
+  const read = reader(dtype);
+  let flat: Nested[] = Array.from(array as Iterable<number | bigint>, read);
+  for (let axis = shape.length - 1; axis > 0; axis--) {
+    const size = shape[axis] ?? 0;
+    const count = shape.slice(0, axis).reduce((a, b) => a * b, 1);
+    const rows = flat;
+    flat = Array.from({ length: count }, (_, i) => rows.slice(i * size, (i + 1) * size));
+  }
+  return shape.length === 0 ? (flat[0] ?? 0) : flat;
+}

@@ -1,0 +1,47 @@
+// Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
+
+import { PolygradError } from "../../errors";
+export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "../../errors";
+
+/** Shapes that do not fit each other or the operation. */
+export class ShapeError extends PolygradError {
+  override name = "ShapeError";
+}
+
+/** An axis (or an index along one) outside the tensor's dimensions. */
+export class AxisError extends PolygradError {
+  override name = "AxisError";
+}
+
+/** An unknown dtype, or one that the operation does not take. */
+export class DTypeError extends PolygradError {
+  override name = "DTypeError";
+}
+
+/** An argument of the wrong kind or value. */
+export class ArgumentError extends PolygradError {
+  override name = "ArgumentError";
+}
+
+/** A Python integer that does not fit the tensor's dtype. */
+export class OverflowError extends PolygradError {
+  override name = "OverflowError";
+}
+
+/** A gradient that does not exist: a non-scalar root, an integer leaf, an op without a derivative. */
+export class GradientError extends PolygradError {
+  override name = "GradientError";
+}
+
+/** A device that is unknown or not available on this host; says what to install. */
+export class DeviceError extends PolygradError {
+  override name = "DeviceError";
+}
+
+/**
+ * A captured function that does what a replay cannot, or a replay with other arguments than the
+ * captured.
+ */
+export class CaptureError extends PolygradError {
+  override name = "CaptureError";
+}

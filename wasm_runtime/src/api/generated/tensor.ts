@@ -1,0 +1,2442 @@
+// Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
+
+import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callVoid } from "../calls";
+import type { Scalar, DTypeName } from "../dtypes";
+import type { TensorData } from "../make";
+import { TensorBase, type Operand, type Size } from "../tensor_base";
+
+/** Arguments of `Tensor.clone` by name. */
+export interface CloneOptions {
+  readonly device?: string | null | undefined;
+}
+
+/** Arguments of `Tensor.gradient` by name. */
+export interface GradientOptions {
+  readonly gradient?: Tensor | null | undefined;
+}
+
+/** Arguments of `Tensor.backward` by name. */
+export interface BackwardOptions {
+  readonly gradient?: Tensor | null | undefined;
+}
+
+/** Arguments of `Tensor.requires_grad_` by name. */
+export interface RequiresGradOptions {
+  /** true unless given. */ readonly requiresGrad?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.is_param_` by name. */
+export interface IsParamOptions {
+  /** true unless given. */ readonly isParam?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.sort` by name. */
+export interface SortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.argsort` by name. */
+export interface ArgsortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.topk` by name. */
+export interface TopkOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** true unless given. */ readonly largest?: boolean | undefined;
+  /** true unless given. */ readonly sorted?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.scatter` by name. */
+export interface ScatterOptions {
+  readonly reduce?: "add" | "multiply" | null | undefined;
+}
+
+/** Arguments of `Tensor.scatter_reduce` by name. */
+export interface ScatterReduceOptions {
+  /** true unless given. */ readonly includeSelf?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.cross_entropy` by name. */
+export interface CrossEntropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+}
+
+/** Arguments of `Tensor.sparse_categorical_crossentropy` by name. */
+export interface SparseCategoricalCrossentropyOptions {
+  /** -1 unless given. */ readonly ignoreIndex?: number | undefined;
+  /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.nll_loss` by name. */
+export interface NllLossOptions {
+  readonly weight?: Tensor | null | undefined;
+  readonly ignoreIndex?: number | null | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.binary_crossentropy` by name. */
+export interface BinaryCrossentropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.binary_crossentropy_logits` by name. */
+export interface BinaryCrossentropyLogitsOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  readonly posWeight?: Tensor | null | undefined;
+}
+
+/** Arguments of `Tensor.conv2d` by name. */
+export interface Conv2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.conv_transpose2d` by name. */
+export interface ConvTranspose2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.max_pool2d` by name. */
+export interface MaxPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.avg_pool2d` by name. */
+export interface AvgPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.batchnorm` by name. */
+export interface BatchnormOptions {
+  /** 1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.scaled_dot_product_attention` by name. */
+export interface ScaledDotProductAttentionOptions {
+  readonly attnMask?: Tensor | null | undefined;
+  /** 0 unless given. */ readonly dropoutP?: number | undefined;
+  /** false unless given. */ readonly isCausal?: boolean | undefined;
+  /** false unless given. */ readonly enableGqa?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.manual_seed` by name. */
+export interface ManualSeedOptions {
+  /** 0 unless given. */ readonly seed?: number | undefined;
+}
+
+/** Arguments of `Tensor.rand` by name. */
+export interface RandOptions {
+  readonly device?: string | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+  /** true unless given. */ readonly contiguous?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.randn` by name. */
+export interface RandnOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+/** Arguments of `Tensor.randint` by name. */
+export interface RandintOptions {
+  /** 0 unless given. */ readonly low?: number | undefined;
+  /** 10 unless given. */ readonly high?: number | undefined;
+  /** "int32" unless given. */ readonly dtype?: DTypeName | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.normal` by name. */
+export interface NormalOptions {
+  /** 0 unless given. */ readonly mean?: number | undefined;
+  /** 1 unless given. */ readonly std?: number | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.uniform` by name. */
+export interface UniformOptions {
+  /** 0 unless given. */ readonly low?: number | undefined;
+  /** 1 unless given. */ readonly high?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+/** Arguments of `Tensor.scaled_uniform` by name. */
+export interface ScaledUniformOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.glorot_uniform` by name. */
+export interface GlorotUniformOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.kaiming_uniform` by name. */
+export interface KaimingUniformOptions {
+  /** 0.01 unless given. */ readonly a?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.kaiming_normal` by name. */
+export interface KaimingNormalOptions {
+  /** 0.01 unless given. */ readonly a?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.rand_like` by name. */
+export interface RandLikeOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.randn_like` by name. */
+export interface RandnLikeOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.randperm` by name. */
+export interface RandpermOptions {
+  readonly device?: string | null | undefined;
+  /** "int32" unless given. */ readonly dtype?: DTypeName | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.multinomial` by name. */
+export interface MultinomialOptions {
+  /** 1 unless given. */ readonly numSamples?: number | undefined;
+  /** false unless given. */ readonly replacement?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.dropout` by name. */
+export interface DropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
+}
+
+/** Arguments of `Tensor.zeros` by name. */
+export interface ZerosOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.ones` by name. */
+export interface OnesOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.empty` by name. */
+export interface EmptyOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.full_like` by name. */
+export interface FullLikeOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.zeros_like` by name. */
+export interface ZerosLikeOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.ones_like` by name. */
+export interface OnesLikeOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.empty_like` by name. */
+export interface EmptyLikeOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.arange` by name. */
+export interface ArangeOptions {
+  readonly stop?: Size | number | null | undefined;
+  /** 1 unless given. */ readonly step?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.linspace` by name. */
+export interface LinspaceOptions {
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.eye` by name. */
+export interface EyeOptions {
+  readonly m?: number | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+  readonly requiresGrad?: boolean | null | undefined;
+}
+
+/** Arguments of `Tensor.dot` by name. */
+export interface DotOptions {
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.matmul` by name. */
+export interface MatmulOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.linear` by name. */
+export interface LinearOptions {
+  readonly bias?: Tensor | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.einsum` by name. */
+export interface EinsumOptions {
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.triu` by name. */
+export interface TriuOptions {
+  /** 0 unless given. */ readonly diagonal?: number | undefined;
+}
+
+/** Arguments of `Tensor.tril` by name. */
+export interface TrilOptions {
+  /** 0 unless given. */ readonly diagonal?: number | undefined;
+}
+
+/** Arguments of `Tensor.sum` by name. */
+export interface SumOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.prod` by name. */
+export interface ProdOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.max` by name. */
+export interface MaxOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.min` by name. */
+export interface MinOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.any` by name. */
+export interface AnyOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.all` by name. */
+export interface AllOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mean` by name. */
+export interface MeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.var` by name. */
+export interface VarOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.var_mean` by name. */
+export interface VarMeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.std` by name. */
+export interface StdOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.std_mean` by name. */
+export interface StdMeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.argmax` by name. */
+export interface ArgmaxOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.argmin` by name. */
+export interface ArgminOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.cumsum` by name. */
+export interface CumsumOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.cummax` by name. */
+export interface CummaxOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.cummin` by name. */
+export interface CumminOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.softmax` by name. */
+export interface SoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.log_softmax` by name. */
+export interface LogSoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.softmin` by name. */
+export interface SoftminOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.logsumexp` by name. */
+export interface LogsumexpOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.logcumsumexp` by name. */
+export interface LogcumsumexpOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.normalize` by name. */
+export interface NormalizeOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  /** 1 unless given. */ readonly dim?: number | undefined;
+  /** 1e-12 unless given. */ readonly eps?: number | undefined;
+}
+
+/** Arguments of `Tensor.layernorm` by name. */
+export interface LayernormOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+}
+
+/** Arguments of `Tensor.leaky_relu` by name. */
+export interface LeakyReluOptions {
+  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardtanh` by name. */
+export interface HardtanhOptions {
+  /** -1 unless given. */ readonly minVal?: number | undefined;
+  /** 1 unless given. */ readonly maxVal?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardsigmoid` by name. */
+export interface HardsigmoidOptions {
+  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
+  /** 0.5 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.gelu` by name. */
+export interface GeluOptions {
+  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.elu` by name. */
+export interface EluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.celu` by name. */
+export interface CeluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.selu` by name. */
+export interface SeluOptions {
+  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
+  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
+}
+
+/** Arguments of `Tensor.softplus` by name. */
+export interface SoftplusOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.add` by name. */
+export interface AddOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.sub` by name. */
+export interface SubOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mul` by name. */
+export interface MulOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.div` by name. */
+export interface DivOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.mod` by name. */
+export interface ModOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_and` by name. */
+export interface BitwiseAndOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_or` by name. */
+export interface BitwiseOrOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_xor` by name. */
+export interface BitwiseXorOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.lshift` by name. */
+export interface LshiftOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.rshift` by name. */
+export interface RshiftOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.isinf` by name. */
+export interface IsinfOptions {
+  /** true unless given. */ readonly detectPositive?: boolean | undefined;
+  /** true unless given. */ readonly detectNegative?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.isclose` by name. */
+export interface IscloseOptions {
+  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
+  /** 1e-8 unless given. */ readonly atol?: number | undefined;
+  /** false unless given. */ readonly equalNan?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.clamp` by name. */
+export interface ClampOptions {
+  readonly min?: Operand | null | undefined;
+  readonly max?: Operand | null | undefined;
+}
+
+/** Arguments of `Tensor.clip` by name. */
+export interface ClipOptions {
+  readonly min?: Operand | null | undefined;
+  readonly max?: Operand | null | undefined;
+}
+
+/** Arguments of `Tensor.pow` by name. */
+export interface PowOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.pad` by name. */
+export interface PadOptions {
+  /** "constant" unless given. */ readonly mode?:
+    "constant" | "reflect" | "replicate" | "circular" | undefined;
+  /** 0 unless given. */ readonly value?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.transpose` by name. */
+export interface TransposeOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.squeeze` by name. */
+export interface SqueezeOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.flatten` by name. */
+export interface FlattenOptions {
+  /** 0 unless given. */ readonly startDim?: number | undefined;
+  /** -1 unless given. */ readonly endDim?: number | undefined;
+}
+
+/** Arguments of `Tensor.pad_to` by name. */
+export interface PadToOptions {
+  /** 0 unless given. */ readonly value?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.cat` by name. */
+export interface CatOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.stack` by name. */
+export interface StackOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.split` by name. */
+export interface SplitOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.chunk` by name. */
+export interface ChunkOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.repeat_interleave` by name. */
+export interface RepeatInterleaveOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.roll` by name. */
+export interface RollOptions {
+  readonly dims?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.meshgrid` by name. */
+export interface MeshgridOptions {
+  /** "ij" unless given. */ readonly indexing?: "ij" | "xy" | undefined;
+}
+
+/** Arguments of `Tensor.diagonal` by name. */
+export interface DiagonalOptions {
+  /** 0 unless given. */ readonly offset?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+  /** 1 unless given. */ readonly dim2?: number | undefined;
+}
+
+/** Arguments of `Tensor.pool` by name. */
+export interface PoolOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+}
+
+/** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
+export class Tensor extends TensorBase {
+  /** The matrix transposed. */
+  get T(): Tensor {
+    return callTensor(this.session, "$get", [this, "T"]);
+  }
+
+  /**
+   * Compute this Tensor and `others` now, in one Program, and carry out what is written to them; self.
+   *
+   * A view of stored memory stays a view of it. Throws DeviceError, OutOfMemoryError, CompileError.
+   */
+  realize(...others: Tensor[]): this {
+    return callSelf(this, "Tensor.realize", [...others]);
+  }
+
+  /**
+   * These elements in order and without gaps, once computed: a view where they lie so already, else a
+   * copy.
+   */
+  contiguous(): Tensor {
+    return callTensor(this.session, "Tensor.contiguous", [this]);
+  }
+
+  /** self; kept for compatibility: gradients need no hint where to be stored. */
+  contiguousBackward(): this {
+    return callSelf(this, "Tensor.contiguous_backward", []);
+  }
+  /** `contiguousBackward`, by its Python name. */
+  declare contiguous_backward: Tensor["contiguousBackward"];
+
+  /** A copy in memory of its own; the gradient flows through it. */
+  clone(...args: [options?: CloneOptions] | [device: string | null, options?: CloneOptions]): Tensor {
+    return callTensor(this.session, "Tensor.clone", [this, ...args]);
+  }
+
+  /** This value, cut from gradients: a view. */
+  detach(): Tensor {
+    return callTensor(this.session, "Tensor.detach", [this]);
+  }
+
+  /**
+   * This value on `device`; self when it is there.
+   *
+   * Throws DeviceError for one this host does not have.
+   */
+  to(device: string | null): Tensor {
+    return callTensor(this.session, "Tensor.to", [this, device]);
+  }
+
+  /** Move this Tensor to `device`; self. Views of it stay where they are. */
+  to_(device: string | null): this {
+    return callSelf(this, "Tensor.to_", [device]);
+  }
+
+  /** Become `x`, of the same shape and dtype, and share its memory; nothing is written. self. */
+  replace(x: Tensor): this {
+    return callSelf(this, "Tensor.replace", [x]);
+  }
+
+  /**
+   * Write the value of `x`, of this shape, dtype and device, to these elements; self.
+   *
+   * All views of the same memory see it. Stored memory is written in place, when it is next computed; what
+   * was computed from it before keeps the old value. Throws ShapeError, DTypeError, DeviceError, and
+   * ArgumentError for a view in which an element stands twice (an expanded one).
+   */
+  assign(x: TensorData): this {
+    return callSelf(this, "Tensor.assign", [x]);
+  }
+
+  /**
+   * The gradient of this Tensor with respect to each target, lazy and differentiable again.
+   *
+   * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
+   * this Tensor
+   * does not depend on, or only through integers or `detach`, has gradient 0. Throws GradientError,
+   * ShapeError.
+   */
+  gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
+    return callTensors(this.session, "Tensor.gradient", [this, ...args], "arguments");
+  }
+
+  /**
+   * Add the gradient of this Tensor to `.grad` of every leaf that took part in it; self.
+   *
+   * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Throws
+   * GradientError, ShapeError.
+   *
+   * As in tinygrad, and unlike torch, nobody has to ask: leaves are all float Tensors that are alive, were
+   * not computed from other leaves, and do not have `requires_grad=False`; constants (`Tensor(2.0)`,
+   * `Tensor.ones(3)`) are only if they have `requires_grad=True`. That also makes a result remember what
+   * it was computed from when it is realized, and an optimizer sets it for its parameters: a result of
+   * Tensors that did not say is data once it is realized, and a leaf from then on. Such a leaf's gradient,
+   * which costs nothing until it is read, is dropped if no one has when an optimizer takes its step.
+   */
+  backward(
+    ...args: [options?: BackwardOptions] | [gradient: Tensor | null, options?: BackwardOptions]
+  ): this {
+    return callSelf(this, "Tensor.backward", [...args]);
+  }
+
+  /** Say whether gradients are wanted; self. */
+  requiresGrad_(
+    ...args: [options?: RequiresGradOptions] | [requiresGrad: boolean, options?: RequiresGradOptions]
+  ): this {
+    return callSelf(this, "Tensor.requires_grad_", [...args]);
+  }
+  /** `requiresGrad_`, by its Python name. */
+  declare requires_grad_: Tensor["requiresGrad_"];
+
+  /** `requires_grad_`, by tinygrad's newer name. */
+  isParam_(...args: [options?: IsParamOptions] | [isParam: boolean, options?: IsParamOptions]): this {
+    return callSelf(this, "Tensor.is_param_", [...args]);
+  }
+  /** `isParam_`, by its Python name. */
+  declare is_param_: Tensor["isParam_"];
+
+  /** `with Tensor.no_grad():` results require no gradient, so `realize` keeps no graph for them. */
+  static noGrad<T>(run: () => T): T {
+    return callContext(this.bound, "Tensor.no_grad", run, []);
+  }
+  /** `noGrad`, by its Python name. */
+  declare static no_grad: (typeof Tensor)["noGrad"];
+
+  /** The elements along `dim` in order, stably, and their positions (int32). NaN has no place. */
+  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /** The positions (int32) that sort `dim`. */
+  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
+  }
+
+  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
+  topk(
+    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
+   *
+   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
+   * ShapeError, DTypeError.
+   */
+  gather(dim: number, index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
+  }
+
+  /**
+   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
+   *
+   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
+   * ShapeError,
+   * DTypeError, ArgumentError.
+   */
+  scatter(
+    ...args:
+      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
+      | [
+          dim: number,
+          index: Tensor,
+          src: Tensor | Scalar,
+          reduce: "add" | "multiply" | null,
+          options?: ScatterOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
+  }
+
+  /**
+   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
+   *
+   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
+   */
+  scatterReduce(
+    dim: number,
+    index: Tensor,
+    src: Tensor,
+    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
+    options?: ScatterReduceOptions,
+  ): Tensor {
+    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
+  }
+  /** `scatterReduce`, by its Python name. */
+  declare scatter_reduce: Tensor["scatterReduce"];
+
+  /**
+   * Whether this integer Tensor names class j.
+   *
+   * Bool, with the classes as a new axis `axis` (counted in the result).
+   */
+  isClass(numClasses: Size, axis: number): Tensor {
+    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
+  }
+  /** `isClass`, by its Python name. */
+  declare is_class: Tensor["isClass"];
+
+  /**
+   * 1 (int32) at the class each integer names, along a new last axis.
+   *
+   * Throws DTypeError, ArgumentError.
+   */
+  oneHot(numClasses: number): Tensor {
+    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
+  }
+  /** `oneHot`, by its Python name. */
+  declare one_hot: Tensor["oneHot"];
+
+  /**
+   * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
+   *
+   * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
+   * Throws ShapeError, ArgumentError.
+   */
+  crossEntropy(
+    ...args:
+      | [Y: Tensor, options?: CrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: CrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", labelSmoothing: number, options?: CrossEntropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cross_entropy", [this, ...args]);
+  }
+  /** `crossEntropy`, by its Python name. */
+  declare cross_entropy: Tensor["crossEntropy"];
+
+  /**
+   * The cross-entropy of these logits, classes along the last axis, with the integers Y.
+   *
+   * Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
+   * 0 but
+   * count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
+   */
+  sparseCategoricalCrossentropy(
+    ...args:
+      | [Y: Tensor, options?: SparseCategoricalCrossentropyOptions]
+      | [Y: Tensor, ignoreIndex: number, options?: SparseCategoricalCrossentropyOptions]
+      | [
+          Y: Tensor,
+          ignoreIndex: number,
+          labelSmoothing: number,
+          options?: SparseCategoricalCrossentropyOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.sparse_categorical_crossentropy", [this, ...args]);
+  }
+  /** `sparseCategoricalCrossentropy`, by its Python name. */
+  declare sparse_categorical_crossentropy: Tensor["sparseCategoricalCrossentropy"];
+
+  /**
+   * The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
+   *
+   * `weight`: one per class; the mean is weighted. Throws ShapeError, DTypeError.
+   */
+  nllLoss(
+    ...args:
+      | [Y: Tensor, options?: NllLossOptions]
+      | [Y: Tensor, weight: Tensor | null, options?: NllLossOptions]
+      | [Y: Tensor, weight: Tensor | null, ignoreIndex: number | null, options?: NllLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nll_loss", [this, ...args]);
+  }
+  /** `nllLoss`, by its Python name. */
+  declare nll_loss: Tensor["nllLoss"];
+
+  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  binaryCrossentropy(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossentropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_crossentropy", [this, ...args]);
+  }
+  /** `binaryCrossentropy`, by its Python name. */
+  declare binary_crossentropy: Tensor["binaryCrossentropy"];
+
+  /**
+   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   *
+   * `pos_weight` scales the positive part.
+   */
+  binaryCrossentropyLogits(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossentropyLogitsOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyLogitsOptions]
+      | [
+          Y: Tensor,
+          reduction: "mean" | "sum" | "none",
+          posWeight: Tensor | null,
+          options?: BinaryCrossentropyLogitsOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_crossentropy_logits", [this, ...args]);
+  }
+  /** `binaryCrossentropyLogits`, by its Python name. */
+  declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
+
+  /**
+   * Cross-correlation over any number of spatial axes.
+   *
+   * self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,): (n, cout, *out). Throws
+   * ShapeError.
+   */
+  conv2d(
+    ...args:
+      | [weight: Tensor, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+  }
+
+  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
+  convTranspose2d(
+    ...args:
+      | [weight: Tensor, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+  }
+  /** `convTranspose2d`, by its Python name. */
+  declare conv_transpose2d: Tensor["convTranspose2d"];
+
+  /**
+   * The greatest element of each window over the last axes; `stride` defaults to the window.
+   *
+   * Throws ShapeError.
+   */
+  maxPool2d(
+    ...args:
+      | [options?: MaxPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
+  }
+  /** `maxPool2d`, by its Python name. */
+  declare max_pool2d: Tensor["maxPool2d"];
+
+  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
+  avgPool2d(
+    ...args:
+      | [options?: AvgPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: AvgPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
+  }
+  /** `avgPool2d`, by its Python name. */
+  declare avg_pool2d: Tensor["avgPool2d"];
+
+  /** (self - mean) * invstd * weight + bias, each of them along `axis`. */
+  batchnorm(
+    ...args:
+      | [weight: Tensor | null, bias: Tensor | null, mean: Tensor, invstd: Tensor, options?: BatchnormOptions]
+      | [
+          weight: Tensor | null,
+          bias: Tensor | null,
+          mean: Tensor,
+          invstd: Tensor,
+          axis: number | readonly number[],
+          options?: BatchnormOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.batchnorm", [this, ...args]);
+  }
+
+  /**
+   * softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
+   *
+   * Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
+   *
+   * `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
+   * columns up
+   * to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Throws ArgumentError,
+   * ShapeError.
+   */
+  scaledDotProductAttention(
+    ...args:
+      | [key: Tensor, value: Tensor, options?: ScaledDotProductAttentionOptions]
+      | [key: Tensor, value: Tensor, attnMask: Tensor | null, options?: ScaledDotProductAttentionOptions]
+      | [
+          key: Tensor,
+          value: Tensor,
+          attnMask: Tensor | null,
+          dropoutP: number,
+          options?: ScaledDotProductAttentionOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.scaled_dot_product_attention", [this, ...args]);
+  }
+  /** `scaledDotProductAttention`, by its Python name. */
+  declare scaled_dot_product_attention: Tensor["scaledDotProductAttention"];
+
+  /** Start all random numbers afresh: the same seed gives the same bits, on every device. */
+  static manualSeed(
+    ...args: [options?: ManualSeedOptions] | [seed: number, options?: ManualSeedOptions]
+  ): void {
+    callVoid(this.bound, "Tensor.manual_seed", [...args]);
+  }
+  /** `manualSeed`, by its Python name. */
+  declare static manual_seed: (typeof Tensor)["manualSeed"];
+
+  /**
+   * Uniform in [0, 1): every multiple of 2^-24 (float32) is equally likely.
+   *
+   * Throws DTypeError, ShapeError.
+   */
+  static rand(
+    ...args:
+      | [shape: readonly Size[], options?: RandOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: RandOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.rand", [...args]);
+  }
+
+  /** Normal with mean 0 and variance 1 (Box and Muller, 1958). */
+  static randn(
+    ...args:
+      | [shape: readonly Size[], options?: RandnOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: RandnOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.randn", [...args]);
+  }
+
+  /**
+   * Integers uniform in [low, high). The bias of a range of n is below n / 2^32 (n / 2^64 above 2^31).
+   *
+   * Throws ArgumentError for an empty range or one that does not fit, DTypeError.
+   */
+  static randint(
+    ...args:
+      | [shape: readonly Size[], options?: RandintOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: RandintOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.randint", [...args]);
+  }
+
+  /** Normal with `mean` and standard deviation `std`. */
+  static normal(
+    ...args:
+      | [shape: readonly Size[], options?: NormalOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: NormalOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.normal", [...args]);
+  }
+
+  /** Uniform in [low, high); of an integer dtype, rounded towards 0. */
+  static uniform(
+    ...args:
+      | [shape: readonly Size[], options?: UniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: UniformOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.uniform", [...args]);
+  }
+
+  /** Uniform in ±1 / sqrt(number of elements). */
+  static scaledUniform(
+    ...args:
+      | [shape: readonly Size[], options?: ScaledUniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: ScaledUniformOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.scaled_uniform", [...args]);
+  }
+  /** `scaledUniform`, by its Python name. */
+  declare static scaled_uniform: (typeof Tensor)["scaledUniform"];
+
+  /** Uniform in ±sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). */
+  static glorotUniform(
+    ...args:
+      | [shape: readonly Size[], options?: GlorotUniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: GlorotUniformOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.glorot_uniform", [...args]);
+  }
+  /** `glorotUniform`, by its Python name. */
+  declare static glorot_uniform: (typeof Tensor)["glorotUniform"];
+
+  /** Uniform in ±sqrt(6 / (1 + a²) / fan in) (He et al., 2015). */
+  static kaimingUniform(
+    ...args:
+      | [shape: readonly Size[], options?: KaimingUniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: KaimingUniformOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.kaiming_uniform", [...args]);
+  }
+  /** `kaimingUniform`, by its Python name. */
+  declare static kaiming_uniform: (typeof Tensor)["kaimingUniform"];
+
+  /** Normal with variance 2 / (1 + a²) / fan in (He et al., 2015). */
+  static kaimingNormal(
+    ...args:
+      | [shape: readonly Size[], options?: KaimingNormalOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: KaimingNormalOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.kaiming_normal", [...args]);
+  }
+  /** `kaimingNormal`, by its Python name. */
+  declare static kaiming_normal: (typeof Tensor)["kaimingNormal"];
+
+  /** `rand` in this Tensor's shape, dtype and on its device, unless told. */
+  randLike(options?: RandLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.rand_like", [this, options]);
+  }
+  /** `randLike`, by its Python name. */
+  declare rand_like: Tensor["randLike"];
+
+  /** `randn` in this Tensor's shape, dtype and on its device, unless told. */
+  randnLike(
+    ...args: [options?: RandnLikeOptions] | [dtype: DTypeName | null, options?: RandnLikeOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.randn_like", [this, ...args]);
+  }
+  /** `randnLike`, by its Python name. */
+  declare randn_like: Tensor["randnLike"];
+
+  /** A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D. */
+  static randperm(
+    ...args:
+      | [n: number, options?: RandpermOptions]
+      | [n: number, device: string | null, options?: RandpermOptions]
+      | [n: number, device: string | null, dtype: DTypeName, options?: RandpermOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.randperm", [...args]);
+  }
+
+  /**
+   * Positions (int32) drawn with these (unnormalised) probabilities, along the last of 1 or 2 axes.
+   *
+   * Throws ShapeError, ArgumentError; without replacement only one sample can be drawn.
+   */
+  multinomial(
+    ...args: [options?: MultinomialOptions] | [numSamples: number, options?: MultinomialOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.multinomial", [this, ...args]);
+  }
+
+  /**
+   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+   *
+   * Throws ArgumentError.
+   */
+  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
+    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
+  }
+
+  /** 0 everywhere. Keywords: dtype, device, requires_grad. */
+  static zeros(
+    ...args:
+      | [shape: readonly Size[], options?: ZerosOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: ZerosOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.zeros", [...args]);
+  }
+
+  /** 1 everywhere. Keywords: dtype, device, requires_grad. */
+  static ones(
+    ...args:
+      | [shape: readonly Size[], options?: OnesOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: OnesOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.ones", [...args]);
+  }
+
+  /** A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad. */
+  static empty(
+    ...args:
+      | [shape: readonly Size[], options?: EmptyOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: EmptyOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.empty", [...args]);
+  }
+
+  /** `fill_value` in this Tensor's shape, dtype and on its device, unless told. */
+  fullLike(fillValue: Scalar, options?: FullLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.full_like", [this, fillValue, options]);
+  }
+  /** `fullLike`, by its Python name. */
+  declare full_like: Tensor["fullLike"];
+
+  /** 0 in this Tensor's shape, dtype and on its device, unless told. */
+  zerosLike(options?: ZerosLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.zeros_like", [this, options]);
+  }
+  /** `zerosLike`, by its Python name. */
+  declare zeros_like: Tensor["zerosLike"];
+
+  /** 1 in this Tensor's shape, dtype and on its device, unless told. */
+  onesLike(options?: OnesLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.ones_like", [this, options]);
+  }
+  /** `onesLike`, by its Python name. */
+  declare ones_like: Tensor["onesLike"];
+
+  /** A Tensor like this one whose elements do not matter. */
+  emptyLike(options?: EmptyLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.empty_like", [this, options]);
+  }
+  /** `emptyLike`, by its Python name. */
+  declare empty_like: Tensor["emptyLike"];
+
+  /**
+   * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
+   *
+   * The dtype is the default int, or the default float when an argument is a float. Throws ArgumentError.
+   */
+  static arange(
+    ...args:
+      | [start: Size | number, options?: ArangeOptions]
+      | [start: Size | number, stop: Size | number | null, options?: ArangeOptions]
+      | [start: Size | number, stop: Size | number | null, step: number, options?: ArangeOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.arange", [...args]);
+  }
+
+  /** `steps` evenly spaced values from `start` to `stop`, both included. 1-D. Throws ArgumentError. */
+  static linspace(
+    ...args:
+      | [start: number, stop: number, steps: number, options?: LinspaceOptions]
+      | [start: number, stop: number, steps: number, dtype: DTypeName | null, options?: LinspaceOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.linspace", [...args]);
+  }
+
+  /** 1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Throws ShapeError. */
+  static eye(
+    ...args:
+      | [n: number, options?: EyeOptions]
+      | [n: number, m: number | null, options?: EyeOptions]
+      | [n: number, m: number | null, dtype: DTypeName | null, options?: EyeOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.eye", [...args]);
+  }
+
+  /**
+   * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
+   *
+   * Leading axes broadcast. `dtype`: to accumulate in, and of the result. Throws ShapeError.
+   */
+  dot(
+    ...args: [w: Tensor, options?: DotOptions] | [w: Tensor, dtype: DTypeName | null, options?: DotOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.dot", [this, ...args]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  matmul(x: Tensor, options?: MatmulOptions): Tensor {
+    return callTensor(this.session, "Tensor.matmul", [this, x, options]);
+  }
+
+  /**
+   * self @ weight + bias; a 1-D weight scales. weight: (in, out).
+   *
+   * `dtype`: what all of them are cast to first, so that of the result too.
+   */
+  linear(
+    ...args:
+      | [weight: Tensor, options?: LinearOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: LinearOptions]
+      | [weight: Tensor, bias: Tensor | null, dtype: DTypeName | null, options?: LinearOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.linear", [this, ...args]);
+  }
+
+  /**
+   * Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
+   *
+   * Throws ArgumentError, ShapeError.
+   */
+  static einsum(
+    ...args:
+      | [formula: string, ...operands: Tensor[]]
+      | [formula: string, ...operands: Tensor[], options: EinsumOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.einsum", [...args]);
+  }
+
+  /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
+  triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
+    return callTensor(this.session, "Tensor.triu", [this, ...args]);
+  }
+
+  /** The lower triangle of the last two axes, up to `diagonal`; 0 above. */
+  tril(...args: [options?: TrilOptions] | [diagonal: number, options?: TrilOptions]): Tensor {
+    return callTensor(this.session, "Tensor.tril", [this, ...args]);
+  }
+
+  /**
+   * The sum.
+   *
+   * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
+   * `dtype`: of the result.
+   */
+  sum(
+    ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.sum", [this, ...args]);
+  }
+
+  /** The product, in the dtype of a sum. */
+  prod(
+    ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.prod", [this, ...args]);
+  }
+
+  /**
+   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
+   *
+   * Throws ShapeError.
+   */
+  max(
+    ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max", [this, ...args]);
+  }
+
+  /** The least element; NaN if there is one. Throws ShapeError. */
+  min(
+    ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.min", [this, ...args]);
+  }
+
+  /** Whether any element is not 0 (bool). */
+  any(
+    ...args: [options?: AnyOptions] | [axis: number | readonly number[] | null, options?: AnyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.any", [this, ...args]);
+  }
+
+  /** Whether every element is not 0 (bool). */
+  all(
+    ...args: [options?: AllOptions] | [axis: number | readonly number[] | null, options?: AllOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.all", [this, ...args]);
+  }
+
+  /** The mean, in floats. */
+  mean(
+    ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.mean", [this, ...args]);
+  }
+
+  /** The variance, divided by count - `correction`. */
+  var(
+    ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.var", [this, ...args]);
+  }
+
+  /** The variance and the mean. */
+  varMean(
+    ...args: [options?: VarMeanOptions] | [axis: number | readonly number[] | null, options?: VarMeanOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `varMean`, by its Python name. */
+  declare var_mean: Tensor["varMean"];
+
+  /** The standard deviation. */
+  std(
+    ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.std", [this, ...args]);
+  }
+
+  /** The standard deviation and the mean. */
+  stdMean(
+    ...args: [options?: StdMeanOptions] | [axis: number | readonly number[] | null, options?: StdMeanOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `stdMean`, by its Python name. */
+  declare std_mean: Tensor["stdMean"];
+
+  /**
+   * The position (int32) of the greatest element, the first of equals.
+   *
+   * Of the flattened Tensor when None.
+   */
+  argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argmax", [this, ...args]);
+  }
+
+  /**
+   * The position (int32) of the least element, the first of equals.
+   *
+   * Of the flattened Tensor when None.
+   */
+  argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argmin", [this, ...args]);
+  }
+
+  /** Running sums along `axis`. */
+  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
+  }
+
+  /** Running products along `axis`. */
+  cumprod(axis: number): Tensor {
+    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
+  }
+
+  /** Running maxima along `axis`. */
+  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cummax", [this, ...args]);
+  }
+
+  /** Running minima along `axis`. */
+  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cummin", [this, ...args]);
+  }
+
+  /** self in the dtype of `other`. */
+  castLike(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.cast_like", [this, other]);
+  }
+  /** `castLike`, by its Python name. */
+  declare cast_like: Tensor["castLike"];
+
+  /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
+  softmax(
+    ...args:
+      | [options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.softmax", [this, ...args]);
+  }
+
+  /** The logarithm of softmax, without overflow. */
+  logSoftmax(
+    ...args:
+      | [options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.log_softmax", [this, ...args]);
+  }
+  /** `logSoftmax`, by its Python name. */
+  declare log_softmax: Tensor["logSoftmax"];
+
+  /** softmax of -self. */
+  softmin(
+    ...args:
+      | [options?: SoftminOptions]
+      | [axis: number | readonly number[] | null, options?: SoftminOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftminOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.softmin", [this, ...args]);
+  }
+
+  /** log(sum(exp(self))) along `axis`, without overflow. */
+  logsumexp(
+    ...args:
+      [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
+  }
+
+  /** Running logsumexp along `axis`. */
+  logcumsumexp(
+    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
+  }
+
+  /** self / max(its p-norm along `dim`, eps). */
+  normalize(
+    ...args:
+      | [options?: NormalizeOptions]
+      | [p: number, options?: NormalizeOptions]
+      | [p: number, dim: number, options?: NormalizeOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
+  }
+
+  /** self with mean 0 and variance 1 (biased) along `axis`. */
+  layernorm(
+    ...args:
+      | [options?: LayernormOptions]
+      | [axis: number | readonly number[], options?: LayernormOptions]
+      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
+  }
+
+  /** max(self, 0); its gradient at 0 is 0. */
+  relu(): Tensor {
+    return callTensor(this.session, "Tensor.relu", [this]);
+  }
+
+  /** self clipped to 0..6. */
+  relu6(): Tensor {
+    return callTensor(this.session, "Tensor.relu6", [this]);
+  }
+
+  /** self where positive, else `neg_slope` * self. */
+  leakyRelu(...args: [options?: LeakyReluOptions] | [negSlope: number, options?: LeakyReluOptions]): Tensor {
+    return callTensor(this.session, "Tensor.leaky_relu", [this, ...args]);
+  }
+  /** `leakyRelu`, by its Python name. */
+  declare leaky_relu: Tensor["leakyRelu"];
+
+  /** self clipped to `min_val`..`max_val`. */
+  hardtanh(
+    ...args:
+      | [options?: HardtanhOptions]
+      | [minVal: number, options?: HardtanhOptions]
+      | [minVal: number, maxVal: number, options?: HardtanhOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.hardtanh", [this, ...args]);
+  }
+
+  /** alpha * self + beta clipped to 0..1. */
+  hardsigmoid(
+    ...args:
+      | [options?: HardsigmoidOptions]
+      | [alpha: number, options?: HardsigmoidOptions]
+      | [alpha: number, beta: number, options?: HardsigmoidOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.hardsigmoid", [this, ...args]);
+  }
+
+  /** self * relu6(self + 3) / 6. */
+  hardswish(): Tensor {
+    return callTensor(this.session, "Tensor.hardswish", [this]);
+  }
+
+  /** 1 / (1 + exp(-self)). */
+  sigmoid(): Tensor {
+    return callTensor(this.session, "Tensor.sigmoid", [this]);
+  }
+
+  /** log(sigmoid(self)), without overflow. */
+  logsigmoid(): Tensor {
+    return callTensor(this.session, "Tensor.logsigmoid", [this]);
+  }
+
+  /** The hyperbolic tangent, as 2 sigmoid(2 self) - 1. */
+  tanh(): Tensor {
+    return callTensor(this.session, "Tensor.tanh", [this]);
+  }
+
+  /** self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Throws ArgumentError. */
+  gelu(...args: [options?: GeluOptions] | [approximate: "tanh" | "none", options?: GeluOptions]): Tensor {
+    return callTensor(this.session, "Tensor.gelu", [this, ...args]);
+  }
+
+  /** self * sigmoid(1.702 self). */
+  quickGelu(): Tensor {
+    return callTensor(this.session, "Tensor.quick_gelu", [this]);
+  }
+  /** `quickGelu`, by its Python name. */
+  declare quick_gelu: Tensor["quickGelu"];
+
+  /** self * sigmoid(self). */
+  swish(): Tensor {
+    return callTensor(this.session, "Tensor.swish", [this]);
+  }
+
+  /** self * sigmoid(self). */
+  silu(): Tensor {
+    return callTensor(this.session, "Tensor.silu", [this]);
+  }
+
+  /** self where positive, else alpha * (exp(self) - 1). */
+  elu(...args: [options?: EluOptions] | [alpha: number, options?: EluOptions]): Tensor {
+    return callTensor(this.session, "Tensor.elu", [this, ...args]);
+  }
+
+  /** max(self, 0) + min(0, alpha * (exp(self / alpha) - 1)). */
+  celu(...args: [options?: CeluOptions] | [alpha: number, options?: CeluOptions]): Tensor {
+    return callTensor(this.session, "Tensor.celu", [this, ...args]);
+  }
+
+  /** gamma * (self where positive, else alpha * (exp(self) - 1)). */
+  selu(
+    ...args:
+      | [options?: SeluOptions]
+      | [alpha: number, options?: SeluOptions]
+      | [alpha: number, gamma: number, options?: SeluOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.selu", [this, ...args]);
+  }
+
+  /** log(1 + exp(beta * self)) / beta, without overflow. */
+  softplus(...args: [options?: SoftplusOptions] | [beta: number, options?: SoftplusOptions]): Tensor {
+    return callTensor(this.session, "Tensor.softplus", [this, ...args]);
+  }
+
+  /** self * tanh(softplus(self)). */
+  mish(): Tensor {
+    return callTensor(this.session, "Tensor.mish", [this]);
+  }
+
+  /** self / (1 + |self|). */
+  softsign(): Tensor {
+    return callTensor(this.session, "Tensor.softsign", [this]);
+  }
+
+  /** The sine of radians. */
+  sin(): Tensor {
+    return callTensor(this.session, "Tensor.sin", [this]);
+  }
+
+  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
+  cos(): Tensor {
+    return callTensor(this.session, "Tensor.cos", [this]);
+  }
+
+  /** The tangent of radians. */
+  tan(): Tensor {
+    return callTensor(this.session, "Tensor.tan", [this]);
+  }
+
+  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
+  asin(): Tensor {
+    return callTensor(this.session, "Tensor.asin", [this]);
+  }
+
+  /** The arc cosine. */
+  acos(): Tensor {
+    return callTensor(this.session, "Tensor.acos", [this]);
+  }
+
+  /** The arc tangent. */
+  atan(): Tensor {
+    return callTensor(this.session, "Tensor.atan", [this]);
+  }
+
+  /** The hyperbolic sine. */
+  sinh(): Tensor {
+    return callTensor(this.session, "Tensor.sinh", [this]);
+  }
+
+  /** The hyperbolic cosine. */
+  cosh(): Tensor {
+    return callTensor(this.session, "Tensor.cosh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  asinh(): Tensor {
+    return callTensor(this.session, "Tensor.asinh", [this]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  acosh(): Tensor {
+    return callTensor(this.session, "Tensor.acosh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  atanh(): Tensor {
+    return callTensor(this.session, "Tensor.atanh", [this]);
+  }
+
+  /** The error function (Abramowitz and Stegun 7.1.26; within 1.5e-7). */
+  erf(): Tensor {
+    return callTensor(this.session, "Tensor.erf", [this]);
+  }
+
+  /** log(exp(self) + exp(other)), without overflow. */
+  logaddexp(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logaddexp", [this, other]);
+  }
+
+  /** self + x. */
+  add(x: Operand, options?: AddOptions): Tensor {
+    return callTensor(this.session, "Tensor.add", [this, x, options]);
+  }
+
+  /** self - x. Throws DTypeError for two bools. */
+  sub(x: Operand, options?: SubOptions): Tensor {
+    return callTensor(this.session, "Tensor.sub", [this, x, options]);
+  }
+
+  /** self * x. */
+  mul(x: Operand, options?: MulOptions): Tensor {
+    return callTensor(this.session, "Tensor.mul", [this, x, options]);
+  }
+
+  /** -self; of bools, logical_not. */
+  neg(): Tensor {
+    return callTensor(this.session, "Tensor.neg", [this]);
+  }
+
+  /** 1 / self. */
+  reciprocal(): Tensor {
+    return callTensor(this.session, "Tensor.reciprocal", [this]);
+  }
+
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  div(x: Operand, options?: DivOptions): Tensor {
+    return callTensor(this.session, "Tensor.div", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
+  mod(x: Operand, options?: ModOptions): Tensor {
+    return callTensor(this.session, "Tensor.mod", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the dividend, as C's fmod. */
+  fmod(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmod", [this, x]);
+  }
+
+  /** self & x of integers or bools. */
+  bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
+  }
+  /** `bitwiseAnd`, by its Python name. */
+  declare bitwise_and: Tensor["bitwiseAnd"];
+
+  /** self | x of integers or bools. */
+  bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
+  }
+  /** `bitwiseOr`, by its Python name. */
+  declare bitwise_or: Tensor["bitwiseOr"];
+
+  /** self ^ x of integers or bools. */
+  bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
+  }
+  /** `bitwiseXor`, by its Python name. */
+  declare bitwise_xor: Tensor["bitwiseXor"];
+
+  /** ~self of integers; of bools, logical_not. */
+  bitwiseNot(): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_not", [this]);
+  }
+  /** `bitwiseNot`, by its Python name. */
+  declare bitwise_not: Tensor["bitwiseNot"];
+
+  /** self << x of integers. */
+  lshift(x: Operand, options?: LshiftOptions): Tensor {
+    return callTensor(this.session, "Tensor.lshift", [this, x, options]);
+  }
+
+  /** self >> x of integers; arithmetic for signed ones. */
+  rshift(x: Operand, options?: RshiftOptions): Tensor {
+    return callTensor(this.session, "Tensor.rshift", [this, x, options]);
+  }
+
+  /** Whether each element is 0 (False). */
+  logicalNot(): Tensor {
+    return callTensor(this.session, "Tensor.logical_not", [this]);
+  }
+  /** `logicalNot`, by its Python name. */
+  declare logical_not: Tensor["logicalNot"];
+
+  /** self < x. */
+  lt(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lt", [this, x]);
+  }
+
+  /** self > x. */
+  gt(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.gt", [this, x]);
+  }
+
+  /** self >= x; False where either is NaN. */
+  ge(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ge", [this, x]);
+  }
+
+  /** self <= x; False where either is NaN. */
+  le(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.le", [this, x]);
+  }
+
+  /** self == x. */
+  eq(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.eq", [this, x]);
+  }
+
+  /** self != x. */
+  ne(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ne", [this, x]);
+  }
+
+  /** Whether each element is NaN. */
+  isnan(): Tensor {
+    return callTensor(this.session, "Tensor.isnan", [this]);
+  }
+
+  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
+  isinf(options?: IsinfOptions): Tensor {
+    return callTensor(this.session, "Tensor.isinf", [this, options]);
+  }
+
+  /** Whether each element is neither infinite nor NaN. */
+  isfinite(): Tensor {
+    return callTensor(this.session, "Tensor.isfinite", [this]);
+  }
+
+  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
+  isclose(
+    ...args:
+      | [other: Operand, options?: IscloseOptions]
+      | [other: Operand, rtol: number, options?: IscloseOptions]
+      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+  }
+
+  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
+  where(x: Operand, y: Operand): Tensor {
+    return callTensor(this.session, "Tensor.where", [this, x, y]);
+  }
+
+  /** `value` where `mask` holds, self elsewhere. */
+  maskedFill(mask: Tensor, value: Operand): Tensor {
+    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
+  }
+  /** `maskedFill`, by its Python name. */
+  declare masked_fill: Tensor["maskedFill"];
+
+  /** The greater of self and x; NaN where either is. */
+  maximum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.maximum", [this, x]);
+  }
+
+  /** The lesser of self and x; NaN where either is. */
+  minimum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.minimum", [this, x]);
+  }
+
+  /**
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   *
+   * Throws ArgumentError.
+   */
+  clamp(
+    ...args:
+      | [options?: ClampOptions]
+      | [min: Operand | null, options?: ClampOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+  }
+
+  /**
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   *
+   * Throws ArgumentError.
+   */
+  clip(
+    ...args:
+      | [options?: ClipOptions]
+      | [min: Operand | null, options?: ClipOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clip", [this, ...args]);
+  }
+
+  /** The magnitude of self with the sign of `other` (of -0.0 too). */
+  copysign(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.copysign", [this, other]);
+  }
+
+  /** self + (end - self) * weight. */
+  lerp(end: Tensor, weight: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
+  }
+
+  /** self * self. */
+  square(): Tensor {
+    return callTensor(this.session, "Tensor.square", [this]);
+  }
+
+  /** The square root; NaN below 0. */
+  sqrt(): Tensor {
+    return callTensor(this.session, "Tensor.sqrt", [this]);
+  }
+
+  /** 1 / sqrt(self). */
+  rsqrt(): Tensor {
+    return callTensor(this.session, "Tensor.rsqrt", [this]);
+  }
+
+  /** 2 to the power of self. */
+  exp2(): Tensor {
+    return callTensor(this.session, "Tensor.exp2", [this]);
+  }
+
+  /** e to the power of self, as 2 to the power of self / ln 2. */
+  exp(): Tensor {
+    return callTensor(this.session, "Tensor.exp", [this]);
+  }
+
+  /** The logarithm to base 2; -inf of 0, NaN below. */
+  log2(): Tensor {
+    return callTensor(this.session, "Tensor.log2", [this]);
+  }
+
+  /** The natural logarithm; -inf of 0, NaN below. */
+  log(): Tensor {
+    return callTensor(this.session, "Tensor.log", [this]);
+  }
+
+  /** The logarithm to base 10; -inf of 0, NaN below. */
+  log10(): Tensor {
+    return callTensor(this.session, "Tensor.log10", [this]);
+  }
+
+  /**
+   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
+   *
+   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
+   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
+   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
+   * integer base with a negative constant integer exponent.
+   */
+  pow(x: Operand, options?: PowOptions): Tensor {
+    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  }
+
+  /** Rounded towards 0; integers as they are. */
+  trunc(): Tensor {
+    return callTensor(this.session, "Tensor.trunc", [this]);
+  }
+
+  /** Rounded towards minus infinity; integers as they are. */
+  floor(): Tensor {
+    return callTensor(this.session, "Tensor.floor", [this]);
+  }
+
+  /** Rounded towards infinity; integers as they are. */
+  ceil(): Tensor {
+    return callTensor(this.session, "Tensor.ceil", [this]);
+  }
+
+  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
+  round(): Tensor {
+    return callTensor(this.session, "Tensor.round", [this]);
+  }
+
+  /** -1, 0 or 1; NaN of NaN. */
+  sign(): Tensor {
+    return callTensor(this.session, "Tensor.sign", [this]);
+  }
+
+  /** The magnitude; its gradient at 0 is 0. */
+  abs(): Tensor {
+    return callTensor(this.session, "Tensor.abs", [this]);
+  }
+
+  /** The constant `value` in this Tensor's dtype and shape. */
+  constLike(value: Scalar): Tensor {
+    return callTensor(this.session, "Tensor.const_like", [this, value]);
+  }
+  /** `constLike`, by its Python name. */
+  declare const_like: Tensor["constLike"];
+
+  /**
+   * The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
+   *
+   * Throws ShapeError when the sizes do not multiply to the number of elements.
+   */
+  reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
+    return callTensor(this.session, "Tensor.reshape", [this, ...args]);
+  }
+
+  /** `reshape`. */
+  view(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
+    return callTensor(this.session, "Tensor.view", [this, ...args]);
+  }
+
+  /**
+   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
+   *
+   * Throws ShapeError.
+   */
+  expand(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.expand", [this, ...args]);
+  }
+
+  /** Axis i of the result is axis `order[i]`. Throws ArgumentError unless every axis is named once. */
+  permute(order: number | readonly number[], ...others: number[]): Tensor {
+    return callTensor(this.session, "Tensor.permute", [this, order, ...others]);
+  }
+
+  /** The named axes reversed. Throws AxisError. */
+  flip(axis: number | readonly number[], ...others: number[]): Tensor {
+    return callTensor(this.session, "Tensor.flip", [this, axis, ...others]);
+  }
+
+  /** Elements lo (included) to hi (not) of each axis; None keeps an axis. Throws ShapeError. */
+  shrink(arg: readonly (readonly [Size, Size] | null)[]): Tensor {
+    return callTensor(this.session, "Tensor.shrink", [this, arg]);
+  }
+
+  /**
+   * Elements added around each axis.
+   *
+   * `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
+   * after) of
+   * the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect', 'replicate' or
+   * 'circular'.
+   * Throws ArgumentError, ShapeError.
+   */
+  pad(
+    ...args:
+      | [padding: readonly (readonly [Size, Size] | null)[] | readonly number[], options?: PadOptions]
+      | [
+          padding: readonly (readonly [Size, Size] | null)[] | readonly number[],
+          mode: "constant" | "reflect" | "replicate" | "circular",
+          options?: PadOptions,
+        ]
+      | [
+          padding: readonly (readonly [Size, Size] | null)[] | readonly number[],
+          mode: "constant" | "reflect" | "replicate" | "circular",
+          value: Scalar,
+          options?: PadOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.pad", [this, ...args]);
+  }
+
+  /** Two axes swapped. */
+  transpose(
+    ...args:
+      | [options?: TransposeOptions]
+      | [dim0: number, options?: TransposeOptions]
+      | [dim0: number, dim1: number, options?: TransposeOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.transpose", [this, ...args]);
+  }
+
+  /** Axes of size 1 dropped; only `dim`, if given. */
+  squeeze(...args: [options?: SqueezeOptions] | [dim: number | null, options?: SqueezeOptions]): Tensor {
+    return callTensor(this.session, "Tensor.squeeze", [this, ...args]);
+  }
+
+  /** A new axis of size 1 at `dim`. */
+  unsqueeze(dim: number): Tensor {
+    return callTensor(this.session, "Tensor.unsqueeze", [this, dim]);
+  }
+
+  /** Axes `start_dim` to `end_dim` made one. */
+  flatten(
+    ...args:
+      | [options?: FlattenOptions]
+      | [startDim: number, options?: FlattenOptions]
+      | [startDim: number, endDim: number, options?: FlattenOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.flatten", [this, ...args]);
+  }
+
+  /** Axis `dim` split into `sizes`, one of which may be -1. Throws ShapeError. */
+  unflatten(dim: number, sizes: readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.unflatten", [this, dim, sizes]);
+  }
+
+  /** The first elements of each axis, as many as `shape` says; None keeps an axis. */
+  shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
+    return callTensor(this.session, "Tensor.shrink_to", [this, ...args]);
+  }
+  /** `shrinkTo`, by its Python name. */
+  declare shrink_to: Tensor["shrinkTo"];
+
+  /** `value` added behind each axis up to `shape`; None keeps an axis. Throws ShapeError. */
+  padTo(
+    ...args:
+      | [shape: readonly Size[], options?: PadToOptions]
+      | [...shape: (Size | null)[]]
+      | [...shape: (Size | null)[], options: PadToOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.pad_to", [this, ...args]);
+  }
+  /** `padTo`, by its Python name. */
+  declare pad_to: Tensor["padTo"];
+
+  /**
+   * This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b))` does too.
+   *
+   * Throws ShapeError, DeviceError, ArgumentError.
+   */
+  cat(...args: [...others: Tensor[]] | [...others: Tensor[], options: CatOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cat", [this, ...args]);
+  }
+  /** `cat` of the tensors in an array. */
+  static cat(tensors: readonly Tensor[], options: CatOptions = {}): Tensor {
+    return callTensor(this.bound, "Tensor.cat", [...tensors, options]);
+  }
+
+  /**
+   * This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.
+   *
+   * Throws ShapeError, DeviceError, ArgumentError.
+   */
+  stack(...args: [...others: Tensor[]] | [...others: Tensor[], options: StackOptions]): Tensor {
+    return callTensor(this.session, "Tensor.stack", [this, ...args]);
+  }
+  /** `stack` of the tensors in an array. */
+  static stack(tensors: readonly Tensor[], options: StackOptions = {}): Tensor {
+    return callTensor(this.bound, "Tensor.stack", [...tensors, options]);
+  }
+
+  /**
+   * Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
+   *
+   * Throws ShapeError.
+   */
+  split(
+    ...args:
+      | [sizes: Size | readonly Size[], options?: SplitOptions]
+      | [sizes: Size | readonly Size[], dim: number, options?: SplitOptions]
+  ): Promise<Tensor[]> {
+    return callTensorList(this.session, "Tensor.split", [this, ...args]);
+  }
+
+  /**
+   * At most `chunks` pieces of equal size (the last may be smaller) along `dim`.
+   *
+   * Throws ArgumentError.
+   */
+  chunk(
+    ...args: [chunks: number, options?: ChunkOptions] | [chunks: number, dim: number, options?: ChunkOptions]
+  ): Promise<Tensor[]> {
+    return callTensorList(this.session, "Tensor.chunk", [this, ...args]);
+  }
+
+  /** The whole repeated `repeats[i]` times along axis i; further counts add axes in front. */
+  repeat(...args: [repeats: readonly Size[]] | [...repeats: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.repeat", [this, ...args]);
+  }
+
+  /** Each element repeated along `dim`; of the flattened Tensor when None. */
+  repeatInterleave(
+    ...args:
+      | [repeats: number, options?: RepeatInterleaveOptions]
+      | [repeats: number, dim: number | null, options?: RepeatInterleaveOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.repeat_interleave", [this, ...args]);
+  }
+  /** `repeatInterleave`, by its Python name. */
+  declare repeat_interleave: Tensor["repeatInterleave"];
+
+  /**
+   * Elements moved by `shifts` along `dims`, those that fall off re-entering.
+   *
+   * Of the flattened Tensor when None.
+   */
+  roll(
+    ...args:
+      | [shifts: Size | readonly Size[], options?: RollOptions]
+      | [shifts: Size | readonly Size[], dims: number | readonly number[] | null, options?: RollOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.roll", [this, ...args]);
+  }
+
+  /** Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Throws ArgumentError. */
+  meshgrid(...args: [...others: Tensor[]] | [...others: Tensor[], options: MeshgridOptions]): Tensor[] {
+    return callTensors(this.session, "Tensor.meshgrid", [this, ...args], "arguments + 1");
+  }
+  /** `meshgrid` of the tensors in an array. */
+  static meshgrid(tensors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
+    return callTensors(this.bound, "Tensor.meshgrid", [...tensors, options], "arguments + 1");
+  }
+
+  /** The square matrix with this 1-D Tensor on its diagonal. Throws ShapeError. */
+  diag(): Tensor {
+    return callTensor(this.session, "Tensor.diag", [this]);
+  }
+
+  /**
+   * The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.
+   *
+   * Throws ArgumentError.
+   */
+  diagonal(
+    ...args:
+      | [options?: DiagonalOptions]
+      | [offset: number, options?: DiagonalOptions]
+      | [offset: number, dim1: number, options?: DiagonalOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.diagonal", [this, ...args]);
+  }
+
+  /**
+   * Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last.
+   *
+   * Throws ArgumentError.
+   */
+  unfold(dim: number, size: number, step: number): Tensor {
+    return callTensor(this.session, "Tensor.unfold", [this, dim, size, step]);
+  }
+
+  /**
+   * Windows over the last len(k) axes: (..., *outputs, *k).
+   *
+   * Only movement: each axis is repeated and sheared, so that every repeat starts `dilation` elements
+   * later. Throws ArgumentError when a window is larger than its axis.
+   */
+  pool(
+    ...args:
+      | [k: readonly Size[], options?: PoolOptions]
+      | [k: readonly Size[], stride: number | readonly number[] | null, options?: PoolOptions]
+      | [
+          k: readonly Size[],
+          stride: number | readonly number[] | null,
+          dilation: number | readonly number[],
+          options?: PoolOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.pool", [this, ...args]);
+  }
+
+  /**
+   * The elements converted to `dtype`; floats truncate and saturate into integers.
+   *
+   * Throws DTypeError.
+   */
+  cast(dtype: DTypeName): Tensor {
+    return callTensor(this.session, "Tensor.cast", [this, dtype]);
+  }
+
+  /** The same bits as `dtype`, which has the same size: a view. Throws DTypeError. */
+  bitcast(dtype: DTypeName): Tensor {
+    return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
+  }
+
+  /** Cast to float32. */
+  float(): Tensor {
+    return callTensor(this.session, "Tensor.float", [this]);
+  }
+
+  /** Cast to float16. */
+  half(): Tensor {
+    return callTensor(this.session, "Tensor.half", [this]);
+  }
+
+  /** Cast to bfloat16. */
+  bfloat16(): Tensor {
+    return callTensor(this.session, "Tensor.bfloat16", [this]);
+  }
+
+  /** Cast to float64. */
+  double(): Tensor {
+    return callTensor(this.session, "Tensor.double", [this]);
+  }
+
+  /** Cast to int32. */
+  int(): Tensor {
+    return callTensor(this.session, "Tensor.int", [this]);
+  }
+
+  /** Cast to int64. */
+  long(): Tensor {
+    return callTensor(this.session, "Tensor.long", [this]);
+  }
+
+  /** Cast to int16. */
+  short(): Tensor {
+    return callTensor(this.session, "Tensor.short", [this]);
+  }
+
+  /** Cast to bool: whether each element differs from 0. */
+  bool(): Tensor {
+    return callTensor(this.session, "Tensor.bool", [this]);
+  }
+}
+
+alias(Tensor.prototype, {
+  contiguous_backward: "contiguousBackward",
+  requires_grad_: "requiresGrad_",
+  is_param_: "isParam_",
+  scatter_reduce: "scatterReduce",
+  is_class: "isClass",
+  one_hot: "oneHot",
+  cross_entropy: "crossEntropy",
+  sparse_categorical_crossentropy: "sparseCategoricalCrossentropy",
+  nll_loss: "nllLoss",
+  binary_crossentropy: "binaryCrossentropy",
+  binary_crossentropy_logits: "binaryCrossentropyLogits",
+  conv_transpose2d: "convTranspose2d",
+  max_pool2d: "maxPool2d",
+  avg_pool2d: "avgPool2d",
+  scaled_dot_product_attention: "scaledDotProductAttention",
+  rand_like: "randLike",
+  randn_like: "randnLike",
+  full_like: "fullLike",
+  zeros_like: "zerosLike",
+  ones_like: "onesLike",
+  empty_like: "emptyLike",
+  var_mean: "varMean",
+  std_mean: "stdMean",
+  cast_like: "castLike",
+  log_softmax: "logSoftmax",
+  leaky_relu: "leakyRelu",
+  quick_gelu: "quickGelu",
+  bitwise_and: "bitwiseAnd",
+  bitwise_or: "bitwiseOr",
+  bitwise_xor: "bitwiseXor",
+  bitwise_not: "bitwiseNot",
+  logical_not: "logicalNot",
+  masked_fill: "maskedFill",
+  const_like: "constLike",
+  shrink_to: "shrinkTo",
+  pad_to: "padTo",
+  repeat_interleave: "repeatInterleave",
+});
+alias(Tensor, {
+  no_grad: "noGrad",
+  manual_seed: "manualSeed",
+  scaled_uniform: "scaledUniform",
+  glorot_uniform: "glorotUniform",
+  kaiming_uniform: "kaimingUniform",
+  kaiming_normal: "kaimingNormal",
+});

@@ -1,0 +1,29 @@
+/** The JavaScript API, for a host to build on: `createApi` on a `Session` over a `Transport`. */
+
+export {
+  createApi,
+  openUrl,
+  type ByteProgress,
+  type Devices,
+  type FileSource,
+  type Host,
+  type Polygrad,
+  type SafeLoadOptions,
+  type State,
+  type TensorClass,
+} from "./api";
+export type { CapturedFunction, CompiledStep } from "./capture";
+export { WorkerTransport, type FromWorker, type Port, type ToWorker } from "./client";
+export type { NestedData } from "./data";
+export { DirectTransport } from "./direct";
+export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
+export * from "./generated/errors";
+export type * from "./generated/nn";
+export type { Tensor } from "./generated/tensor";
+export type { Pixels, TensorData, TensorOptions } from "./make";
+export type { StateDict } from "./models";
+export { SessionServer } from "./server";
+export { Session } from "./session";
+export { slice, type Slice } from "./slice";
+export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
+export type { Variable } from "./variable";

@@ -1,0 +1,77 @@
+/** Tensors from JavaScript data. */
+
+import { wrap } from "./calls";
+import { pack, packArray, type NestedData, type Packed } from "./data";
+import { isTypedArray, toDType, type DType, type DTypeName, type TypedArray } from "./dtypes";
+import { ArgumentError } from "./generated/errors";
+import type { Tensor } from "./generated/tensor";
+import { Handle } from "./handle";
+import { handlesIn, type Session } from "./session";
+
+/**
+ * What a tensor can be made of: numbers, booleans and bigints, arrays of them (or of tensors), typed arrays, raw bytes
+ * (an ArrayBuffer or DataView, of `dtype`), another tensor.
+ */
+export type TensorData = NestedData | TypedArray | ArrayBuffer | DataView | Tensor | readonly Tensor[];
+
+/** How a tensor is made. */
+export interface TensorOptions {
+  /** Numbers become float32, booleans bool, bigints int64, typed arrays keep theirs, unless it is given. */
+  readonly dtype?: DTypeName | undefined;
+  /** Where it lives; the default device unless given. */
+  readonly device?: string | undefined;
+  /** Its shape; that of the data unless given. */
+  readonly shape?: readonly number[] | undefined;
+  /** Whether gradients flow to it; an optimizer decides unless given. */
+  readonly requiresGrad?: boolean | undefined;
+}
+
+function packed(data: NestedData | TypedArray | ArrayBuffer | DataView, dtype: DType | undefined): Packed {
+  if (isTypedArray(data) || data instanceof ArrayBuffer || data instanceof DataView) {
+    return packArray(data, dtype);
+  }
+  return pack(data, dtype);
+}
+
+/** The number of a new tensor. Throws ShapeError, DTypeError, OverflowError, DeviceError. */
+export function makeTensor(session: Session, data: TensorData, options: TensorOptions = {}): number {
+  const { device, requiresGrad, shape } = options;
+  const dtype = options.dtype === undefined ? undefined : toDType(options.dtype);
+  const nested = Array.isArray(data) && handlesIn(data).length > 0;
+  if (data instanceof Handle || nested) {
+    if (shape !== undefined) {
+      throw new ArgumentError(
+        "Tensor: expected the shape of the given tensors, got an option: use reshape()",
+      );
+    }
+    return session.call("$tensor", [data], { device, dtype, requires_grad: requiresGrad });
+  }
+  const made = packed(data as NestedData, dtype);
+  return session.make(made.bytes, made.dtype, shape ?? made.shape, {
+    ...(device !== undefined && { device }),
+    ...(requiresGrad !== undefined && { requiresGrad }),
+    ...(made.cast !== undefined && { cast: made.cast }),
+  });
+}
+
+/** An image's elements: 8 bits for each of red, green, blue and alpha, row by row. */
+export interface Pixels {
+  readonly data: Uint8Array | Uint8ClampedArray;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A uint8 tensor of shape [height, width, channels]; 4 channels, or 3 without alpha. */
+export function tensorOfPixels(session: Session, { data, width, height }: Pixels, channels: 3 | 4): Tensor {
+  const bytes = new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
+  if (bytes.length !== width * height * 4) {
+    throw new ArgumentError(
+      `fromImage: expected ${width} x ${height} pixels of 4 bytes, got ${bytes.length} bytes`,
+    );
+  }
+  const all = wrap(session, session.make(bytes, "uint8", [height, width, 4]));
+  if (channels === 4) return all;
+  const colours = all.at("...", "0:3");
+  all.dispose();
+  return colours;
+}

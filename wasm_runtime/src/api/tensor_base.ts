@@ -1,0 +1,317 @@
+/** What of `Tensor` is written by hand: what it is known to be, reading it, indexing, training mode. */
+
+import { afterwards, callTensor, wrap } from "./calls";
+import type { NestedData } from "./data";
+import { asArray, nest, type DType, type Nested, type Scalar, type TypedArray } from "./dtypes";
+import { PolygradError, ShapeError } from "./generated/errors";
+import type { Tensor } from "./generated/tensor";
+import { Handle } from "./handle";
+import { makeTensor, tensorOfPixels, type Pixels, type TensorData, type TensorOptions } from "./make";
+import type { Session } from "./session";
+import { ELLIPSIS, parseSlice, type Slice, type SliceText } from "./slice";
+import type { Variable } from "./variable";
+
+/** A size: an integer, or a symbolic one. */
+export type Size = number | Variable;
+
+/** What an operation takes beside a tensor: another, a number, or numbers in arrays. */
+export type Operand = Tensor | NestedData | TypedArray;
+
+/** What has pixels: ImageData, or what a page can draw. */
+export interface ImageSource {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A layer: a function of one tensor, or an object with `forward`. */
+export type Layer = ((x: Tensor) => Tensor) | { forward(x: Tensor): Tensor };
+
+/** One index of `at`: an element, a slice ("1:3", slice(1, 3)), a new axis (null), "...", or elements by number. */
+export type Index = Size | null | "..." | SliceText | Slice | readonly number[] | Tensor;
+
+interface Meta {
+  readonly shape: readonly (number | string)[];
+  readonly dtype: DType;
+  readonly device: string;
+  readonly requires_grad: boolean | null;
+}
+
+/** Sizes in bytes by dtype. */
+function sizeOf(dtype: DType): number {
+  return Number(/\d+$/.exec(dtype)?.[0] ?? 8) / 8;
+}
+
+/** `"1:3"` as the slice it means, `"..."` as Python's ellipsis. */
+function indexOf(index: Index): unknown {
+  if (typeof index !== "string") return index;
+  if (index === "...") return ELLIPSIS;
+  const found = parseSlice(index);
+  if (found === undefined) {
+    throw new ShapeError(`index: expected a slice such as "1:3" or "...", got ${JSON.stringify(index)}`);
+  }
+  return found;
+}
+
+export class TensorBase extends Handle {
+  #meta: Meta | undefined;
+
+  // --- what is known without computing
+
+  #known(what: string): Meta {
+    if (this.#meta !== undefined) return this.#meta;
+    if (!this.session.transport.synchronous) {
+      throw new PolygradError(
+        `${what}: expected a tensor whose ${what} has arrived from the worker: await tensor.ready() first`,
+      );
+    }
+    return (this.#meta = this.session.askSync(["meta", this.number, []]) as Meta);
+  }
+
+  /**
+   * Resolves when all operations that this tensor depends on have been taken in, and `shape`, `dtype` and `device`
+   * are known; rejects with the error of one that failed. Nothing is computed for it: see `realize`.
+   */
+  async ready(): Promise<this> {
+    this.#meta = (await this.session.ask(["meta", this.number, []])) as Meta;
+    return this;
+  }
+
+  /** The sizes of the axes. Throws ShapeError where one is symbolic. */
+  get shape(): readonly number[] {
+    const { shape } = this.#known("shape");
+    const symbolic = shape.find((size) => typeof size === "string");
+    if (symbolic !== undefined) {
+      throw new ShapeError(`shape: expected integers, got the symbolic size ${symbolic}: shrink that axis`);
+    }
+    return shape as readonly number[];
+  }
+
+  /** The element type. */
+  get dtype(): DType {
+    return this.#known("dtype").dtype;
+  }
+
+  /** The name of the device that holds, or will hold, the elements. */
+  get device(): string {
+    if (this.session.transport.synchronous) this.#meta = undefined;
+    return this.#known("device").device;
+  }
+
+  /** The number of axes. */
+  get ndim(): number {
+    return this.#known("ndim").shape.length;
+  }
+
+  /** The number of elements. */
+  numel(): number {
+    return this.shape.reduce((a, b) => a * b, 1);
+  }
+
+  /** The shape, or the size of axis `dim`. Throws AxisError. */
+  size(): readonly number[];
+  size(dim: number): number;
+  size(dim?: number): number | readonly number[] {
+    if (dim === undefined) return this.shape;
+    const found = this.shape.at(dim);
+    if (found === undefined || !Number.isInteger(dim)) {
+      throw new ShapeError(`size: expected an axis of shape [${this.shape.join(", ")}], got ${dim}`);
+    }
+    return found;
+  }
+
+  /** Bytes per element. */
+  elementSize(): number {
+    return sizeOf(this.dtype);
+  }
+
+  /** Bytes of all elements. */
+  nbytes(): number {
+    return this.numel() * this.elementSize();
+  }
+
+  /** Whether the dtype is a float. */
+  isFloatingPoint(): boolean {
+    return this.dtype.includes("float");
+  }
+
+  // --- reading
+
+  /** The elements in row-major order, a copy. float16 without engine support, and bfloat16, come as their bits. */
+  async data(): Promise<TypedArray> {
+    const read = this.session.read(this.number);
+    const meta = this.session.ask(["meta", this.number, []]);
+    const [bytes, known] = await Promise.all([read, meta]);
+    this.#meta = known as Meta;
+    return asArray(bytes, this.#meta.dtype);
+  }
+
+  /** The elements as nested arrays of numbers (booleans, bigints); one element for shape []. */
+  async tolist(): Promise<Nested> {
+    return nest(await this.data(), this.dtype, this.shape);
+  }
+
+  /** The only element. Rejects with ShapeError when there is not exactly one. */
+  async item(): Promise<Scalar> {
+    const array = await this.data();
+    return this.#only(array);
+  }
+
+  /** `data()` at once: on this thread, and from devices whose memory is this process's. Throws elsewhere. */
+  dataSync(): TypedArray {
+    return asArray(this.session.askSync(["read", this.number]) as ArrayBuffer, this.dtype);
+  }
+
+  /** `tolist()` at once; see `dataSync`. */
+  tolistSync(): Nested {
+    return nest(this.dataSync(), this.dtype, this.shape);
+  }
+
+  /** `item()` at once; see `dataSync`. */
+  itemSync(): Scalar {
+    return this.#only(this.dataSync());
+  }
+
+  #only(array: TypedArray): Scalar {
+    if (array.length !== 1) {
+      throw new ShapeError(
+        `item: expected one element, got shape [${this.shape.join(", ")}]: use tolist() or data()`,
+      );
+    }
+    return nest(array, this.dtype, []) as Scalar;
+  }
+
+  // --- indexing
+
+  /**
+   * Elements by index, as `t[...]` in Python: `t.at(0)`, `t.at("1:3", null)`, `t.at("...", -1)`, `t.at(rows)`.
+   * Slices share memory with this tensor. Throws AxisError.
+   */
+  at(...indices: Index[]): Tensor {
+    return wrap(this.session, this.session.call("$index", [this, indices.map(indexOf)]));
+  }
+
+  /** Write `value` to the elements that `at(...indices)` reads; itself. */
+  setAt(indices: readonly Index[], value: Operand): this {
+    this.session.run("$set_index", [this, indices.map(indexOf), value]);
+    return this;
+  }
+
+  /** The tensors in the first axis, one by one. */
+  *[Symbol.iterator](): Generator<Tensor> {
+    if (this.ndim === 0) throw new ShapeError("iteration: expected a tensor with axes, got shape []");
+    for (let i = 0; i < this.size(0); i++) yield this.at(i);
+  }
+
+  // --- gradients
+
+  /**
+   * The gradient that `backward` left, or null. In a worker it is not known whether there is one: then it is a
+   * tensor whose reading fails if there is none.
+   */
+  get grad(): Tensor | null {
+    const number = this.session.call("$get", [this, "grad"]);
+    const found = wrap(this.session, number);
+    if (!this.session.transport.synchronous || this.session.askSync(["is_none", number]) !== true)
+      return found;
+    found.dispose();
+    return null;
+  }
+
+  set grad(value: Tensor | null) {
+    this.session.run("$set", [this, "grad", value]);
+  }
+
+  /** Whether gradients flow to it; null: an optimizer decides. In a worker known after `ready()`. */
+  get requiresGrad(): boolean | null {
+    if (this.session.transport.synchronous) this.#meta = undefined;
+    return this.#known("requiresGrad").requires_grad;
+  }
+
+  set requiresGrad(value: boolean | null) {
+    this.session.run("$set", [this, "requires_grad", value]);
+    if (this.#meta !== undefined) this.#meta = { ...this.#meta, requires_grad: value };
+  }
+
+  // --- layers
+
+  /** The layers one after the other. */
+  sequential(layers: readonly Layer[]): Tensor {
+    return layers.reduce<Tensor>(
+      (x, layer) => (typeof layer === "function" ? layer(x) : layer.forward(x)),
+      this as unknown as Tensor,
+    );
+  }
+
+  // --- training mode
+
+  /** @internal The session of a class that `create` made. */
+  static session: Session | undefined;
+
+  /** @internal */
+  static get bound(): Session {
+    if (this.session === undefined) {
+      throw new PolygradError("Tensor: expected the class that create() gives, got the one that is its type");
+    }
+    return this.session;
+  }
+
+  /** Whether dropout drops, batch normalisation measures, and optimizers step. */
+  static get training(): boolean {
+    return this.bound.training;
+  }
+
+  static set training(mode: boolean) {
+    this.bound.run("$training", [mode]);
+    this.bound.training = mode;
+  }
+
+  /** Run `run` in training mode (or not, with `mode` false); what it returns. It may be asynchronous. */
+  static train<T>(run: () => T, mode = true): T {
+    const old = this.training;
+    const end = (): void => {
+      this.training = old;
+    };
+    this.training = mode;
+    let result: T;
+    try {
+      result = run();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    return afterwards(result, end);
+  }
+
+  /** Run `run` in evaluation mode; what it returns. */
+  static test<T>(run: () => T): T {
+    return this.train(run, false);
+  }
+
+  /**
+   * The pixels of an image as uint8 of shape [height, width, channels]: of ImageData, and in a page of a canvas, a
+   * video, an image element or an ImageBitmap. `channels`: 4, or 3 without alpha.
+   */
+  static fromImage(image: ImageSource, { channels = 4 }: { channels?: 3 | 4 } = {}): Tensor {
+    const pixels = "data" in image ? (image as Pixels) : this.bound.pixels(image);
+    return tensorOfPixels(this.bound, pixels, channels);
+  }
+
+  /** A tensor of this data: what `new Tensor` makes. */
+  static fromArray(data: TensorData, options?: TensorOptions): Tensor {
+    return wrap(this.bound, makeTensor(this.bound, data, options));
+  }
+
+  /** `value` everywhere: float32 for a number, bool for a boolean, unless `dtype` says otherwise. */
+  static full(
+    shape: readonly Size[],
+    value: Scalar,
+    { dtype, device, requiresGrad }: { dtype?: DType; device?: string; requiresGrad?: boolean } = {},
+  ): Tensor {
+    const natural = typeof value === "number" ? "float32" : typeof value === "bigint" ? "int64" : "bool";
+    return callTensor(this.bound, "Tensor.full", [
+      shape,
+      value,
+      { dtype: dtype ?? natural, device, requires_grad: requiresGrad },
+    ]);
+  }
+}

@@ -1,0 +1,281 @@
+/** The parts of the JavaScript API that need no Python: data, arguments, indices, files, and the worker's protocol. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { WorkerTransport, type FromWorker, type Item, type ToWorker } from "../src/api/client";
+import { flatten, pack, packArray } from "../src/api/data";
+import { asArray, halfToNumber, nest, toDType, type DType } from "../src/api/dtypes";
+import { encode, encodePlain, isOptions } from "../src/api/encode";
+import { describe as describeError, errorFrom } from "../src/api/errors";
+import { ArgumentError, CaptureError, PolygradError, ShapeError } from "../src/api/generated/errors";
+import { ByteReader, readTensors } from "../src/api/safetensors";
+import { SessionServer } from "../src/api/server";
+import { parseSlice, slice } from "../src/api/slice";
+import type { Bridge, Operation, Question } from "../src/api/transport";
+
+const refuse = (): never => {
+  throw new Error("no array is expected here");
+};
+
+test("nested arrays are flattened with their shape, and ragged ones are errors", () => {
+  assert.deepEqual(flatten(3), { flat: [3], shape: [] });
+  assert.deepEqual(flatten([[1], [2]]), { flat: [1, 2], shape: [2, 1] });
+  assert.deepEqual(flatten([[], []]), { flat: [], shape: [2, 0] });
+  assert.throws(() => flatten([[1], 2]), ShapeError);
+  assert.throws(() => flatten([[1], [2, 3]]), /expected 1 elements in every array at depth 1, got 2/);
+});
+
+test("numbers become bytes of every integer dtype, at both ends of its range", () => {
+  for (const bits of [8, 16, 32, 64]) {
+    const ends: [DType, bigint, bigint][] = [
+      [`int${bits}` as DType, -(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n],
+      [`uint${bits}` as DType, 0n, 2n ** BigInt(bits) - 1n],
+    ];
+    for (const [dtype, low, high] of ends) {
+      const { bytes, dtype: got, cast } = pack([low, high], dtype);
+      assert.deepEqual([got, cast], [dtype, undefined]);
+      assert.deepEqual(Array.from(asArray(bytes.slice().buffer, dtype), BigInt), [low, high]);
+      assert.throws(() => pack([high + 1n], dtype), /expected integers in/);
+      assert.throws(() => pack([low - 1n], dtype), /expected integers in/);
+    }
+  }
+  assert.deepEqual(Array.from(pack([1.9, -1.9, NaN, Infinity], "int8").bytes), [1, 255, 0, 127]);
+});
+
+test("raw bytes are whole elements", () => {
+  assert.deepEqual(packArray(new Float32Array(8).buffer, "float16").shape, [16]);
+  assert.throws(() => packArray(new ArrayBuffer(6), "float32"), /expected a multiple of 4 bytes/);
+  const view = packArray(new Float32Array([1, 2, 3]).subarray(1));
+  assert.deepEqual([view.bytes.length, view.shape], [8, [2]]);
+});
+
+test("every half-precision number is what it is defined to be", () => {
+  for (const [bits, value] of [
+    [0x0000, 0],
+    [0x0001, 2 ** -24],
+    [0x03ff, 1023 * 2 ** -24],
+    [0x3c00, 1],
+    [0xc000, -2],
+    [0x7bff, 65504],
+    [0x7c00, Infinity],
+    [0xfc00, -Infinity],
+    [0x7e00, NaN],
+  ] as const) {
+    assert.equal(halfToNumber(bits), value);
+  }
+});
+
+test("elements are nested to their shape, also where a size is 0", () => {
+  const array = Float32Array.of(1, 2, 3, 4);
+  assert.deepEqual(nest(array, "float32", [2, 1, 2]), [[[1, 2]], [[3, 4]]]);
+  assert.deepEqual(nest(new Float32Array(), "float32", [2, 0]), [[], []]);
+  assert.deepEqual(nest(new Float32Array(), "float32", [0, 2]), []);
+  assert.deepEqual(nest(Uint16Array.of(0x3f80), "bfloat16", []), 1);
+  assert.deepEqual(nest(Uint8Array.of(0, 1), "bool", [2]), [false, true]);
+});
+
+test("dtypes go by their names and C's", () => {
+  assert.equal(toDType("long"), "int64");
+  assert.throws(() => toDType("float31" as DType), /expected one of bool, int8/);
+});
+
+test("plain arguments travel as they are, lists of integers as text, and others need JSON", () => {
+  const out: unknown[] = [];
+  assert.equal(encodePlain([1.5, "a", true, null, [2, -1], 7n], out as never[]), 0b10000 * 2 ** 24);
+  assert.deepEqual(out, [1.5, "a", true, undefined, "2,-1", 7n]);
+  for (const needsJson of [-0, [1.5], [-0], [], [[1]], {}, new Float32Array(1)]) {
+    assert.equal(encodePlain([needsJson], []), -1);
+  }
+  assert.equal(encodePlain(Array(25).fill(1), []), -1);
+});
+
+test("JSON keeps what Python tells apart", () => {
+  const cases: [unknown, string][] = [
+    [-0, "-0.0"],
+    [NaN, "NaN"],
+    [-Infinity, "-Infinity"],
+    [1e21, "1e+21"],
+    [2 ** 60, "1152921504606847000.0"],
+    [2n ** 70n, "1180591620717411303424"],
+    [[1, [null]], "[1,[null]]"],
+    [{ s: 1 }, '{"d":[["s",1]]}'],
+    [slice(1, null), '{"s":[1,null,null]}'],
+  ];
+  for (const [value, text] of cases) assert.equal(encode(value, refuse), text);
+  assert.throws(() => encode(new Date(), refuse), /got a Date/);
+  assert.ok(isOptions({}) && !isOptions([]) && !isOptions(new Map()) && !isOptions(null));
+});
+
+test("slices are read as Python writes them", () => {
+  assert.deepEqual(parseSlice("1:-3"), slice(1, -3));
+  assert.deepEqual(parseSlice("::2"), slice(null, null, 2));
+  assert.deepEqual(parseSlice(":"), slice());
+  for (const wrong of ["1", "a:b", "1:2:3:4", ""]) assert.equal(parseSlice(wrong), undefined);
+});
+
+// --- safetensors
+
+function file(header: object, data: number[]): Uint8Array {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const bytes = new Uint8Array(8 + text.length + data.length);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(text.length), true);
+  bytes.set(text, 8);
+  bytes.set(data, 8 + text.length);
+  return bytes;
+}
+
+async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield await Promise.resolve(bytes.subarray(at, at + size));
+}
+
+async function read(bytes: Uint8Array, size = 5): Promise<Record<string, number[]>> {
+  const found: Record<string, number[]> = {};
+  const seen: number[] = [];
+  for await (const [{ name }, data] of readTensors(
+    new ByteReader(inPieces(bytes, size), (n) => seen.push(n)),
+  )) {
+    found[name] = Array.from(data);
+  }
+  return found;
+}
+
+test("tensors of a file come in the order of the data, in whatever pieces it arrives", async () => {
+  const header = {
+    __metadata__: { a: "b" },
+    late: { dtype: "U8", shape: [2], data_offsets: [4, 6] },
+    early: { dtype: "F32", shape: [], data_offsets: [0, 4] },
+  };
+  const bytes = file(header, [1, 2, 3, 4, 5, 6]);
+  for (const size of [1, 3, 1000]) {
+    assert.deepEqual(await read(bytes, size), { early: [1, 2, 3, 4], late: [5, 6] });
+  }
+});
+
+test("a damaged file is an error that says where", async () => {
+  const entry = { dtype: "U8", shape: [2], data_offsets: [0, 2] };
+  const damaged: [Uint8Array, RegExp][] = [
+    [file({ a: entry }, [1]), /expected 2 more bytes, got 1/],
+    [file({ a: { ...entry, dtype: "X" } }, [1, 2]), /a: expected dtype, shape and data_offsets/],
+    [file({ a: { ...entry, shape: [3] } }, [1, 2]), /a: expected 3 bytes, got 0..2/],
+    [file({ a: entry, b: { ...entry, data_offsets: [1, 3] } }, [1, 2, 3]), /b: expected data of its own/],
+    [file([], []), /expected a JSON object/],
+    [new Uint8Array([255, 255, 255, 255, 255, 255, 255, 255]), /a header of at most/],
+    [new Uint8Array(3), /expected 8 more bytes/],
+  ];
+  for (const [bytes, message] of damaged) await assert.rejects(read(bytes), message);
+});
+
+// --- the worker's protocol
+
+/** A bridge that keeps what it is told, and fails what is called `fail`. */
+class FakeBridge implements Bridge {
+  readonly done: unknown[] = [];
+  readonly failures = new Map<number, string>();
+
+  run(operation: Operation): string | undefined {
+    this.done.push(operation);
+    return undefined;
+  }
+
+  call(name: string): string | undefined {
+    this.done.push(name);
+    return name === "fail" ? describeError(new RangeError("it failed")) : undefined;
+  }
+
+  fail(handle: number, text: string): void {
+    this.failures.set(handle, text);
+  }
+
+  ask([kind, subject]: Question): { value: unknown } | { error: string } {
+    const failure = this.failures.get(subject as number);
+    return failure === undefined ? { value: [kind, subject] } : { error: failure };
+  }
+
+  python(code: string): Promise<unknown> {
+    return code === "raise" ? Promise.reject(new TypeError("raised")) : Promise.resolve(code);
+  }
+}
+
+function connected(): {
+  transport: WorkerTransport;
+  bridge: FakeBridge;
+  sent: Item[][];
+  fail: (reason: string) => void;
+} {
+  const bridge = new FakeBridge();
+  const sent: Item[][] = [];
+  let receive: (message: FromWorker) => void = refuse;
+  let fail: (reason: string) => void = refuse;
+  const server = new SessionServer(bridge, (message) => {
+    receive(message);
+  });
+  const transport = new WorkerTransport({
+    send(message: ToWorker) {
+      sent.push(message.items);
+      server.receive(message);
+    },
+    receive: (listener) => (receive = listener),
+    failed: (listener) => (fail = listener),
+    busy: () => undefined,
+    close: () => undefined,
+  });
+  return { transport, bridge, sent, fail: (reason) => fail(reason) }; // eslint-disable-line
+}
+
+test("operations of one task are one message, in order with the questions", async () => {
+  const { transport, bridge, sent } = connected();
+  transport.call("a", 1, 0, "", []);
+  transport.send(["unpack", 1, 2, 3]);
+  const answer = transport.ask(["value", 1]);
+  transport.call("b", 0, 0, "", []);
+  assert.deepEqual(await answer, ["value", 1]);
+  assert.deepEqual([sent.length, bridge.done], [1, ["a", ["unpack", 1, 2, 3], "b"]]);
+});
+
+test("a failed operation is the error of its result, and of the next answer if it has none", async () => {
+  const { transport } = connected();
+  transport.call("fail", 5, 0, "", []);
+  assert.deepEqual(await transport.ask(["value", 4]), ["value", 4]);
+  await assert.rejects(transport.ask(["value", 5]), /RangeError: it failed/);
+  transport.call("fail", 0, 0, "", []);
+  await assert.rejects(transport.ask(["value", 4]), /it failed/);
+  assert.deepEqual(await transport.ask(["value", 4]), ["value", 4]);
+  await assert.rejects(transport.ask(["python", "raise"]), /TypeError: raised/);
+});
+
+test("when the worker fails, what is pending and what comes later rejects", async () => {
+  const { transport, fail } = connected();
+  const pending = transport.ask(["python", "1"]);
+  fail("out of luck");
+  await assert.rejects(pending, /the worker failed: out of luck/);
+  await assert.rejects(transport.ask(["value", 1]), PolygradError);
+  assert.throws(() => {
+    transport.call("a", 1, 0, "", []);
+  }, /out of luck/);
+});
+
+test("a body is recorded, not sent, and asks nothing", async () => {
+  const { transport, sent } = connected();
+  const body = transport.body(() => {
+    transport.call("a", 1, 0, "", []);
+    return [1];
+  });
+  assert.deepEqual(body, [[["call", "a", 1, 0, ""]], [1]]);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual(sent, []);
+  const asked = transport.body(() => {
+    assert.throws(() => transport.askSync(["value", 1]), CaptureError);
+    return [];
+  });
+  assert.deepEqual(asked, [[], []]);
+  assert.throws(() => transport.askSync(["value", 1]), /got one in a worker/);
+});
+
+test("errors have the class, the message and the traceback of Python's", () => {
+  const text = (type: string): string => `!${JSON.stringify({ type, message: "m", traceback: "t" })}`;
+  const known = errorFrom(text("ArgumentError"));
+  assert.ok(known instanceof ArgumentError && known instanceof PolygradError);
+  assert.deepEqual([known.message, known.cause, known.name], ["m", "t", "ArgumentError"]);
+  assert.equal(errorFrom(text("KeyError")).message, "KeyError: m");
+});

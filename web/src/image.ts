@@ -1,0 +1,20 @@
+/** The pixels of what a page can draw. */
+
+/** Its pixels, at its own size. Throws TypeError for what cannot be drawn, or has no pixels yet. */
+export function pixelsOf(image: object): ImageData {
+  const source = image as CanvasImageSource;
+  const [width, height] =
+    image instanceof HTMLVideoElement
+      ? [image.videoWidth, image.videoHeight]
+      : image instanceof HTMLImageElement
+        ? [image.naturalWidth, image.naturalHeight]
+        : [(image as ImageBitmap).width, (image as ImageBitmap).height];
+  if (!(width > 0 && height > 0)) {
+    throw new TypeError(`fromImage: expected an image with pixels, got one of ${width} x ${height}`);
+  }
+  const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+  if (context === null)
+    throw new TypeError("fromImage: expected a browser that draws, got one without canvas");
+  context.drawImage(source, 0, 0, width, height);
+  return context.getImageData(0, 0, width, height);
+}

@@ -1,0 +1,69 @@
+/**
+ * Python in a page: `<script type="text/python" data-polygrad src="train.py"></script>`, or with the source inside.
+ *
+ * The scripts run one after the other, in one Python, once the page has been parsed. They may use `await`. What they
+ * print goes to the console, or into the element whose id `data-target` names. `data-worker` on the first of them
+ * has them run in a worker, `data-device` chooses the device.
+ */
+
+import type { Polygrad } from "../../wasm_runtime/src/api/index";
+import type { CreateOptions } from "./create";
+
+const SELECTOR = 'script[type="text/python"][data-polygrad]';
+
+async function sourceOf(tag: HTMLScriptElement): Promise<string> {
+  if (!tag.src) return dedent(tag.textContent);
+  const response = await fetch(tag.src);
+  if (!response.ok)
+    throw new Error(`polygrad: expected a script at ${tag.src}, got status ${response.status}`);
+  return response.text();
+}
+
+/** Source without the indentation that all its lines share. */
+export function dedent(source: string): string {
+  const lines = source.split("\n");
+  const widths = lines.filter((line) => line.trim() !== "").map((line) => /^ */.exec(line)?.[0].length ?? 0);
+  const width = Math.min(...widths, Infinity);
+  return lines.map((line) => line.slice(Math.min(width, line.length))).join("\n");
+}
+
+/** Pieces of output as whole lines. */
+function byLine(write: (line: string) => void): (text: string) => void {
+  let rest = "";
+  return (text) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) write(line);
+  };
+}
+
+/** Run all Python script tags. An error goes to the console, and as an `error` event to its tag. */
+export async function runPythonTags(create: (options: CreateOptions) => Promise<Polygrad>): Promise<void> {
+  const tags = Array.from(document.querySelectorAll<HTMLScriptElement>(SELECTOR));
+  const [first] = tags;
+  if (first === undefined) return;
+  let target: HTMLElement | null = null;
+  const print = (line: string): void => {
+    if (target === null) console.log(line);
+    else target.append(`${line}\n`);
+  };
+  const { device } = first.dataset;
+  const pg = await create({
+    stdout: byLine(print),
+    stderr: byLine((line) => {
+      console.error(line);
+    }),
+    worker: first.dataset.worker !== undefined,
+    ...(device !== undefined && { device }),
+  });
+  for (const tag of tags) {
+    target = tag.dataset.target === undefined ? null : document.getElementById(tag.dataset.target);
+    try {
+      await pg.python(await sourceOf(tag));
+      tag.dispatchEvent(new Event("load"));
+    } catch (error) {
+      console.error(error);
+      tag.dispatchEvent(new ErrorEvent("error", { error, message: String(error) }));
+    }
+  }
+}
