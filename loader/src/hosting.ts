@@ -23,6 +23,8 @@ export interface WorkerPort {
 export interface Started {
   readonly bridge: Bridge;
   readonly info: SessionInfo;
+  /** Settles when all is stored that this start leaves for later ones. */
+  readonly kept: Promise<void>;
 }
 
 /** What comes back beside answers. */
@@ -40,6 +42,7 @@ interface Start {
 type Reply =
   | FromWorker
   | { readonly kind: "started"; readonly info: SessionInfo }
+  | { readonly kind: "kept" }
   | { readonly kind: "failed"; readonly error: string }
   | { readonly kind: "event"; readonly listener: keyof Listeners; readonly value: unknown };
 
@@ -60,13 +63,15 @@ export function serveSession(
   let server: SessionServer | undefined;
   const begin = async ({ options }: Start): Promise<void> => {
     try {
-      const { bridge, info } = await start(options, {
+      const { bridge, info, kept } = await start(options, {
         stdout: forward("stdout"),
         stderr: forward("stderr"),
         onProgress: forward("onProgress"),
       });
       server = new SessionServer(bridge, reply);
       reply({ kind: "started", info });
+      await kept.catch(() => undefined); // what is not kept is made anew
+      reply({ kind: "kept" });
     } catch (error) {
       reply({ kind: "failed", error: describe(error) });
     }
@@ -82,6 +87,9 @@ export function serveSession(
 export function connectSession(port: WorkerPort, options: unknown, listeners: Listeners): Promise<Session> {
   return new Promise((resolve, reject) => {
     const receivers: ((message: FromWorker) => void)[] = [];
+    // Until the worker has stored what it keeps, it is as busy as with a question.
+    let [asked, kept] = [true, false];
+    const tellBusy = (): void => port.busy?.(asked || !kept);
     const transport = new WorkerTransport({
       send: (message, transfer) => {
         port.post(message, transfer);
@@ -90,7 +98,10 @@ export function connectSession(port: WorkerPort, options: unknown, listeners: Li
       failed: (listener) => {
         port.failed(listener);
       },
-      busy: (waiting) => port.busy?.(waiting),
+      busy: (waiting) => {
+        asked = waiting;
+        tellBusy();
+      },
       close: () => {
         port.close();
       },
@@ -104,8 +115,11 @@ export function connectSession(port: WorkerPort, options: unknown, listeners: Li
       else if (received.kind === "event") {
         (listeners[received.listener] as ((value: unknown) => void) | undefined)?.(received.value);
       } else if (received.kind === "started") {
-        port.busy?.(false);
+        asked = false;
         resolve(new Session(transport, received.info));
+      } else if (received.kind === "kept") {
+        kept = true;
+        tellBusy();
       } else {
         port.close();
         reject(errorFrom(received.error));

@@ -12,8 +12,10 @@ const port = parentPort;
 const receive = serveSession(
   (message, transfer) => port?.postMessage(message, transfer),
   async (options, listeners) => {
-    const { pyodide } = await loadPolygrad(loadOptions({ ...(options as CreateOptions), ...listeners }));
-    return startBridge(pyodide);
+    const { pyodide, kept } = await loadPolygrad(
+      loadOptions({ ...(options as CreateOptions), ...listeners }),
+    );
+    return { ...startBridge(pyodide), kept };
   },
 );
 

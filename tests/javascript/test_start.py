@@ -39,8 +39,10 @@ def test_the_second_create_is_from_a_snapshot_in_either_module_system_and_in_a_w
 ) -> None:
     """The process ends by itself, once the snapshot is stored."""
     cache = str(tmp_path / "cache")
-    first = start(package, "start.mjs", cacheDir=cache)
-    assert first == [["files", "start", "import", "ready"], [3, 6]]
+    first = [["files", "start", "import", "ready"], [3, 6]]
+    assert start(package, "start.mjs", cacheDir=cache) == first
+    assert start(package, "start.mjs", cacheDir=f"{cache}-of-workers", worker=True) == first
+    assert len(list(Path(f"{cache}-of-workers").glob("snapshot-*"))) == 1
     for name in ("start.mjs", "start.cjs"):
         for worker in (False, True):
             seen = start(package, name, cacheDir=cache, worker=worker)

@@ -11,8 +11,8 @@ const receive = serveSession(
   },
   async (sent, listeners) => {
     const options = loadOptions({ ...(sent as SentOptions), ...listeners });
-    const { pyodide } = await load(options, import.meta.url);
-    return startBridge(pyodide);
+    const { pyodide, kept } = await load(options, import.meta.url);
+    return { ...startBridge(pyodide), kept };
   },
 );
 
