@@ -34,8 +34,8 @@ _MIN_ROWS_BYTES = 2 << 20  # of the rows for column tiles to go several at a tim
 _MAX_BLOCK, _MIN_BLOCKS = 512 << 10, 16  # bytes of their panels; how many blocks, for threads to share
 
 
-def stage(sink: UOp) -> UOp:
-    """Stage what is worth it in every output nest of an optimised kernel."""
+def stage_operands(sink: UOp) -> UOp:
+    """Stage what is worth it in every output nest of a tiled kernel."""
     slot = free_slot(sink)
     return UOp.sink(*(_stage_operand(n, slot + i) if n.op is Ops.END else n for i, n in enumerate(sink.src)))
 
