@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,3 +128,16 @@ def test_an_upward_import_is_seen(source: str, module: str) -> None:
 )
 def test_a_downward_import_is_allowed(source: str, module: str) -> None:
     assert not violations(source, module, module.rpartition(".")[0])
+
+
+def test_importing_polygrad_takes_the_standard_library_alone() -> None:
+    """No device is opened and nothing large is imported before it is needed."""
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from polygrad import Device, Tensor, nn\n"
+        "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
+        "print(sorted(new - sys.stdlib_module_names - {'polygrad'}))\n"
+        "print(sorted(new & {'asyncio', 'ctypes', 'unittest'}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
