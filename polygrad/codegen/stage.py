@@ -5,8 +5,9 @@ A matrix product reads the same panel of one operand for every row tile. Where t
 memory (a long stride from one reduced element to the next, or SIMD lanes that are not neighbours), the kernel
 copies it once, then reads it in sequence:
 
-    for column tile:  { for k: panel[k, :] = b[k, columns] }   for row tile: { sums over k of a[rows, k] *
-    panel[k, :] }
+    for column tile:
+        for k: panel[k, :] = b[k, columns]
+        for row tile: sums over k of a[rows, k] * panel[k, :]
 
 Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the rows
 are more than a cache holds, several column tiles at a time, so that fewer go by.

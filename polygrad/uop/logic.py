@@ -62,8 +62,7 @@ def _double_cast(u: UOp, m: UOp, x: UOp) -> UOp | None:
 
 def _cast_inwards(u: UOp, y: UOp) -> UOp | None:
     """cast(a + b, index) = cast(a, index) + cast(b, index), and so for *, where nothing wrapped and no cast
-    is
-    added: all leaves but one are constants or came from index."""
+    is added: all leaves but one are constants or came from index."""
     others, rest = 0, [y]
     for _ in range(WALK):
         if not rest:
