@@ -141,3 +141,20 @@ def test_importing_polygrad_takes_the_standard_library_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]", "[]"]
+
+
+def prints_to_standard_output(source: str) -> list[int]:
+    """The lines that call `print` without `file=sys.stderr`."""
+    calls = [
+        n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "print"
+    ]
+    return [n.lineno for n in calls if "file=sys.stderr" not in map(ast.unparse, n.keywords)]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_of)
+def test_standard_output_is_the_programs(path: Path) -> None:
+    assert prints_to_standard_output(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_print_is_seen() -> None:
+    assert prints_to_standard_output("import sys\nprint(1, file=sys.stderr)\nprint(2)") == [3]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from graphs import graphs
 from hypothesis import HealthCheck, given, note, settings
@@ -165,3 +168,13 @@ def test_spec_1_checks_what_each_pass_leaves(position, monkeypatch):
     monkeypatch.setenv("SPEC", "1")
     with pytest.raises(InternalError, match="IR: "):
         lower_so_far()
+
+
+def test_the_architecture_shows_the_passes_as_they_are():
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| `[a-z-]+` \|", line)]
+    kinds = {(True, True): "", (True, False): "optimised", (False, False): "SIMD"}
+    listed = [(name.strip(" `"), kind.strip()) for name, kind in rows]
+    plain, scalar = Context(TARGETS[0], optimized=False), Context(TARGETS[0])
+    has = [(p.name, (p.applies(scalar), p.applies(plain))) for p in PASSES]
+    assert [row for row in listed if row[0] in {p.name for p in PASSES}] == [(n, kinds[k]) for n, k in has]
