@@ -24,8 +24,7 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
     """The gradient of `root` with respect to each of `targets` that it depends on differentiably.
 
     `root_grad` is what flows into the root: a node of its shape and dtype. Raises GradientError for an op
-    without a
-    derivative.
+    without a derivative.
     """
     wanted = set(targets)
     order = root.toposort(carries_gradient)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,3 +131,33 @@ def test_an_upward_import_is_seen(source: str, module: str) -> None:
 )
 def test_a_downward_import_is_allowed(source: str, module: str) -> None:
     assert not violations(source, module, module.rpartition(".")[0])
+
+
+def test_importing_polygrad_takes_the_standard_library_alone() -> None:
+    """No device is opened and nothing large is imported before it is needed."""
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from polygrad import Device, Tensor, nn\n"
+        "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
+        "print(sorted(new - sys.stdlib_module_names - {'polygrad'}))\n"
+        "print(sorted(new & {'asyncio', 'ctypes', 'unittest'}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+def prints_to_standard_output(source: str) -> list[int]:
+    """The lines that call `print` without `file=sys.stderr`."""
+    calls = [
+        n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "print"
+    ]
+    return [n.lineno for n in calls if "file=sys.stderr" not in map(ast.unparse, n.keywords)]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_of)
+def test_standard_output_is_the_programs(path: Path) -> None:
+    assert prints_to_standard_output(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_print_is_seen() -> None:
+    assert prints_to_standard_output("import sys\nprint(1, file=sys.stderr)\nprint(2)") == [3]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.keep import loops_around_kept
+from polygrad.codegen.materialize import loops_around_rows
 from polygrad.codegen.split import Split
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -68,7 +68,7 @@ def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:
     scope = scopes(order)
     reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
     k = _Kernel(
-        order, scope, _strides(order, scope), reduced, target, loops_around_kept(sink), _around(order, scope)
+        order, scope, _strides(order, scope), reduced, target, loops_around_rows(sink), _around(order, scope)
     )
     if not reduced and (block := _transposition(k)) is not None:
         return block

@@ -31,9 +31,7 @@ _NUMBERED = frozenset({Ops.PARAM, Ops.DEFINE_VAR})
 
 
 def linearize(sink: UOp) -> list[UOp]:
-    """The nodes of a kernel in execution order."""
-    sink = _split_ends(sink)
-    sink = _order_loops(sink)
+    """The nodes of a kernel in execution order; its ENDs are split and its loops ordered."""
     order = sink.toposort()
     scope = scopes(order)
     # Tile ranges open no loop. Each loop counts as two rounds at least, so that what it contains runs more
@@ -84,7 +82,7 @@ def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
     return out
 
 
-def _split_ends(sink: UOp) -> UOp:
+def split_ends(sink: UOp) -> UOp:
     """END(x, outer, inner) = END(END(x, inner), outer)."""
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
@@ -99,7 +97,7 @@ def _split_ends(sink: UOp) -> UOp:
     return new[sink]
 
 
-def _order_loops(sink: UOp) -> UOp:
+def order_loops(sink: UOp) -> UOp:
     """A RANGE gets an edge from the RANGE it is nested in, or from the END of the loop that runs before it
     there."""
     order = sink.toposort()

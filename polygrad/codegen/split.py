@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polygrad.codegen.reduce import identity_element
+from polygrad.codegen.reductions import identity_element
 from polygrad.dtype import dtypes
 from polygrad.uop.node import Axis, AxisKind, UOp
 from polygrad.uop.ops import Ops

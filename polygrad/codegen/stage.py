@@ -5,8 +5,9 @@ A matrix product reads the same panel of one operand for every row tile. Where t
 memory (a long stride from one reduced element to the next, or SIMD lanes that are not neighbours), the kernel
 copies it once, then reads it in sequence:
 
-    for column tile:  { for k: panel[k, :] = b[k, columns] }   for row tile: { sums over k of a[rows, k] *
-    panel[k, :] }
+    for column tile:
+        for k: panel[k, :] = b[k, columns]
+        for row tile: sums over k of a[rows, k] * panel[k, :]
 
 Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the rows
 are more than a cache holds, several column tiles at a time, so that fewer go by.
@@ -34,8 +35,8 @@ _MIN_ROWS_BYTES = 2 << 20  # of the rows for column tiles to go several at a tim
 _MAX_BLOCK, _MIN_BLOCKS = 512 << 10, 16  # bytes of their panels; how many blocks, for threads to share
 
 
-def stage(sink: UOp) -> UOp:
-    """Stage what is worth it in every output nest of an optimised kernel."""
+def stage_operands(sink: UOp) -> UOp:
+    """Stage what is worth it in every output nest of a tiled kernel."""
     slot = free_slot(sink)
     return UOp.sink(*(_stage_operand(n, slot + i) if n.op is Ops.END else n for i, n in enumerate(sink.src)))
 

@@ -11,8 +11,8 @@ class Target:
 
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
     fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
-    the same result. `index_bits`: the width of `dtypes.index`. `processor`: what
-    compiled code depends on beyond that (a host's processor and compiler), in words of its own.
+    the same result. `index_bits`: the width of `dtypes.index`. `processor`: what compiled code depends on
+    beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str

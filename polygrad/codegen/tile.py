@@ -11,21 +11,12 @@ so that a renderer can put the steps into instruction offsets. An INDEX that is 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from polygrad.uop.linear import linear_terms, sum_of
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.node import AxisKind, Steps, UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.scopes import scopes
 
 TILE_KINDS = frozenset({AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE})
-
-
-class Steps(NamedTuple):
-    """The part of an INDEX that is constant per tile element: sum(step * range) + offset."""
-
-    steps: tuple[tuple[UOp, int], ...]
-    offset: int
 
 
 def is_tile(node: UOp) -> bool:

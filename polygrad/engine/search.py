@@ -6,12 +6,13 @@ machine.
 from __future__ import annotations
 
 import json
+import sys
 import time
 
-from polygrad.codegen.lower import kernel_name, lower, plans_near, signature
-from polygrad.codegen.search import Plan
+from polygrad.codegen.lower import arrange, kernel_name, lower, lower_arranged, signature
+from polygrad.codegen.parallel import THREAD, THREADS
+from polygrad.codegen.plans import Plan, first_plan, neighbours
 from polygrad.codegen.stage import LOCAL_SLOT
-from polygrad.codegen.threads import THREAD, THREADS
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
 from polygrad.errors import CompileError, InternalError
@@ -37,23 +38,25 @@ def search(ast: UOp, device: str, backend: Backend, steps: int) -> Plan | None:
     kept = disk.get(key)
     if kept is not None:
         return _read(kept)
-    best = plans_near(ast, target, None)[0]
-    fastest = _seconds(ast, best, device, backend)
+    arranged = arrange(ast, target)
+    best = first_plan(arranged, target)
+    fastest = _seconds(arranged, best, device, backend)
     start = fastest
     tried = {best}
     for _ in range(steps):
         improved = False
-        for plan in plans_near(ast, target, best):
+        for plan in neighbours(arranged, best, target):
             if plan in tried:
                 continue
             tried.add(plan)
-            seconds = _seconds(ast, plan, device, backend)
+            seconds = _seconds(arranged, plan, device, backend)
             if seconds < 0.97 * fastest:
                 best, fastest, improved = plan, seconds, True
         if not improved:
             break
     if debug_level() >= 1:
-        print(f"search: {start * 1e6:.1f} -> {fastest * 1e6:.1f} us with {best} of {len(tried)} plans")
+        change = f"{start * 1e6:.1f} -> {fastest * 1e6:.1f} us"
+        print(f"search: {change} with {best} of {len(tried)} plans", file=sys.stderr)
     disk.put(key, json.dumps(best).encode())
     return best
 
@@ -66,11 +69,12 @@ def _read(kept: bytes) -> Plan | None:
         return None
 
 
-def _seconds(ast: UOp, plan: Plan, device: str, backend: Backend) -> float:
-    """The least time of some runs of the kernel tiled by `plan`; infinite when it cannot be compiled."""
+def _seconds(arranged: UOp, plan: Plan, device: str, backend: Backend) -> float:
+    """The least time of some runs of a kernel whose loops are arranged, tiled by `plan`; infinite when it
+    cannot be compiled."""
     runtime = backend.open()
     try:
-        linear = lower(ast, backend.target, True, plan)
+        linear = lower_arranged(arranged, backend.target, plan)
         name = kernel_name(linear, signature(linear))
         code = backend.compile(name, linear)()
     except (CompileError, InternalError):

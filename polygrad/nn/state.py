@@ -1,8 +1,7 @@
 """State: the Tensors of an object by name, and safetensors files, in pure Python.
 
-A safetensors file is u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data, little-
-endian
-(https://github.com/huggingface/safetensors#format).
+A safetensors file is u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data,
+little-endian (https://github.com/huggingface/safetensors#format).
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from polygrad.codegen.tile import Steps, is_tile
+from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.renderer.builder import Builder, Value
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.node import AxisKind, Steps, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 Axes = tuple[UOp, ...]  # UPCAST and UNROLL ranges, by id

@@ -163,10 +163,3 @@ def _pool() -> concurrent.futures.ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not live through a fork
-
-
-def assembly(text: str) -> str:
-    """The assembly of a module of LLVM IR, to be read."""
-    module = llvm.parse_assembly(text, llvm.create_context())
-    module.verify()
-    return str(_make_target_machine().emit_assembly(module))

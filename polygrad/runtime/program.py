@@ -2,8 +2,7 @@
 
 Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` writes
 
-    b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the kernels' code, back to back | the
-    driver
+    b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the code of each kernel | the driver
 
 (little-endian), so any language can read it.
 

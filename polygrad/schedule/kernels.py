@@ -43,15 +43,6 @@ def make_kernel(node: UOp, stored: set[UOp]) -> KernelCall:
     return _KernelMaker(stored).make(node)
 
 
-@dataclass(slots=True)
-class _Wanted:
-    """A node's value at `indices`, where `valid` holds."""
-
-    node: UOp
-    indices: Indices
-    valid: UOp
-
-
 class _KernelMaker:
     def __init__(self, stored: set[UOp]) -> None:
         self.stored = stored

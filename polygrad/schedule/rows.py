@@ -1,8 +1,9 @@
 """Row fusion: a reduction moves into the only kernel that reads it, when that costs no work.
 
-    max over each row; sum over each row; every element of the row   (softmax: three kernels, three passes
-    over memory) for each row: { max; sum; every element }                        (one kernel; the row stays
-    in the cache)
+    softmax in three kernels, which go through memory three times:
+        max over each row; sum over each row; every element of each row
+    in one, whose row stays in the cache:
+        for each row: { max; sum; every element }
 
 It costs nothing when the reader's outermost loops are just the loops over the reduction's results: then each
 result is still computed once. A reader that reduces along its inner loops (a matrix product) is left alone:

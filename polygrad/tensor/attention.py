@@ -31,9 +31,8 @@ class AttentionMixin(RandomMixin):
         Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
 
         `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-        columns up
-        to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises ArgumentError,
-        ShapeError.
+        columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises
+        ArgumentError, ShapeError.
         """
         if is_causal and attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: expected is_causal or attn_mask, got both")

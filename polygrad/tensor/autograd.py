@@ -25,9 +25,8 @@ class AutogradMixin(TensorBase):
         """The gradient of this Tensor with respect to each target, lazy and differentiable again.
 
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
-        this Tensor
-        does not depend on, or only through integers or `detach`, has gradient 0. Raises GradientError,
-        ShapeError.
+        this Tensor does not depend on, or only through integers or `detach`, has gradient 0. Raises
+        GradientError, ShapeError.
         """
         for t in targets:
             if not t.dtype.is_float:

@@ -112,8 +112,7 @@ def array_like(data: Any) -> Any:
     """`data` as something with the buffer protocol, or as a list, or None when it is neither.
 
     Takes memoryviews, bytes, array.array, numpy arrays and scalars, whatever has `__array__` (a torch
-    tensor), and
-    in a page JavaScript's typed arrays and arrays.
+    tensor), and in a page JavaScript's typed arrays and arrays.
     """
     if type(data).__name__ == "JsProxy":
         return data.to_memoryview() if hasattr(data, "to_memoryview") else data.to_py()

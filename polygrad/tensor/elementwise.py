@@ -1,10 +1,8 @@
 """Elementwise arithmetic, comparisons and mathematics.
 
 Every method broadcasts and promotes as NumPy's shapes and tinygrad's dtypes do; integers given to a float
-function
-become the default float. Subtraction is addition of a negative and division multiplication by a reciprocal:
-the
-graph has few ops, code generation finds the better instruction.
+function become the default float. Subtraction is addition of a negative and division multiplication by a
+reciprocal: the graph has few ops, code generation finds the better instruction.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Indexing by ints, slices with any step, None, Ellipsis and integer tensors; setting; gather and scatter.
 
 An integer tensor picks by comparing positions: sum over j of (index == j) * x[j]. Code generation turns that
-sum into
-one load, so it costs what a gather costs, its gradient is a scatter, and nothing leaves the graph.
+sum into one load, so it costs what a gather costs, its gradient is a scatter, and nothing leaves the graph.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ class IndexingMixin(LossesMixin):
     def __getitem__(self, indices: Any) -> Self:
         """The elements that `indices` name.
 
-        Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors
-        or lists (which broadcast with each other; their axes go where they stood, or to the front when
-        apart).
+        Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors or lists (which broadcast
+        with each other; their axes go where they stood, or to the front when apart).
 
         A list that holds a slice, None, Ellipsis or Tensor counts as a tuple of indices.
 
@@ -226,8 +224,7 @@ class IndexingMixin(LossesMixin):
         """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
 
         `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
-        ShapeError,
-        DTypeError, ArgumentError.
+        ShapeError, DTypeError, ArgumentError.
         """
         if reduce not in (None, "add", "multiply"):
             raise ArgumentError(f"scatter: expected reduce None, 'add' or 'multiply', got {reduce!r}")

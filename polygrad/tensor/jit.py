@@ -34,8 +34,7 @@ class TinyJit:
     - What the values of Variables decide (is an index in range, where does a slice end) is decided when the
       function is captured: a call whose values would decide otherwise raises CaptureError.
     - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
-      them
-      between calls is seen. What is computed from them between calls keeps its value, lazy or not.
+      them between calls is seen. What is computed from them between calls keeps its value, lazy or not.
     - Random numbers go on as if the function had been called.
     - Values that the function makes of Python data are those of the captured call. Reading values (`item`,
       `numpy`, ...), copies between devices and `manual_seed` in it raise CaptureError; nothing stays captured

@@ -96,8 +96,7 @@ class LossesMixin(ReduceMixin):
         """The cross-entropy of these logits, classes along the last axis, with the integers Y.
 
         Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
-        0 but
-        count, as in tinygrad). Raises ShapeError, DTypeError, ArgumentError.
+        0 but count, as in tinygrad). Raises ShapeError, DTypeError, ArgumentError.
         """
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(

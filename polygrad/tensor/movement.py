@@ -149,10 +149,8 @@ class MovementMixin(TensorBase):
         """Elements added around each axis.
 
         `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-        after) of
-        the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect', 'replicate' or
-        'circular'.
-        Raises ArgumentError, ShapeError.
+        after) of the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect',
+        'replicate' or 'circular'. Raises ArgumentError, ShapeError.
         """
         if mode not in ("constant", "reflect", "replicate", "circular"):
             raise ArgumentError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")

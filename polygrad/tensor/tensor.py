@@ -31,14 +31,12 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
     Tensor(data, device=None, dtype=None, requires_grad=None)
 
     data: a bool, int or float; nested lists of them (or of Tensors); bytes (uint8, or the bytes of `dtype`);
-    anything
-    with the buffer protocol or `__array__` (numpy, array.array, memoryview); a JavaScript typed array; a
-    Tensor; a
-    node; None (an empty Tensor). Arrays keep their dtype, Python numbers become bool, int32 or float32.
+    anything with the buffer protocol or `__array__` (numpy, array.array, memoryview); a JavaScript typed
+    array; a Tensor; a node; None (an empty Tensor). Arrays keep their dtype, Python numbers become bool,
+    int32 or float32.
 
     Nothing is computed before `realize`, `numpy`, `item`, `tolist` or `data` asks. Raises DTypeError,
-    ShapeError,
-    OverflowError_ (an int that does not fit the dtype), DeviceError.
+    ShapeError, OverflowError_ (an int that does not fit the dtype), DeviceError.
     """
 
     __slots__ = ()

@@ -170,7 +170,7 @@ sums = PatternMatcher([
 # --- products -------------------------------------------------------------------------------------------
 
 
-def _distribute(u: UOp, x: UOp, y: UOp, c: UOp) -> UOp:
+def _distribute(x: UOp, y: UOp, c: UOp) -> UOp:
     return x * c + y * c
 
 
@@ -198,7 +198,7 @@ products = PatternMatcher([
     (op(Ops.MUL, op(Ops.MUL, nx, c), d, name="u"), reassociate),
     (op(Ops.MUL, op(Ops.MUL, fx, c), d), _float_scales),
     # (x + y)*c = x*c + y*c
-    (op(Ops.MUL, op(Ops.ADD, ix, y), c, name="u"), _distribute),
+    (op(Ops.MUL, op(Ops.ADD, ix, y), c), _distribute),
     # (x*c)*y = (x*y)*c,  x*(y*c) = (x*y)*c
     (op(Ops.MUL, op(Ops.MUL, ix, c), y), lambda x, y, c: (x * y) * c),
     (op(Ops.MUL, ix, op(Ops.MUL, y, c)), lambda x, y, c: (x * y) * c),

@@ -182,7 +182,7 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
     return mod(out, k, c) if changed else None
 
 
-def fold_less(u: UOp, x: UOp, c: UOp) -> UOp | None:
+def fold_less(x: UOp, c: UOp) -> UOp | None:
     """x < c for a constant c, its constants moved right and common factors taken out; or None."""
     dtype, limit, inner = x.dtype, c.arg, x.op
     if inner is Ops.IDIV:
@@ -195,7 +195,7 @@ def fold_less(u: UOp, x: UOp, c: UOp) -> UOp | None:
     return None if found is None else found[0] < UOp.const(dtype, found[1])
 
 
-def fold_greater(u: UOp, c: UOp, x: UOp) -> UOp | None:
+def fold_greater(c: UOp, x: UOp) -> UOp | None:
     """c < x for a constant c, the same way; or None."""
     dtype, limit, inner = x.dtype, c.arg, x.op
     if inner is Ops.IDIV:

@@ -60,10 +60,9 @@ def _double_cast(u: UOp, m: UOp, x: UOp) -> UOp | None:
     return None
 
 
-def _cast_inwards(u: UOp, y: UOp) -> UOp | None:
+def _cast_inwards(y: UOp) -> UOp | None:
     """cast(a + b, index) = cast(a, index) + cast(b, index), and so for *, where nothing wrapped and no cast
-    is
-    added: all leaves but one are constants or came from index."""
+    is added: all leaves but one are constants or came from index."""
     others, rest = 0, [y]
     for _ in range(WALK):
         if not rest:
@@ -88,7 +87,7 @@ casts = PatternMatcher([
     (op(Ops.CAST, UPat(Ops.CAST, src=(x,), name="m"), name="u"), _double_cast),
     (op(Ops.BITCAST, UPat(Ops.BITCAST, src=(x,)), name="u"), lambda u, x: x.bitcast(u.dtype)),
     # cast(a + b, index) = cast(a, index) + cast(b, index)
-    (op(Ops.CAST, UPat((Ops.ADD, Ops.MUL), dtypes.ints, name="y"), dtype=INDEX, name="u"), _cast_inwards),
+    (op(Ops.CAST, UPat((Ops.ADD, Ops.MUL), dtypes.ints, name="y"), dtype=INDEX), _cast_inwards),
 ])  # fmt: skip
 
 
@@ -175,8 +174,8 @@ comparisons = PatternMatcher([
     (op(GroupOp.Comparison, UPat(Ops.CAST, name="y"), c, name="u"), _compare_cast_with),
     (op(Ops.CMPLT, c, UPat(Ops.CAST, name="y"), name="u"), _compare_cast_with),
     # x + c < d = x < d - c,  x*c < d = x < ceil(d/c),  x//c < d = x < d*c, and more: see divmod.py
-    (op(Ops.CMPLT, nx, c, name="u"), fold_less),
-    (op(Ops.CMPLT, c, nx, name="u"), fold_greater),
+    (op(Ops.CMPLT, nx, c), fold_less),
+    (op(Ops.CMPLT, c, nx), fold_greater),
     # x + c != d = x != d - c,  x*c != d = x != d/c, True when c does not divide d
     (op(_SAME, op(Ops.ADD, nx, c), d, name="u"), _equal_shifted),
     (op(_SAME, UPat(Ops.MUL, src=(nx, c), name="y"), d, name="u"), _equal_scaled),
@@ -197,7 +196,7 @@ comparisons = PatternMatcher([
 # --- bools and bits -------------------------------------------------------------------------------------
 
 
-def _conjunction(u: UOp, x: UOp, y: UOp) -> UOp | None:
+def _conjunction(x: UOp, y: UOp) -> UOp | None:
     """x & y, y one condition: merged with one of x that implies it, is implied by it or excludes it."""
     later: list[UOp] = []
     spine = x
@@ -266,7 +265,7 @@ bits = PatternMatcher([
     (op(Ops.OR, op(Ops.OR, x, c), d, name="u"), reassociate),
     (op(Ops.XOR, op(Ops.XOR, x, c), d, name="u"), reassociate),
     # (x < c) & (x < d) = x < min(c, d), and other pairs of conditions
-    (op(Ops.AND, bx, y, name="u"), _conjunction),
+    (op(Ops.AND, bx, y), _conjunction),
     # x | !x = True
     (op(Ops.OR, bx, y), lambda x, y: UOp.const(BOOL, True) if _is_not(x, y) or _is_not(y, x) else None),
 ])  # fmt: skip

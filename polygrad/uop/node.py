@@ -74,6 +74,13 @@ class Var(NamedTuple):
     hi: int
 
 
+class Steps(NamedTuple):
+    """INDEX: the part of the position that is constant per tile element, sum(step * range) + offset."""
+
+    steps: tuple[tuple[UOp, int], ...]
+    offset: int
+
+
 class Shear(NamedTuple):
     """SHEAR: at position `k` of axis `along`, `size` elements of `axis` from `start + step * k` on."""
 
@@ -208,8 +215,9 @@ class UOp:
 
     Kernels (scalar nodes):
     PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
-    INDEX(pointer, index[, gate]); LOAD(INDEX[, value where the gate is false]); STORE(INDEX, value);
-    REDUCE(value, *ranges, arg=op); END(what, *ranges); AFTER(value, *what must come first); SINK(*stores).
+    INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
+    STORE(INDEX, value); REDUCE(value, *ranges, arg=op); END(what, *ranges); AFTER(value, *what must come
+    first); SINK(*stores).
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """

@@ -10,10 +10,9 @@ Knows nodes, not what they mean. The vocabulary (`UPat`, `PatternMatcher`) and t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import permutations, product
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType
 from polygrad.errors import InternalError
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -27,31 +26,24 @@ _ANY: Any = object()  # `arg` left out: any argument
 class UPat:
     """What a node may look like.
 
-    `op`: an Ops or several; None is any. `dtype`: a DType or several. `src`: None for any sources, a tuple
-    for sources in this order, a list for sources in any order. `any_len`: more sources may follow those
-    given. `arg`: what the node's must equal. `name`: the parameter the node is passed as; a name that stands
-    twice must be the same node twice.
-
-    Operators build patterns (`x + c`, `(x < c)`, `c.where(a, b)`); commutative ones take their sources in any
-    order, unless `ordered()` says otherwise.
+    `op`: an Ops or several; None is any. `dtype`: a DType or several. `src`: its sources, in this order; None
+    for any. `arg`: what the node's must equal. `name`: the parameter the node is passed as; a name that
+    stands twice must be the same node twice.
     """
 
-    __slots__ = ("any_len", "any_order", "arg", "dtype", "name", "op", "src")
+    __slots__ = ("arg", "dtype", "name", "op", "src")
 
     def __init__(
         self,
         op: Ops | Iterable[Ops] | None = None,
         dtype: DType | tuple[DType, ...] | None = None,
-        src: tuple[UPat, ...] | list[UPat] | None = None,
+        src: tuple[UPat, ...] | None = None,
         arg: Any = _ANY,
         name: str | None = None,
-        any_len: bool = False,
     ) -> None:
         self.op: tuple[Ops, ...] | None = None if op is None else (op,) if isinstance(op, Ops) else tuple(op)
         self.dtype: tuple[DType, ...] | None = (dtype,) if isinstance(dtype, DType) else dtype
-        self.src: tuple[UPat, ...] | None = None if src is None else tuple(src)
-        self.any_order = isinstance(src, list)
-        self.arg, self.name, self.any_len = arg, name, any_len
+        self.src, self.arg, self.name = src, arg, name
 
     @staticmethod
     def var(name: str | None = None, dtype: DType | tuple[DType, ...] | None = None) -> UPat:
@@ -70,93 +62,7 @@ class UPat:
 
     def named(self, name: str) -> UPat:
         """This pattern, its node passed as `name`."""
-        out = UPat(self.op, self.dtype, self.src, self.arg, name, self.any_len)
-        out.any_order = self.any_order
-        return out
-
-    def ordered(self) -> UPat:
-        """This pattern, with its own sources in the order written."""
-        return UPat(self.op, self.dtype, self.src, self.arg, self.name, self.any_len)
-
-    def _other(self, x: Any) -> UPat:
-        return x if isinstance(x, UPat) else UPat.const(None, x)
-
-    def alu(self, op: Ops, *others: Any) -> UPat:
-        """The pattern of `op` over this one and `others`."""
-        src = (self, *(self._other(o) for o in others))
-        return UPat(op, src=list(src) if op in GroupOp.Commutative else src)
-
-    def __add__(self, x: Any) -> UPat:
-        return self.alu(Ops.ADD, x)
-
-    def __radd__(self, x: Any) -> UPat:
-        return self._other(x).alu(Ops.ADD, self)
-
-    def __mul__(self, x: Any) -> UPat:
-        return self.alu(Ops.MUL, x)
-
-    def __rmul__(self, x: Any) -> UPat:
-        return self._other(x).alu(Ops.MUL, self)
-
-    def __sub__(self, x: Any) -> UPat:
-        return self.alu(Ops.SUB, x)
-
-    def __neg__(self) -> UPat:
-        return self.alu(Ops.NEG)
-
-    def __floordiv__(self, x: Any) -> UPat:
-        return self.alu(Ops.IDIV, x)
-
-    def __mod__(self, x: Any) -> UPat:
-        return self.alu(Ops.MOD, x)
-
-    def __truediv__(self, x: Any) -> UPat:
-        return self.alu(Ops.FDIV, x)
-
-    def __and__(self, x: Any) -> UPat:
-        return self.alu(Ops.AND, x)
-
-    def __or__(self, x: Any) -> UPat:
-        return self.alu(Ops.OR, x)
-
-    def __xor__(self, x: Any) -> UPat:
-        return self.alu(Ops.XOR, x)
-
-    def __lshift__(self, x: Any) -> UPat:
-        return self.alu(Ops.SHL, x)
-
-    def __rshift__(self, x: Any) -> UPat:
-        return self.alu(Ops.SHR, x)
-
-    def __lt__(self, x: Any) -> UPat:
-        return self.alu(Ops.CMPLT, x)
-
-    def __gt__(self, x: Any) -> UPat:
-        return self._other(x).alu(Ops.CMPLT, self)
-
-    def ne(self, x: Any) -> UPat:
-        return self.alu(Ops.CMPNE, x)
-
-    def eq(self, x: Any) -> UPat:
-        return self.alu(Ops.CMPEQ, x)
-
-    def logical_not(self) -> UPat:
-        return UPat(Ops.CMPNE, dtypes.bool, [self, UPat.const(dtypes.bool, True)])
-
-    def maximum(self, x: Any) -> UPat:
-        return self.alu(Ops.MAX, x)
-
-    def where(self, a: Any, b: Any) -> UPat:
-        return self.alu(Ops.WHERE, a, b)
-
-    def cast(self, dtype: DType | tuple[DType, ...] | None = None) -> UPat:
-        return UPat(Ops.CAST, dtype, (self,))
-
-    def bitcast(self, dtype: DType | tuple[DType, ...] | None = None) -> UPat:
-        return UPat(Ops.BITCAST, dtype, (self,))
-
-    def reciprocal(self) -> UPat:
-        return self.alu(Ops.RECIPROCAL)
+        return UPat(self.op, self.dtype, self.src, self.arg, name)
 
 
 class PatternMatcher:
@@ -213,20 +119,19 @@ class _Writer:
             if self.op in GroupOp.ALU and not _has_arity(pattern, _arity(self.op)):
                 continue
             parameters = _parameters(function)
-            for plan in _orders(pattern):
-                found = _Plan(self, plan)
-                arity = max(arity, found.top)
-                # consecutive rows that first ask the same of the sources share one `if`
-                if found.guard != last and found.guard:
-                    body.append(f" if {found.guard}:")
-                last = found.guard
-                indent = "  " if found.guard else " "
-                for line in found.lines:
-                    body.append(indent + line)
-                    indent += " " if line.endswith(":") else ""
-                values = [self._argument(p, found.bound, function) for p in parameters]
-                body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
-                body.append(f"{indent}if r is not None and r is not u: return r")
+            found = _Plan(self, pattern)
+            arity = max(arity, found.top)
+            # consecutive rows that first ask the same of the sources share one `if`
+            if found.guard != last and found.guard:
+                body.append(f" if {found.guard}:")
+            last = found.guard
+            indent = "  " if found.guard else " "
+            for line in found.lines:
+                body.append(indent + line)
+                indent += " " if line.endswith(":") else ""
+            values = [self._argument(p, found.bound, function) for p in parameters]
+            body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
+            body.append(f"{indent}if r is not None and r is not u: return r")
         head = ["def match(u, ctx):"]
         asked = {k for k in range(arity) if any(f"o{k} " in line for line in body)}
         if self.op in GroupOp.ALU:  # every source is there
@@ -275,45 +180,44 @@ def _arity(op: Ops) -> int:
 
 
 def _has_arity(pattern: UPat, n: int) -> bool:
-    return pattern.src is None or len(pattern.src) == n or (pattern.any_len and len(pattern.src) < n)
+    return pattern.src is None or len(pattern.src) == n
 
 
 class _Plan:
-    """How one row matches with its sources in one order: `guard` over the sources' ops, then `lines`."""
+    """How one row matches: `guard` over the sources' ops, then `lines`."""
 
-    def __init__(self, writer: _Writer, plan: tuple[UPat, Any]) -> None:
+    def __init__(self, writer: _Writer, pattern: UPat) -> None:
         self.writer = writer
         self.lines: list[str] = []
         self.bound: dict[str, str] = {}
         self.late: list[str] = []
-        pattern, sources = plan
-        self.top = len(sources or ())
+        self.top = len(pattern.src or ())
         guard = []
-        if sources is not None:
+        if pattern.src is not None:
             if writer.op not in GroupOp.ALU:
-                guard.append(f"n >= {self.top}" if pattern.any_len else f"n == {self.top}")
+                guard.append(f"n == {self.top}")
             # constants stand right: ask there first
             for k in range(self.top - 1, -1, -1):
-                if sources[k][0].op is not None:
-                    guard.append(writer.test_op(f"o{k}", sources[k][0].op))
+                ops = pattern.src[k].op
+                if ops is not None:
+                    guard.append(writer.test_op(f"o{k}", ops))
         self.guard = " and ".join(guard)
         self._own(pattern, "u")
-        work = [(source, f"s{k}", True) for k, source in enumerate(sources or ())]
+        work = [(source, f"s{k}", True) for k, source in enumerate(pattern.src or ())]
         while work:
             below = []
-            for (sub, inner), variable, op_tested in work:
+            for sub, variable, op_tested in work:
                 if not op_tested and sub.op is not None:
                     self.lines.append(f"if {writer.test_op(variable + '.op', sub.op)}:")
                 self._own(sub, variable)
-                if inner is not None:
-                    size = f"{'>=' if sub.any_len else '=='} {len(inner)}"
-                    if sub.op is None or any(o not in GroupOp.ALU or _arity(o) != len(inner) for o in sub.op):
-                        self.lines.append(f"if len({variable}.src) {size}:")
-                    names = [f"{variable}_{k}" for k in range(len(inner))]
-                    tail = f"[:{len(inner)}]" if sub.any_len else ""
+                if sub.src is not None:
+                    count = len(sub.src)
+                    if sub.op is None or any(o not in GroupOp.ALU or _arity(o) != count for o in sub.op):
+                        self.lines.append(f"if len({variable}.src) == {count}:")
+                    names = [f"{variable}_{k}" for k in range(count)]
                     if names:
-                        self.lines.append(f"{', '.join(names)}, = {variable}.src{tail}")
-                    below += [(source, name, False) for source, name in zip(inner, names, strict=True)]
+                        self.lines.append(f"{', '.join(names)}, = {variable}.src")
+                    below += [(source, name, False) for source, name in zip(sub.src, names, strict=True)]
             work = below
         if self.late:
             self.lines.append(f"if {' and '.join(self.late)}:")
@@ -329,14 +233,6 @@ class _Plan:
             before = self.bound.setdefault(pattern.name, variable)
             if before != variable:
                 self.late.append(f"{before} is {variable}")
-
-
-def _orders(pattern: UPat) -> list[tuple[UPat, Any]]:
-    """Every way to order the sources of `pattern`'s any-order nodes: (pattern, its sources alike or None)."""
-    if pattern.src is None:
-        return [(pattern, None)]
-    arrangements = list(dict.fromkeys(permutations(pattern.src))) if pattern.any_order else [pattern.src]
-    return [(pattern, combo) for order in arrangements for combo in product(*(_orders(s) for s in order))]
 
 
 def _parameters(function: Rewriter) -> tuple[str, ...]:

@@ -6,7 +6,7 @@
     3   MUL      index    2 4                             r0*3
 
 Numbered lines: op, dtype, sources by number, argument; index arithmetic also as written by hand. A linear
-kernel's loops are indented. Knows nodes only.
+kernel's loops are indented. parser.py reads kernels back. Knows nodes only.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def _value(arg: Any) -> str:
         return arg.name
     if isinstance(arg, tuple):
         return " ".join(_value(a) if not isinstance(a, tuple) else f"({_value(a)})" for a in arg)
-    return infix(arg) if isinstance(arg, UOp) else str(arg)
+    if isinstance(arg, UOp):  # a range that only an argument holds is on no line of its own
+        axis = f"r{arg.arg.id}:{arg.arg.kind.name}:{_value(arg.src[0])}" if arg.op is Ops.RANGE else ""
+        return axis or infix(arg)
+    return str(arg)
 
 
 def render(what: UOp | Sequence[UOp]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import Axis, AxisKind, Param, Reduction, Reg, Shear, UOp, Var
+from polygrad.uop.node import Axis, AxisKind, Param, Reduction, Reg, Shear, Steps, UOp, Var
 from polygrad.uop.ops import GroupOp, Ops
 
 Rule = tuple[str, Callable[[UOp], bool]]
@@ -240,6 +240,12 @@ def _opens_loop(u: UOp) -> bool:
     return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE)
 
 
+def _steps_hold(u: UOp) -> bool:
+    if not isinstance(u.arg, Steps):
+        return u.arg is None
+    return all(r.op is Ops.RANGE and not _opens_loop(r) for r, _ in u.arg.steps)
+
+
 def _gate_has_other(u: UOp) -> bool:
     return (len(u.src[0].src) == 3) == (len(u.src) == 2)
 
@@ -263,6 +269,7 @@ _STRUCTURE = _table(
         ("it points into a PARAM or DEFINE_REG, itself or AFTER something", _has_pointer),
         ("its position is an index", lambda u: u.src[1].dtype is dtypes.index),
         ("its gate is bool", lambda u: len(u.src) == 2 or u.src[2].dtype.is_bool),
+        ("its argument is None or Steps over ranges that open no loop", _steps_hold),
     )),
     ((Ops.LOAD,), (
         ("has 1 or 2 sources", lambda u: 1 <= len(u.src) <= 2),

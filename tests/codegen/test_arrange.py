@@ -1,4 +1,5 @@
-"""What is done to loops before they are tiled: cut where conditions change, sums joined, rows kept."""
+"""What is done to loops before they are tiled: partition where conditions change, sums flattened, rows
+materialised."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def numbers(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-# --- cutting
+# --- loop partition
 
 
 def test_a_concatenation_has_no_conditions() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from graphs import graphs
 from hypothesis import HealthCheck, given, note, settings
 
 from polygrad import Tensor
-from polygrad.codegen.linearize import linearize
-from polygrad.codegen.lower import kernel_name, lower, signature
+from polygrad.codegen import lower as module
+from polygrad.codegen.lower import PASSES, Context, Pass, kernel_name, lower, run_passes, signature
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
+from polygrad.errors import InternalError
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import Axis, AxisKind, Param, UOp
 from polygrad.uop.ops import Ops
@@ -110,7 +114,67 @@ def test_siblings_run_one_after_the_other():
         stores.append(
             UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (at, UOp.const(dtypes.float32, k))), r))
         )
-    linear = linearize(UOp.sink(*stores))
+    linear = run_passes(UOp.sink(*stores), Context(TARGETS[0]), after="decompose")
     check_order(linear)
     opened = [n.op for n in linear if n.op in (Ops.RANGE, Ops.END)]
     assert opened == [Ops.RANGE, Ops.END, Ops.RANGE, Ops.END]
+
+
+def names_shown(capsys):
+    """The passes after which a kernel was printed."""
+    lines = capsys.readouterr().err.splitlines()
+    return [line.removeprefix("# after ") for line in lines if line.startswith("# after ")]
+
+
+def test_every_pass_is_shown_in_order(monkeypatch, capsys):
+    monkeypatch.setenv("DEBUG", "4")
+    lower(sum_kernel(), TARGETS[1])
+    assert names_shown(capsys) == [p.name for p in PASSES]
+    lower(sum_kernel(), TARGETS[1], optimized=False)
+    plain = names_shown(capsys)
+    assert plain == [p.name for p in PASSES if p.name in plain]
+    assert "simplify" in plain and "linearize" in plain
+    assert not {"merge-loops", "tile-loops", "split-indices"} & set(plain)
+
+
+@pytest.mark.parametrize("name", [p.name for p in PASSES])
+def test_lowering_starts_after_any_pass(name):
+    kernel, context = sum_kernel(rows=40, columns=30), Context(TARGETS[2])
+    half = run_passes(kernel, context, through=name)
+    linear = half if name == "linearize" else run_passes(half, context, after=name)
+    assert linear == lower(kernel, TARGETS[2])
+
+
+def test_a_name_that_no_pass_has_is_refused():
+    for names in ({"after": "fold"}, {"through": "fold"}):
+        with pytest.raises(InternalError, match=r"expected a pass, one of simplify, .*, got 'fold'"):
+            run_passes(sum_kernel(), Context(TARGETS[0]), **names)
+
+
+@pytest.mark.parametrize("position", range(len(PASSES)))
+def test_spec_1_checks_what_each_pass_leaves(position, monkeypatch):
+    """A STORE to a number, and a list that lacks a node which another has for a source, are legal nowhere."""
+
+    def broken(kernel, context):
+        code = PASSES[position].run(kernel, context)
+        store = UOp(Ops.STORE, dtypes.void, (UOp.index(0), UOp.index(0)))
+        return [*code[:-2], code[-1]] if isinstance(code, list) else UOp.sink(*code.src, store)
+
+    passes = [*PASSES]
+    passes[position] = Pass(PASSES[position].name, broken)
+    monkeypatch.setattr(module, "PASSES", tuple(passes[: position + 1]))
+    lower_so_far = lambda: run_passes(sum_kernel(), Context(TARGETS[1]))
+    lower_so_far()
+    monkeypatch.setenv("SPEC", "1")
+    with pytest.raises(InternalError, match="IR: "):
+        lower_so_far()
+
+
+def test_the_architecture_shows_the_passes_as_they_are():
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| `[a-z-]+` \|", line)]
+    kinds = {(True, True): "", (True, False): "optimised", (False, False): "SIMD"}
+    listed = [(name.strip(" `"), kind.strip()) for name, kind in rows]
+    plain, scalar = Context(TARGETS[0], optimized=False), Context(TARGETS[0])
+    has = [(p.name, (p.applies(scalar), p.applies(plain))) for p in PASSES]
+    assert [row for row in listed if row[0] in {p.name for p in PASSES}] == [(n, kinds[k]) for n, k in has]

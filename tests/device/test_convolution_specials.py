@@ -49,7 +49,7 @@ def test_a_special_pixel_exactly(device, padding, stride, special):
 @pytest.mark.parametrize(("padding", "stride"), SHAPES)
 def test_a_special_weight_exactly_but_at_the_border_of_the_inputs_gradient(device, padding, stride, special):
     """Optimised kernels multiply the weight with the 0 outside of the gradient that flows in: NaN may stand
-    where torch has a number (codegen.reduce.join_sums). INTERP's are not optimised and are exact."""
+    where torch has a number (codegen.reduce.flatten_reductions). INTERP's are not optimised and are exact."""
     x, w = data(6 if device == "INTERP" else 17)
     w[1, 1, 0, 0] = w[2, 0, 2, 2] = special
     value, of_input, of_weight = results(x, w, padding, stride, device)

@@ -71,3 +71,24 @@ def test_symbolic_kernels_and_interp_are_left_alone(monkeypatch: pytest.MonkeyPa
     assert abs(total - data[:4].sum()) < 1e-5
     assert Tensor([1.0, 2.0], device="INTERP").sum().item() == 3.0
     assert not seen
+
+
+def test_the_search_reports_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEBUG", "1")
+    Tensor(RNG.standard_normal((19, 41)).astype(np.float32), device="CPU").sum(1).realize()
+    out = capsys.readouterr()
+    assert "search: " in out.err and not out.out
+
+
+def test_loops_are_arranged_once_for_all_plans(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = timings(monkeypatch)
+    monkeypatch.setenv("DEBUG", "4")
+    Tensor(RNG.standard_normal((23, 43)).astype(np.float32), device="CPU").sum(1).realize()
+    text = capsys.readouterr().err
+    # for the search and for the kernel that is made in the end
+    assert text.count("# after materialize-rows\n") == 2
+    assert text.count("# after tile-loops\n") == len(seen) + 1 > 2

@@ -2,16 +2,21 @@
 reviewed.
 
 Each file has, for every kernel of one program: the AST that the scheduler made; its linear form for a Target
-without vectors, not optimised; the optimised one for WebAssembly's; and the module.
+without vectors, not optimised; the optimised one for WebAssembly's; and the module. `captured_step.txt` has a
+captured training step: its buffers, its launches, and the driver without the kernels.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import pytest
 
-from polygrad import Tensor
+from polygrad import Device, Tensor, TinyJit
 from polygrad.codegen.lower import lower
 from polygrad.codegen.target import Target
+from polygrad.engine.devices import Backend
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import WasmBuilder, wasm_module
@@ -21,9 +26,9 @@ from polygrad.uop.node import UOp
 from polygrad.uop.printer import render
 from polygrad.wasm.wat import print_module
 
-# Not this host's: the same text everywhere.
 PLAIN = Target("PLAIN")
-SIMD = Target("WASM", simd_bytes=16, registers=16, fma=True, index_bits=32)
+# WebAssembly's, but for what hosts differ in: relaxed instructions and threads. The same text everywhere.
+SIMD = Target("WASM", simd_bytes=16, registers=15, fma=True, threads=4, index_bits=32)
 
 
 def data(*shape, dtype="float32"):
@@ -43,6 +48,11 @@ def prefix():
     return data(16).shrink(((0, Variable("n", 1, 16).bind(7)),)).sum()
 
 
+def normalised_rows():
+    powers = data(16, 64).exp2()
+    return powers / powers.sum(1, keepdim=True)
+
+
 PROGRAMS = {
     "add": lambda: data(10) + data(10),
     "broadcast": lambda: data(4, 1) * data(1, 9) + 1,
@@ -57,6 +67,8 @@ PROGRAMS = {
     "convolution": conv,
     "assign": in_place,
     "symbolic": prefix,
+    "local_memory": normalised_rows,
+    "threads": lambda: data(1 << 17) + data(1 << 17),
 }
 
 
@@ -81,3 +93,52 @@ def text_of(tensor):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_stages(name, golden):
     golden(f"{name}.txt", text_of(PROGRAMS[name]()))
+
+
+def test_the_target_is_that_of_the_wasm_device():
+    known = dataclasses.replace(Device.backend("WASM").target, fma=SIMD.fma, threads=SIMD.threads)
+    assert known == SIMD
+
+
+def training_step():
+    """A step of a linear model without bias, captured on WASM for four threads."""
+    w = Tensor.zeros(512).contiguous().realize()
+
+    def step(x):
+        loss = ((x * w).sum(1) - 1).square().mean()
+        (gradient,) = loss.gradient(w)
+        w.assign(w - 0.1 * gradient)
+        return loss.realize()
+
+    captured = TinyJit(step)
+    for _ in range(3):
+        captured(Tensor.zeros(256, 512).contiguous().realize())
+    return captured.program
+
+
+def test_a_captured_step(golden, monkeypatch):
+    def compile_relaxed(name, linear):
+        code = wasm_module([emit(name, linear, WasmBuilder(relaxed=True))])
+        return lambda: code
+
+    device = Device.backend("WASM")
+    fixed = Backend(SIMD, compile_relaxed, device.open, link=device.link)
+    monkeypatch.setitem(Device._backends, "WASM", fixed)
+    monkeypatch.setattr(Device, "_default", "WASM")
+    program = training_step()
+    parts = [";; buffers"]
+    for i, b in enumerate(program.buffers):
+        where = f" at byte {b.offset} of {program.arena}" if b.role == "scratch" else ""
+        parts.append(f"{i:4} {b.role:<8} {b.dtype} {b.size}{where}")
+    parts.append(";; launches")
+    for launch in program.launches:
+        kernel = program.kernels[launch.kernel]
+        arguments = [b.buffer for b in launch.bindings]
+        parts.append(
+            " ".join(map(str, ("  ", kernel.name.rpartition("_")[0], *arguments, *kernel.variables)))
+        )
+    driver = print_module(program.driver)
+    functions = re.split(r"(?m)^(?=  \(func \()", driver)
+    parts += [";; driver, without the kernels", functions[0].rstrip()]
+    parts += [f.rstrip() for f in functions[1 + len(program.kernels) :]]
+    golden("captured_step.txt", "\n".join(parts))

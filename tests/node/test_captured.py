@@ -20,7 +20,6 @@ def test_captured_steps_have_the_bits_of_wasmtime_and_allocate_nothing(host: str
         assert got[name] == expected[name], name
     assert got["grown"][0] == 0 and got["grown"][1] < 10
     assert got["runs"] == [500, 500]
-    assert got["microseconds"] < 1000  # a step of 10 000 multiplications and its launch, on a busy machine
 
 
 def test_a_captured_step_runs_without_python(tmp_path: Path) -> None:

@@ -16,7 +16,13 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
 from polygrad.renderer.llvm import LLVMBuilder
-from polygrad.renderer.llvm_compile import assembly, compile_ir, host_has_half, host_target, submit
+from polygrad.renderer.llvm_compile import (
+    _make_target_machine,
+    compile_ir,
+    host_has_half,
+    host_target,
+    submit,
+)
 from polygrad.runtime.cpu import CPURuntime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.ops import GroupOp, Ops
@@ -616,7 +622,8 @@ def test_a_register_tile_stays_in_registers() -> None:
     if not target.fma:
         pytest.skip("this processor has no fused multiply-add to count")
     lanes = target.simd_bytes // 4
-    text = assembly(matmul_tile(6, 2, lanes))
+    module = llvm.parse_assembly(matmul_tile(6, 2, lanes), llvm.create_context())
+    text = _make_target_machine().emit_assembly(module)
     loop = re.search(r"(\.LBB0_\d+):(.*?)\n\s+j\w+\s+\1\n", text, re.S)
     if loop is None:
         pytest.skip("not an assembly this test can read")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from codegen.vectorised import Array, evaluate, numpy_dtype, round_bfloat16
 
-from polygrad.codegen.linearize import linearize
+from polygrad.codegen.lower import Context, run_passes
+from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError
 from polygrad.renderer.interp import render_interp
@@ -36,12 +37,19 @@ def decoded(data: memoryview, dtype: DType) -> Array:
     return np.frombuffer(data, numpy_dtype(dtype))
 
 
+def in_order(sink: UOp) -> list[UOp]:
+    """The linear form of a kernel that needs no more than its loops put in order."""
+    linear = run_passes(sink, Context(Target("INTERP"), optimized=False), after="decompose")
+    assert isinstance(linear, list)
+    return linear
+
+
 def run(
     sink: UOp, buffers: list[tuple[DType, Array]], variables: dict[str, int] | None = None
 ) -> list[Array]:
     """Run one kernel over `buffers`, in slot order; their contents afterwards."""
     variables = variables or {}
-    code = render_interp("test", linearize(sink))
+    code = render_interp("test", in_order(sink))
     program = Program(
         device="INTERP",
         target="test",
@@ -326,7 +334,7 @@ def test_scratch_lies_in_the_arena_at_its_offset() -> None:
             (UOp(Ops.STORE, dtypes.void, (at(param(0, 4), r), load(param(1, 4), r) * 2)), r),
         )
     )
-    kernel = Kernel("copy", render_interp("copy", linearize(copy)), 2)
+    kernel = Kernel("copy", render_interp("copy", in_order(copy)), 2)
     specs = (
         BufferSpec(4, "float32", "output"),
         BufferSpec(4, "float32", "scratch", 64),
@@ -368,7 +376,7 @@ def test_programs_and_kernels_of_others_are_refused() -> None:
 
 
 def test_a_buffer_too_small_for_its_pointer_is_refused() -> None:
-    code = render_interp("k", linearize(row_sums(4, 3)))
+    code = render_interp("k", in_order(row_sums(4, 3)))
     specs = (BufferSpec(4, "float32", "output"), BufferSpec(12, "float32", "input"))
     program = Program("INTERP", "t", specs, (Kernel("k", code, 2),), (Launch(0, (Binding(0), Binding(1))),))
     with pytest.raises(
@@ -384,7 +392,7 @@ def test_optimised_kernels_and_unknown_ops_are_refused() -> None:
     x = load(param(0, 1), UOp.index(0))
     power = UOp(Ops.POW, dtypes.float32, (x, x))
     sink = UOp.sink(UOp(Ops.STORE, dtypes.void, (at(param(0, 1), UOp.index(0)), power)))
-    code = render_interp("k", linearize(sink))
+    code = render_interp("k", in_order(sink))
     with pytest.raises(CompileError, match="got POW of float32"):
         RUNTIME.load(Program("INTERP", "t", (), (Kernel("k", code, 1),), ()))
 

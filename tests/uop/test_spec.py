@@ -9,7 +9,7 @@ from uop.test_printer import row_sums
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import AxisKind, Param, Reduction, Reg, Shear, UOp
+from polygrad.uop.node import AxisKind, Param, Reduction, Reg, Shear, Steps, UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 
@@ -95,6 +95,8 @@ BROKEN = [
     ("kernel", UOp(Ops.INDEX, f32, (value, r0)), "it points into a PARAM or DEFINE_REG"),
     ("kernel", UOp(Ops.INDEX, f32, (pointer, UOp.const(i32, 1))), "its position is an index"),
     ("kernel", UOp(Ops.INDEX, f32, (pointer, r0, r0)), "its gate is bool"),
+    ("kernel", UOp(Ops.INDEX, f32, (pointer, r0), 4), "its argument is None or Steps"),
+    ("kernel", UOp(Ops.INDEX, f32, (pointer, r0), Steps(((r0, 4),), 0)), "over ranges that open no loop"),
     ("kernel", UOp(Ops.LOAD, f32, (pointer,)), "it loads from an INDEX"),
     ("kernel", UOp(Ops.LOAD, f32, (at.replace(src=(pointer, r0, r0 < 2)),)), "a gate and a value"),
     ("kernel", UOp(Ops.STORE, void, (at, r0)), "the value has the INDEX's dtype"),

@@ -1,5 +1,5 @@
-"""Setting down: a tile of sums that much is still done with goes to memory of the kernel's own, and a loop
-over its rows takes it from there.
+"""Accumulator spill (TVM's cache_write): a register tile of sums goes to memory of the kernel's own before a
+long epilogue, which becomes a loop over the rows of the tile.
 
     sums[row] of k ...;  out[row] = epilogue(sums[row]) for all rows at once, unrolled
     sums[row] of k ...;  tile[row] = sums[row];  for row: out[row] = epilogue(tile[row])
@@ -22,13 +22,13 @@ _MIN_ROWS = 4  # of a tile
 _MIN_EPILOGUE = 6  # operations on each sum
 
 
-def set_down(sink: UOp) -> UOp:
-    """Set down what is worth it in every output nest of an optimised kernel."""
+def spill_accumulators(sink: UOp) -> UOp:
+    """Spill what is worth it in every output nest of a tiled kernel."""
     slot = free_slot(sink)
-    return UOp.sink(*(_set_down(n, slot + i) if n.op is Ops.END else n for i, n in enumerate(sink.src)))
+    return UOp.sink(*(_spill(n, slot + i) if n.op is Ops.END else n for i, n in enumerate(sink.src)))
 
 
-def _set_down(nest: UOp, slot: int) -> UOp:
+def _spill(nest: UOp, slot: int) -> UOp:
     """A register tile with a long epilogue, in memory between the two."""
     order = nest.toposort()
     scope = scopes(order)

@@ -1,23 +1,14 @@
-"""The optimised form of a kernel: neighbouring loops merged or cut, one axis in SIMD lanes, register tiles
-where loads are reused.
+"""Merging loops: two neighbouring output loops that every index walks through as one become one.
 
-What to tile is decided in heuristics.py, carried out in split.py.
+    for i < 4: for j < 8: out[8*i + j] = a[8*i + j]   ->   for i < 32: out[i] = a[i]
+
+MLIR calls this loop coalescing.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from polygrad.codegen.cut import cut_loops
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.keep import keep_rows
-from polygrad.codegen.reduce import join_sums
-from polygrad.codegen.search import Plan, splits_of
-from polygrad.codegen.set_down import set_down
-from polygrad.codegen.split import split_range
-from polygrad.codegen.stage import stage
-from polygrad.codegen.target import Target
-from polygrad.codegen.threads import split_threads
 from polygrad.dtype import dtypes
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
@@ -25,24 +16,8 @@ from polygrad.uop.ops import Ops
 from polygrad.uop.scopes import scopes
 
 
-def optimize(sink: UOp, target: Target, plan: Plan | None = None) -> UOp:
-    """The optimised form of a kernel AST, tiled by `plan` or else as the heuristics choose."""
-    sink = arrange_loops(sink)
-    if not target.simd_bytes:
-        return sink
-    for r, split in (choose(sink, target) if plan is None else splits_of(sink, plan)).items():
-        if split.size > 1:
-            sink = split_range(sink, r, split)
-    return split_threads(set_down(stage(sink)), target)
-
-
-def arrange_loops(sink: UOp) -> UOp:
-    """The loops that there are to tile: sums over sums joined, output loops merged and cut, rows kept."""
-    return keep_rows(cut_loops(_merge_loops(join_sums(sink))))
-
-
-def _merge_loops(sink: UOp) -> UOp:
-    """Two neighbouring output loops that every index walks through as one become one."""
+def merge_loops(sink: UOp) -> UOp:
+    """Merge what can be merged in a kernel of one output nest."""
     while True:
         loops = list(sink.src[0].src[1:]) if len(sink.src) == 1 and sink.src[0].op is Ops.END else []
         for outer, inner in itertools.pairwise(loops):

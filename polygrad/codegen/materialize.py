@@ -1,4 +1,4 @@
-"""Keeping a row of values that a kernel would compute twice: once to sum them up, once for its result.
+"""Materialising a row of values that a kernel would compute twice: once to sum them up, once for its result.
 
     for each row: { sum of exp(x[k]) over k;                     for every c: out[c] = exp(x[c]) / sum }
     for each row: { every row[k] = exp(x[k]); sum of row[k];     for every c: out[c] = row[c] / sum }
@@ -17,12 +17,12 @@ from polygrad.uop.scopes import scopes
 _MIN_ROW, _MAX_ROW = 32, 8 << 10  # elements
 
 
-def keep_rows(sink: UOp) -> UOp:
-    """Keep one such row in every output nest of a kernel that is yet to be tiled."""
-    return UOp.sink(*(_keep(nest, LOCAL_SLOT + i) for i, nest in enumerate(sink.src)))
+def materialize_rows(sink: UOp) -> UOp:
+    """Materialise one such row in every output nest of a kernel that is yet to be tiled."""
+    return UOp.sink(*(_materialize(nest, LOCAL_SLOT + i) for i, nest in enumerate(sink.src)))
 
 
-def _keep(nest: UOp, slot: int) -> UOp:
+def _materialize(nest: UOp, slot: int) -> UOp:
     if nest.op is not Ops.END:
         return nest
     store, *loops = nest.src
@@ -34,23 +34,23 @@ def _keep(nest: UOp, slot: int) -> UOp:
             continue
         k = total.src[1]
         for value in reversed(total.src[0].toposort()):
-            if not _is_dear(value, k):
+            if not _is_expensive(value, k):
                 continue
-            again = value.substitute({k: column})
-            if again in everything:
-                return _kept(nest, value, again, k, column, slot)
+            recomputed = value.substitute({k: column})
+            if recomputed in everything:
+                return _with_row(nest, value, recomputed, k, column, slot)
     return nest
 
 
-def _is_dear(value: UOp, k: UOp) -> bool:
+def _is_expensive(value: UOp, k: UOp) -> bool:
     """A transcendental of what `k` counts, if that is neither few nor too many."""
     if value.op not in GroupOp.Transcendental or not k.src[0].is_const:
         return False
     return _MIN_ROW <= k.src[0].arg <= _MAX_ROW and k in value.toposort()
 
 
-def loops_around_kept(sink: UOp) -> set[UOp]:
-    """The loops that a row is kept inside of: untiled, for there is one row at a time."""
+def loops_around_rows(sink: UOp) -> set[UOp]:
+    """The loops that a materialised row is inside of: untiled, for there is one row at a time."""
     order = sink.toposort()
     scope = scopes(order)
     out: set[UOp] = set()
@@ -61,7 +61,7 @@ def loops_around_kept(sink: UOp) -> set[UOp]:
     return out
 
 
-def _kept(nest: UOp, value: UOp, again: UOp, k: UOp, column: UOp, slot: int) -> UOp:
+def _with_row(nest: UOp, value: UOp, recomputed: UOp, k: UOp, column: UOp, slot: int) -> UOp:
     row = UOp(Ops.PARAM, value.dtype, (), Param(slot, k.src[0].arg))
     at = UOp.range(k.src[0], 1 + max(int(n.arg.id) for n in nest.toposort() if n.op is Ops.RANGE))
     written = UOp(Ops.INDEX, value.dtype, (row, at))
@@ -71,4 +71,4 @@ def _kept(nest: UOp, value: UOp, again: UOp, k: UOp, column: UOp, slot: int) -> 
     def read(r: UOp) -> UOp:
         return UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (filled, r)),))
 
-    return nest.substitute({value: read(k), again: read(column)})
+    return nest.substitute({value: read(k), recomputed: read(column)})

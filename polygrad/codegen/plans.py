@@ -8,8 +8,8 @@ unrolling.
 from __future__ import annotations
 
 from polygrad.codegen.heuristics import choose
-from polygrad.codegen.keep import loops_around_kept
-from polygrad.codegen.split import Split
+from polygrad.codegen.materialize import loops_around_rows
+from polygrad.codegen.split import Split, split_range
 from polygrad.codegen.target import Target
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -17,6 +17,14 @@ from polygrad.uop.ops import Ops
 Plan = tuple[tuple[int, int, int], ...]
 
 _UNROLLS = (1, 2, 3, 4, 6, 8, 12)
+
+
+def tile_loops(sink: UOp, target: Target, plan: Plan | None) -> UOp:
+    """A kernel tiled by `plan`, or else as the heuristics choose."""
+    for r, split in (choose(sink, target) if plan is None else splits_of(sink, plan)).items():
+        if split.size > 1:
+            sink = split_range(sink, r, split)
+    return sink
 
 
 def first_plan(sink: UOp, target: Target) -> Plan:
@@ -32,7 +40,7 @@ def splits_of(sink: UOp, plan: Plan) -> dict[UOp, Split]:
 
 def neighbours(sink: UOp, plan: Plan, target: Target) -> list[Plan]:
     """Plans one step away: a range unrolled otherwise, one more range unrolled, the SIMD lanes elsewhere."""
-    fixed = loops_around_kept(sink)
+    fixed = loops_around_rows(sink)
     ranges = [n for n in sink.toposort() if n.op is Ops.RANGE and n.src[0].is_const and n not in fixed]
     sizes = {int(r.arg.id): r.src[0].arg for r in ranges}
     native = max(target.simd_bytes // 4, 1)

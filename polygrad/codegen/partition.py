@@ -1,4 +1,5 @@
-"""Cutting an output loop where a condition on it changes, so that no part asks what it knows.
+"""Loop partition (index-set splitting): an output loop becomes several where a condition on it changes, so
+that each part knows whether the condition holds.
 
     for r < 9: out[r] = r < 3 ? a[r] : b[r - 3]   ->   for r < 3: out[r] = a[r];  for r < 6: out[r + 3] = b[r]
 
@@ -17,12 +18,12 @@ from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import symbolic
 
-_MOST = 4  # parts
-_LEAST = 16  # elements of a part
+_MAX_PARTS = 4
+_MIN_PART = 16  # elements
 
 
-def cut_loops(sink: UOp) -> UOp:
-    """Cut what can be cut in every output nest, one loop of each."""
+def partition_loops(sink: UOp) -> UOp:
+    """Partition what can be partitioned in every output nest, one loop of each."""
     return UOp.sink(*(part for nest in sink.src for part in _parts(nest)))
 
 
@@ -34,9 +35,9 @@ def _parts(nest: UOp) -> list[UOp]:
         if not r.src[0].is_const:
             continue
         size = r.src[0].arg
-        places = sorted({0, size, *(p for n in order if 0 < (p := _changes_at(n, r)) < size)})
-        parts = list(itertools.pairwise(places))
-        if 1 < len(parts) <= _MOST and min(b - a for a, b in parts) >= _LEAST:
+        bounds = sorted({0, size, *(p for n in order if 0 < (p := _changes_at(n, r)) < size)})
+        parts = list(itertools.pairwise(bounds))
+        if 1 < len(parts) <= _MAX_PARTS and min(b - a for a, b in parts) >= _MIN_PART:
             return [_part(nest, r, a, b, i) for i, (a, b) in enumerate(parts)]
     return [nest]
 

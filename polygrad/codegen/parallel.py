@@ -1,4 +1,4 @@
-"""Threads: a large kernel's outermost loop split evenly between the threads that run it, SPMD.
+"""Parallel loops: a large kernel's outermost loop split evenly between the threads that run it, SPMD.
 
     for r < n  ->  for r from n*thread // threads to n*(thread + 1) // threads
 
@@ -24,7 +24,7 @@ _WORTH = 5 << 14
 _INSTRUCTIONS = {Ops.EXP2: 8, Ops.LOG2: 8, Ops.SIN: 24, Ops.POW: 32}
 
 
-def split_threads(sink: UOp, target: Target) -> UOp:
+def parallelize(sink: UOp, target: Target) -> UOp:
     """Split an optimised kernel between threads, if the target has them and the kernel is worth it."""
     if target.threads < 2 or not all(n.op is Ops.END for n in sink.src):
         return sink

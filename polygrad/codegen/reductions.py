@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.node import Reg, UOp
 from polygrad.uop.ops import Ops
@@ -17,7 +18,7 @@ def identity_element(op: Ops, dtype: DType) -> UOp:
 # --- algebra
 
 
-def simplify_reduces(sink: UOp) -> UOp:
+def simplify_reductions(sink: UOp) -> UOp:
     """Remove reductions, or ranges of them, that need no loop."""
     order = sink.toposort()
     if not any(n.op is Ops.REDUCE for n in order):
@@ -134,7 +135,7 @@ def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
     return new[value]
 
 
-def join_sums(sink: UOp) -> UOp:
+def flatten_reductions(sink: UOp) -> UOp:
     """A sum over sums that a condition guards as one sum, which can be tiled:
 
         sum(ok(a) ? sum(x(a, b) for b) : 0 for a)  ->  sum(ok(a) ? x(a, b) : 0 for a, b)
@@ -146,11 +147,11 @@ def join_sums(sink: UOp) -> UOp:
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
         out = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-        new[node] = _joined(out) if node.op is Ops.REDUCE and node.arg is Ops.ADD else out
+        new[node] = _flattened(out) if node.op is Ops.REDUCE and node.arg is Ops.ADD else out
     return new[sink]
 
 
-def _joined(node: UOp) -> UOp:
+def _flattened(node: UOp) -> UOp:
     inner, conditions = node.src[0], []
     while inner.op is Ops.WHERE and inner.src[2].is_const and inner.src[2].arg == 0:
         conditions.append(inner.src[0])
@@ -203,19 +204,19 @@ def _conjuncts(condition: UOp) -> set[UOp]:
 # --- registers
 
 
-def reduces_to_registers(sink: UOp, tile: frozenset[UOp] = frozenset()) -> UOp:
+def lower_reductions(sink: UOp) -> UOp:
     """Each REDUCE becomes a DEFINE_REG that its loops accumulate in.
 
-    Ranges in `tile` open no loop: the register holds one value for each, and a REDUCE over them remains to
-    combine those.
+    Tile ranges open no loop: the register holds one value for each, and a REDUCE over them remains to combine
+    those.
     """
     new: dict[UOp, UOp] = {}
     count = 0
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
-        if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if r not in tile)):
-            total = _accumulate(node, src[0], loops, tile, count)
-            left = tuple(r for r in src[1:] if r in tile)
+        if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if not is_tile(r))):
+            total = _accumulate(node, src[0], loops, count)
+            left = tuple(r for r in src[1:] if is_tile(r))
             new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
             count += 1
         else:
@@ -223,10 +224,10 @@ def reduces_to_registers(sink: UOp, tile: frozenset[UOp] = frozenset()) -> UOp:
     return new[sink]
 
 
-def _accumulate(node: UOp, value: UOp, loops: tuple[UOp, ...], tile: frozenset[UOp], number: int) -> UOp:
+def _accumulate(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
     order = value.toposort()
     scope = scopes(order)
-    outer = tuple(r for r in scope.of(value) if r not in loops and r not in tile)
+    outer = tuple(r for r in scope.of(value) if r not in loops and not is_tile(r))
     zero = UOp.index(0)
     reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
 

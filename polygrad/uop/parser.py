@@ -1,0 +1,186 @@
+"""Kernels read back from the listings that printer.py makes: `render(parse(text))` is `text`.
+
+A line is a number, an op, a dtype, the sources by number and the argument; the formula after them repeats
+what the sources say and is skipped. Indentation and blank lines mean nothing. Reads kernels, as graphs and as
+linear lists; the tensor graph holds buffers, which no text does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError
+from polygrad.uop.node import Axis, AxisKind, Param, Reg, Steps, UOp, Var
+from polygrad.uop.ops import GroupOp, Ops
+
+_ARITY = {
+    **dict.fromkeys(GroupOp.Unary | {Ops.CAST, Ops.BITCAST}, 1),
+    **dict.fromkeys(GroupOp.Binary | {Ops.STORE}, 2),
+    **dict.fromkeys(GroupOp.Ternary, 3),
+    **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
+}
+_AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0}
+_DTYPES = {d.name: d for d in (*dtypes.all, dtypes.index, dtypes.void)}
+_KINDS = {kind.name: kind for kind in AxisKind}
+_BOOLS = {"True": True, "False": False}
+
+
+def parse(text: str) -> list[UOp]:
+    """The nodes of a kernel's listing, in its order; the last of a graph's is its root.
+
+    Nothing but the form of each line is checked: `uop/spec.py` says whether the kernel is legal.
+    Raises ArgumentError that names the line and the token.
+    """
+    nodes: list[UOp] = []
+    seen: dict[UOp, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        node = _Line(number, line).node(nodes)
+        if node in seen:
+            raise ArgumentError(f"line {number}: expected a node of its own, got that of {seen[node]} again")
+        seen[node] = len(nodes)
+        nodes.append(node)
+    return nodes
+
+
+class _Line:
+    """One line, taken token by token."""
+
+    def __init__(self, number: int, text: str) -> None:
+        self.number, self.tokens, self.position = number, text.split(), 0
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raise for the token that was taken last."""
+        at = self.position
+        got = repr(self.tokens[at - 1]) if at <= len(self.tokens) else "the end of the line"
+        raise ArgumentError(f"line {self.number}, token {at}: expected {expected}, got {got}")
+
+    def take(self) -> str:
+        self.position += 1
+        return self.tokens[self.position - 1] if self.position <= len(self.tokens) else ""
+
+    def peek(self) -> str:
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+
+    def integer(self, what: str) -> int:
+        text = self.take()
+        if not text.removeprefix("-").isdecimal():
+            self.fail(what)
+        return int(text)
+
+    def choice(self, table: dict[str, Any], what: str) -> Any:
+        text = self.take()
+        if text not in table:
+            self.fail(what)
+        return table[text]
+
+    def node(self, nodes: list[UOp]) -> UOp:
+        """The node of this line; `nodes` are those of the lines before."""
+        if self.integer("the number of the line's node") != len(nodes):
+            self.fail(f"the next number, {len(nodes)}")
+        op = self.choice(_OPS, "an op of a kernel")
+        dtype = self.choice(_DTYPES, "a dtype")
+        src = self.sources(op, nodes)
+        read = _ARGUMENTS.get(op)
+        arg = read(self, dtype) if read is not None else None
+        if self.peek() and op not in GroupOp.ALU and op is not Ops.RANGE:
+            self.take()
+            self.fail("the end of the line")
+        if op is Ops.CONST and dtype.is_float:
+            return UOp.const(dtype, arg)  # one NaN, one -0.0
+        return UOp(op, dtype, src, arg)
+
+    def sources(self, op: Ops, nodes: list[UOp]) -> tuple[UOp, ...]:
+        if op in _ARITY:
+            return tuple(self.source(nodes) for _ in range(_ARITY[op]))
+        stop = self.position
+        while stop < len(self.tokens) and (self.tokens[stop].isdecimal() or self.tokens[stop] == "?"):
+            stop += 1
+        if op is Ops.RANGE:
+            stop -= 1  # the axis id
+        src = [self.source(nodes) for _ in range(stop - self.position)]
+        while len(src) < _AT_LEAST[op]:
+            src.append(self.source(nodes))
+        return tuple(src)
+
+    def source(self, nodes: list[UOp]) -> UOp:
+        n = self.integer("the number of a source")
+        if not 0 <= n < len(nodes):
+            self.fail(f"a source of a line before, 0 to {len(nodes) - 1}")
+        return nodes[n]
+
+
+# --- arguments, as printer.py writes them
+
+
+def _constant(line: _Line, dtype: DType) -> Any:
+    if dtype.is_bool:
+        return line.choice(_BOOLS, "True or False")
+    if not dtype.is_float:
+        value = line.integer("an integer")
+        return value if dtype.min <= value <= dtype.max else line.fail(f"a value of {dtype.name}")
+    try:
+        return float(line.take())
+    except ValueError:
+        line.fail("a float")
+
+
+def _param(line: _Line, dtype: DType) -> Param:
+    return Param(line.integer("a slot"), line.integer("a size"))
+
+
+def _register(line: _Line, dtype: DType) -> Reg:
+    return Reg(line.integer("a register's number"))
+
+
+def _variable(line: _Line, dtype: DType) -> Var:
+    name = line.take() or line.fail("a Variable's name")
+    return Var(name, line.integer("the least value"), line.integer("the greatest value"))
+
+
+def _axis(line: _Line, dtype: DType) -> Axis:
+    return Axis(line.integer("an axis id"), line.choice(_KINDS, "an axis kind"))
+
+
+def _reduce_op(line: _Line, dtype: DType) -> Ops:
+    return line.choice({op.name: op for op in GroupOp.Reduce}, "ADD, MUL or MAX")
+
+
+def _steps(line: _Line, dtype: DType) -> Steps | None:
+    """`((r4:LANE:4 1) (r5:UPCAST:2 4)) 7`, or nothing."""
+    if not line.peek():
+        return None
+    steps: list[tuple[UOp, int]] = []
+    if line.peek() == "()":
+        line.take()
+        return Steps((), line.integer("the constant part"))
+    closed = False
+    while not closed:
+        opening = "(" if steps else "(("
+        text = line.take()
+        name, *rest = text.removeprefix(opening).split(":")
+        valid = text.startswith(opening) and len(rest) == 2 and rest[0] in _KINDS and rest[1].isdecimal()
+        if not valid or not name.startswith("r") or not name[1:].isdecimal():
+            line.fail(f"a range and its step, as {opening}r4:LANE:4 1)")
+        step = line.take()
+        digits = step.rstrip(")")
+        closed = step == f"{digits}))"
+        if not digits.removeprefix("-").isdecimal() or step not in (f"{digits})", f"{digits}))"):
+            line.fail("a step and the closing parenthesis")
+        steps.append((UOp.range(int(rest[1]), int(name[1:]), _KINDS[rest[0]]), int(digits)))
+    return Steps(tuple(steps), line.integer("the constant part"))
+
+
+_OPS = {op.name: op for op in (*_ARITY, *_AT_LEAST)}
+_ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
+    Ops.CONST: _constant,
+    Ops.PARAM: _param,
+    Ops.DEFINE_REG: _register,
+    Ops.DEFINE_VAR: _variable,
+    Ops.RANGE: _axis,
+    Ops.REDUCE: _reduce_op,
+    Ops.INDEX: _steps,
+}
