@@ -52,7 +52,8 @@ class Storage:
 
     def tensors(self) -> list[Any]:
         """The live Tensors that are views of it."""
-        return [t for r in self._tensors if (t := r()) is not None and t._storage is self]
+        found = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
+        return list({id(t): t for t in found}.values())  # one may have come back
 
     def update(self, node: UOp) -> None:
         """Make `node`, of as many elements, the newest version."""

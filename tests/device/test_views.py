@@ -154,6 +154,15 @@ def test_contiguous_is_a_view_of_what_is_contiguous(device):
     assert y[:, 0].tolist() == [9, 1, 1]
 
 
+def test_a_tensor_that_becomes_itself_is_one_view(device):
+    x = ints(device, 3)
+    x.replace(x.to(device).realize())
+    part = x[1:]
+    part += 1
+    call = TinyJit(lambda: x + 1)
+    assert [call().tolist() for _ in range(3)] == [[1, 3, 4]] * 3 and x.tolist() == [0, 2, 3]
+
+
 def test_a_value_that_lies_in_memory_written_to_is_kept(device):
     x = ints(device, 4)
     a, b = x + 1, x + 1  # one node, two values
