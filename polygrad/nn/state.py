@@ -11,6 +11,7 @@ import json
 import os
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
@@ -117,14 +118,23 @@ def safe_load_metadata(data: Any) -> tuple[int, dict[str, Any]]:
     return _header(_read(data))
 
 
-def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
-    """The Tensors of a safetensors file by name. `data`: a path, bytes, or a buffer.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a safetensors file says of one name: `data` are the elements' bytes in row-major order."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    data: bytes | memoryview
+
+
+def read_entries(data: Any) -> dict[str, Entry]:
+    """What is in a safetensors file, by name. `data`: a path, bytes, or a buffer; no bytes are copied.
 
     Raises ArgumentError when damaged.
     """
     raw = _read(data)
     start, header = _header(raw)
-    out: dict[str, Tensor] = {}
+    out: dict[str, Entry] = {}
     for name, entry in header.items():
         if name == "__metadata__":
             continue
@@ -140,39 +150,52 @@ def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
             raise ArgumentError(
                 f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
             )
-        out[name] = _tensor(raw[start + lo : start + hi], dtype, shape, device)
+        out[name] = Entry(dtype, shape, raw[start + lo : start + hi])
     return out
+
+
+def write_entries(entries: Mapping[str, Entry], metadata: Any = None) -> bytes:
+    """A safetensors file of `entries`. `metadata`: a dict of strings."""
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
+    at = 0
+    for name, entry in entries.items():
+        end = at + len(entry.data)
+        header[name] = {
+            "dtype": _NAMES[entry.dtype],
+            "shape": list(entry.shape),
+            "data_offsets": [at, end],
+        }
+        at = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the data starts on a multiple of 8
+    return b"".join((struct.pack("<Q", len(text)), text, *(entry.data for entry in entries.values())))
+
+
+def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
+    """The Tensors of a safetensors file by name. `data`: a path, bytes, or a buffer.
+
+    Raises ArgumentError when damaged.
+    """
+    return {
+        name: Tensor(bytes(x.data), device, x.dtype).reshape(x.shape)
+        for name, x in read_entries(data).items()
+    }
 
 
 def safe_save(
     tensors: Mapping[str, Tensor], fn: str | os.PathLike[str] | None = None, metadata: Any = None
 ) -> bytes:
     """Write Tensors as a safetensors file `fn` (if given); its bytes. `metadata`: a dict of strings."""
-    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
-    parts, at = [], 0
     if tensors:
         first, *rest = tensors.values()
         first.realize(*rest)
-    for name, tensor in tensors.items():
-        data = bytes(tensor.data())
-        header[name] = {
-            "dtype": _NAMES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [at, at + len(data)],
-        }
-        parts.append(data)
-        at += len(data)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # the data starts on a multiple of 8
-    whole = struct.pack("<Q", len(text)) + text + b"".join(parts)
+    whole = write_entries(
+        {name: Entry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
+    )
     if fn is not None:
         with open(fn, "wb") as f:
             f.write(whole)
     return whole
-
-
-def _tensor(raw: memoryview, dtype: DType, shape: tuple[int, ...], device: str | None) -> Tensor:
-    return Tensor(bytes(raw), device, dtype).reshape(shape)
 
 
 def _read(data: Any) -> memoryview:

@@ -46,7 +46,7 @@ def run(
         device="INTERP",
         target="test",
         buffers=tuple(BufferSpec(len(x), d, "state") for d, x in buffers),
-        kernels=(Kernel("test", code, len(buffers), tuple(variables)),),
+        kernels=(Kernel("test", code, len(buffers), tuple(variables), language="linear"),),
         launches=(Launch(0, tuple(Binding(i) for i in range(len(buffers)))),),
         variables=tuple(Variable(name, 0, 100) for name in variables),
     )
@@ -326,7 +326,7 @@ def test_scratch_lies_in_the_arena_at_its_offset() -> None:
             (UOp(Ops.STORE, dtypes.void, (at(param(0, 4), r), load(param(1, 4), r) * 2)), r),
         )
     )
-    kernel = Kernel("copy", render_interp("copy", linearize(copy)), 2)
+    kernel = Kernel("copy", render_interp("copy", linearize(copy)), 2, language="linear")
     specs = (
         BufferSpec(4, "float32", "output"),
         BufferSpec(4, "float32", "scratch", 64),

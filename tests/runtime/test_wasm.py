@@ -19,7 +19,7 @@ IMPORT = '(import "env" "memory" (memory 1))'
 def kernel(name: str, body: str, n_buffers: int = 2, variables: tuple[str, ...] = ()) -> Kernel:
     params = " ".join(["i32"] * (n_buffers + len(variables)))
     text = f'(module {IMPORT} (func (export "{name}") (param {params}) {body}))'
-    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables)
+    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables, language="wasm")
 
 
 # out[0] = in[0] + n
