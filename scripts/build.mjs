@@ -40,12 +40,32 @@ const common = {
 await Promise.all([
   build({
     ...common,
-    entryPoints: ["index", "cli", "thread"].map((name) => path(`node/src/${name}.ts`)),
+    entryPoints: ["index", "cli", "thread", "runtime"].map((name) => path(`node/src/${name}.ts`)),
     outdir: path("node/dist"),
     platform: "node",
     format: "esm",
     splitting: true,
     external: ["pyodide"],
+  }),
+  build({
+    ...common,
+    entryPoints: { runtime: path("node/src/runtime.ts") },
+    outdir: path("node/dist"),
+    outExtension: { ".js": ".cjs" },
+    platform: "node",
+    format: "cjs",
+    define: { "import.meta.url": "__module" },
+    banner: { js: 'const __module = require("node:url").pathToFileURL(__filename).href;' },
+  }),
+  build({
+    ...common,
+    entryPoints: {
+      "polygrad-runtime": path("web/src/runtime.ts"),
+    },
+    outdir: path("web/dist"),
+    format: "esm",
+    minify: true,
+    outExtension: { ".js": ".mjs" },
   }),
   build({
     ...common,
