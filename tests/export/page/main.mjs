@@ -16,5 +16,5 @@ window.result = {
   loaded,
   milliseconds,
   refused,
-  isolated: crossOriginIsolated,
+  isolated: window.crossOriginIsolated,
 };
