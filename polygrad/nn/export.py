@@ -13,9 +13,10 @@ from typing import Any
 
 from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError
+from polygrad.helpers import prod
 from polygrad.nn.state import Entry, write_entries
 from polygrad.runtime.buffer import Borrowed, Buffer
-from polygrad.runtime.program import Program
+from polygrad.runtime.program import Program, Variable
 from polygrad.tensor.aliasing import is_whole, memory_under
 from polygrad.tensor.sizes import unbound_size
 from polygrad.tensor.step import Step
@@ -57,7 +58,7 @@ def save_step(
                 "view: pass a clone()"
             )
         if passed.slot not in named.names:  # else it is another argument too
-            named.add(passed.slot, name, _sizes(name, spec.shape))
+            named.add(passed.slot, name, named.sizes(name, spec.shape))
     for name, t in outputs:
         position = named.find(t)
         if (
@@ -70,7 +71,7 @@ def save_step(
                 f"save: {name}: expected a result in memory of its own, got a view of memory, or memory that "
                 "is an argument, state or another result too: return a clone() of it"
             )
-        named.add(position, name, _sizes(name, t.shape))
+        named.add(position, name, named.sizes(name, t.shape))
     for name, t in sorted(values.items(), key=lambda item: not is_whole(item[1])):
         position = named.find(t)
         if position is not None and position not in named.names:
@@ -100,7 +101,8 @@ class _Named:
         self.roles = [spec.role for spec in self._program.buffers]
         self.names: dict[int, str] = {}
         self._shapes: dict[int, Sizes] = {}
-        self._taken = {("input", v.name): "a Variable" for v in self._program.variables}
+        self._variables = {v.name: v for v in self._program.variables}
+        self._taken = {("input", name): "a Variable" for name in self._variables}
         self._positions = {b.allocation: i for i, b in enumerate(captured.buffers) if b is not None}
 
     def find(self, tensor: Any) -> int | None:
@@ -132,26 +134,37 @@ class _Named:
                 self.add(position, f"{role}{counts[role]}", (self._program.buffers[position].size,))
                 counts[role] += 1
 
+    def sizes(self, name: str, shape: tuple[Any, ...]) -> Sizes:
+        """A shape as the file has it. Its Variables join those of the Program, whose kernels may need none.
+
+        Raises ArgumentError for sizes that are computed from Variables.
+        """
+        out: list[int | str] = []
+        for size in shape:
+            size = size if isinstance(size, int) else unbound_size(size)
+            if isinstance(size, int):
+                out.append(size)
+                continue
+            if size.op is not Ops.DEFINE_VAR:
+                raise ArgumentError(
+                    f"save: {name}: expected sizes that are ints or Variables, got {size}: pad it, or use a "
+                    "Variable of that size"
+                )
+            variable = Variable(*size.arg)
+            self._variables.setdefault(variable.name, variable)
+            self._taken.setdefault(("input", variable.name), "a Variable")
+            out.append(variable.name)
+        return tuple(out)
+
     def program(self) -> Program:
-        """The Program with them."""
-        buffers = tuple(
-            replace(spec, name=self.names[i], shape=self._shapes[i]) if i in self.names else spec
-            for i, spec in enumerate(self._program.buffers)
-        )
-        return replace(self._program, buffers=buffers)
-
-
-def _sizes(name: str, shape: tuple[Any, ...]) -> Sizes:
-    out: list[int | str] = []
-    for size in shape:
-        size = size if isinstance(size, int) else unbound_size(size)
-        if not isinstance(size, int) and size.op is not Ops.DEFINE_VAR:
-            raise ArgumentError(
-                f"save: {name}: expected sizes that are ints or Variables, got {size}: pad it, or use a "
-                "Variable of that size"
-            )
-        out.append(size if isinstance(size, int) else size.arg.name)
-    return tuple(out)
+        """The Program with them; buffers of symbolic shape are as large as they may have to be."""
+        most = {name: v.hi for name, v in self._variables.items()}
+        buffers = list(self._program.buffers)
+        for i, name in self.names.items():
+            shape = self._shapes[i]
+            size = prod(most[n] if isinstance(n, str) else n for n in shape)
+            buffers[i] = replace(buffers[i], name=name, shape=shape, size=size)
+        return replace(self._program, buffers=tuple(buffers), variables=tuple(self._variables.values()))
 
 
 def _contents(buffer: Buffer) -> memoryview:

@@ -164,6 +164,22 @@ def test_variables_come_from_shapes_or_by_name(device: str, tmp_path: Path) -> N
         loaded.run(x=array(5, 3), n=4)
 
 
+def test_a_variable_that_no_kernel_needs_is_a_size_all_the_same(device: str, tmp_path: Path) -> None:
+    """And memory of the captured call's size has room for all sizes."""
+    n = Variable("n", 1, 8)
+    jit = TinyJit(lambda x: {"first": x[:1] * 2})
+    for size in (3, 3):
+        jit(Tensor(array(size * 3)).realize().reshape(n.bind(size), 3))
+    jit.save(tmp_path / "v.pgrd")
+    loaded = export.load(tmp_path / "v.pgrd")
+    assert specs(loaded.inputs) == [("x", "float32", ("n", 3))]
+    for size in (1, 8):
+        x = array(size, 3)
+        np.testing.assert_array_equal(loaded.run(x=x)["first"].numpy(), x[:1] * 2)
+    with pytest.raises(ArgumentError, match="Variable n from 1 to 8, got 9"):
+        loaded.run(x=array(9, 3))
+
+
 def test_parameters_are_read_written_saved_and_loaded(device: str, tmp_path: Path) -> None:
     model = Network()
     jit = replayed(lambda x: model(x).softmax(-1), Tensor(array(2, 6)).realize())
