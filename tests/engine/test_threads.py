@@ -281,7 +281,8 @@ else:
 
 def driver_of(*parallel: bool) -> str:
     kernels = tuple(
-        Kernel(f"k{i}", b"", 1, ("thread", "threads") if p else ()) for i, p in enumerate(parallel)
+        Kernel(f"k{i}", b"", 1, ("thread", "threads") if p else (), language="wasm")
+        for i, p in enumerate(parallel)
     )
     launches = tuple(Launch(i, (Binding(0),)) for i in range(len(parallel)))
     return driver_text(Program("CPU", "", (BufferSpec(4, "float32", "state"),), kernels, launches))
