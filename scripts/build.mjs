@@ -46,7 +46,7 @@ const common = {
 await Promise.all([
   build({
     ...common,
-    entryPoints: ["main", "index", "cli", "thread", "session_worker"].map((name) =>
+    entryPoints: ["main", "index", "cli", "thread", "session_worker", "runtime"].map((name) =>
       path(`node/src/${name}.ts`),
     ),
     outdir: path("node/dist"),
@@ -57,7 +57,7 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: [path("node/src/main.ts")],
+    entryPoints: ["main", "runtime"].map((name) => path(`node/src/${name}.ts`)),
     outdir: path("node/dist/cjs"),
     platform: "node",
     format: "cjs",
@@ -65,6 +65,14 @@ await Promise.all([
     // Files are found from where the modules lie, which are one folder up.
     define: { ...common.define, "import.meta.url": "__url", "import.meta.resolve": "__resolve" },
     banner: { js: COMMONJS },
+  }),
+  build({
+    ...common,
+    entryPoints: { "polygrad-runtime": path("web/src/runtime.ts") },
+    outdir: path("web/dist"),
+    format: "esm",
+    minify: true,
+    outExtension: { ".js": ".mjs" },
   }),
   build({
     ...common,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from polygrad import Device
+
 README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
@@ -18,7 +20,11 @@ def blocks(text: str) -> list[tuple[str, str | None]]:
     return [(m[1], m[2]) for m in BLOCK.finditer(text)]
 
 
-def test_every_python_snippet_runs_and_prints_what_it_says() -> None:
+def test_every_python_snippet_runs_and_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some save files
+    monkeypatch.setattr(Device, "DEFAULT", Device.DEFAULT)  # some choose a device
     found = blocks(README.read_text(encoding="utf-8"))
     assert found, "the README has no Python snippet"
     namespace: dict[str, object] = {"__name__": "readme"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Two visits of one library's page: `run.mjs LIBRARY MODELS` prints `{first, later, bytes, product}` as JSON.
+ * Two visits of one library's page: `run.mjs LIBRARY MODELS` prints `{first, later, script, bytes, product}` as JSON.
  *
  * The browser is started anew for each, over a profile that is empty at first. `bytes` is what the first visit would
  * get over a network, each file in the better of its Brotli form and itself.
@@ -39,9 +39,9 @@ async function visit() {
     await page.goto(`${server.url}/startup/visit.html?library=${library}`);
     await page.waitForFunction(() => globalThis.visit !== undefined, undefined, { timeout: 120_000 });
     const seen = await page.evaluate(async () => {
-      const { seconds, product, error, after } = globalThis.visit;
+      const { seconds, script, product, error, after } = globalThis.visit;
       await after;
-      return { seconds, product, error };
+      return { seconds, script, product, error };
     });
     if (seen.error) throw new Error(seen.error);
     await page.waitForTimeout(1000); // a browser writes its caches when it has nothing else to do
@@ -67,7 +67,8 @@ try {
     bytes += path.startsWith("/peers/") ? await compressed(path.slice("/peers/".length)) : length;
   }
   const later = await visit();
-  console.log(JSON.stringify({ first: first.seconds, later: later.seconds, bytes, product: later.product }));
+  const figures = { first: first.seconds, later: later.seconds, script: later.script, bytes };
+  console.log(JSON.stringify({ ...figures, product: later.product }));
 } catch (error) {
   console.error(error.message.split("\n")[0]);
   status = 1;

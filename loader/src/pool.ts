@@ -1,6 +1,7 @@
 /** The threads of a Python, by the option `threads`. */
 
-import { threadBound, ThreadPool, type ThreadWorker } from "../../wasm_runtime/src/thread_pool";
+import { threadCount } from "../../wasm_runtime/src/pools";
+import { ThreadPool, type ThreadWorker } from "../../wasm_runtime/src/thread_pool";
 import type { CommonOptions } from "./polygrad";
 
 /** What Python is told of them, unless the environment says otherwise: no more than there are processors. */
@@ -19,9 +20,6 @@ export function poolFor(
   processors: number,
   startWorker: () => ThreadWorker,
 ): ThreadPool | undefined {
-  const bound = threads ?? threadBound(processors);
-  if (!Number.isInteger(bound) || bound < 1 || bound > 64) {
-    throw new RangeError(`polygrad: expected threads from 1 to 64, got ${bound}`);
-  }
+  const bound = threadCount(threads, processors);
   return bound === 1 ? undefined : new ThreadPool(bound, startWorker);
 }

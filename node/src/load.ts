@@ -3,8 +3,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { setFlagsFromString } from "node:v8";
-import { Worker } from "node:worker_threads";
 
 import { loadPyodide, version } from "pyodide";
 
@@ -12,12 +10,9 @@ import { ASSETS } from "../../loader/src/assets";
 import { poolFor, threadVariables } from "../../loader/src/pool";
 import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
 import { startPolygrad } from "../../loader/src/start";
-import { detectFeatures } from "../../wasm_runtime/src/features";
 import { diskStore } from "./disk_store";
+import { startWorker } from "./engine";
 import { readBytes } from "./read_bytes";
-
-// Node 20 has relaxed SIMD but hides it behind this flag, which later Nodes no longer know.
-if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
 
 export interface LoadOptions extends CommonOptions {
   /** The wheel: its bytes, or its path. The one that came with this package unless given. */
@@ -27,13 +22,6 @@ export interface LoadOptions extends CommonOptions {
    * cache unless given, nowhere if `false`.
    */
   cacheDir?: string | false;
-}
-
-/** A thread that ends with the process. One that fails takes part in nothing. */
-function startWorker(): Worker {
-  const worker = new Worker(new URL("./thread.js", import.meta.url));
-  worker.unref();
-  return worker.on("error", () => undefined);
 }
 
 /** The path of a file that the build has put beside this one. */

@@ -138,6 +138,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         tuple(bounds[name] for name in sorted(bounds)),
         arena,
         threads=max(run.program.threads for run in runs),
+        shared_memory=runs[0].program.shared_memory,
     )
     link = Device.backend(device).link
     if link is not None:

@@ -102,7 +102,9 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
         code = disk.get(key) if disk is not None else None
         if debug_level() >= 1:
             print(f"kernel {name}: {'compiled' if code is None else 'from the disk'}", file=sys.stderr)
-        built = Built(Kernel(name, code or b"", len(params), variables), slots, local)
+        built = Built(
+            Kernel(name, code or b"", len(params), variables, language=backend.language), slots, local
+        )
         if code is None:
             waiting.append((ast, built, key, backend.compile(name, linear)))
         else:
@@ -167,7 +169,15 @@ def _assemble(
     buffers = tuple(s if s is not None else BufferSpec(0, "uint8", "input") for s in specs)
     threads = backend.target.threads if any(k.parallel for k in distinct) else 1
     program = Program(
-        device, backend.target.key, buffers, tuple(distinct), launches, variables, arena, threads=threads
+        device,
+        backend.target.key,
+        buffers,
+        tuple(distinct),
+        launches,
+        variables,
+        arena,
+        threads=threads,
+        shared_memory=backend.shared_memory,
     )
     return Compiled(program, tuple(outputs))
 

@@ -23,7 +23,8 @@ from polygrad.uop.node import UOp
 class Backend:
     """What a device is made of.
 
-    `compile` starts to turn a named linear kernel into an artefact, which calling its result waits for.
+    `compile` starts to turn a named linear kernel into an artefact in `language` (see `Program`), which
+    calling its result waits for. `shared_memory`: whether artefacts import a shared memory.
     `link` gives a captured Program its driver; None: its launches are made one by one. `prepare` is called
     when kernels are soon to be compiled; it must return at once, and be cheap when called again.
     """
@@ -31,10 +32,12 @@ class Backend:
     target: Target
     compile: Callable[[str, list[UOp]], Callable[[], bytes]]
     open: Callable[[], Runtime]
+    language: str
     optimized: bool = True
     caches_on_disk: bool = False
     link: Callable[[Program], Program] | None = None
     prepare: Callable[[], None] = lambda: None
+    shared_memory: bool = False
 
 
 # The module that defines `BACKEND` for a device, and what to do when its packages are missing.

@@ -1,30 +1,14 @@
-"""State: the Tensors of an object by name, and safetensors files, in pure Python.
-
-A safetensors file is u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data,
-little-endian (https://github.com/huggingface/safetensors#format).
-"""
+"""State: the Tensors of an object by name, and as safetensors files."""
 
 from __future__ import annotations
 
-import json
 import os
-import struct
 from collections.abc import Mapping
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import prod
+from polygrad.nn.safetensors import Entry, read_entries, read_header, write_entries
 from polygrad.tensor.tensor import Tensor
-
-_NAMES: dict[DType, str] = {
-    dtypes.bool: "BOOL", dtypes.int8: "I8", dtypes.uint8: "U8", dtypes.int16: "I16", dtypes.uint16: "U16",
-    dtypes.int32: "I32", dtypes.uint32: "U32", dtypes.int64: "I64", dtypes.uint64: "U64",
-    dtypes.float16: "F16", dtypes.bfloat16: "BF16", dtypes.float32: "F32", dtypes.float64: "F64",
-}  # fmt: skip
-_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
-_MAX_HEADER = 100_000_000
-
 
 # --- an object's Tensors
 
@@ -113,7 +97,7 @@ def safe_load_metadata(data: Any) -> tuple[int, dict[str, Any]]:
 
     Raises ArgumentError.
     """
-    return _header(_read(data))
+    return read_header(_bytes(data))
 
 
 def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
@@ -121,78 +105,28 @@ def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
 
     Raises ArgumentError when damaged.
     """
-    raw = _read(data)
-    start, header = _header(raw)
-    out: dict[str, Tensor] = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        try:
-            dtype, shape = _DTYPES[entry["dtype"]], tuple(entry["shape"])
-            lo, hi = entry["data_offsets"]
-        except (KeyError, TypeError, ValueError) as e:
-            raise ArgumentError(
-                f"safe_load: {name}: expected dtype, shape and data_offsets, got {entry}"
-            ) from e
-        if not 0 <= lo <= hi <= len(raw) - start or hi - lo != prod(shape) * dtype.itemsize:
-            size = prod(shape) * dtype.itemsize
-            raise ArgumentError(
-                f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
-            )
-        out[name] = _tensor(raw[start + lo : start + hi], dtype, shape, device)
-    return out
+    return {
+        name: Tensor(bytes(x.data), device, x.dtype).reshape(x.shape)
+        for name, x in read_entries(_bytes(data)).items()
+    }
 
 
 def safe_save(
     tensors: Mapping[str, Tensor], fn: str | os.PathLike[str] | None = None, metadata: Any = None
 ) -> bytes:
     """Write Tensors as a safetensors file `fn` (if given); its bytes. `metadata`: a dict of strings."""
-    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
-    parts, at = [], 0
     if tensors:
         first, *rest = tensors.values()
         first.realize(*rest)
-    for name, tensor in tensors.items():
-        data = bytes(tensor.data())
-        header[name] = {
-            "dtype": _NAMES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [at, at + len(data)],
-        }
-        parts.append(data)
-        at += len(data)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # the data starts on a multiple of 8
-    whole = struct.pack("<Q", len(text)) + text + b"".join(parts)
+    whole = write_entries(
+        {name: Entry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
+    )
     if fn is not None:
         with open(fn, "wb") as f:
             f.write(whole)
     return whole
 
 
-def _tensor(raw: memoryview, dtype: DType, shape: tuple[int, ...], device: str | None) -> Tensor:
-    return Tensor(bytes(raw), device, dtype).reshape(shape)
-
-
-def _read(data: Any) -> memoryview:
-    if isinstance(data, (str, os.PathLike)):
-        with open(data, "rb") as f:
-            return memoryview(f.read())
-    if isinstance(data, Tensor):
-        return data.data().cast("B")
-    return memoryview(data).cast("B")
-
-
-def _header(raw: memoryview) -> tuple[int, dict[str, Any]]:
-    if len(raw) < 8:
-        raise ArgumentError(f"safetensors: expected at least 8 bytes, got {len(raw)}")
-    (length,) = struct.unpack_from("<Q", raw)
-    if length > min(len(raw) - 8, _MAX_HEADER):
-        raise ArgumentError(f"safetensors: expected a header of {length} bytes, got a file of {len(raw)}")
-    try:
-        header = json.loads(bytes(raw[8 : 8 + length]))
-    except ValueError as e:
-        raise ArgumentError(f"safetensors: expected a JSON header, got damaged bytes ({e})") from e
-    if not isinstance(header, dict):
-        raise ArgumentError(f"safetensors: expected a JSON object as header, got {type(header).__name__}")
-    return 8 + length, header
+def _bytes(data: Any) -> Any:
+    """`data`, which may be a Tensor of bytes, as what `read_entries` takes."""
+    return data.data() if isinstance(data, Tensor) else data

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from polygrad.errors import ArgumentError, CaptureError
+from polygrad.nn.export import save_step
 from polygrad.nn.optim import Optimizer, OptimizerGroup
-from polygrad.nn.state import get_parameters
+from polygrad.nn.state import get_parameters, get_state_dict
 from polygrad.runtime.program import Program
-from polygrad.tensor.arguments import Spec
+from polygrad.tensor.arguments import Spec, argument_names, result_names
 from polygrad.tensor.capture import capture
 from polygrad.tensor.convert import array_like, from_memoryview
 from polygrad.tensor.step import Step, check
@@ -19,8 +21,8 @@ from polygrad.tensor.tensor import Tensor
 class CompiledStep:
     """A training step made by `compile_step`."""
 
-    def __init__(self, step: Step, inputs: list[Tensor]) -> None:
-        self._step = step
+    def __init__(self, step: Step, inputs: list[Tensor], names: list[str], state: dict[str, Tensor]) -> None:
+        self._step, self._names, self._state = step, names, state
         self._inputs: list[Tensor | None] = [*inputs]  # None: an array, copied
         self._specs = [Spec(f"input {i}", x.shape, x.dtype, x.device) for i, x in enumerate(inputs)]
         self._has_run = False
@@ -61,6 +63,22 @@ class CompiledStep:
             raise CaptureError("loss_value: expected a run before it, got none: call run()")
         result = self._step.result
         return float((result[0] if isinstance(result, tuple) else result).item())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the step to the file `path`, with what parameters and state hold now, to be run without the
+        function, or without Python.
+
+        Inputs have the names of the function's parameters behind the model, parameters those of
+        `nn.state.get_state_dict(model)`, the optimizer's state the same behind `optimizer.`, as in
+        `optimizer.lr`. The first output is `loss`, others are `output1` and so on, or keys of a dict.
+
+            step.save("model.pgrd")
+            polygrad.export.load("model.pgrd").run(x=x, y=y)["loss"]
+
+        Raises ArgumentError for results that are views of memory or state itself.
+        """
+        outputs = result_names(self._step.result, "loss")
+        save_step(self._step, path, self._names, outputs, self._state)
 
     @property
     def program(self) -> Program:
@@ -130,4 +148,6 @@ def compile_step(
             return result
 
     step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
-    return CompiledStep(step, tensors)
+    names = argument_names(fn, (model, *tensors), {})[-len(tensors) :] if tensors else []
+    optimizer = {f"optimizer.{name}": t for name, t in get_state_dict(opt).items()}
+    return CompiledStep(step, tensors, names, get_state_dict(model) | optimizer)

@@ -402,8 +402,7 @@ class CPURuntime(Runtime):
         return memoryview(memory).cast("B")
 
     def load(self, program: Program) -> Executable:
-        if program.device != self.name:
-            raise ProgramError(f"CPU.load: expected a Program for CPU, got one for {program.device}")
+        program.require(self.name, "object")
         if self._target is not None and program.target != self._target:
             raise ProgramError(
                 f"CPU.load: expected code for {self._target}, got code for {program.target}: "

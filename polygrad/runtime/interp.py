@@ -48,8 +48,7 @@ class InterpRuntime(Runtime):
         return memoryview(handle)[offset : offset + nbytes]
 
     def load(self, program: Program) -> Executable:
-        if program.device != self.name:
-            raise ProgramError(f"INTERP: expected a Program for device INTERP, got one for {program.device}")
+        program.require(self.name, "linear")
         return _InterpExecutable(program)
 
 

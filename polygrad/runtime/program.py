@@ -3,8 +3,17 @@
 Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` writes
 
     b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the code of each kernel | the driver
+    | values
 
-(little-endian), so any language can read it.
+(little-endian), so any language can read it. `values` is empty, or a safetensors file with what every buffer
+of the role `param` or `state` holds, by its name. The header is this Program's fields, with lengths in bytes
+in the place of code and values. Names are unique among the inputs, among the outputs, and among parameters
+and state together. An element of a `shape` is an int, or the name of a Variable; null: it is not known.
+
+The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
+`linear` INTERP's list of UOps as JSON, `wgsl` a shader. Only kernels in `wgsl` are launched on a `grid` of
+workgroups (x, y, z), which is null for all others. No device of this version runs `wgsl`: such a Program is
+read, and refused when it is loaded.
 
 A kernel with variables named `thread` and `threads` is run by any number of threads up to `Program.threads`
 at the same time, each with its own number (from 0) and the count: each does its share. One thread alone runs
@@ -24,38 +33,48 @@ address of each buffer by its number (anything for scratch), then the arena's.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.errors import ProgramError
+from polygrad.helpers import prod
 
-MAGIC, VERSION = b"PGRD", 2
+MAGIC, VERSION = b"PGRD", 3
 ROLES = ("input", "output", "param", "state", "scratch")
+LANGUAGES = ("wasm", "object", "linear", "wgsl")
 THREAD, THREADS = "thread", "threads"
 
 
 @dataclass(frozen=True)
 class BufferSpec:
     """A buffer: `size` elements of `dtype`. Scratch lives in the arena at byte `offset`, others are bound at
-    each run."""
+    each run.
+
+    An exported step's have a `name`, and the `shape` of what they hold in row-major order, which with
+    Variables may be less than `size` elements.
+    """
 
     size: int
     dtype: str
     role: str
     offset: int = -1
+    name: str = ""
+    shape: tuple[int | str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One compiled artefact: `code` holds a function `name` of `n_buffers` pointers, then the named
-    `variables`."""
+    """One compiled artefact: `code`, in `language`, holds a function `name` of `n_buffers` pointers, then the
+    named `variables`."""
 
     name: str
     code: bytes
     n_buffers: int
     variables: tuple[str, ...] = ()
+    language: str = field(kw_only=True)
 
     @property
     def parallel(self) -> bool:
@@ -73,10 +92,12 @@ class Binding:
 
 @dataclass(frozen=True)
 class Launch:
-    """Run kernel number `kernel` once with these buffers, in the order of its pointers."""
+    """Run kernel number `kernel` once with these buffers, in the order of its pointers; on a GPU, `grid`
+    workgroups of it."""
 
     kernel: int
     bindings: tuple[Binding, ...]
+    grid: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,8 @@ class Program:
     """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes.
 
     `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: how many may run
-    its kernels, at most.
+    its kernels, at most. `shared_memory`: whether its WebAssembly modules import a shared memory, as those do
+    that were made on a host with threads, also where no kernel is divided between them.
     """
 
     device: str
@@ -105,6 +127,7 @@ class Program:
     arena: int = 0
     driver: bytes = b""
     threads: int = 1
+    shared_memory: bool = False
 
     def place(self, binding: Binding) -> tuple[int, int]:
         """Where a pointer comes from: an entry of the driver's table, and what to add to it in bytes."""
@@ -113,55 +136,110 @@ class Program:
             return len(self.buffers), spec.offset + binding.offset
         return binding.buffer, binding.offset
 
-    def to_bytes(self) -> bytes:
-        """This Program as bytes; the same Program always gives the same bytes."""
+    def require(self, device: str, language: str) -> None:
+        """Raises ProgramError unless this Program is for `device` and its kernels are in `language`."""
+        if self.device != device:
+            raise ProgramError(f"load: expected a Program for {device}, got one for {self.device}")
+        for kernel in self.kernels:
+            if kernel.language != language:
+                raise ProgramError(
+                    f"load: kernel {kernel.name}: expected {language}, which {device} runs, got "
+                    f"{kernel.language}: export the step for another device, or use a newer polygrad"
+                )
+
+    def to_bytes(self, values: bytes = b"") -> bytes:
+        """This Program, and `values` (see above), as bytes; the same always give the same bytes."""
         header = dataclasses.asdict(self)
         for kernel in header["kernels"]:
             kernel["code"] = len(kernel["code"])
-        header["driver"] = len(self.driver)
+        header["driver"], header["values"] = len(self.driver), len(values)
         text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
-        codes = [*(k.code for k in self.kernels), self.driver]
+        codes = [*(k.code for k in self.kernels), self.driver, values]
         return b"".join((MAGIC, struct.pack("<II", VERSION, len(text)), text, *codes))
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:
         """The Program that `to_bytes` wrote. Raises ProgramError for anything else."""
-        data = bytes(data)
-        if data[:4] != MAGIC or len(data) < 12:
-            raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {data[:4]!r}")
-        version, length = struct.unpack_from("<II", data, 4)
-        if version != VERSION:
-            raise ProgramError(
-                f"Program.from_bytes: expected version {VERSION}, got {version}: export it again"
-            )
-        try:
-            return _parse(json.loads(data[12 : 12 + length]), data[12 + length :])
-        except (ValueError, KeyError, TypeError, IndexError) as e:
-            raise ProgramError(
-                f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})"
-            ) from e
+        return read_program(data)[0]
 
 
-def _parse(header: dict[str, Any], blob: bytes) -> Program:
-    kernels, at = [], 0
-    for k in header["kernels"]:
-        code = blob[at : at + k["code"]]
-        if len(code) != k["code"]:
-            raise ValueError(f"kernel {k['name']} needs {k['code']} bytes, {len(code)} are left")
-        at += k["code"]
-        kernels.append(Kernel(k["name"], code, k["n_buffers"], tuple(k["variables"])))
-    if len(blob) - at != header["driver"]:
-        raise ValueError(f"a driver of {header['driver']} bytes, {len(blob) - at} are left")
-    return Program(
+def read_program(data: bytes) -> tuple[Program, bytes]:
+    """The Program and the values that `Program.to_bytes` wrote. Raises ProgramError for anything else."""
+    data = bytes(data)
+    if data[:4] != MAGIC or len(data) < 12:
+        raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {data[:4]!r}")
+    version, length = struct.unpack_from("<II", data, 4)
+    if version != VERSION:
+        raise ProgramError(f"Program.from_bytes: expected version {VERSION}, got {version}: export it again")
+    try:
+        program, values = _parse(json.loads(data[12 : 12 + length]), data[12 + length :])
+        _check(program)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as e:
+        raise ProgramError(f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})") from e
+    return program, values
+
+
+def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
+    lengths = [*(k["code"] for k in header["kernels"]), header["driver"], header["values"]]
+    if any(type(n) is not int or n < 0 for n in lengths) or sum(lengths) != len(blob):
+        raise ValueError(f"code and values of {lengths} bytes, {len(blob)} are there")
+    ends = list(itertools.accumulate(lengths))
+    *codes, driver, values = (blob[end - n : end] for n, end in zip(lengths, ends, strict=True))
+    kernels = (
+        Kernel(**{**k, "code": code, "variables": tuple(k["variables"])})
+        for k, code in zip(header["kernels"], codes, strict=True)
+    )
+    launches = (
+        Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"]), x["grid"] and tuple(x["grid"]))
+        for x in header["launches"]
+    )
+    buffers = (
+        BufferSpec(**{**b, "shape": None if b["shape"] is None else tuple(b["shape"])})
+        for b in header["buffers"]
+    )
+    program = Program(
         device=header["device"],
         target=header["target"],
-        buffers=tuple(BufferSpec(**b) for b in header["buffers"]),
+        buffers=tuple(buffers),
         kernels=tuple(kernels),
-        launches=tuple(
-            Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"])) for x in header["launches"]
-        ),
+        launches=tuple(launches),
         variables=tuple(Variable(**v) for v in header["variables"]),
         arena=header["arena"],
-        driver=blob[at:],
-        threads=header.get("threads", 1),
+        driver=driver,
+        threads=header["threads"],
+        shared_memory=header["shared_memory"],
     )
+    return program, values
+
+
+def _check(program: Program) -> None:
+    """Raises ValueError for a Program that says what cannot be."""
+    bounds = {v.name: v.hi for v in program.variables}
+    seen: set[tuple[str, str]] = set()
+    for i, spec in enumerate(program.buffers):
+        if spec.role not in ROLES or spec.size < 0 or (spec.role == "scratch") != (spec.offset >= 0):
+            raise ValueError(f"buffer {i} is {spec}")
+        if spec.role == "scratch" and spec.offset > program.arena:
+            raise ValueError(f"buffer {i} at byte {spec.offset} of an arena of {program.arena}")
+        key = ("value" if spec.role in ("param", "state") else spec.role, spec.name)
+        if spec.name and key in seen:
+            raise ValueError(f"two buffers are {spec.role} {spec.name}")
+        seen.add(key)
+        if spec.shape is not None:
+            sizes = [bounds[n] if isinstance(n, str) else n for n in spec.shape]
+            if min(sizes, default=0) < 0 or prod(sizes) != spec.size:
+                raise ValueError(f"buffer {i} of {spec.size} elements has shape {spec.shape}")
+    for kernel in program.kernels:
+        if kernel.language not in LANGUAGES:
+            raise ValueError(f"kernel {kernel.name} is in {kernel.language}")
+    for launch in program.launches:
+        kernel = program.kernels[launch.kernel]
+        if len(launch.bindings) != kernel.n_buffers or launch.kernel < 0:
+            raise ValueError(f"kernel {kernel.name} with {len(launch.bindings)} buffers")
+        if not all(0 <= b.buffer < len(program.buffers) and b.offset >= 0 for b in launch.bindings):
+            raise ValueError(f"kernel {kernel.name} with {launch.bindings}")
+        grid = launch.grid
+        if (grid is not None) != (kernel.language == "wgsl") or (
+            grid is not None and (len(grid) != 3 or min(grid) < 1)
+        ):
+            raise ValueError(f"kernel {kernel.name} in {kernel.language} on a grid of {grid}")

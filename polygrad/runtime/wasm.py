@@ -66,8 +66,7 @@ class WasmRuntime(Runtime):
 
     def load(self, program: Program) -> Executable:
         """Raises ProgramError for another device's Program, CompileError when the engine rejects a kernel."""
-        if program.device != self.name:
-            raise ProgramError(f"load: expected a Program for {self.name}, got one for {program.device}")
+        program.require(self.name, "wasm")
         return WasmStep(self, program) if program.driver else WasmExecutable(self, program)
 
     def function(self, name: str, code: bytes) -> WasmFunction:

@@ -5,6 +5,7 @@ Tensors may lie in lists, tuples and dicts.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,3 +134,40 @@ def tensors_in(value: Any) -> list[Any]:
         elif isinstance(value, dict):
             stack.extend(reversed(value.values()))
     return list(found.values())
+
+
+def argument_names(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    """A name for each Tensor of a call's arguments, in the order of `take_apart`: that of the parameter, with
+    the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on where it has none.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # built in
+        parameters = {}.values()
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [*positional[: len(args)], *[""] * (len(args) - len(positional)), *sorted(kwargs)]
+    values = [*args, *(kwargs[name] for name in sorted(kwargs))]
+    found = [x for name, value in zip(names, values, strict=True) for x in _named(name, value)]
+    return [name or f"input{i}" for i, (name, _) in enumerate(found)]
+
+
+def result_names(result: Any, first: str = "output0") -> list[tuple[str, Any]]:
+    """The Tensors of a result with a name each: dict keys and fields of named tuples, with dots between, and
+    `first`, `output1` and so on for those that have none.
+    """
+    found = _named("", result)
+    return [(name or (f"output{i}" if i else first), t) for i, (name, t) in enumerate(found)]
+
+
+def _named(name: str, value: Any) -> list[tuple[str, Any]]:
+    """The Tensors in nested lists, tuples and dicts, in order, with their places; "" for those in no dict."""
+    if isinstance(value, TensorBase):
+        return [(name, value)]
+    start = name and f"{name}."
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        value = dict(zip(value._fields, value, strict=True))
+    if isinstance(value, dict):
+        return [x for key, item in value.items() for x in _named(f"{start}{key}", item)]
+    if isinstance(value, (list, tuple)):
+        return [x for i, item in enumerate(value) for x in _named(start and f"{start}{i}", item)]
+    return []

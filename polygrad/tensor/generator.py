@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from polygrad.dtype import dtypes
 from polygrad.engine.realize import buffer_from
 from polygrad.engine.recording import watch
+from polygrad.runtime.buffer import Buffer
 from polygrad.uop.node import UOp
 
 _MASK = (1 << 64) - 1
@@ -75,14 +76,29 @@ class CapturedDraws:
 
     def continue_(self) -> None:
         """Before each run: go on from where the generator stands, which then stands behind this run."""
+        self.catch_up()
+        for device, stream in self._streams.items():
+            seed, position = stream.holds
+            after = position + stream.drawn & _MASK
+            stream.holds = (seed, after)
+            self._generator.positions[device] = after
+
+    def catch_up(self) -> None:
+        """Let the step's buffers say where the generator stands."""
         for device, stream in self._streams.items():
             seed, position = now = self._generator.at(device)
             if stream.holds != now:
                 stream.key.arg.write(_bytes(_mix(seed)))
                 stream.base.arg.write(_bytes(position))
-            after = position + stream.drawn & _MASK
-            stream.holds = (seed, after)
-            self._generator.positions[device] = after
+                stream.holds = now
+
+    def buffers(self) -> dict[str, Buffer]:
+        """The step's own memory by name: of the device's stream its key, and the number of elements drawn."""
+        return {
+            f"random.{name}": node.arg
+            for s in self._streams.values()
+            for name, node in (("key", s.key), ("position", s.base))
+        }
 
 
 class Generator:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from collections.abc import Callable, Collection
 from typing import Any
 
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
+from polygrad.nn.export import save_step
+from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.aliasing import Storage, storage_of, watch_writes
-from polygrad.tensor.arguments import take_apart, tensors_in
+from polygrad.tensor.arguments import argument_names, result_names, take_apart, tensors_in
 from polygrad.tensor.capture import capture
 from polygrad.tensor.step import Step
 
@@ -48,6 +51,7 @@ class TinyJit:
         "__weakref__",
         "_calls",
         "_function",
+        "_names",
         "_of",
         "_rest",
         "_step",
@@ -66,6 +70,7 @@ class TinyJit:
         self._calls = 0
         self._step: Step | None = None
         self._rest: list[Any] = []
+        self._names: list[str] = []  # of the Tensors among the arguments
         self._written: Collection[Storage] = ()  # by the first call
         self._written_arguments: list[bool] = []  # which of its arguments it wrote to
 
@@ -78,6 +83,25 @@ class TinyJit:
     def program(self) -> Program | None:
         """The captured Program, once there is one."""
         return self._step.captured.program if self._step is not None else None
+
+    def save(self, path: str | os.PathLike[str], model: Any = None) -> None:
+        """Write what was captured to the file `path`, to be run without the function, or without Python.
+
+        Inputs have the names of the function's parameters (`x`; `batch.image` in a dict), outputs the keys of
+        a dict that it returns, or `output0` and so on. An argument that it writes to becomes state that
+        stays in the exported model. `model`: an object whose Tensors have names (`nn.state.get_state_dict`)
+        for those that the function uses; the others are `param0`, `state0` and so on.
+
+            step.save("model.pgrd", model)
+            polygrad.export.load("model.pgrd").run(x=x)
+
+        Raises CaptureError before the second call, which captures; ArgumentError for what a file cannot say:
+        results that are views, sizes computed from Variables.
+        """
+        if self._step is None:
+            raise CaptureError("save: expected a captured function, got none: call it twice before")
+        values = {} if model is None else get_state_dict(model)
+        save_step(self._step, path, self._names, result_names(self._step.result), values)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._function, args, kwargs)
@@ -104,6 +128,7 @@ class TinyJit:
             written = {*self._written, *(storage_of(t) for t, is_written in pairs if is_written)}
             step = capture(call, given.tensors, names, written=written)
             self._step, self._rest = step, given.rest
+            self._names = argument_names(function, args, kwargs)
         elif given.rest != self._rest:
             raise CaptureError(
                 f"captured function: expected the arguments that are no Tensors to stay {self._rest}, got "

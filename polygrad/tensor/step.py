@@ -6,7 +6,7 @@ values that read what is about to be overwritten, and makes one call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from polygrad.engine.capture import Captured
@@ -147,6 +147,31 @@ class Step:
                 f"{name}: expected the same view of memory as captured, as the function writes to it, got "
                 "another: pass a clone(), or call reset() first"
             )
+
+    def catch_up(self) -> None:
+        """Between runs, let its buffers hold what the next run starts from.
+
+        Raises CaptureError as `run` does.
+        """
+        for held in self._held:
+            if held[0].uop is not held[1]:
+                self._follow(held)
+        self._draws.catch_up()
+
+    @property
+    def draws(self) -> CapturedDraws:
+        """Where its random numbers stand."""
+        return self._draws
+
+    @property
+    def guards(self) -> Collection[UOp]:
+        """Symbolic sizes whose sign was decided when it was captured: every run's values must leave it."""
+        return self._guards
+
+    @property
+    def arguments(self) -> list[tuple[Spec, Passed]]:
+        """What each Tensor argument must be like, and how it is passed."""
+        return list(zip(self._specs, self._passed, strict=True))
 
     def bind_data(self, i: int, data: memoryview) -> None:
         """Let argument `i` be `data`, bytes that are like the one of the capture, copied."""

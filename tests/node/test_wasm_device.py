@@ -25,7 +25,7 @@ def kernel(
     params = " ".join(["i32"] * (n_buffers + len(variables)))
     imports = f'(import "env" "memory" (memory {memory}))'
     text = f'(module {imports} (func (export "{name}") (param {params}) {body}))'
-    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables)
+    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables, language="wasm")
 
 
 def chain(memory: str) -> Program:

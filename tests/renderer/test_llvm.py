@@ -51,7 +51,9 @@ def run(text: str, arrays: Sequence[np.ndarray], variables: dict[str, int] | Non
     names = tuple(variables or ())
     specs = tuple(BufferSpec(a.nbytes, "uint8", "state") for a in arrays)
     launch = Launch(0, tuple(Binding(i) for i in range(len(arrays))))
-    program = Program("CPU", "", specs, (Kernel("k", compile_ir(text), len(arrays), names),), (launch,))
+    program = Program(
+        "CPU", "", specs, (Kernel("k", compile_ir(text), len(arrays), names, language="object"),), (launch,)
+    )
     handles = [RUNTIME.allocate(max(a.nbytes, 1)) for a in arrays]
     for handle, array in zip(handles, arrays, strict=True):
         RUNTIME.write(handle, 0, memoryview(np.ascontiguousarray(array)).cast("B"))

@@ -54,7 +54,7 @@ def run(
         device="INTERP",
         target="test",
         buffers=tuple(BufferSpec(len(x), d, "state") for d, x in buffers),
-        kernels=(Kernel("test", code, len(buffers), tuple(variables)),),
+        kernels=(Kernel("test", code, len(buffers), tuple(variables), language="linear"),),
         launches=(Launch(0, tuple(Binding(i) for i in range(len(buffers)))),),
         variables=tuple(Variable(name, 0, 100) for name in variables),
     )
@@ -334,7 +334,7 @@ def test_scratch_lies_in_the_arena_at_its_offset() -> None:
             (UOp(Ops.STORE, dtypes.void, (at(param(0, 4), r), load(param(1, 4), r) * 2)), r),
         )
     )
-    kernel = Kernel("copy", render_interp("copy", in_order(copy)), 2)
+    kernel = Kernel("copy", render_interp("copy", in_order(copy)), 2, language="linear")
     specs = (
         BufferSpec(4, "float32", "output"),
         BufferSpec(4, "float32", "scratch", 64),
@@ -369,16 +369,22 @@ def test_too_much_memory_is_an_error_that_says_so() -> None:
 
 def test_programs_and_kernels_of_others_are_refused() -> None:
     program = Program("CPU", "test", (), (), ())
-    with pytest.raises(ProgramError, match="for device INTERP, got one for CPU"):
+    with pytest.raises(ProgramError, match="expected a Program for INTERP, got one for CPU"):
         RUNTIME.load(program)
     with pytest.raises(ProgramError, match="expected a kernel in JSON"):
-        RUNTIME.load(Program("INTERP", "test", (), (Kernel("k", b"\0asm", 0),), ()))
+        RUNTIME.load(Program("INTERP", "test", (), (Kernel("k", b"\0asm", 0, language="linear"),), ()))
 
 
 def test_a_buffer_too_small_for_its_pointer_is_refused() -> None:
     code = render_interp("k", in_order(row_sums(4, 3)))
     specs = (BufferSpec(4, "float32", "output"), BufferSpec(12, "float32", "input"))
-    program = Program("INTERP", "t", specs, (Kernel("k", code, 2),), (Launch(0, (Binding(0), Binding(1))),))
+    program = Program(
+        "INTERP",
+        "t",
+        specs,
+        (Kernel("k", code, 2, language="linear"),),
+        (Launch(0, (Binding(0), Binding(1))),),
+    )
     with pytest.raises(
         ProgramError, match="k expected pointer 1 to end at byte 48, got an allocation of 47 bytes"
     ):
@@ -394,7 +400,7 @@ def test_optimised_kernels_and_unknown_ops_are_refused() -> None:
     sink = UOp.sink(UOp(Ops.STORE, dtypes.void, (at(param(0, 1), UOp.index(0)), power)))
     code = render_interp("k", in_order(sink))
     with pytest.raises(CompileError, match="got POW of float32"):
-        RUNTIME.load(Program("INTERP", "t", (), (Kernel("k", code, 1),), ()))
+        RUNTIME.load(Program("INTERP", "t", (), (Kernel("k", code, 1, language="linear"),), ()))
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32])

@@ -4,4 +4,5 @@ export { WasmHost } from "./host";
 export type { KernelFunction } from "./calls";
 export { LaunchList, type Kernel } from "./launches";
 export { readProgram, type BufferSpec, type KernelSpec, type Program, type Role } from "./program";
-export { LoadedProgram, loadProgram, type DType, type TensorData } from "./runner";
+export type { DType, TensorData } from "./arrays";
+export { LoadedProgram, loadProgram } from "./runner";

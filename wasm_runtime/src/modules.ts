@@ -4,6 +4,8 @@
  * The table holds modules weakly, and a finalizer drops an entry when its module has been collected.
  */
 
+import { CompileError } from "./errors";
+
 interface Entry {
   readonly code: Uint8Array;
   readonly module: WeakRef<WebAssembly.Module>;
@@ -28,19 +30,41 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
-/** The module of `code`, compiled now unless it is there. Throws WebAssembly.CompileError. */
-export function compileModule(code: Uint8Array): WebAssembly.Module {
-  const hash = hashOf(code);
-  const entries = table.get(hash) ?? [];
-  for (const entry of entries) {
+function find(hash: number, code: Uint8Array): WebAssembly.Module | undefined {
+  for (const entry of table.get(hash) ?? []) {
     const module = entry.module.deref();
     if (module !== undefined && equal(entry.code, code)) return module;
   }
-  const copy = code.slice();
-  const module = new WebAssembly.Module(copy);
-  table.set(hash, [...entries, { code: copy, module: new WeakRef(module) }]);
+  return undefined;
+}
+
+function keep(hash: number, code: Uint8Array, module: WebAssembly.Module): WebAssembly.Module {
+  table.set(hash, [...(table.get(hash) ?? []), { code, module: new WeakRef(module) }]);
   collected.register(module, hash);
   return module;
+}
+
+/** The module of `code`, compiled now unless it is there. Throws WebAssembly.CompileError. */
+export function compileModule(code: Uint8Array): WebAssembly.Module {
+  const hash = hashOf(code);
+  const found = find(hash, code);
+  if (found !== undefined) return found;
+  const copy = code.slice();
+  return keep(hash, copy, new WebAssembly.Module(copy));
+}
+
+/** The same, compiled while this thread goes on. Rejects with CompileError. */
+export async function compileModuleLater(code: Uint8Array): Promise<WebAssembly.Module> {
+  const hash = hashOf(code);
+  const found = find(hash, code);
+  if (found !== undefined) return found;
+  const copy = code.slice();
+  try {
+    const module = await WebAssembly.compile(copy);
+    return find(hash, code) ?? keep(hash, copy, module);
+  } catch (cause) {
+    throw new CompileError(`module: expected one this engine accepts, got ${String(cause)}`, { cause });
+  }
 }
 
 /** How many modules the table knows. For tests. */

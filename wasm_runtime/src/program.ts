@@ -3,17 +3,28 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 2;
+const VERSION = 3;
 const PREFIX = 12;
 
-export type Role = "input" | "output" | "param" | "state" | "scratch";
+const ROLES = ["input", "output", "param", "state", "scratch"] as const;
+const LANGUAGES = ["wasm", "object", "linear", "wgsl"] as const;
 
-/** `size` elements of `dtype`; scratch lies in the arena at byte `offset`. */
+export type Role = (typeof ROLES)[number];
+
+/** An int, or the name of a Variable. */
+export type Size = number | string;
+
+/**
+ * `size` elements of `dtype`; scratch lies in the arena at byte `offset`. `shape` is that of the elements, which with
+ * Variables may be fewer; null if it is not known.
+ */
 export interface BufferSpec {
   readonly size: number;
   readonly dtype: string;
   readonly role: Role;
   readonly offset: number;
+  readonly name: string;
+  readonly shape: readonly Size[] | null;
 }
 
 /** One compiled function of `n_buffers` pointers, then its variables. */
@@ -22,11 +33,14 @@ export interface KernelSpec {
   readonly code: Uint8Array;
   readonly n_buffers: number;
   readonly variables: readonly string[];
+  readonly language: (typeof LANGUAGES)[number];
 }
 
+/** `grid`: how many workgroups of a kernel in WGSL; null for all others. */
 export interface Launch {
   readonly kernel: number;
   readonly bindings: readonly { readonly buffer: number; readonly offset: number }[];
+  readonly grid: readonly [number, number, number] | null;
 }
 
 /** A symbolic integer, `lo` to `hi`, both included. */
@@ -44,16 +58,23 @@ export interface Program {
   readonly launches: readonly Launch[];
   readonly variables: readonly Variable[];
   readonly arena: number;
+  /** The most threads that share a run. */
+  readonly threads: number;
+  /** Whether its modules import a shared memory. */
+  readonly shared_memory: boolean;
   /** A module that holds all kernels, and whose function `run` makes all launches; or empty. */
   readonly driver: Uint8Array;
+  /** A safetensors file with what parameters and state hold, by their names; or empty. */
+  readonly values: Uint8Array;
 }
 
-type Header = Omit<Program, "kernels" | "driver"> & {
+type Header = Omit<Program, "kernels" | "driver" | "values"> & {
   readonly driver: number;
+  readonly values: number;
   readonly kernels: readonly (Omit<KernelSpec, "code"> & { readonly code: number })[];
 };
 
-/** The Program in `data`. Throws ProgramError for anything else. */
+/** The Program in `data`, whose code and values are parts of `data`. Throws ProgramError for anything else. */
 export function readProgram(data: Uint8Array): Program {
   const magic = String.fromCharCode(...data.subarray(0, 4));
   if (magic !== MAGIC || data.length < PREFIX) {
@@ -67,27 +88,68 @@ export function readProgram(data: Uint8Array): Program {
   const codeStart = PREFIX + view.getUint32(8, true);
   const header = readHeader(data.subarray(PREFIX, codeStart));
   let at = codeStart;
-  const kernels = header.kernels.map((kernel) => {
-    const code = data.subarray(at, (at += kernel.code));
-    return { ...kernel, code };
-  });
-  const driver = data.subarray(at, (at += header.driver));
+  const take = (length: number): Uint8Array => data.subarray(at, (at += length));
+  const kernels = header.kernels.map((kernel) => ({ ...kernel, code: take(kernel.code) }));
+  const driver = take(header.driver);
+  const values = take(header.values);
   if (at !== data.length) {
     throw new ProgramError(`Program: expected ${at} bytes, got ${data.length}: the file is damaged`);
   }
-  return { ...header, kernels, driver };
+  return { ...header, kernels, driver, values };
 }
 
 function readHeader(bytes: Uint8Array): Header {
   try {
     const header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Header;
-    for (const part of [header.buffers, header.kernels, header.launches, header.variables]) {
-      if (!Array.isArray(part)) throw new TypeError("a list is missing");
-    }
+    checkHeader(header);
     return header;
   } catch (cause) {
     throw new ProgramError(`Program: expected a whole header, got damaged bytes (${String(cause)})`, {
       cause,
     });
+  }
+}
+
+function check(holds: boolean, what: string, got: unknown): void {
+  if (!holds) throw new TypeError(`${what}: ${JSON.stringify(got)}`);
+}
+
+const isCount = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0;
+
+/** Throws TypeError for a header that says what cannot be. */
+function checkHeader(header: Header): void {
+  for (const part of [header.buffers, header.kernels, header.launches, header.variables]) {
+    check(Array.isArray(part), "no list", part);
+  }
+  check([header.arena, header.driver, header.values].every(isCount), "no lengths", header.arena);
+  check(isCount(header.threads) && header.threads > 0, "no number of threads", header.threads);
+  const bounds = new Map(header.variables.map(({ name, hi }) => [name, hi]));
+  const names = new Set<string>();
+  for (const spec of header.buffers) {
+    const { role, size, offset, name, shape } = spec;
+    check(ROLES.includes(role) && isCount(size) && typeof name === "string", "no buffer", spec);
+    check(role === "scratch" ? isCount(offset) && offset <= header.arena : offset === -1, "no place", spec);
+    const key = `${role === "param" || role === "state" ? "value" : role} ${name}`;
+    check(name === "" || !names.has(key), "a name used twice", spec);
+    names.add(key);
+    if (shape === null) continue;
+    const sizes = shape.map((n) => (typeof n === "string" ? bounds.get(n) : n));
+    check(sizes.every(isCount) && sizes.reduce((a, b) => a * b, 1) === size, "no shape", spec);
+  }
+  for (const kernel of header.kernels) {
+    check(LANGUAGES.includes(kernel.language) && isCount(kernel.code), "no kernel", kernel);
+    check(Array.isArray(kernel.variables), "no variables", kernel);
+  }
+  for (const launch of header.launches) {
+    const kernel = header.kernels[launch.kernel];
+    check(kernel?.n_buffers === launch.bindings.length, "no launch", launch);
+    check(
+      launch.bindings.every(({ buffer, offset }) => header.buffers[buffer] !== undefined && isCount(offset)),
+      "no buffers",
+      launch,
+    );
+    const grid: readonly number[] | null = launch.grid;
+    const isGrid = Array.isArray(grid) && grid.length === 3 && grid.every((n) => isCount(n) && n > 0);
+    check(kernel?.language === "wgsl" ? isGrid : grid === null, "no grid", launch);
   }
 }

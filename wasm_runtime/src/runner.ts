@@ -5,46 +5,21 @@
  * its own, which goes when the `LoadedProgram` is collected.
  */
 
+import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
 import { OutOfMemoryError, ProgramError } from "./errors";
 import { WasmHost } from "./host";
 import type { LaunchList } from "./launches";
+import { compileModuleLater } from "./modules";
 import { readProgram, type BufferSpec, type Program } from "./program";
+import type { ThreadPool } from "./thread_pool";
 
 const ALIGN = 64; // also the guard before the first and after the last buffer
 
-/** How the elements of each dtype come to JavaScript. The 16-bit floats come as their bits. */
-const ARRAYS = {
-  bool: Uint8Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int16: Int16Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int64: BigInt64Array,
-  uint64: BigUint64Array,
-  float16: Uint16Array,
-  bfloat16: Uint16Array,
-  float32: Float32Array,
-  float64: Float64Array,
-} as const;
-
-export type DType = keyof typeof ARRAYS;
-export type TensorData = InstanceType<(typeof ARRAYS)[DType]>;
-
 function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
-  if (!(spec.dtype in ARRAYS)) {
-    throw new ProgramError(`buffer: expected one of ${Object.keys(ARRAYS).join(", ")}, got ${spec.dtype}`);
-  }
-  return ARRAYS[spec.dtype as DType];
+  return ARRAYS[dtypeOf(spec.dtype, "buffer")];
 }
 
-/** Whether the Program's kernels import a shared memory: they were made for several threads. */
-function isThreaded({ target }: Program): boolean {
-  return Number(/-t(\d+)/.exec(target)?.[1] ?? 1) > 1;
-}
-
-/** A Program in memory. It runs on one thread. */
+/** A Program in memory. It runs on one thread, or with those of a pool. */
 export class LoadedProgram {
   readonly #host: WasmHost;
   readonly #addresses: readonly number[];
@@ -54,11 +29,14 @@ export class LoadedProgram {
   #table = 0;
   readonly #calls: LaunchList;
 
-  constructor(readonly program: Program) {
-    if (program.device !== "WASM") {
-      throw new ProgramError(`loadProgram: expected a Program for WASM, got one for ${program.device}`);
-    }
-    this.#host = new WasmHost({ shared: isThreaded(program) });
+  /** `pool`: who shares the runs of a Program made for threads. */
+  constructor(
+    readonly program: Program,
+    pool?: ThreadPool,
+  ) {
+    requireWasm(program);
+    const shared = program.shared_memory;
+    this.#host = new WasmHost({ shared, ...(pool && shared && program.threads > 1 && { pool }) });
     this.#words = new Uint32Array(program.buffers.length + 1 + program.variables.length);
     this.#addresses = this.#layOut();
     this.#words.set(this.#addresses);
@@ -80,17 +58,34 @@ export class LoadedProgram {
     inputs.forEach((data, i) => {
       this.write(slots[i] ?? 0, data);
     });
-    this.program.variables.forEach(({ name, lo, hi }, i) => {
-      const value = variables[name];
-      if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
-        throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
-      }
-      this.#words[this.#addresses.length + i] = value;
+    this.execute(variables);
+    return this.#having("output").map((buffer) => this.read(buffer));
+  }
+
+  /** How many threads a run would have now: workers that are still starting are not waited for. */
+  get threads(): number {
+    return this.#host.ready;
+  }
+
+  /** Run every launch on what the buffers hold. Throws ProgramError when variables do not fit. */
+  execute(variables: Readonly<Record<string, number>> = {}): void {
+    this.check(variables);
+    this.program.variables.forEach(({ name }, i) => {
+      this.#words[this.#addresses.length + i] = variables[name] ?? 0;
     });
     if (this.#table === 0) this.#calls.bases.set(this.#words);
     else new Uint32Array(this.#host.memory.buffer, this.#table).set(this.#words);
     this.#calls.run();
-    return this.#having("output").map((buffer) => this.read(buffer));
+  }
+
+  /** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
+  check(variables: Readonly<Record<string, number>>): void {
+    for (const { name, lo, hi } of this.program.variables) {
+      const value = variables[name];
+      if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
+        throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
+      }
+    }
   }
 
   /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
@@ -105,10 +100,22 @@ export class LoadedProgram {
     this.#host.view(address, nbytes).set(new Uint8Array(data.buffer, data.byteOffset, nbytes));
   }
 
-  /** A copy of buffer number `buffer`. */
-  read(buffer: number): TensorData {
+  /** Fill the first elements of buffer number `buffer` with `data`. */
+  writeStart(buffer: number, data: ArrayBufferView): void {
     const { spec, address } = this.#buffer(buffer);
-    return new (arrayOf(spec))(this.#host.memory.buffer, address, spec.size).slice();
+    const nbytes = spec.size * arrayOf(spec).BYTES_PER_ELEMENT;
+    if (data.byteLength > nbytes) {
+      throw new ProgramError(`buffer ${buffer}: expected ${nbytes} bytes at most, got ${data.byteLength}`);
+    }
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    this.#host.view(address, data.byteLength).set(bytes);
+  }
+
+  /** A copy of buffer number `buffer`, or of its first `count` elements. */
+  read(buffer: number, count?: number): TensorData {
+    const { spec, address } = this.#buffer(buffer);
+    const length = Math.min(count ?? spec.size, spec.size);
+    return new (arrayOf(spec))(this.#host.memory.buffer, address, length).slice();
   }
 
   #having(role: BufferSpec["role"]): number[] {
@@ -169,6 +176,26 @@ export class LoadedProgram {
     });
     return this.#host.launches(kernels, Uint32Array.from(plan), this.#words.length);
   }
+}
+
+function requireWasm(program: Program): void {
+  if (program.device !== "WASM") {
+    throw new ProgramError(`loadProgram: expected a Program for WASM, got one for ${program.device}`);
+  }
+  const other = program.kernels.find(({ language }) => language !== "wasm");
+  if (other !== undefined) {
+    throw new ProgramError(
+      `loadProgram: kernel ${other.name}: expected wasm, got ${other.language}: use a newer polygrad/runtime`,
+    );
+  }
+}
+
+/** The same as `new LoadedProgram`, with modules compiled while this thread goes on. */
+export async function loadProgramLater(program: Program, pool?: ThreadPool): Promise<LoadedProgram> {
+  requireWasm(program);
+  const codes = program.driver.length > 0 ? [program.driver] : program.kernels.map(({ code }) => code);
+  await Promise.all(codes.map(compileModuleLater));
+  return new LoadedProgram(program, pool); // which finds them by their bytes
 }
 
 /** Make the serialized Program `data` ready. Throws ProgramError, CompileError, OutOfMemoryError. */

@@ -1,6 +1,6 @@
 /** Small kernels and Programs, written by hand. */
 
-import type { BufferSpec, Launch, Variable } from "../src/program";
+import type { BufferSpec, KernelSpec, Launch, Variable } from "../src/program";
 
 const I32 = 0x7f;
 
@@ -51,26 +51,30 @@ export const TRAP_KERNEL = kernelModule("boom", 0, [0]);
 
 interface Parts {
   buffers: BufferSpec[];
-  kernels: { name: string; code: Uint8Array; n_buffers: number; variables: string[] }[];
+  kernels: KernelSpec[];
   launches: Launch[];
   variables: Variable[];
   arena: number;
   device: string;
-  target?: string;
+  threads: number;
+  shared_memory: boolean;
   driver?: Uint8Array;
+  values?: Uint8Array;
 }
 
 /** out = (in + n) * 2 with the sum in scratch; the second element of `in` and `out` is used. */
 export const CHAIN: Parts = {
   device: "WASM",
+  threads: 1,
+  shared_memory: false,
   buffers: [
-    { size: 2, dtype: "int32", role: "input", offset: -1 },
-    { size: 1, dtype: "int32", role: "scratch", offset: 64 },
-    { size: 2, dtype: "int32", role: "output", offset: -1 },
+    { size: 2, dtype: "int32", role: "input", offset: -1, name: "x", shape: [1, 2] },
+    { size: 1, dtype: "int32", role: "scratch", offset: 64, name: "", shape: null },
+    { size: 2, dtype: "int32", role: "output", offset: -1, name: "y", shape: [2] },
   ],
   kernels: [
-    { name: "add", code: ADD_KERNEL, n_buffers: 2, variables: ["n"] },
-    { name: "double", code: DOUBLE_KERNEL, n_buffers: 2, variables: [] },
+    { name: "add", code: ADD_KERNEL, n_buffers: 2, variables: ["n"], language: "wasm" },
+    { name: "double", code: DOUBLE_KERNEL, n_buffers: 2, variables: [], language: "wasm" },
   ],
   launches: [
     {
@@ -79,6 +83,7 @@ export const CHAIN: Parts = {
         { buffer: 1, offset: 0 },
         { buffer: 0, offset: 4 },
       ],
+      grid: null,
     },
     {
       kernel: 1,
@@ -86,6 +91,7 @@ export const CHAIN: Parts = {
         { buffer: 2, offset: 4 },
         { buffer: 1, offset: 0 },
       ],
+      grid: null,
     },
   ],
   variables: [{ name: "n", lo: -10, hi: 10 }],
@@ -101,17 +107,17 @@ export const CHAIN_DRIVER = kernelModule("run", 1, [
 ]);
 
 /** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
-export function programBytes(parts: Partial<Parts> = {}, version = 2): Uint8Array {
-  const { kernels, driver = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
+export function programBytes(parts: Partial<Parts> = {}, version = 3): Uint8Array {
+  const { kernels, driver = new Uint8Array(), values = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
   const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
   const header = new TextEncoder().encode(
-    JSON.stringify({ target: "test", ...rest, kernels: specs, driver: driver.length }),
+    JSON.stringify({ target: "test", ...rest, kernels: specs, driver: driver.length, values: values.length }),
   );
   const prefix = new Uint8Array(12);
   prefix.set(new TextEncoder().encode("PGRD"));
   new DataView(prefix.buffer).setUint32(4, version, true);
   new DataView(prefix.buffer).setUint32(8, header.length, true);
   return Uint8Array.from(
-    [prefix, header, ...kernels.map(({ code }) => code), driver].flatMap((part) => [...part]),
+    [prefix, header, ...kernels.map(({ code }) => code), driver, values].flatMap((part) => [...part]),
   );
 }

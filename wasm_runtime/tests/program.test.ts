@@ -22,7 +22,7 @@ test("bytes that are no Program of this version are refused", () => {
   const good = programBytes();
   fails(() => readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
   fails(() => readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
-  fails(() => readProgram(programBytes({}, 7)), /version 2, got 7/);
+  fails(() => readProgram(programBytes({}, 7)), /version 3, got 7/);
   fails(() => readProgram(good.subarray(0, 40)), /damaged/);
   fails(() => readProgram(good.subarray(0, good.length - 1)), /damaged/);
   fails(() => readProgram(Uint8Array.from([...good, 0])), /damaged/);
@@ -60,16 +60,19 @@ test("a Program made for threads runs on one, its memory shared with nobody", ()
   const at = (offset: number): number[] => [0x20, 0, 0x28, 2, offset];
   const fill = [...at(4), 0x20, 0, 0x28, 2, 0, 0x28, 2, 0, 0x20, 1, 0x6a, 0x20, 2, 0x6a, 0x36, 2, 0];
   const driver = kernelModule("run", 3, fill, true); // out[0] = in[0] + thread + threads
-  const target = "WASM-simd16x16+fma-i32-t2";
   const buffers = [CHAIN.buffers[0], CHAIN.buffers[2]].flatMap((b) => b ?? []);
-  const parts = { target, buffers, kernels: [], launches: [], variables: [] };
+  const parts = { threads: 2, shared_memory: true, buffers, kernels: [], launches: [], variables: [] };
   const program = loadProgram(programBytes({ ...parts, driver }));
   assert.equal(program.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 
   const copy = kernelModule("copy", 4, [0x20, 0, 0x20, 1, 0x28, 2, 0, 0x20, 3, 0x6a, 0x36, 2, 0], true);
-  const kernels = [{ name: "copy", code: copy, n_buffers: 2, variables: ["thread", "threads"] }];
+  const kernels = [
+    { name: "copy", code: copy, n_buffers: 2, variables: ["thread", "threads"], language: "wasm" as const },
+  ];
   const bindings = [1, 0].map((buffer) => ({ buffer, offset: 0 }));
-  const eager = loadProgram(programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings }] }));
+  const eager = loadProgram(
+    programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings, grid: null }] }),
+  );
   assert.equal(eager.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 });
 
@@ -91,4 +94,35 @@ test("what does not fit is refused, with what was expected", () => {
   fails(() => loadProgram(programBytes({ device: "CPU" })), /expected a Program for WASM, got one for CPU/);
   const buffers = CHAIN.buffers.map((b) => ({ ...b, dtype: "complex64" }));
   fails(() => loadProgram(programBytes({ buffers })), /got complex64/);
+});
+
+test("a header that says what cannot be is refused", () => {
+  const [input, scratch, output] = CHAIN.buffers;
+  const [launch] = CHAIN.launches;
+  assert.ok(input && scratch && output && launch);
+  const bindings = launch.bindings;
+  for (const parts of [
+    { buffers: [{ ...input, role: "other" as "input" }, scratch, output] },
+    { buffers: [{ ...input, shape: [3] }, scratch, output] },
+    { buffers: [{ ...input, shape: ["m"] }, scratch, output] },
+    { buffers: [input, { ...scratch, offset: 129 }, output] },
+    { buffers: [input, scratch, { ...input }] },
+    { launches: [{ ...launch, kernel: 2 }] },
+    { launches: [{ ...launch, grid: [1, 1, 1] as const }] },
+    { launches: [{ ...launch, bindings: bindings.slice(1) }] },
+    { launches: [{ ...launch, bindings: bindings.map((b) => ({ ...b, buffer: 3 })) }] },
+    { threads: 0 },
+  ]) {
+    fails(() => readProgram(programBytes(parts)), /damaged/);
+  }
+});
+
+test("kernels in WGSL are read with their grids, and not run", () => {
+  const grid = [4, 2, 1] as const;
+  const kernels = CHAIN.kernels.map((kernel) => ({ ...kernel, language: "wgsl" as const }));
+  const launches = CHAIN.launches.map((launch) => ({ ...launch, grid }));
+  const data = programBytes({ kernels, launches });
+  assert.deepEqual(readProgram(data).launches, launches);
+  fails(() => loadProgram(data), /kernel add: expected wasm, got wgsl: use a newer/);
+  fails(() => readProgram(programBytes({ kernels })), /damaged/);
 });

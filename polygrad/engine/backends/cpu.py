@@ -23,6 +23,7 @@ BACKEND = Backend(
     target=_target,
     compile=_compile,
     open=lambda: CPURuntime(compile=lambda text: compile_cached(_target.key, text)),
+    language="object",
     caches_on_disk=True,
     link=link_cpu,
     prepare=warm_up,

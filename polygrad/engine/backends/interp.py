@@ -16,4 +16,6 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     return lambda: code
 
 
-BACKEND = Backend(target=Target("INTERP"), compile=_compile, open=InterpRuntime, optimized=False)
+BACKEND = Backend(
+    target=Target("INTERP"), compile=_compile, open=InterpRuntime, language="linear", optimized=False
+)

@@ -30,5 +30,7 @@ BACKEND = Backend(
     ),
     compile=_compile,
     open=lambda: _runtime,
+    language="wasm",
     link=link_wasm,
+    shared_memory=_shared,
 )

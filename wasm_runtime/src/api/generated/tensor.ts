@@ -773,9 +773,8 @@ export class Tensor extends TensorBase {
    * The gradient of this Tensor with respect to each target, lazy and differentiable again.
    *
    * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
-   * this Tensor
-   * does not depend on, or only through integers or `detach`, has gradient 0. Throws GradientError,
-   * ShapeError.
+   * this Tensor does not depend on, or only through integers or `detach`, has gradient 0. Throws
+   * GradientError, ShapeError.
    */
   gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
     return callTensors(this.session, "Tensor.gradient", [this, ...args], "arguments");
@@ -854,8 +853,7 @@ export class Tensor extends TensorBase {
    * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
    *
    * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
-   * ShapeError,
-   * DTypeError, ArgumentError.
+   * ShapeError, DTypeError, ArgumentError.
    */
   scatter(
     ...args:
@@ -931,8 +929,7 @@ export class Tensor extends TensorBase {
    * The cross-entropy of these logits, classes along the last axis, with the integers Y.
    *
    * Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
-   * 0 but
-   * count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
+   * 0 but count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
    */
   sparseCategoricalCrossentropy(
     ...args:
@@ -1083,9 +1080,8 @@ export class Tensor extends TensorBase {
    * Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
    *
    * `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-   * columns up
-   * to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Throws ArgumentError,
-   * ShapeError.
+   * columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Throws
+   * ArgumentError, ShapeError.
    */
   scaledDotProductAttention(
     ...args:
@@ -2125,10 +2121,8 @@ export class Tensor extends TensorBase {
    * Elements added around each axis.
    *
    * `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-   * after) of
-   * the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect', 'replicate' or
-   * 'circular'.
-   * Throws ArgumentError, ShapeError.
+   * after) of the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect',
+   * 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
    */
   pad(
     ...args:

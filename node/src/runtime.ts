@@ -1,0 +1,39 @@
+/**
+ * `polygrad/runtime` in Node: exported models, without Python.
+ *
+ *     import { load } from "polygrad/runtime";
+ *     const model = await load("model.pgrd");
+ *     const { logits } = await model.run({ x: pixels });
+ */
+
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+
+import { loadModel, type Model } from "../../wasm_runtime/src/model";
+import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
+import { bytesOf, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
+import { startWorker } from "./engine";
+import { readBytes } from "./read_bytes";
+
+export * from "../../wasm_runtime/src/exported";
+
+/**
+ * The exported step in `source`: a path, an http(s) or file URL, a response, or bytes.
+ * Rejects with ProgramError when it is damaged, of another version or not for WebAssembly, CompileError, OutOfMemoryError.
+ */
+export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
+  const { onProgress } = options;
+  const threads = threadCount(options.threads, availableParallelism());
+  const bytes =
+    typeof source === "string" || source instanceof URL
+      ? await open(source, onProgress)
+      : await bytesOf(source, onProgress);
+  return loadModel(bytes, () => sharedPool(threads, startWorker));
+}
+
+async function open(place: string | URL, onProgress: ModelOptions["onProgress"]): Promise<Uint8Array> {
+  if (/^https?:/.test(String(place))) return bytesOf(await fetch(place), onProgress);
+  const bytes = await readBytes(place instanceof URL ? fileURLToPath(place) : place);
+  onProgress?.({ loaded: bytes.length, total: bytes.length });
+  return bytes;
+}

@@ -1,0 +1,174 @@
+"""Captured steps as files: the Program with named buffers, and what parameters and state hold.
+
+`runtime/program.py` says what the file looks like. `polygrad.export.load` runs one in Python, `load` of
+`polygrad/runtime` in the npm package without it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from polygrad.dtype import to_dtype
+from polygrad.errors import ArgumentError
+from polygrad.helpers import prod
+from polygrad.nn.safetensors import Entry, write_entries
+from polygrad.runtime.buffer import Borrowed, Buffer
+from polygrad.runtime.program import Program, Variable
+from polygrad.tensor.aliasing import is_whole, memory_under
+from polygrad.tensor.sizes import unbound_size
+from polygrad.tensor.step import Step
+from polygrad.uop.ops import Ops
+
+Sizes = tuple[int | str, ...]
+
+
+def save_step(
+    step: Step,
+    path: str | os.PathLike[str],
+    inputs: Sequence[str],
+    outputs: Sequence[tuple[str, Any]],
+    values: Mapping[str, Any],
+) -> None:
+    """Write `step` to the file `path`.
+
+    inputs: the name of each Tensor argument. One that the function writes to is state of that name.
+    outputs: the Tensors that the function returned, by name.
+    values: Tensors by the names that they are to have where the step uses them. What has no name there is
+        called `param0`, `state0` and so on; random numbers stand at `random.key` and `random.position`.
+
+    Raises ArgumentError when two would have the same name, a result is a view, or is state or another
+    result; when the size of an argument or a result is neither an int nor a Variable; and when what was
+    captured depends on the values of Variables, which other hosts would not check.
+    """
+    if step.guards:
+        sizes = ", ".join(map(str, step.guards))
+        raise ArgumentError(
+            "save: expected a step whose slices and indices are in range for all values of its Variables, "
+            f"got one that depends on {sizes}: narrow the bounds of its Variables"
+        )
+    step.catch_up()
+    named = _Named(step)
+    for name, (spec, passed) in zip(inputs, step.arguments, strict=True):
+        if passed.view is not None and any(op is not Ops.RESHAPE for op, _ in passed.view):
+            raise ArgumentError(
+                f"save: {name}: expected an argument that the function writes to and that is no view, got a "
+                "view: pass a clone()"
+            )
+        if passed.slot not in named.names:  # else it is another argument too
+            named.add(passed.slot, name, named.sizes(name, spec.shape))
+    for name, t in outputs:
+        position = named.find(t)
+        if (
+            position is None
+            or position in named.names
+            or named.roles[position] != "output"
+            or not is_whole(t)
+        ):
+            raise ArgumentError(
+                f"save: {name}: expected a result in memory of its own, got a view of memory, or memory that "
+                "is an argument, state or another result too: return a clone() of it"
+            )
+        named.add(position, name, named.sizes(name, t.shape))
+    for name, t in sorted(values.items(), key=lambda item: not is_whole(item[1])):
+        position = named.find(t)
+        if position is not None and position not in named.names:
+            whole = is_whole(t) and all(isinstance(n, int) for n in t.shape)
+            size = step.captured.program.buffers[position].size
+            named.add(position, name, t.shape if whole else (size,))
+    named.add_rest()
+    program = named.program()
+    entries = {}
+    for value, buffer in zip(program.buffers, step.captured.buffers, strict=True):
+        if value.role in ("param", "state"):
+            assert buffer is not None
+            shape: Any = value.shape  # of ints: parameters and state have no other
+            entries[value.name] = Entry(to_dtype(value.dtype), shape, _contents(buffer))
+    data = program.to_bytes(write_entries(entries))
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+class _Named:
+    """Names and shapes of a captured Program's buffers, by position."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        captured = step.captured
+        self._program = captured.program
+        self.roles = [spec.role for spec in self._program.buffers]
+        self.names: dict[int, str] = {}
+        self._shapes: dict[int, Sizes] = {}
+        self._variables = {v.name: v for v in self._program.variables}
+        self._taken = {("input", name): "a Variable" for name in self._variables}
+        self._positions = {b.allocation: i for i, b in enumerate(captured.buffers) if b is not None}
+
+    def find(self, tensor: Any) -> int | None:
+        """The position of the memory that a Tensor is, or is a view of."""
+        memory = memory_under(tensor.uop)
+        return None if memory is None else self._positions.get(memory.buffer.arg.allocation)
+
+    def add(self, position: int, name: str, shape: Sizes) -> None:
+        """Raises ArgumentError when another buffer of the kind has that name."""
+        role = self.roles[position]
+        kind = "value" if role in ("param", "state") else role
+        if (kind, name) in self._taken:
+            raise ArgumentError(
+                f"save: expected {'parameters and state' if kind == 'value' else kind + 's'} with names of "
+                f"their own, got {name} for {self._taken[kind, name]} and buffer {position}: rename one"
+            )
+        self._taken[kind, name] = f"buffer {position}"
+        self.names[position], self._shapes[position] = name, shape
+
+    def add_rest(self) -> None:
+        """Random state, and what nobody named."""
+        for name, buffer in self._step.draws.buffers().items():
+            position = self._positions.get(buffer.allocation)
+            if position is not None:
+                self.add(position, name, (buffer.size,))
+        counts = {"param": 0, "state": 0}
+        for position, role in enumerate(self.roles):
+            if role in counts and position not in self.names:
+                self.add(position, f"{role}{counts[role]}", (self._program.buffers[position].size,))
+                counts[role] += 1
+
+    def sizes(self, name: str, shape: tuple[Any, ...]) -> Sizes:
+        """A shape as the file has it. Its Variables join those of the Program, whose kernels may need none.
+
+        Raises ArgumentError for sizes that are computed from Variables.
+        """
+        out: list[int | str] = []
+        for size in shape:
+            size = size if isinstance(size, int) else unbound_size(size)
+            if isinstance(size, int):
+                out.append(size)
+                continue
+            if size.op is not Ops.DEFINE_VAR:
+                raise ArgumentError(
+                    f"save: {name}: expected sizes that are ints or Variables, got {size}: pad it, or use a "
+                    "Variable of that size"
+                )
+            variable = Variable(*size.arg)
+            self._variables.setdefault(variable.name, variable)
+            self._taken.setdefault(("input", variable.name), "a Variable")
+            out.append(variable.name)
+        return tuple(out)
+
+    def program(self) -> Program:
+        """The Program with them; buffers of symbolic shape are as large as they may have to be."""
+        most = {name: v.hi for name, v in self._variables.items()}
+        buffers = list(self._program.buffers)
+        for i, name in self.names.items():
+            shape = self._shapes[i]
+            size = prod(most[n] if isinstance(n, str) else n for n in shape)
+            buffers[i] = replace(buffers[i], name=name, shape=shape, size=size)
+        return replace(self._program, buffers=tuple(buffers), variables=tuple(self._variables.values()))
+
+
+def _contents(buffer: Buffer) -> memoryview:
+    """What a buffer holds; zeros in memory that was never taken, which a run writes before it reads it."""
+    if buffer.allocation.is_allocated or isinstance(buffer.allocation, Borrowed):
+        return buffer.read()
+    return memoryview(bytearray(buffer.nbytes))

@@ -1,0 +1,103 @@
+"""Safetensors files, as plain data.
+
+A file is u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data, little-endian
+(https://github.com/huggingface/safetensors#format). Knows no Tensors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError
+from polygrad.helpers import prod
+
+_NAMES: dict[DType, str] = {
+    dtypes.bool: "BOOL", dtypes.int8: "I8", dtypes.uint8: "U8", dtypes.int16: "I16", dtypes.uint16: "U16",
+    dtypes.int32: "I32", dtypes.uint32: "U32", dtypes.int64: "I64", dtypes.uint64: "U64",
+    dtypes.float16: "F16", dtypes.bfloat16: "BF16", dtypes.float32: "F32", dtypes.float64: "F64",
+}  # fmt: skip
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_MAX_HEADER = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a safetensors file says of one name: `data` are the elements' bytes in row-major order."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    data: bytes | memoryview
+
+
+def read_entries(data: Any) -> dict[str, Entry]:
+    """What is in a safetensors file, by name. `data`: a path, bytes, or a buffer; no bytes are copied.
+
+    Raises ArgumentError when damaged.
+    """
+    raw = _read(data)
+    start, header = read_header(raw)
+    out: dict[str, Entry] = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            dtype, shape = _DTYPES[entry["dtype"]], tuple(entry["shape"])
+            lo, hi = entry["data_offsets"]
+        except (KeyError, TypeError, ValueError) as e:
+            raise ArgumentError(
+                f"safe_load: {name}: expected dtype, shape and data_offsets, got {entry}"
+            ) from e
+        if not 0 <= lo <= hi <= len(raw) - start or hi - lo != prod(shape) * dtype.itemsize:
+            size = prod(shape) * dtype.itemsize
+            raise ArgumentError(
+                f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
+            )
+        out[name] = Entry(dtype, shape, raw[start + lo : start + hi])
+    return out
+
+
+def write_entries(entries: Mapping[str, Entry], metadata: Any = None) -> bytes:
+    """A safetensors file of `entries`. `metadata`: a dict of strings."""
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
+    at = 0
+    for name, entry in entries.items():
+        end = at + len(entry.data)
+        header[name] = {
+            "dtype": _NAMES[entry.dtype],
+            "shape": list(entry.shape),
+            "data_offsets": [at, end],
+        }
+        at = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the data starts on a multiple of 8
+    return b"".join((struct.pack("<Q", len(text)), text, *(entry.data for entry in entries.values())))
+
+
+def _read(data: Any) -> memoryview:
+    if isinstance(data, (str, os.PathLike)):
+        with open(data, "rb") as f:
+            return memoryview(f.read())
+    return memoryview(data).cast("B")
+
+
+def read_header(data: Any) -> tuple[int, dict[str, Any]]:
+    """Where the data starts, and the JSON header, of a path, bytes, or a buffer. Raises ArgumentError."""
+    raw = _read(data)
+    if len(raw) < 8:
+        raise ArgumentError(f"safetensors: expected at least 8 bytes, got {len(raw)}")
+    (length,) = struct.unpack_from("<Q", raw)
+    if length > min(len(raw) - 8, _MAX_HEADER):
+        raise ArgumentError(f"safetensors: expected a header of {length} bytes, got a file of {len(raw)}")
+    try:
+        header = json.loads(bytes(raw[8 : 8 + length]))
+    except ValueError as e:
+        raise ArgumentError(f"safetensors: expected a JSON header, got damaged bytes ({e})") from e
+    if not isinstance(header, dict):
+        raise ArgumentError(f"safetensors: expected a JSON object as header, got {type(header).__name__}")
+    return 8 + length, header

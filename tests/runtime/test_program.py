@@ -1,0 +1,115 @@
+"""The bytes of a Program: what they say, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from polygrad.engine.devices import Device
+from polygrad.errors import ProgramError
+from polygrad.runtime.program import (
+    Binding,
+    BufferSpec,
+    Kernel,
+    Launch,
+    Program,
+    Variable,
+    read_program,
+)
+
+PROGRAM = Program(
+    device="WASM",
+    target="test",
+    buffers=(
+        BufferSpec(8, "float32", "input", name="x", shape=("n", 2)),
+        BufferSpec(1, "int32", "scratch", 64),
+        BufferSpec(2, "int32", "output", name="y", shape=(2, 1)),
+    ),
+    kernels=(Kernel("k", b"code", 2, ("n",), language="wasm"),),
+    launches=(Launch(0, (Binding(2, 4), Binding(0))),),
+    variables=(Variable("n", 1, 4),),
+    arena=128,
+    driver=b"driver",
+    threads=2,
+    shared_memory=True,
+)
+
+
+def changed(change: Any) -> bytes:
+    """The bytes of PROGRAM with its header changed."""
+    data = PROGRAM.to_bytes()
+    (length,) = struct.unpack_from("<I", data, 8)
+    header = json.loads(data[12 : 12 + length])
+    change(header)
+    text = json.dumps(header).encode()
+    return data[:8] + struct.pack("<I", len(text)) + text + data[12 + length :]
+
+
+def test_a_program_and_values_are_read_as_they_were_written() -> None:
+    assert read_program(PROGRAM.to_bytes(b"values")) == (PROGRAM, b"values")
+    assert Program.from_bytes(PROGRAM.to_bytes()) == PROGRAM
+    assert PROGRAM.to_bytes() == PROGRAM.to_bytes()
+
+
+def test_there_is_room_for_shaders_on_grids_which_no_device_here_runs() -> None:
+    kernel = Kernel("k", b"fn main() {}", 2, language="wgsl")
+    launch = replace(PROGRAM.launches[0], grid=(4, 2, 1))
+    program = replace(PROGRAM, kernels=(kernel,), launches=(launch,))
+    assert Program.from_bytes(program.to_bytes()) == program
+    with pytest.raises(ProgramError, match=r"kernel k: expected wasm, .* got wgsl: export"):
+        program.require("WASM", "wasm")
+    with pytest.raises(ProgramError, match="expected linear, which INTERP runs, got wgsl"):
+        Device["INTERP"].load(replace(program, device="INTERP"))
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_another_version_is_refused(version: int) -> None:
+    data = PROGRAM.to_bytes()
+    with pytest.raises(ProgramError, match=f"expected version 3, got {version}: export it again"):
+        Program.from_bytes(data[:4] + struct.pack("<I", version) + data[8:])
+
+
+def test_every_cut_is_refused() -> None:
+    data = PROGRAM.to_bytes(b"values")
+    for end in range(len(data)):
+        with pytest.raises(ProgramError):
+            read_program(data[:end])
+    with pytest.raises(ProgramError, match="damaged"):
+        read_program(data + b"\0")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h: h["buffers"][0].update(role="other"),
+        lambda h: h["buffers"][0].update(size=-1),
+        lambda h: h["buffers"][0].update(shape=["n", 3]),
+        lambda h: h["buffers"][0].update(shape=["m", 2]),
+        lambda h: h["buffers"][0].update(more=1),
+        lambda h: h["buffers"][1].update(offset=-1),
+        lambda h: h["buffers"][1].update(offset=129),
+        lambda h: h["buffers"][2].update(name="x", role="input", offset=-1),
+        lambda h: h["kernels"][0].update(language="java"),
+        lambda h: h["kernels"][0].update(code=-1),
+        lambda h: h["launches"][0].update(kernel=1),
+        lambda h: h["launches"][0].update(kernel=-1),
+        lambda h: h["launches"][0].update(grid=[1, 1, 1]),
+        lambda h: h["launches"][0]["bindings"].pop(),
+        lambda h: h["launches"][0]["bindings"][0].update(buffer=3),
+        lambda h: (h["kernels"][0].update(language="wgsl"), h["launches"][0].update(grid=[1, 0, 1])),
+        lambda h: (h["kernels"][0].update(language="wgsl"), h["launches"][0].update(grid=None)),
+        lambda h: h.pop("threads"),
+        lambda h: h.update(buffers=None),
+    ],
+)
+def test_a_header_that_says_what_cannot_be_is_refused(change: Any) -> None:
+    with pytest.raises(ProgramError, match="damaged"):
+        Program.from_bytes(changed(change))
+
+
+def test_a_header_written_anew_is_the_same_program() -> None:
+    assert Program.from_bytes(changed(lambda h: None)) == PROGRAM

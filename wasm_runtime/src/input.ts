@@ -1,0 +1,164 @@
+/** What an exported model takes: JavaScript data as the elements of an input, parameter or state. */
+
+import { ARRAYS, type DType, type TensorData } from "./arrays";
+import { ProgramError } from "./errors";
+import type { Size } from "./program";
+
+/** An input, output, parameter or state. A size is a number, or the name of a Variable. */
+export interface TensorSpec {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly Size[];
+}
+
+/** Elements in row-major order. */
+export interface TensorValue {
+  readonly data: TensorData;
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+}
+
+export type TypedArray =
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int8Array
+  | Uint16Array
+  | Int16Array
+  | Uint32Array
+  | Int32Array
+  | BigUint64Array
+  | BigInt64Array
+  | Float32Array
+  | Float64Array;
+
+type Scalar = number | bigint | boolean;
+const SCALARS: readonly string[] = ["number", "bigint", "boolean"];
+
+/** Arrays in arrays; all of one depth and of equal lengths. */
+export type NestedData = Scalar | readonly NestedData[];
+
+/** What stands for a tensor: elements in order, those and their shape, or nested arrays. */
+export type TensorInput =
+  TypedArray | NestedData | { readonly data: TypedArray; readonly shape: readonly number[] };
+
+/** Elements of the right dtype; `shape` is undefined where only their number is known. */
+interface Elements {
+  readonly data: TypedArray;
+  readonly shape: readonly number[] | undefined;
+}
+
+/** The elements of `value`, which are of the dtype of `spec`. Throws ProgramError. */
+export function elementsOf(spec: TensorSpec, value: TensorInput | undefined): Elements {
+  if (Array.isArray(value) || SCALARS.includes(typeof value)) {
+    return converted(spec, value as NestedData);
+  }
+  const given = value as TypedArray | { data?: unknown; shape?: unknown } | null | undefined;
+  if (ArrayBuffer.isView(given)) return { data: checked(spec, given), shape: undefined };
+  const { data, shape } = given ?? {};
+  if (!Array.isArray(shape) || !shape.every((n) => Number.isSafeInteger(n))) {
+    throw new ProgramError(
+      `${spec.name}: expected a typed array, nested arrays, or { data, shape }, got ${describe(value)}`,
+    );
+  }
+  return { data: checked(spec, data), shape: shape as number[] };
+}
+
+/**
+ * The shape of `elements`, which has to be that of `spec`. Variables that it tells are added to `variables`.
+ * Throws ProgramError.
+ */
+export function resolve(
+  spec: TensorSpec,
+  { data, shape }: Elements,
+  variables: Record<string, number>,
+): readonly number[] {
+  if (shape === undefined) infer(spec, data.length, variables);
+  const sizes = shape ?? resolved(spec, variables);
+  const fits =
+    sizes.length === spec.shape.length &&
+    sizes.every((n, i) => {
+      const wanted = spec.shape[i] ?? 0;
+      return n === (typeof wanted === "string" ? (variables[wanted] ??= n) : wanted);
+    });
+  const count = sizes.reduce((a, b) => a * b, 1);
+  if (!fits || count !== data.length) {
+    const bound = Object.entries(variables).map(([name, value]) => `${name} = ${value}`);
+    throw new ProgramError(
+      `${spec.name}: expected shape [${spec.shape.join(", ")}]${bound.length ? ` with ${bound.join(", ")}` : ""}, ` +
+        `got ${shape ? `[${shape.join(", ")}] and ` : ""}${data.length} elements`,
+    );
+  }
+  return sizes;
+}
+
+/** A shape in numbers. Throws ProgramError when a Variable has none. */
+export function resolved(spec: TensorSpec, variables: Readonly<Record<string, number>>): number[] {
+  return spec.shape.map((size) => {
+    const n = typeof size === "string" ? variables[size] : size;
+    if (n === undefined) {
+      throw new ProgramError(
+        `${spec.name}: expected Variable ${size}, got none: give it by its name, or the input as { data, shape }`,
+      );
+    }
+    return n;
+  });
+}
+
+/** A number of elements tells the one Variable of a shape that is not known. */
+function infer({ shape }: TensorSpec, count: number, variables: Record<string, number>): void {
+  const unknown = shape.filter((n) => typeof n === "string" && variables[n] === undefined);
+  const [name] = unknown;
+  if (unknown.length !== 1 || typeof name !== "string") return;
+  const rest = shape.reduce<number>((product, n) => {
+    return product * (typeof n === "string" ? (variables[n] ?? 1) : n);
+  }, 1);
+  if (rest > 0 && count % rest === 0) variables[name] = count / rest;
+}
+
+function checked(spec: TensorSpec, data: unknown): TypedArray {
+  const array = ARRAYS[spec.dtype];
+  if (data instanceof array) return data;
+  if (spec.dtype === "uint8" && data instanceof Uint8ClampedArray) return data;
+  throw new ProgramError(
+    `${spec.name}: expected ${spec.dtype} in a ${array.name}, got ${describe(data)}: convert it`,
+  );
+}
+
+/** Nested arrays as elements. Throws ProgramError for ragged ones, and for numbers that the dtype cannot hold. */
+function converted(spec: TensorSpec, value: NestedData): Elements {
+  const { name, dtype } = spec;
+  const shape: number[] = [];
+  let level: readonly NestedData[] = [value];
+  while (level.some((item) => Array.isArray(item))) {
+    const rows = level as readonly (readonly NestedData[])[];
+    const length = rows[0]?.length ?? 0;
+    if (rows.some((row) => !Array.isArray(row) || row.length !== length)) {
+      throw new ProgramError(
+        `${name}: expected arrays of ${length} at depth ${shape.length}, got ragged ones`,
+      );
+    }
+    shape.push(length);
+    level = rows.flat();
+  }
+  const flat = level as readonly Scalar[];
+  if (dtype === "float16" || dtype === "bfloat16") {
+    throw new ProgramError(`${name}: expected the bits of ${dtype} in a Uint16Array, got numbers`);
+  }
+  const data = new ARRAYS[dtype](flat.length);
+  flat.forEach((x, i) => {
+    const number = typeof x === "boolean" ? Number(x) : x;
+    if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
+      if (typeof number === "bigint" || Number.isInteger(number)) data[i] = BigInt(number);
+    } else data[i] = Number(number);
+    // An integer is kept as it is; 1n equals 1.
+    const isKept = dtype.startsWith("float") || (data[i] == number && (dtype !== "bool" || number <= 1));
+    if (!SCALARS.includes(typeof x) || !isKept) {
+      throw new ProgramError(`${name}: expected elements that ${dtype} holds, got ${String(x)}`);
+    }
+  });
+  return { data, shape };
+}
+
+function describe(value: unknown): string {
+  return typeof value === "object" && value !== null ? value.constructor.name : String(value);
+}

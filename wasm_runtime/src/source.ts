@@ -1,0 +1,64 @@
+/** Where an exported model comes from: bytes, or a response that arrives in pieces. */
+
+import { ProgramError } from "./errors";
+
+/** How much of a file has arrived, in bytes. `total` is undefined where the server does not tell. */
+export interface LoadProgress {
+  readonly loaded: number;
+  readonly total: number | undefined;
+}
+
+/** What `load` takes on every host. */
+export interface ModelOptions {
+  /**
+   * The most threads that run a model that was exported on a host with threads. As many as there are processors,
+   * 2 to 8, unless given. In a page they need cross-origin isolation, and without it there is one.
+   */
+  threads?: number;
+  onProgress?: (progress: LoadProgress) => void;
+}
+
+/** Bytes, or a response with them. */
+export type ByteSource = ArrayBuffer | Uint8Array | Response;
+
+/** All bytes of `source`. Rejects with ProgramError for a response that is not one of success. */
+export async function bytesOf(
+  source: ByteSource,
+  onProgress?: (progress: LoadProgress) => void,
+): Promise<Uint8Array> {
+  if (source instanceof Uint8Array) return source;
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  if (!source.ok) {
+    throw new ProgramError(`load: expected a file at ${source.url}, got status ${source.status}`);
+  }
+  if (onProgress === undefined || source.body === null) return new Uint8Array(await source.arrayBuffer());
+  return collect(source.body, lengthOf(source), onProgress);
+}
+
+/** What the server says of the length, unless it is that of a compressed form. */
+function lengthOf({ headers }: Response): number | undefined {
+  const length = headers.get("content-length");
+  return length === null || headers.has("content-encoding") ? undefined : Number(length);
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  total: number | undefined,
+  onProgress: (progress: LoadProgress) => void,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  const reader = stream.getReader();
+  let loaded = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    pieces.push(piece.value);
+    loaded += piece.value.length;
+    onProgress({ loaded, total });
+  }
+  const out = new Uint8Array(loaded);
+  let at = 0;
+  for (const piece of pieces) {
+    out.set(piece, at);
+    at += piece.length;
+  }
+  return out;
+}
