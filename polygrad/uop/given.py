@@ -61,6 +61,8 @@ def _assume(x: UOp, facts: Facts, known: dict[UOp, UOp]) -> UOp:
     there.update({e: value for e, value in known.items() if e in nodes})
     if not there:
         return x
+    # a loop stays the loop that it is, also where what is known of a Variable says how long it is
+    there.update({n: n for n in nodes if n.op is Ops.RANGE and n not in there})
     return simplify(simplify(x.substitute(there)).substitute(back))
 
 

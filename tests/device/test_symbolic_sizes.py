@@ -175,6 +175,14 @@ def test_creation_with_symbolic_sizes_and_values(device):
         Tensor.arange(0, I.bind(3), 0.5)
 
 
+def test_a_condition_that_pins_a_variable_leaves_loops_alone(device):
+    i, j = Variable("i", 1, 7), Variable("j", 2, 5)
+    base = Tensor(list(range(70)), device=device).reshape(7, 2, 5).realize()
+    x = base[: i.bind(1), :, : j.bind(2)]
+    picked = x.pad(((j.bind(2), i.bind(1)), None, None))[2]  # of the padding, unless j is 2
+    assert picked.contiguous().shrink(((0, 2), (0, 2))).tolist() == [[0, 1], [5, 6]]
+
+
 def test_unbound_variables_are_an_error_where_a_value_is_needed(a):
     for needs_value in (
         lambda: Tensor.ones(I).sum().item(),

@@ -122,7 +122,7 @@ def test_a_captured_step(golden, monkeypatch):
         return lambda: code
 
     device = Device.backend("WASM")
-    fixed = Backend(SIMD, compile_relaxed, device.open, link=device.link)
+    fixed = Backend(SIMD, compile_relaxed, device.open, "wasm", link=device.link)
     monkeypatch.setitem(Device._backends, "WASM", fixed)
     monkeypatch.setattr(Device, "_default", "WASM")
     program = training_step()
