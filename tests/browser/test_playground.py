@@ -1,4 +1,4 @@
-"""The playground, as a visitor uses it: examples run, a classifier learns and reads drawings, a model writes."""
+"""The playground, as visitors use it: examples run, a classifier reads drawings, a model writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def test_nothing_violates_the_policy_and_the_page_goes_on_while_it_works(seen: A
 def test_every_example_runs_to_its_end(seen: Any, language: str) -> None:
     found = {name: text for name, text in seen["programs"].items() if name.endswith(language)}
     assert len(found) == 4 and all("finished in" in text for text in found.values()), found
-    numbers = {name: [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)] for name, text in found.items()}
+    numbers = {
+        name: [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)] for name, text in found.items()
+    }
     assert numbers[f"tensor.{language}"][:2] == [15, 33]
     assert numbers[f"xor.{language}"][:4] == [0, 1, 1, 0]
     gradients = numbers[f"gradients.{language}"][:8]

@@ -1,6 +1,7 @@
 import time
 
 from js import plot  # the curve below the output
+
 from polygrad import Tensor, compile_step, nn
 
 # Forward, backward and the optimizer together, compiled once into one program of WebAssembly.

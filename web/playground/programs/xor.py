@@ -1,4 +1,5 @@
 from js import plot  # the curve below the output
+
 from polygrad import Tensor, nn
 
 Tensor.manual_seed(0)

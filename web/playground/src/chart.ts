@@ -78,7 +78,7 @@ export class Chart {
         width: Math.max(this.#host.clientWidth, 200),
         height: HEIGHT,
         scales: { x: { time: false }, percent: { range: [0, 100] } },
-        legend: { live: false },
+        legend: { show: this.#lines.length > 1, live: false },
         cursor: { show: false },
         series: [
           { label: "step" },
@@ -94,12 +94,13 @@ export class Chart {
         axes: [
           axis,
           { ...axis, scale: "value", size: 52 },
+          // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- uPlot only declares its enum
           ...(percent
             ? [
                 {
                   ...axis,
                   scale: "percent",
-                  side: 1 as const,
+                  side: 1 as const, // the right
                   size: 44,
                   grid: { show: false },
                   values: (_: uPlot, ticks: number[]) => ticks.map((tick) => `${tick}%`),

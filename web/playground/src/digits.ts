@@ -122,7 +122,7 @@ export function startDigits(): void {
   let data: Data | undefined;
   let training = false;
   let guessing = false;
-  let again = false;
+  let asked = 0; // how often there was something new to guess
   let shown: Float32Array<ArrayBuffer> | undefined; // an image of the data, in place of a drawing
 
   const drawing = new Drawing(element("drawing", HTMLCanvasElement), () => {
@@ -134,8 +134,9 @@ export function startDigits(): void {
     const context = small.getContext("2d");
     if (context === null) return;
     context.clearRect(0, 0, SIDE, SIDE);
+    context.fillStyle = getComputedStyle(small).color;
     for (let i = 0; i < PIXELS; i++) {
-      context.fillStyle = `rgb(128 128 128 / ${(pixels[i] ?? 0) / 16})`;
+      context.globalAlpha = (pixels[i] ?? 0) / 16;
       context.fillRect(i % SIDE, Math.floor(i / SIDE), 1, 1);
     }
   };
@@ -148,30 +149,31 @@ export function startDigits(): void {
 
   /** Guess what is drawn now. While one guess is on its way others wait, and only the last of them is made. */
   async function guess(): Promise<void> {
-    if (guessing) {
-      again = true;
-      return;
-    }
+    asked++;
+    if (guessing) return;
     guessing = true;
+    let answered: number;
     try {
       do {
-        again = false;
-        if (drawing.empty) {
+        answered = asked;
+        if (drawing.isEmpty()) {
           nothing();
           continue;
         }
         const pixels = shown?.slice() ?? drawing.pixels();
         showSmall(pixels);
         if (model === undefined) continue;
-        const { Tensor, scope } = await session();
+        const pg = await session();
         const known: Classifier = model;
-        const scores = scope(() => known.forward(new Tensor(pixels, { shape: [1, PIXELS] })).softmax(1));
+        const scores = pg.scope(() =>
+          known.forward(new pg.Tensor(pixels, { shape: [1, PIXELS] })).softmax(1),
+        );
         const probabilities = (await scores.data()) as Float32Array;
         scores.dispose();
-        if (drawing.empty) continue;
+        if (drawing.isEmpty()) continue;
         bars.show(probabilities);
         guessText.textContent = String(probabilities.indexOf(Math.max(...probabilities)));
-      } while (again);
+      } while (answered !== asked);
     } catch (error) {
       note.textContent = messageOf(error);
     } finally {
@@ -179,8 +181,10 @@ export function startDigits(): void {
     }
   }
 
+  const wanted = (): boolean => training;
+
   async function learn(pg: Polygrad, { images, labels, training: rows, test }: Data): Promise<string> {
-    const { Tensor, nn, optim, compileStep, scope } = pg;
+    const { Tensor, nn, optim } = pg;
     Tensor.manualSeed(0);
     const random = randomFrom(1);
     const classifier = (model = new Classifier(pg));
@@ -188,7 +192,7 @@ export function startDigits(): void {
     const x = new Float32Array(BATCH * PIXELS);
     const y = new Int32Array(BATCH);
     const given = [new Tensor(x, { shape: [BATCH, PIXELS] }), new Tensor(y)] as const;
-    const step = compileStep(
+    const step = pg.compileStep(
       (m: Classifier, a: Tensor, b: Tensor) => m.forward(a).sparseCategoricalCrossentropy(b),
       classifier,
       optimizer,
@@ -202,7 +206,7 @@ export function startDigits(): void {
     const testImages = new Tensor(testX, { shape: [test.length, PIXELS] });
     const testLabels = new Tensor(Int32Array.from(test, (row) => labels[row] ?? 0));
     const measure = async (): Promise<number> => {
-      const right = scope(() =>
+      const right = pg.scope(() =>
         classifier.forward(testImages).argmax(1).eq(testLabels).cast("float32").mean(),
       );
       return 100 * Number(await right.item());
@@ -210,18 +214,19 @@ export function startDigits(): void {
     const started = performance.now();
     let accuracy = await measure();
     let done = 0;
-    for (let epoch = 1; epoch <= EPOCHS && training; epoch++) {
+    for (let epoch = 1; epoch <= EPOCHS && wanted(); epoch++) {
       const order = shuffled(rows.length, random).map((i) => rows[i] ?? 0);
-      for (let at = 0; at + BATCH <= order.length && training; at += BATCH) {
+      for (let at = 0; at + BATCH <= order.length && wanted(); at += BATCH) {
         for (let i = 0; i < BATCH; i++) {
           const row = order[at + i] ?? 0;
           const move = [Math.floor(random() * 3) - 1, Math.floor(random() * 3) - 1] as const;
           copyMoved(images, row, x, i, random() < 0.5 ? [0, 0] : move);
           y[i] = labels[row] ?? 0;
         }
-        // What is passed goes to the worker: a copy each time.
-        pg.dispose(step.run(x.slice(), y.slice()));
-        const loss = await step.lossValue();
+        const batch = [new Tensor(x.slice(), { shape: [BATCH, PIXELS] }), new Tensor(y.slice())] as const;
+        const result = step.run(...batch);
+        const loss = Number(await result.item());
+        pg.dispose(result, ...batch);
         const last = ++done % 20 === 0;
         if (last) accuracy = await measure();
         chart.add(done, loss, last || done === 1 ? accuracy : null);

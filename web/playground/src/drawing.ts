@@ -35,7 +35,7 @@ export class Drawing {
     canvas.addEventListener("pointercancel", end);
   }
 
-  get empty(): boolean {
+  isEmpty(): boolean {
     return this.#empty;
   }
 
@@ -48,10 +48,12 @@ export class Drawing {
   show(image: ArrayLike<number>): void {
     this.clear();
     const cell = this.#canvas.width / SIDE;
+    this.#context.fillStyle = getComputedStyle(this.#canvas).color;
     for (let i = 0; i < SIDE * SIDE; i++) {
-      this.#context.fillStyle = `rgb(128 128 128 / ${(image[i] ?? 0) / 16})`;
+      this.#context.globalAlpha = (image[i] ?? 0) / 16;
       this.#context.fillRect((i % SIDE) * cell, Math.floor(i / SIDE) * cell, cell, cell);
     }
+    this.#context.globalAlpha = 1;
     this.#empty = false;
   }
 
@@ -68,7 +70,7 @@ export class Drawing {
     const [from, to] = [this.#last ?? this.#place(event), this.#place(event)];
     context.lineWidth = this.#canvas.width * BRUSH;
     context.lineCap = context.lineJoin = "round";
-    context.strokeStyle = "rgb(128 128 128)"; // only how much of it there is counts
+    context.strokeStyle = getComputedStyle(this.#canvas).color; // only how much of it there is counts
     context.beginPath();
     context.moveTo(from.x, from.y);
     context.lineTo(to.x, to.y);

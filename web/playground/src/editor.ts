@@ -3,14 +3,8 @@
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
 import { python } from "@codemirror/lang-python";
-import {
-  bracketMatching,
-  indentOnInput,
-  indentUnit,
-  LanguageSupport,
-  syntaxHighlighting,
-} from "@codemirror/language";
-import { Compartment, EditorState } from "@codemirror/state";
+import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -42,8 +36,8 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 const MOST_OUTPUT = 200_000;
 
 const languageOf = (file: string): Language => (file.endsWith(".py") ? "python" : "javascript");
-const supportOf = (language: Language): LanguageSupport =>
-  language === "python" ? python() : javascript({ typescript: false });
+const supportOf = (language: Language): Extension =>
+  language === "python" ? [python(), indentUnit.of("    ")] : [javascript(), indentUnit.of("  ")];
 
 /** The worker, and what it is doing. */
 class Runner {
@@ -164,7 +158,6 @@ export function startEditor(): void {
         bracketMatching(),
         syntaxHighlighting(classHighlighter),
         language.of(supportOf("javascript")),
-        indentUnit.of("  "),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": "program" }),
         keymap.of([

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import json
 import time
 
@@ -15,7 +16,7 @@ MEASURED_SECONDS = 0.05
 
 
 def value_of(source):
-    """The last expression of `source`, everything before it realized. Raises ArgumentError for another value."""
+    """The last expression of `source`, what is named before it realized. Raises ArgumentError."""
     tree = ast.parse(source)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         raise ArgumentError("kernels: expected a last line that is an expression, got none")
@@ -52,13 +53,13 @@ def launches_of(run):
     for launch in program.launches:
         kernel = program.kernels[launch.kernel]
         alone = device.load(dataclasses.replace(program, launches=(launch,)))
-        arena = arena_for(program)
+        once = functools.partial(alone.run, handles, arena_for(program), run.variables)
         yield {
             "name": kernel.name,
             "bytes": len(kernel.code),
             "buffers": kernel.n_buffers,
             "parallel": kernel.parallel,
-            "microseconds": microseconds(lambda alone=alone: alone.run(handles, arena, run.variables)),
+            "microseconds": microseconds(once),
             "text": print_module(kernel.code),
         }
 

@@ -79,7 +79,14 @@ function failureOf(error: unknown): Failure {
   if (typeof cause === "string") {
     const found = ofPython(cause);
     const line = found.line ?? lineOf(stack);
-    return { name, message, trace: found.trace, ...(line !== undefined && { line }) };
+    // Errors that are not polygrad's come with their own name before the message.
+    const own = /^(\w+): (.*)$/s.exec(name === "PolygradError" ? message : "");
+    return {
+      name: own?.[1] ?? name,
+      message: own?.[2] ?? message,
+      trace: found.trace,
+      ...(line !== undefined && { line }),
+    };
   }
   if (error instanceof EvalError) {
     const remedy = "JavaScript needs 'unsafe-eval' in the policy of runner.mjs alone; Python runs without";
