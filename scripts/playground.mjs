@@ -42,7 +42,7 @@ export async function buildPlayground() {
   });
   // Compressed forms as well, where there are some.
   const served = (path) => !path.endsWith(".map") && !relative(DIST, path).startsWith("types");
-  await cp(join(SOURCE, "index.html"), join(OUT, "index.html"));
+  for (const name of ["index.html", "icon.svg"]) await cp(join(SOURCE, name), join(OUT, name));
   await cp(join(SOURCE, "programs"), join(OUT, "programs"), { recursive: true });
   await cp(join(ROOT, "examples/data/digits.safetensors"), join(OUT, "digits.safetensors"));
   await compressFolder(OUT);

@@ -23,6 +23,7 @@ const TYPES = {
   ".map": "application/json",
   ".mjs": "text/javascript",
   ".py": "text/x-python; charset=utf-8",
+  ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
   ".zip": "application/zip",
 };

@@ -26,9 +26,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return {**json.loads(done.stdout), "folder": folder}
 
 
-def test_nothing_violates_the_policy_and_the_page_goes_on_while_it_works(seen: Any) -> None:
+def test_nothing_violates_the_policy_and_the_page_goes_on_while_it_trains(seen: Any) -> None:
     assert seen["complaints"] == []
-    assert seen["longest"] < 400  # the machine may be busy
+    assert seen["longest"] < 250  # the machine may be busy
 
 
 @pytest.mark.parametrize("language", ["js", "py"])
@@ -53,6 +53,11 @@ def test_an_error_says_what_and_where(seen: Any) -> None:
 def test_a_program_without_end_can_be_stopped_and_another_run(seen: Any) -> None:
     assert "stopped" in seen["stopped"]
     assert "sums of the rows: [ 15, 33 ]" in seen["after"]
+
+
+def test_where_eval_is_forbidden_javascript_says_so_and_python_runs(seen: Any) -> None:
+    assert "Content-Security-Policy forbids it" in seen["forbidden"] and "runner.mjs" in seen["forbidden"]
+    assert "sums of the rows: [15.0, 33.0]" in seen["allowed"]
 
 
 def test_the_classifier_learns_and_reads_what_is_drawn(seen: Any) -> None:

@@ -7,7 +7,8 @@ import type { Polygrad, Tensor } from "polygrad";
 
 import { Chart } from "./chart";
 import corpus from "./corpus.txt";
-import { button, element, html, make, messageOf } from "./dom";
+import { button, element, html, make } from "./dom";
+import { messageOf } from "./failures";
 import { session } from "./session";
 
 // A longer context learns the text by heart sooner than it learns to write.

@@ -3,8 +3,9 @@
 import type { Layer, Polygrad, Tensor } from "polygrad";
 
 import { Chart } from "./chart";
-import { button, element, html, make, messageOf } from "./dom";
+import { button, element, html, make } from "./dom";
 import { Drawing, SIDE } from "./drawing";
+import { messageOf } from "./failures";
 import { session } from "./session";
 
 const [BATCH, HIDDEN, EPOCHS, HELD_OUT] = [64, 128, 30, 360];

@@ -22,11 +22,6 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** What an error says to whoever reads the page. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-}
-
 /** Until the page has painted. */
 export function nextFrame(): Promise<void> {
   return new Promise((resolve) => {

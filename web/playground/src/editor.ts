@@ -16,7 +16,8 @@ import {
 import { classHighlighter } from "@lezer/highlight";
 
 import { Chart } from "./chart";
-import { button, element, html, make, messageOf } from "./dom";
+import { button, element, html, make } from "./dom";
+import { messageOf } from "./failures";
 import type { Failure, Language, RunnerEvent, RunRequest } from "./messages";
 import { showStatus } from "./status";
 
@@ -77,6 +78,7 @@ export function startEditor(): void {
   const [output, figure] = [html("output"), html("curve-figure")];
   const chart = new Chart(html("curve"), [{ label: "plot", color: "--accent-solid", scale: "value" }]);
   const language = new Compartment();
+  const host = html("source");
   let running = false;
 
   const show = (text: string, className = ""): void => {
@@ -136,7 +138,7 @@ export function startEditor(): void {
   });
 
   const start = (): boolean => {
-    if (running) return true;
+    if (running || host.dataset.program !== choice.value) return true; // another program is on its way
     output.replaceChildren();
     chart.clear();
     figure.hidden = true;
@@ -146,7 +148,7 @@ export function startEditor(): void {
   };
 
   const view = new EditorView({
-    parent: html("source"),
+    parent: host,
     state: EditorState.create({
       extensions: [
         lineNumbers(),
@@ -182,6 +184,7 @@ export function startEditor(): void {
         effects: language.reconfigure(supportOf(languageOf(file))),
         selection: { anchor: 0 },
       });
+      host.dataset.program = file;
     } catch (error) {
       showFailure({ name: "The example did not load", message: messageOf(error) });
     }

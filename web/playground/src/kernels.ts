@@ -1,6 +1,7 @@
 /** The kernel inspector: what an expression becomes, kernel by kernel, as WebAssembly text, and how long each takes. */
 
-import { button, element, html, make, messageOf } from "./dom";
+import { button, element, html, make } from "./dom";
+import { messageOf } from "./failures";
 import inspector from "./kernels.py";
 import { session } from "./session";
 

@@ -7,6 +7,7 @@
 
 import { create, type Polygrad } from "polygrad";
 
+import { described } from "./failures";
 import { formatAll } from "./format";
 import type { Failure, RunnerEvent, RunRequest } from "./messages";
 
@@ -74,19 +75,13 @@ function ofPython(traceback: string): { trace: string; line?: number } {
 }
 
 function failureOf(error: unknown): Failure {
-  if (!(error instanceof Error)) return { name: "Error", message: String(error) };
-  const { name, message, cause, stack = "" } = error;
+  const { name, message } = described(error);
+  if (!(error instanceof Error)) return { name, message };
+  const { cause, stack = "" } = error;
   if (typeof cause === "string") {
     const found = ofPython(cause);
     const line = found.line ?? lineOf(stack);
-    // Errors that are not polygrad's come with their own name before the message.
-    const own = /^(\w+): (.*)$/s.exec(name === "PolygradError" ? message : "");
-    return {
-      name: own?.[1] ?? name,
-      message: own?.[2] ?? message,
-      trace: found.trace,
-      ...(line !== undefined && { line }),
-    };
+    return { name, message, trace: found.trace, ...(line !== undefined && { line }) };
   }
   if (error instanceof EvalError) {
     const remedy = "JavaScript needs 'unsafe-eval' in the policy of runner.mjs alone; Python runs without";
@@ -117,10 +112,12 @@ starting
   });
 
 async function run({ language, source }: RunRequest): Promise<void> {
-  const pg = await starting;
-  const started = performance.now();
+  let started = performance.now();
   const seconds = (): number => (performance.now() - started) / 1e3;
   try {
+    const pg = await starting;
+    started = performance.now();
+    pg.Tensor.training = false; // whatever the last program left
     await (language === "python" ? runPython(pg, source) : runJavaScript(pg, source));
     tell({ kind: "done", seconds: seconds() });
   } catch (error) {

@@ -2,7 +2,7 @@
 
 import { create, type Polygrad } from "polygrad";
 
-import { messageOf } from "./dom";
+import { messageOf } from "./failures";
 import { showStatus } from "./status";
 
 let started: Promise<Polygrad> | undefined;
