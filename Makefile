@@ -7,6 +7,7 @@ SHELL := /bin/bash
 .SUFFIXES:
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PORT ?= 8000
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BIN := .venv/bin
@@ -14,7 +15,7 @@ STAMPS := .venv/stamps
 WHEEL := dist/polygrad-0.1.0-py3-none-any.whl
 
 PY_SOURCES := $(shell find polygrad -type f -not -name '*.pyc')
-JS_SOURCES := $(shell find wasm_runtime loader node web scripts -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
+JS_SOURCES := $(shell find wasm_runtime loader node web scripts -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/build/*')
 
 # What ships is what is tested: pytest sees the installed wheel, never the source tree.
 PYTEST := POLYGRAD_TEST_WHEEL=1 $(BIN)/pytest
@@ -26,6 +27,10 @@ help: ## this list
 .PHONY: demo
 demo: python javascript chromium ## train on handwritten digits on four hosts and compare them
 	$(BIN)/python examples/demo.py
+
+.PHONY: serve
+serve: python javascript ## the playground: an editor, and models that train in the page (PORT=8000)
+	node web/serve.mjs $(PORT)
 
 .PHONY: test
 test: python javascript chromium ## every test but the slow ones, quick ones first
@@ -77,7 +82,7 @@ wheel: $(WHEEL) ## build the wheel into dist/
 
 .PHONY: clean
 clean: ## remove what was built; installed packages stay
-	rm -rf build dist */dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist */dist web/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f node_modules/.stamp-build $(STAMPS)/wheel $(STAMPS)/sources
 	find . -name __pycache__ -not -path './.venv/*' -not -path '*/node_modules/*' -prune -exec rm -rf {} +
 

@@ -11,6 +11,7 @@ export default tseslint.config(
       "bench/.venv",
       "examples",
       "tests/javascript/consumer.ts",
+      "web/playground/programs",
     ],
   },
   eslint.configs.recommended,

@@ -1,6 +1,7 @@
 /**
  * Builds the Node package into `node/dist` and the browser package into `web/dist`, both with the files that Python
  * starts from. `web/dist` has all that a page needs, compressed beside each file; it is a static folder to serve.
+ * The playground is built of it.
  */
 
 import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
@@ -11,6 +12,7 @@ import { build } from "esbuild";
 
 import { makeAssets } from "./assets.mjs";
 import { compressFolder } from "./compress.mjs";
+import { buildPlayground } from "./playground.mjs";
 
 const path = (relative) => fileURLToPath(new URL(`../${relative}`, import.meta.url));
 
@@ -107,4 +109,5 @@ const resolve = createRequire(import.meta.url)
   .replace(/package\.json$/, "");
 for (const name of PYODIDE) await copyFile(resolve + name, path(`web/dist/pyodide/${name}`));
 await compressFolder(path("web/dist"));
+await buildPlayground();
 process.exit(); // Pyodide keeps Node alive

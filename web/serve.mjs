@@ -23,6 +23,7 @@ const TYPES = {
   ".map": "application/json",
   ".mjs": "text/javascript",
   ".py": "text/x-python; charset=utf-8",
+  ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
   ".zip": "application/zip",
 };
@@ -33,6 +34,16 @@ const HEADERS = {
   "Cross-Origin-Embedder-Policy": "require-corp",
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Resource-Policy": "same-origin",
+};
+
+/**
+ * Policies of single files. The playground's editor makes its style sheet itself. The worker that runs what is typed
+ * into it compiles text, which is eval; a worker has the policy it is served with, so the page's stays strict.
+ */
+const POLICIES = {
+  "/playground/index.html":
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self' 'unsafe-inline'",
+  "/playground/runner.mjs": "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'",
 };
 
 /** Files whose names change with their content, so that a browser need never ask again. */
@@ -48,6 +59,7 @@ const ENCODINGS = [
 const MOUNTS = {
   "/": HERE,
   "/examples/": join(ROOT, "examples"),
+  "/playground/": join(HERE, "build/playground"),
 };
 
 /** The file for a URL's path, or undefined when nothing there is meant to be served. */
@@ -97,8 +109,9 @@ export async function startServer({ port = 0, wheel, mounts = {}, headers = {}, 
   const table = { ...MOUNTS, ...(wheel && { "/dist/polygrad.whl": wheel }), ...mounts };
   const common = { ...HEADERS, ...headers };
   const server = createServer((request, response) => {
-    const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
-    const file = locate(table, path === "/" ? "/demo.html" : path);
+    const asked = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
+    const path = asked === "/" ? "/demo.html" : asked.replace(/\/$/, "/index.html");
+    const file = locate(table, path);
     if (path === "/favicon.ico") {
       response.writeHead(204, common).end(); // browsers ask for it unasked
       return;
@@ -108,7 +121,8 @@ export async function startServer({ port = 0, wheel, mounts = {}, headers = {}, 
       return;
     }
     const form = choose(file, request);
-    const sent = { ...common, ...form.headers };
+    const policy = POLICIES[path] && { "Content-Security-Policy": POLICIES[path] };
+    const sent = { ...common, ...policy, ...form.headers };
     if (request.headers["if-none-match"] === sent.ETag) {
       delete sent["Content-Length"];
       response.writeHead(304, sent).end();
@@ -132,5 +146,6 @@ export async function startServer({ port = 0, wheel, mounts = {}, headers = {}, 
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { url } = await startServer({ port: Number(process.argv[2] ?? 8000) });
-  console.log(`${url}/demo.html`);
+  const started = existsSync(join(HERE, "build/playground")) ? `${url}/playground/\n` : "";
+  console.log(`${started}${url}/demo.html`);
 }

@@ -36,8 +36,9 @@ class CompiledStep:
         """
         if inputs:
             self._set(inputs)
+        result = self._step.run(self._inputs)
         self._has_run = True
-        return self._step.run(self._inputs)
+        return result
 
     def _set(self, inputs: tuple[Any, ...]) -> None:
         if len(inputs) != len(self._inputs):

@@ -111,6 +111,16 @@ def test_compiling_runs_nothing(device):
     assert state(model) != before[0] and opt.b1_t.item() == pytest.approx(0.9)
 
 
+def test_a_first_run_that_fails_leaves_no_loss(device):
+    model, opt = make("adam")
+    x, y = map(Tensor, batches(1)[0])
+    step = compile_step(loss_of, model, opt, x, y)
+    with pytest.raises(ShapeError, match="input 0"):
+        step.run(x.flatten(), y)
+    with pytest.raises(CaptureError, match="loss_value: expected a run before it"):
+        step.loss_value()
+
+
 def test_one_run_is_one_program_without_work_in_python(device):
     model, opt = make("adam")
     x, y = map(Tensor, batches(1)[0])

@@ -1,0 +1,50 @@
+/**
+ * Builds the playground into `web/build/playground`: a static folder for any host, with all that it loads inside.
+ */
+
+import { cp, rm } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+import { compressFolder } from "./compress.mjs";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const SOURCE = join(ROOT, "web/playground");
+const DIST = join(ROOT, "web/dist");
+const OUT = join(ROOT, "web/build/playground");
+
+/** The package as it is served: the playground loads what everyone loads, by the name everyone uses. */
+const SERVED = {
+  name: "polygrad",
+  setup({ onResolve }) {
+    onResolve({ filter: /^polygrad$/ }, () => ({ path: "./polygrad/polygrad.mjs", external: true }));
+  },
+};
+
+/** Build it. The package has to be in `web/dist` by now. */
+export async function buildPlayground() {
+  await rm(OUT, { recursive: true, force: true });
+  await build({
+    entryPoints: [join(SOURCE, "src/main.ts"), join(SOURCE, "src/runner.ts"), join(SOURCE, "style.css")],
+    entryNames: "[name]",
+    outdir: OUT,
+    bundle: true,
+    minify: true,
+    sourcemap: true,
+    format: "esm",
+    target: "es2022",
+    outExtension: { ".js": ".mjs" },
+    loader: { ".py": "text", ".txt": "text" },
+    plugins: [SERVED],
+    logLevel: "warning",
+  });
+  // Compressed forms as well, where there are some.
+  const served = (path) => !path.endsWith(".map") && !relative(DIST, path).startsWith("types");
+  for (const name of ["index.html", "icon.svg"]) await cp(join(SOURCE, name), join(OUT, name));
+  await cp(join(SOURCE, "programs"), join(OUT, "programs"), { recursive: true });
+  await cp(join(ROOT, "examples/data/digits.safetensors"), join(OUT, "digits.safetensors"));
+  await compressFolder(OUT);
+  await cp(DIST, join(OUT, "polygrad"), { recursive: true, filter: served, preserveTimestamps: true });
+}

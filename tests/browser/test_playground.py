@@ -1,0 +1,90 @@
+"""The playground, as visitors use it: examples run, a classifier reads drawings, a model writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from javascript_hosts import ROOT, built
+
+pytestmark = [pytest.mark.e2e, built]
+DRIVER = Path(__file__).parent / "playground.mjs"
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What the driver saw, and the folder of its screenshots."""
+    folder = tmp_path_factory.mktemp("playground")
+    done = subprocess.run(
+        ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=280, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return {**json.loads(done.stdout), "folder": folder}
+
+
+def test_nothing_violates_the_policy_and_the_page_goes_on_while_it_trains(seen: Any) -> None:
+    assert seen["complaints"] == []
+    assert seen["longest"] < 250  # the machine may be busy
+
+
+@pytest.mark.parametrize("language", ["js", "py"])
+def test_every_example_runs_to_its_end(seen: Any, language: str) -> None:
+    found = {name: text for name, text in seen["programs"].items() if name.endswith(language)}
+    assert len(found) == 4 and all("finished in" in text for text in found.values()), found
+    numbers = {
+        name: [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)] for name, text in found.items()
+    }
+    assert numbers[f"tensor.{language}"][:2] == [15, 33]
+    assert numbers[f"xor.{language}"][:4] == [0, 1, 1, 0]
+    gradients = numbers[f"gradients.{language}"][:8]
+    assert gradients[:4] == pytest.approx(gradients[4:], abs=0.02)
+    assert numbers[f"step.{language}"][-2] < 0.1  # the loss; the last number is the time
+
+
+def test_an_error_says_what_and_where(seen: Any) -> None:
+    assert "ShapeError (line 3)" in seen["failed"] and "shapes (2, 3), (4,) do not fit" in seen["failed"]
+    assert "(line 3)" in seen["failedPython"] and "ZeroDivisionError" in seen["failedPython"]
+
+
+def test_a_program_without_end_can_be_stopped_and_another_run(seen: Any) -> None:
+    assert "stopped" in seen["stopped"]
+    assert "sums of the rows: [ 15, 33 ]" in seen["after"]
+
+
+def test_where_eval_is_forbidden_javascript_says_so_and_python_runs(seen: Any) -> None:
+    assert "Content-Security-Policy forbids it" in seen["forbidden"] and "runner.mjs" in seen["forbidden"]
+    assert "sums of the rows: [15.0, 33.0]" in seen["allowed"]
+
+
+def test_the_classifier_learns_and_reads_what_is_drawn(seen: Any) -> None:
+    accuracy = re.search(r"trained: ([\d.]+)%", seen["trained"])
+    assert accuracy is not None and float(accuracy[1]) >= 95, seen["trained"]
+    assert seen["guesses"] == {"one": "1", "zero": "0"}
+    assert len(seen["bars"]) == 10
+    assert sum(int(text.rstrip("%")) for text in seen["bars"]) == pytest.approx(100, abs=5)
+    assert seen["cleared"] == "?"
+
+
+def test_the_character_model_writes_what_it_learns(seen: Any) -> None:
+    assert len(seen["written"]) >= 3
+    loss = re.search(r"loss ([\d.]+)", seen["learnt"])
+    assert loss is not None and float(loss[1]) < 2.5, seen["learnt"]
+    words = re.findall(r"[a-z]+", max(seen["written"], key=len))
+    assert len(words) >= 5
+
+
+def test_the_inspector_shows_kernels_as_text_with_their_time(seen: Any) -> None:
+    assert re.match(r"1 kernel, [\d.]+ .s together; a result of shape \[256, 256\]", seen["kernels"])
+    assert seen["wat"].startswith("(module") and "f32x4" in seen["wat"]
+
+
+def test_a_phone_needs_no_scrolling_sideways(seen: Any) -> None:
+    assert max(seen["widths"].values()) <= 390, seen["widths"]
+
+
+def test_screenshots_were_taken(seen: Any) -> None:
+    assert len(list(seen["folder"].glob("*.png"))) == 8

@@ -1,0 +1,143 @@
+/**
+ * A character model that trains and writes as you watch: an embedding of the last characters, one hidden layer, scores
+ * of the next one (Bengio et al., "A Neural Probabilistic Language Model", 2003, with letters for words).
+ */
+
+import type { Polygrad, Tensor } from "polygrad";
+
+import { Chart } from "./chart";
+import corpus from "./corpus.txt";
+import { button, element, html, make } from "./dom";
+import { messageOf } from "./failures";
+import { session } from "./session";
+
+// A longer context learns the text by heart sooner than it learns to write.
+const [CONTEXT, EMBEDDED, HIDDEN, BATCH] = [8, 16, 256, 128];
+const [SAMPLE, MOST_SAMPLES, SECOND] = [160, 12, 1000];
+
+const ALPHABET = Array.from(new Set(corpus)).sort();
+const CODES = Int32Array.from(corpus, (character) => ALPHABET.indexOf(character));
+
+class Writer {
+  readonly embedding;
+  readonly hidden;
+  readonly out;
+
+  constructor({ nn }: Polygrad) {
+    this.embedding = new nn.Embedding(ALPHABET.length, EMBEDDED);
+    this.hidden = new nn.Linear(CONTEXT * EMBEDDED, HIDDEN);
+    this.out = new nn.Linear(HIDDEN, ALPHABET.length);
+  }
+
+  /** Scores [n, characters] of what follows contexts [n, CONTEXT]. */
+  forward(contexts: Tensor): Tensor {
+    const embedded = this.embedding.forward(contexts).reshape(-1, CONTEXT * EMBEDDED);
+    return this.out.forward(this.hidden.forward(embedded).relu());
+  }
+}
+
+/** A character by its scores: the lower the temperature, the likelier the best. */
+function choose(scores: ArrayLike<number>, temperature: number): number {
+  const list = Array.from(scores);
+  const most = Math.max(...list);
+  const weights = list.map((score) => Math.exp((score - most) / temperature));
+  let rest = Math.random() * weights.reduce((a, b) => a + b, 0);
+  const found = weights.findIndex((weight) => (rest -= weight) <= 0);
+  return Math.max(found, 0);
+}
+
+export function startCharacters(): void {
+  const [train, note, samples] = [button("train-characters"), html("characters-note"), html("samples")];
+  const temperature = element("temperature", HTMLInputElement);
+  const chart = new Chart(html("characters-chart"), [
+    { label: "loss", color: "--accent-solid", scale: "value" },
+  ]);
+  let training = false;
+
+  /** Write a paragraph, letter by letter. */
+  async function write(pg: Polygrad, scores: (context: Tensor) => Tensor, title: string): Promise<void> {
+    const text = make("p", "");
+    const entry = make("article", "sample writing", make("h3", "", title), text);
+    samples.prepend(entry);
+    while (samples.childElementCount > MOST_SAMPLES) samples.lastElementChild?.remove();
+    const start = corpus.lastIndexOf("\n", Math.floor(Math.random() * (corpus.length - CONTEXT))) + 1;
+    let context = Array.from(CODES.slice(Math.max(start - CONTEXT, 0), Math.max(start, CONTEXT)));
+    for (let i = 0; i < SAMPLE && training; i++) {
+      const given = new pg.Tensor(Int32Array.from(context), { shape: [1, CONTEXT] });
+      const found = scores(given);
+      const next = choose((await found.data()) as Float32Array, Number(temperature.value));
+      pg.dispose(given, found);
+      context = [...context.slice(1), next];
+      text.append(ALPHABET[next] ?? "");
+    }
+    entry.classList.remove("writing");
+  }
+
+  async function learn(pg: Polygrad): Promise<void> {
+    const { Tensor, nn, optim } = pg;
+    Tensor.manualSeed(0);
+    const model = new Writer(pg);
+    const optimizer = new optim.AdamW(nn.state.getParameters(model), { lr: 0.002, weightDecay: 0.01 });
+    const x = new Int32Array(BATCH * CONTEXT);
+    const y = new Int32Array(BATCH);
+    const given = [new Tensor(x, { shape: [BATCH, CONTEXT] }), new Tensor(y)] as const;
+    const step = pg.compileStep(
+      (m: Writer, a: Tensor, b: Tensor) => m.forward(a).sparseCategoricalCrossentropy(b),
+      model,
+      optimizer,
+      ...given,
+    );
+    await step.ready();
+    const scores = pg.TinyJit((context: Tensor) => model.forward(context));
+    const started = performance.now();
+    let [done, writing, written] = [0, 0, started];
+    let mean = NaN; // of the loss, over the last steps
+    while (training) {
+      for (let i = 0; i < BATCH; i++) {
+        const at = Math.floor(Math.random() * (CODES.length - CONTEXT));
+        x.set(CODES.subarray(at, at + CONTEXT), i * CONTEXT);
+        y[i] = CODES[at + CONTEXT] ?? 0;
+      }
+      const batch = [new Tensor(x.slice(), { shape: [BATCH, CONTEXT] }), new Tensor(y.slice())] as const;
+      const result = step.run(...batch);
+      const loss = Number(await result.item());
+      pg.dispose(result, ...batch);
+      mean = Number.isNaN(mean) ? loss : 0.95 * mean + 0.05 * loss;
+      if (++done % 5 === 0 || done === 1) chart.add(done, mean);
+      const now = performance.now();
+      if (now - written < SECOND) continue;
+      const speed = (done / (now - started - writing)) * 1e3;
+      note.textContent = `step ${done} · loss ${mean.toFixed(3)} · ${speed.toFixed(0)} steps/s`;
+      await write(pg, scores, `after ${done} steps, loss ${mean.toFixed(2)}`);
+      written = performance.now();
+      writing += written - now;
+    }
+    pg.dispose(step, optimizer, model, ...given);
+    note.textContent = `stopped after ${done} steps, loss ${mean.toFixed(3)}`;
+  }
+
+  const start = async (): Promise<void> => {
+    if (training) {
+      training = false; // the loop ends with its step
+      return;
+    }
+    training = true;
+    train.textContent = "Stop";
+    chart.clear();
+    samples.replaceChildren();
+    try {
+      note.textContent = "starting…";
+      const pg = await session();
+      note.textContent = "compiling the training step…";
+      await learn(pg);
+    } catch (error) {
+      note.textContent = messageOf(error);
+    } finally {
+      training = false;
+      train.textContent = "Train";
+    }
+  };
+
+  train.addEventListener("click", () => void start());
+  note.textContent = `${CODES.length} characters to learn from, ${ALPHABET.length} different ones`;
+}

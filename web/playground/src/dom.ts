@@ -1,0 +1,32 @@
+/** Small helpers for a page whose structure is in its HTML. */
+
+/** The element with this id. Throws when the page has none, or one of another class. */
+export function element<T extends Element>(id: string, type: abstract new (...args: never) => T): T {
+  const found = document.getElementById(id);
+  if (!(found instanceof type)) throw new Error(`internal: expected a ${type.name} with the id ${id}`);
+  return found;
+}
+
+export const button = (id: string): HTMLButtonElement => element(id, HTMLButtonElement);
+export const html = (id: string): HTMLElement => element(id, HTMLElement);
+
+/** A new element with text in it. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  className = "",
+  ...content: (string | Node)[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.append(...content);
+  return made;
+}
+
+/** Until the page has painted. */
+export function nextFrame(): Promise<void> {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => {
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,26 @@
+/** What the page and the worker that runs the editor's programs tell each other. */
+
+export type Language = "javascript" | "python";
+
+/** From the page. */
+export interface RunRequest {
+  readonly language: Language;
+  readonly source: string;
+}
+
+/** An error of a program: `line` where it is known, counted from 1. */
+export interface Failure {
+  readonly name: string;
+  readonly message: string;
+  readonly line?: number;
+  readonly trace?: string;
+}
+
+/** From the worker. */
+export type RunnerEvent =
+  | { readonly kind: "progress"; readonly stage: string; readonly fraction: number }
+  | { readonly kind: "ready"; readonly device: string; readonly threads: number }
+  | { readonly kind: "unusable"; readonly message: string }
+  | { readonly kind: "output"; readonly text: string; readonly error: boolean }
+  | { readonly kind: "point"; readonly value: number }
+  | { readonly kind: "done"; readonly seconds: number; readonly failure?: Failure };

@@ -1,0 +1,32 @@
+/** The one session of the demonstrations, in a worker, started when the first of them is opened. */
+
+import { create, type Polygrad } from "polygrad";
+
+import { messageOf } from "./failures";
+import { showStatus } from "./status";
+
+let started: Promise<Polygrad> | undefined;
+
+async function start(): Promise<Polygrad> {
+  try {
+    const pg = await create({
+      worker: true,
+      baseURL: "polygrad",
+      onProgress: ({ stage, fraction }) => {
+        showStatus("busy", `starting: ${stage} ${Math.round(fraction * 100)}%`);
+      },
+    });
+    const threads = await pg.getNumThreads();
+    showStatus("ready", `${pg.Device.default} · ${threads} ${threads === 1 ? "thread" : "threads"}`);
+    return pg;
+  } catch (error) {
+    showStatus("failed", messageOf(error));
+    started = undefined; // the next one to ask tries again
+    throw error;
+  }
+}
+
+/** polygrad. Rejects when it cannot be started. */
+export function session(): Promise<Polygrad> {
+  return (started ??= start());
+}
