@@ -45,6 +45,10 @@ class CompileError(PolygradError):
     """A backend rejected a kernel, or the target cannot express it."""
 
 
+class OptError(PolygradError, ValueError):
+    """A decision of how to compute a kernel that does not apply to it."""
+
+
 class ProgramError(PolygradError, ValueError):
     """Bytes that are not a Program of this version, or bindings that do not fit it."""
 

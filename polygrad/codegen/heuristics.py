@@ -1,283 +1,312 @@
-"""Which ranges of a kernel to tile, and how: decided on the untouched kernel.
+"""`choose`: the Opts of a kernel, from the cost model. The only place that decides.
 
-The axis for the SIMD lanes comes from a cost model: how often does each node run, and does it get narrower.
-The register tile of a reduction whose loads are reused (a matrix product and its kin) comes from counting
-instructions: `rows x vectors` multiply-adds need `rows + vectors` loads.
+Decisions are made one after the other, each on the kernel with those before carried out: what loops there
+are, what is in memory for a row, the tiles that are computed in registers, what is in memory for them,
+threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import NamedTuple
 
-from polygrad.codegen.materialize import loops_around_rows
-from polygrad.codegen.split import Split
+from polygrad.codegen import cost
+from polygrad.codegen.loops import mergeable
+from polygrad.codegen.opts import Opt, OptKind, apply
+from polygrad.codegen.partition import changes
+from polygrad.codegen.split import reads_its_output, substituted
+from polygrad.codegen.stage import values_of
 from polygrad.codegen.target import Target
+from polygrad.codegen.tile import is_tile
+from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
-from polygrad.helpers import ceildiv
+from polygrad.helpers import prod
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import UOp
+from polygrad.uop.node import AxisKind, UOp
 from polygrad.uop.ops import GroupOp, Ops
-from polygrad.uop.scopes import Scopes, scopes
-
-_DEAR = {
-    Ops.EXP2: 20,
-    Ops.LOG2: 25,
-    Ops.SIN: 60,
-    Ops.POW: 90,
-    Ops.THREEFRY: 80,
-    Ops.FDIV: 4,
-    Ops.RECIPROCAL: 4,
-    Ops.SQRT: 4,
-}
-_COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
-_SMALL_BODY = 24  # a body of this many nodes is worth unrolling
-_ACCUMULATORS = 4  # independent sums that hide the latency of an add
-_STAGED_READS = 400  # how often an element must be read for staging (stage.py) to pay
-_ACROSS_LANES = 1.2  # what summing across lanes at the end costs in all
-_ROWS, _VECTORS = 6, 4  # of a register tile, about
-_TILE_LATENCY = 8  # multiply-adds in flight that keep the units busy
-_LOAD_COST, _ROUND_COST = 0.1, 1.5  # in multiply-adds: of a load, and of a round of the loop
-
-Strides = dict[UOp, tuple[dict[UOp, int], int]]
 
 
-@dataclass(slots=True)
-class _Kernel:
-    """What the choices look at."""
-
-    order: list[UOp]
-    scope: Scopes
-    strides: Strides
-    reduced: set[UOp]
-    target: Target
-    fixed: set[UOp]  # ranges that are not tiled
-    around: dict[UOp, int]  # the loops around the sum that a node is summed up in, as a mask
+def choose(kernel: UOp, target: Target) -> tuple[Opt, ...]:
+    """The Opts for a kernel, in the order in which they apply."""
+    return optimize(kernel, target)[1]
 
 
-def choose(sink: UOp, target: Target) -> dict[UOp, Split]:
-    """The ranges to tile, and how. Output nests share none, but all have SIMD values of one width."""
-    chosen = {r: s for nest in sink.src for r, s in _choose(UOp.sink(nest), target).items()}
-    widths = {s.lanes for s in chosen.values() if s.lanes > 1}
-    if len(widths) > 1:
-        return choose(sink, replace(target, simd_bytes=4 * min(widths)))
-    return chosen
-
-
-def _choose(sink: UOp, target: Target) -> dict[UOp, Split]:
-    order = sink.toposort()
-    scope = scopes(order)
-    reduced = {r for n in order if n.op is Ops.REDUCE for r in n.src[1:]}
-    k = _Kernel(
-        order, scope, _strides(order, scope), reduced, target, loops_around_rows(sink), _around(order, scope)
-    )
-    if not reduced and (block := _transposition(k)) is not None:
-        return block
-    chosen, lanes = _choose_lanes(k)
-    if not chosen:
-        return {}
-    inside = scope.mask_of(reduced)
-    body = sum(
-        _DEAR.get(n.op, 1)
-        for n in order
-        if n.op in GroupOp.ALU and n.dtype is not dtypes.index and (scope.mask[n] & inside or not reduced)
-    )
-    if len(chosen) > 1:
-        most = 4 if body < 2 * _SMALL_BODY else 1
-        return {r: Split(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}
-    lane = chosen[0]
-    vectors = lane.src[0].arg // lanes
-    if not reduced or body >= 2 * _SMALL_BODY:
-        return {lane: Split(lanes, _fit(vectors, 4) if body < _SMALL_BODY else 1)}
-    return _tile_for_reuse(k, lane, lanes, vectors)
-
-
-def _choose_lanes(k: _Kernel) -> tuple[list[UOp], int]:
-    """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
-    native = _native_lanes(k)
-    scalar = _cost(k, [], 1)
-    best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
-    for r in k.scope.ranges:
-        size = r.src[0]
-        if r in k.fixed or not size.is_const or (lanes := _lanes(native, size.arg)) == 1:
-            continue
-        cost = _cost(k, [r], lanes)
-        if cost >= scalar:
-            continue
-        chosen = [r]
-        for other in k.scope.ranges:
-            if other in k.fixed or not other.src[0].is_const:
-                continue
-            if other.src[0].arg < lanes or not _apart(k, other, chosen):
-                continue
-            if (both := _cost(k, [*chosen, other], lanes)) < 0.98 * cost:
-                chosen, cost = [*chosen, other], both
-        if cost < best[0]:
-            best = (cost, chosen, lanes)
-    return best[1], best[2]
-
-
-def _transposition(k: _Kernel) -> dict[UOp, Split] | None:
-    """For a kernel that stores along one loop and loads along another: a square block of both, which the
-    emitter loads as whole vectors and transposes."""
-    terms = {op: [k.strides[n.src[0]][0] for n in k.order if n.op is op] for op in (Ops.STORE, Ops.LOAD)}
-    stored = {r for t in terms[Ops.STORE] for r, step in t.items() if step == 1 and r.op is Ops.RANGE}
-    if len(stored) != 1 or any(k.strides[n.src[0]][1] for n in k.order if n.op is Ops.LOAD):
-        return None
-    (lane,) = stored
-    jumping = [t for t in terms[Ops.LOAD] if t.get(lane, 1) != 1]
-    loaded = {r for t in jumping for r, step in t.items() if step == 1 and r.op is Ops.RANGE}
-    if len(loaded) != 1:
-        return None
-    (across,) = loaded
-    lanes = _native_lanes(k)
-    if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
-        return None
-    return {lane: Split(lanes, 1), across: Split(1, lanes)}
-
-
-def _apart(k: _Kernel, r: UOp, chosen: list[UOp]) -> bool:
-    """No node depends on `r` and on a chosen range: their loops come one after the other."""
-    mask, bit = k.scope.mask, k.scope.bit[r]
-    taken = k.scope.mask_of(chosen)
-    for n in k.order:
-        m = mask[n.src[0]] if n.op in (Ops.REDUCE, Ops.STORE) else mask[n]
-        if m & bit and m & taken and n.op is not Ops.END:
-            return False
-    return not bit & taken
-
-
-def _native_lanes(k: _Kernel) -> int:
-    """How many 32-bit lanes a vector register has; wider elements take several registers."""
-    return max(k.target.simd_bytes // 4, 1)
-
-
-def _lanes(native: int, size: int) -> int:
-    lanes = native
-    while lanes > size:
-        lanes //= 2
-    return lanes if lanes >= min(native, 4) else 1
-
-
-def _strides(order: list[UOp], scope: Scopes) -> Strides:
-    """For each INDEX, its linear terms, and the ranges that it depends on in another way (as a mask)."""
-    out = {}
-    for node in order:
-        if node.op is Ops.INDEX:
-            terms, _ = linear_terms(node.src[1])
-            crooked = 0
-            for atom in terms:
-                if atom.op is not Ops.RANGE:
-                    crooked |= scope.mask[atom]
-            out[node] = (terms, crooked)
-    return out
-
-
-def _cost(k: _Kernel, chosen: list[UOp], lanes: int) -> float:
-    """How much work the kernel is with the `chosen` ranges in SIMD lanes."""
-    bit = k.scope.mask_of(chosen)
-    sizes = [r.src[0].vmax for r in k.scope.ranges]
-    inside = k.scope.mask_of(k.reduced)
-    # how many columns of a register tile share a scalar load
-    width = lanes * min([_VECTORS, *(r.src[0].arg // lanes for r in chosen)])
-    total = 0.0
-    for node in k.order:
-        if node.op not in _COUNTED or node.dtype is dtypes.index:
-            continue
-        mask = k.scope.mask[node]
-        if node.op in (Ops.REDUCE, Ops.STORE):
-            mask = k.scope.mask[node.src[0]] | k.scope.mask[node.src[-1]]
-        runs = 1.0
-        for i, size in enumerate(sizes):
-            if mask >> i & 1:
-                runs *= size
-        weight = float(_DEAR.get(node.op, 1))
-        if node.op in (Ops.LOAD, Ops.STORE):
-            again = _reads(k, node) if node.op is Ops.LOAD and mask & inside else 1
-            terms, crooked = k.strides[node.src[0]]
-            if crooked & bit or any(terms.get(r, 0) not in (0, 1) for r in chosen):
-                # lane by lane; a load may still become a transposition
-                weight = (2.0 if node.op is Ops.LOAD else 2.5) * lanes
-                if again >= _STAGED_READS and not k.reduced.intersection(
-                    chosen
-                ):  # copied once, then read as vectors
-                    weight = 1.0 + 8 * weight / again
-            runs *= max(again / (_ROWS if mask & bit else width), 1.0)
-        if mask & bit:
-            runs /= lanes
-        total += weight * runs
-    return total * _ACROSS_LANES if chosen and k.reduced.issuperset(chosen) else total
-
-
-def _around(order: list[UOp], scope: Scopes) -> dict[UOp, int]:
-    out = dict.fromkeys(order, 0)
-    for node in reversed(order):
-        above = scope.mask[node] if node.op is Ops.REDUCE else out[node]
-        for s in node.src:
-            out[s] |= above
-    return out
-
-
-def _reads(k: _Kernel, load: UOp) -> int:
-    """How often the loops around its sum read the same element again."""
-    out = 1
-    for i, r in enumerate(k.scope.ranges):
-        if r not in k.reduced and k.around[load] >> i & 1 and not k.scope.mask[load] >> i & 1:
-            out *= r.src[0].vmax
-    return out
-
-
-def _tile_for_reuse(k: _Kernel, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Split]:
-    """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all of
-    them. Without such a loop, several accumulators hide the latency of the sum."""
-    scope = k.scope
-    inside = scope.mask_of(k.reduced)
-    loads = [n for n in k.order if n.op is Ops.LOAD and scope.mask[n] & inside]
-
-    def reuse(r: UOp) -> int:
-        """How many loads one tile of `r` shares; that of a whole SIMD value saves more than a scalar's."""
-        shared = [scope.mask[n] for n in loads if not scope.mask[n] & scope.bit[r]]
-        return len(shared) + sum(len(loads) for m in shared if m & scope.bit[lane])
-
-    tileable = [r for r in scope.ranges if r not in k.reduced and r not in k.fixed and r.src[0].is_const]
-    reused = [r for r in tileable if r is not lane and reuse(r)]
-    if not reused:
-        return {lane: Split(lanes, _fit(vectors, _ACCUMULATORS))}
-    reused.sort(key=lambda r: (-reuse(r), -r.arg.id))
-    first = reused[0]
-    if lane in k.reduced:
-        wide = 4 if k.target.registers >= 32 else 2
-        plan = {lane: Split(lanes, 1), first: Split(1, min(wide, first.src[0].arg))}
-        if len(reused) > 1:
-            plan[reused[1]] = Split(1, min(4, reused[1].src[0].arg))
-        return plan
-    rows, across = _register_tile(first.src[0].arg, lane.src[0].arg, lanes, k.target)
-    return {lane: Split(lanes, across), first: Split(1, rows)}
-
-
-def _register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
-    """Rows and vectors of the tile with the most useful multiply-adds per instruction slot."""
-    best, best_score = (1, 1), 0.0
-    for across in (1, 2, 3, 4):
-        if across > 1 and across * lanes > width:
-            break
-        for rows in range(1, min(height, 14) + 1):
-            if rows * across + across + 1 > target.registers:
+def optimize(kernel: UOp, target: Target) -> tuple[UOp, tuple[Opt, ...]]:
+    """A kernel with the Opts chosen for it carried out, and these."""
+    opts: list[Opt] = []
+    for decide in _DECISIONS if target.simd_bytes else _LOOP_DECISIONS:
+        pending = decide(kernel, target)
+        opt = next(pending, None)
+        while opt is not None:
+            kernel = apply(kernel, opt)
+            opts.append(opt)
+            try:
+                opt = pending.send(kernel)
+            except StopIteration:
                 break
-            work = rows * across
-            speed = work / (max(work, _TILE_LATENCY) + _LOAD_COST * (rows + across) + _ROUND_COST)
-            score = speed * _useful(height, rows) * _useful(width, across * lanes)
-            if score > best_score:
-                best, best_score = (rows, across), score
-    return best
+    return kernel, tuple(opts)
 
 
-def _useful(size: int, tile: int) -> float:
-    return size / (ceildiv(size, tile) * tile)
+Decisions = Generator[Opt, UOp, None]  # yields an Opt, is sent the kernel that it made
 
 
-def _fit(count: int, most: int) -> int:
-    """The greatest of 1, 2, 4, ... `most` that is at most `count`, a divisor of it if one is near."""
-    best = 1
-    while best * 2 <= min(count, most):
-        best *= 2
-    return best if count % best == 0 or count >= 4 * best else max(best // 2, 1)
+def _opt(kind: OptKind, *ranges: UOp, numbers: tuple[int, ...] = ()) -> Opt:
+    return Opt(kind, tuple(r.arg.id for r in ranges), numbers)
+
+
+def _stage(kernel: UOp, value: UOp, axes: list[UOp]) -> Opt:
+    number = values_of(kernel, value.op).index(value)
+    return Opt(OptKind.STAGE, tuple(r.arg.id for r in axes), (number,), value.op)
+
+
+# --- what loops there are
+
+
+def _merges(kernel: UOp, target: Target) -> Decisions:
+    """Neighbouring loops of a kernel of one output nest, as long as they merge."""
+    while len(kernel.src) == 1 and kernel.src[0].op is Ops.END:
+        for outer, inner in itertools.pairwise(kernel.src[0].src[1:]):
+            if outer.src[0].is_const and inner.src[0].is_const and mergeable(kernel.src[0], outer, inner):
+                kernel = yield _opt(OptKind.MERGE, outer, inner)
+                break
+        else:
+            return
+
+
+def _partitions(kernel: UOp, target: Target) -> Decisions:
+    """One loop of each output nest, where conditions on it change few times and far apart."""
+    for nest in kernel.src:
+        if nest.op is not Ops.END or reads_its_output(nest):
+            continue
+        for r in nest.src[1:]:
+            if not r.src[0].is_const or not (bounds := changes(nest, r)):
+                continue
+            sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
+            if len(sizes) <= cost.MAX_PARTS and min(sizes) >= cost.MIN_PART:
+                yield _opt(OptKind.PARTITION, r, numbers=bounds)
+                break
+
+
+# --- memory of the kernel's own, for rows
+
+
+def _rows(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, an expensive value that is summed up along a row, and used again along it."""
+    for i in range(len(kernel.src)):
+        nest = kernel.src[i]
+        found = _row(nest, target) if nest.op is Ops.END else None
+        if found is not None:
+            value, k = found
+            kernel = yield _stage(kernel, value, [k])
+
+
+def _row(nest: UOp, target: Target) -> tuple[UOp, UOp] | None:
+    store, column = nest.src[0], nest.src[-1]
+    order = store.src[1].toposort()
+    everything = set(order)
+    for total in order:
+        if total.op is not Ops.REDUCE or len(total.src) != 2 or total.src[1].src != column.src:
+            continue
+        k = total.src[1]
+        if not k.src[0].is_const or not cost.MIN_ROW <= k.src[0].arg <= target.cache[0] // 4:
+            continue
+        for value in reversed(total.src[0].toposort()):
+            if value.op in GroupOp.Transcendental and k in value.ranges:
+                if value.substitute({k: column}) in everything:
+                    return value, k
+    return None
+
+
+# --- tiles
+
+
+def _tiles(kernel: UOp, target: Target) -> Decisions:
+    """The tiles of all output nests. These share no ranges, but have SIMD values of one width."""
+    while True:
+        chosen = {r: tile for nest in kernel.src for r, tile in Tiling(nest, target).choose().items()}
+        widths = {tile.lanes for tile in chosen.values() if tile.lanes > 1}
+        if len(widths) < 2:
+            break
+        target = replace(target, simd_bytes=4 * min(widths))
+    for r, tile in chosen.items():
+        if tile.lanes > 1:
+            yield _opt(OptKind.SIMD, r, numbers=(tile.lanes, tile.unroll))
+        elif tile.unroll > 1:
+            kind = OptKind.UNROLL if r.arg.kind is AxisKind.REDUCE else OptKind.UPCAST
+            yield _opt(kind, r, numbers=(tile.unroll,))
+
+
+# --- memory of the kernel's own, for tiles
+
+
+def _only_sum(nest: UOp) -> UOp | None:
+    if nest.op is not Ops.END:
+        return None
+    sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
+    return sums[0] if len(sums) == 1 else None
+
+
+def _operands(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, an operand of its only sum that is scattered over memory and read again and again.
+
+    Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the
+    rows are more than a cache holds, several column tiles at a time, so that fewer go by.
+    """
+    for i in range(len(kernel.src)):
+        nest = kernel.src[i]
+        total = _only_sum(nest)
+        found = _operand(nest, total, target) if total is not None else None
+        if total is None or found is None:
+            continue
+        panel, rows, across = found
+        extent, innermost = list(panel.reduced), list(rows)
+        column, count = _column_block(nest, total, panel, rows, target)
+        value = panel.value
+        if column is not None:
+            kernel = yield _opt(OptKind.SPLIT, column, numbers=(count,))
+            nest = kernel.src[i]
+            tiles_of_block = next(r for r in nest.src[1:] if r.arg == column.arg.child(1))
+            blocks = next(r for r in nest.src[1:] if r.arg == column.arg.child(0))
+            value = substituted(value, {column: blocks * count + tiles_of_block})
+            extent.insert(0, tiles_of_block)
+            innermost.append(tiles_of_block)
+        number = sum(n.op is Ops.STAGE for n in kernel.toposort())
+        kernel = yield _stage(kernel, value, extent)
+        if across is not None:
+            yield Opt(OptKind.UPCAST, (across.arg.copy(number).id,), (panel.lanes.src[0].arg,))
+        loops = sorted(nest.src[1:], key=lambda r: innermost.index(r) if r in innermost else -1)
+        if loops != list(nest.src[1:]):
+            kernel = yield _opt(OptKind.REORDER, *loops)
+
+
+class _Panel(NamedTuple):
+    """What is copied for a product: a value that a load is all there is to, its ranges."""
+
+    value: UOp
+    reduced: list[UOp]  # loops of the sum, outermost first
+    tile: list[UOp]
+    lanes: UOp  # the one of `tile` that are lanes
+    itemsize: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of one column tile."""
+        return int(prod(r.src[0].arg for r in (*self.tile, *self.reduced))) * self.itemsize
+
+
+def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp], UOp | None] | None:
+    """An operand that is worth copying, the loops that read it again, and the summed axis along which its
+    memory
+    goes if its lanes jump: copied in blocks, the emitter loads along that axis and transposes."""
+    ks = sorted(total.src[1:], key=lambda r: r.arg)
+    if any(is_tile(k) or not k.src[0].is_const for k in ks):
+        return None
+    inside = total.src[0].toposort()
+    for load in inside:
+        if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or not load.ranges.issuperset(ks):
+            continue
+        rows = [r for r in nest.src[1:] if r not in load.ranges]
+        tile = sorted((r for r in load.ranges if is_tile(r)), key=lambda r: r.arg)
+        lanes = next((r for r in tile if r.arg.kind is AxisKind.LANE), None)
+        if not rows or lanes is None or not all(r.src[0].is_const for r in rows):
+            continue
+        value = load  # the longest expression of the load that depends on no other range: computed once, too
+        for node in inside:
+            if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
+                value = node
+        terms, _ = linear_terms(load.src[0].src[1])
+        if any(not a.ranges.isdisjoint(tile) and a not in tile for a in terms):
+            continue
+        panel = _Panel(value, ks, tile, lanes, load.dtype.itemsize)
+        if panel.nbytes > target.cache[1] // 2:
+            continue
+        row_tiles = cost.rounds(rows)
+        if terms.get(lanes) != 1:
+            if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
+                count = lanes.src[0].arg
+                jumps = terms.get(lanes, 0) != 0
+                along = (k for k in ks if terms.get(k) == 1 and k.src[0].arg % count == 0)
+                return panel, rows, next(along, None) if jumps else None
+        elif row_tiles >= cost.MIN_ROW_TILES:
+            spread = abs(terms.get(ks[-1], 0)) * cost.rounds(ks) * panel.itemsize
+            if spread >= target.cache[1] // 8:
+                return panel, rows, None
+    return None
+
+
+def _column_block(
+    nest: UOp, total: UOp, panel: _Panel, rows: list[UOp], target: Target
+) -> tuple[UOp | None, int]:
+    """A loop over column tiles that only the panel depends on, and how many of them go at a time."""
+    in_panel = set(panel.value.toposort())
+    others = [n.ranges for n in total.src[0].toposort() if n.op is Ops.LOAD and n not in in_panel]
+    columns = [
+        r
+        for r in nest.src[1:]
+        if r not in rows and r.src[0].is_const and not any(r in loops for loops in others)
+    ]
+    unrolled_rows = [r for r in nest.src[0].src[0].ranges if is_tile(r) and r not in panel.tile]
+    rows_bytes = cost.rounds([*rows, *unrolled_rows, *panel.reduced]) * panel.itemsize
+    if not columns or rows_bytes < target.cache[1]:
+        return None, 1
+    column = columns[-1]
+    size = column.src[0].arg
+    most = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // cost.MIN_BLOCKS)
+    fits = [d for d in range(2, most + 1) if size % d == 0]
+    return (column, fits[-1]) if fits else (None, 1)
+
+
+def _epilogues(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, a register tile of sums with a long epilogue."""
+    for i in range(len(kernel.src)):
+        nest = kernel.src[i]
+        total = _only_sum(nest)
+        if total is None:
+            continue
+        summed = set(total.toposort())
+        rest = [n for n in nest.toposort() if n.op in GroupOp.ALU and n.dtype is not dtypes.index]
+        tile = [r for r in nest.src[0].src[0].ranges if r.arg.kind is AxisKind.UPCAST]
+        rows = max(tile, key=lambda r: (r.src[0].arg, r.arg), default=None)
+        if rows is None or rows.src[0].arg < cost.MIN_STAGED_ROWS:
+            continue
+        if sum(n not in summed for n in rest) >= cost.LONG_EPILOGUE:
+            kernel = yield _stage(kernel, total, [rows])
+
+
+# --- threads
+
+
+def _parallel(kernel: UOp, target: Target) -> Decisions:
+    """Of each output nest, the outermost loop that gives every thread a share, of those that sums are inside
+    of if
+    there are any (every thread would compute all of the others' sums)."""
+    count = target.threads
+    if count < 2 or any(n.op is not Ops.END for n in kernel.src) or _work(kernel) < cost.PARALLEL:
+        return
+    divided = [_divided(nest, count) for nest in kernel.src]
+    loops = [r for r in divided if r is not None]
+    if len(loops) == len(divided):
+        yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
+
+
+def _divided(nest: UOp, threads: int) -> UOp | None:
+    around = frozenset().union(*[n.ranges for n in nest.toposort() if n.op is Ops.REDUCE])
+    loops = sorted((r for r in nest.src[1:] if r.src[0].is_const), key=lambda r: r not in around)
+    fair = (r for r in loops if r.src[0].arg >= 4 * threads or r.src[0].arg % threads == 0)
+    return next(fair, next((r for r in loops if r.src[0].arg >= threads), None))
+
+
+def _work(kernel: UOp) -> int:
+    """The kernel's operations; SIMD ones count once."""
+    total = 0
+    for node in kernel.toposort():
+        if node.op in GroupOp.ALU or node.op in (Ops.LOAD, Ops.STORE):
+            loops = [r for r in node.ranges if r.arg.kind is not AxisKind.LANE]
+            total += cost.rounds(loops) * cost.op_cost(node.op)
+    return total
+
+
+_LOOP_DECISIONS: tuple[Callable[[UOp, Target], Decisions], ...] = (_merges, _partitions, _rows)
+_DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _epilogues, _parallel)

@@ -12,9 +12,9 @@ from typing import Any
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
+from polygrad.helpers import prod
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
-from polygrad.uop.scopes import scopes
 
 _PRIORITY = {
     Ops.PARAM: -20,
@@ -33,25 +33,19 @@ _NUMBERED = frozenset({Ops.PARAM, Ops.DEFINE_VAR})
 def linearize(sink: UOp) -> list[UOp]:
     """The nodes of a kernel in execution order; its ENDs are split and its loops ordered."""
     order = sink.toposort()
-    scope = scopes(order)
     # Tile ranges open no loop. Each loop counts as two rounds at least, so that what it contains runs more
     # often than what it does not: a value is never made inside a loop that it does not depend on.
-    sizes = [1 if is_tile(r) else max(sint_max(r.src[0]), 2) for r in scope.ranges]
-    times: dict[int, int] = {0: 1}  # how often code under a mask runs
+    times: dict[frozenset[UOp], int] = {}  # how often code inside of these loops runs
     keys = []
     alike = _structures(order)
     uses: dict[UOp, int] = dict.fromkeys(order, 0)
     for position, node in enumerate(order):
         for s in node.src:
             uses[s] += 1
-        mask = scope.mask[node]
-        runs = times.get(mask)
+        loops = node.ranges
+        runs = times.get(loops)
         if runs is None:
-            runs = 1
-            for i, size in enumerate(sizes):
-                if mask >> i & 1:
-                    runs *= size
-            times[mask] = runs
+            runs = times[loops] = prod(max(sint_max(r.src[0]), 2) for r in loops if not is_tile(r))
         slot = node.arg if node.op in _NUMBERED else ()
         keys.append((runs, _PRIORITY.get(node.op, 0), slot, alike[node], position))
     ideal = {order[k[4]]: i for i, k in enumerate(sorted(keys))}
@@ -89,7 +83,7 @@ def split_ends(sink: UOp) -> UOp:
         src = tuple([new[s] for s in node.src])
         if node.op is Ops.END and len(src) > 2:
             out = src[0]
-            for r in sorted(src[1:], key=lambda r: r.arg, reverse=True):
+            for r in reversed(src[1:]):
                 out = UOp(Ops.END, dtypes.void, (out, r))
             new[node] = out
         else:

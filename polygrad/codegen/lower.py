@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polygrad.codegen.decompose import decompose
+from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.linearize import linearize, order_loops, split_ends
-from polygrad.codegen.materialize import materialize_rows
-from polygrad.codegen.merge import merge_loops
-from polygrad.codegen.parallel import parallelize
-from polygrad.codegen.partition import partition_loops
-from polygrad.codegen.plans import Plan, tile_loops
-from polygrad.codegen.reductions import flatten_reductions, lower_reductions, simplify_reductions
-from polygrad.codegen.spill import spill_accumulators
-from polygrad.codegen.stage import stage_operands
+from polygrad.codegen.opts import Opt, apply_opts, render_opts
+from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import split_indices
 from polygrad.errors import InternalError
@@ -37,11 +33,11 @@ Code = UOp | list[UOp]  # a kernel's SINK, or its linear form
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a kernel is lowered for. `plan`: how to tile it, instead of the heuristics' choice."""
+    """What a kernel is lowered for. `opts`: how to compute it; None for what the heuristics choose."""
 
     target: Target
     optimized: bool = True
-    plan: Plan | None = None
+    opts: tuple[Opt, ...] | None = None
 
 
 def _always(context: Context) -> bool:
@@ -52,8 +48,14 @@ def _optimized(context: Context) -> bool:
     return context.optimized
 
 
-def _tiled(context: Context) -> bool:
-    return context.optimized and context.target.simd_bytes > 0
+def _optimize(kernel: UOp, context: Context) -> UOp:
+    if context.opts is None:
+        kernel, opts = optimize(kernel, context.target)
+    else:
+        kernel, opts = apply_opts(kernel, context.opts), context.opts
+    if debug_level() >= 3:
+        print(f"# opts: {render_opts(opts) or 'none'}", file=sys.stderr)
+    return kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +70,13 @@ class Pass:
 PASSES = (
     # algebra
     Pass("simplify", lambda k, c: graph_rewrite(k, symbolic)),
-    Pass("simplify-reductions", lambda k, c: simplify_reductions(k)),
-    # the loops that there are to tile
-    Pass("flatten-reductions", lambda k, c: flatten_reductions(k), _optimized),
-    Pass("merge-loops", lambda k, c: merge_loops(k), _optimized),
-    Pass("partition-loops", lambda k, c: partition_loops(k), _optimized),
-    Pass("materialize-rows", lambda k, c: materialize_rows(k), _optimized),
-    # lanes, register tiles, memory of the kernel's own, threads
-    Pass("tile-loops", lambda k, c: tile_loops(k, c.target, c.plan), _tiled),
-    Pass("stage-operands", lambda k, c: stage_operands(k), _tiled),
-    Pass("spill-accumulators", lambda k, c: spill_accumulators(k), _tiled),
-    Pass("parallelize", lambda k, c: parallelize(k, c.target), _tiled),
+    Pass("simplify-reductions", lambda k, c: graph_rewrite(k, simplify_reductions)),
+    Pass("flatten-reductions", lambda k, c: graph_rewrite(k, flatten_reductions), _optimized),
+    # decisions: loops, tiles, memory of the kernel's own, threads
+    Pass("optimize", _optimize, _optimized),
     # what renderers take
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
-    Pass("lower-reductions", lambda k, c: lower_reductions(k)),
+    Pass("lower-stages", lambda k, c: lower_stages(k)),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution
@@ -89,7 +84,7 @@ PASSES = (
     Pass("order-loops", lambda k, c: order_loops(k)),
     Pass("linearize", lambda k, c: linearize(k)),
 )
-LOOPS_ARRANGED = "materialize-rows"  # a plan names the loops that there are after this pass
+UNOPTIMIZED = "flatten-reductions"  # what the Opts of a kernel apply to is its form after this pass
 
 _POSITION = {p.name: i for i, p in enumerate(PASSES)}
 
@@ -127,25 +122,16 @@ def _position(name: str) -> int:
     return _POSITION[name]
 
 
-def lower(ast: UOp, target: Target, optimized: bool = True, plan: Plan | None = None) -> list[UOp]:
-    """The linear form of a kernel AST; `plan`: how to tile it, instead of the heuristics' choice."""
-    linear = run_passes(ast, Context(target, optimized, plan))
+def lower(ast: UOp, target: Target, optimized: bool = True, opts: tuple[Opt, ...] | None = None) -> list[UOp]:
+    """The linear form of a kernel AST; `opts`: how to compute it, instead of what the heuristics choose."""
+    linear = run_passes(ast, Context(target, optimized, opts))
     assert isinstance(linear, list)
     return linear
 
 
-def arrange(ast: UOp, target: Target) -> UOp:
-    """A kernel AST whose loops are those that a plan tiles."""
-    arranged = run_passes(ast, Context(target), through=LOOPS_ARRANGED)
-    assert isinstance(arranged, UOp)
-    return arranged
-
-
-def lower_arranged(arranged: UOp, target: Target, plan: Plan) -> list[UOp]:
-    """The linear form of what `arrange` gave, tiled by `plan`."""
-    linear = run_passes(arranged, Context(target, True, plan), after=LOOPS_ARRANGED)
-    assert isinstance(linear, list)
-    return linear
+def parameters(linear: Sequence[UOp]) -> list[UOp]:
+    """The PARAMs of a linear kernel in the order of its arguments: buffers, then memory of its own."""
+    return sorted((n for n in linear if n.op is Ops.PARAM), key=lambda n: (n.arg.space, n.arg.slot))
 
 
 def signature(linear: list[UOp]) -> str:
@@ -155,7 +141,7 @@ def signature(linear: list[UOp]) -> str:
     for node in linear:
         arg = node.arg
         if node.op is Ops.INDEX and arg is not None:
-            arg = [[(*map(int, r.arg), r.src[0].arg, step) for r, step in arg.steps], arg.offset]
+            arg = [[(r.arg.id, int(r.arg.kind), r.src[0].arg, step) for r, step in arg.steps], arg.offset]
         sources = ",".join([str(position[s]) for s in node.src])
         lines.append(
             f"{int(node.op)} {node.dtype} {sources} {arg!r}"

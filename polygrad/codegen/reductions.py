@@ -1,12 +1,11 @@
-"""Reductions of a kernel: the algebra that removes them, and the registers that carry them out."""
+"""The algebra of reductions: what needs no loop, or one loop instead of two."""
 
 from __future__ import annotations
 
-from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.node import Reg, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.scopes import Scopes, scopes
+from polygrad.uop.pattern import PatternMatcher, UPat
 from polygrad.uop.symbolic import simplify
 
 
@@ -15,53 +14,29 @@ def identity_element(op: Ops, dtype: DType) -> UOp:
     return UOp.const(dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op])
 
 
-# --- algebra
+# --- reductions that need no loop
 
 
-def simplify_reductions(sink: UOp) -> UOp:
-    """Remove reductions, or ranges of them, that need no loop."""
-    order = sink.toposort()
-    if not any(n.op is Ops.REDUCE for n in order):
-        return sink
-    scope = scopes(order)
-    new: dict[UOp, UOp] = {}
-    for node in order:
-        src = tuple([new[s] for s in node.src])
-        out = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-        if node.op is Ops.REDUCE and (simpler := _without_loop(node, scope)) is not None:
-            out = simpler.substitute({s: new[s] for s in simpler.toposort() if s in new and new[s] is not s})
-        new[node] = out
-    return new[sink]
+def _independent(u: UOp) -> UOp | None:
+    x = u.src[0]
+    inside = x.ranges
+    idle = [r for r in u.src[1:] if r not in inside]
+    if not idle:
+        return None
+    left = tuple(r for r in u.src[1:] if r in inside)
+    out = UOp(Ops.REDUCE, u.dtype, (x, *left), u.arg) if left else x
+    if u.arg is Ops.ADD:
+        for r in idle:
+            size = r.src[0]
+            out = out * (UOp.const(u.dtype, size.arg) if size.is_const else size.cast(u.dtype))
+    return out
 
 
-def _without_loop(node: UOp, scope: Scopes) -> UOp | None:
-    value, ranges = node.src[0], node.src[1:]
-    inside = scope.mask[value]
-    # sum(v for r) = v * size, max(v for r) = v, where v does not depend on r
-    idle = [r for r in ranges if not inside & scope.bit[r]]
-    if idle and node.arg in (Ops.ADD, Ops.MAX):
-        left = tuple(r for r in ranges if r not in idle)
-        out = UOp(Ops.REDUCE, node.dtype, (value, *left), node.arg) if left else value
-        if node.arg is Ops.ADD:
-            for r in idle:
-                size = r.src[0]
-                out = out * (UOp.const(node.dtype, size.arg) if size.is_const else size.cast(node.dtype))
-        return out
-    if node.arg is Ops.ADD and len(ranges) == 1:
-        return _gather(node, scope)
-    return None
-
-
-def _gather(node: UOp, scope: Scopes) -> UOp | None:
-    """sum(i == r ? v(r) : 0 for r < n) = 0 <= i < n ? v(i) : 0, where i does not depend on r."""
-    value, r = node.src
-    terms, picks = _factors(value)
+def _gather(x: UOp, r: UOp, u: UOp) -> UOp | None:
+    terms, picks = _factors(x)
     for pick in picks:
-        found = _equality_with(pick, r, scope)
-        if found is None:
-            continue
-        i, size = found, r.src[0]
-        if not size.is_const:
+        i, size = _equality_with(pick, r), r.src[0]
+        if i is None or not size.is_const:
             continue
         position = i.cast(dtypes.index)
         inside = valid = simplify((position < 0).logical_not() & (position < size))
@@ -73,8 +48,8 @@ def _gather(node: UOp, scope: Scopes) -> UOp | None:
             moved = _moved(t, r, position, inside)
             body = moved if body is None else body * moved
         if body is None:
-            body = UOp.const(node.dtype, 1)
-        return valid.where(body, UOp.const(node.dtype, 0))
+            body = UOp.const(u.dtype, 1)
+        return valid.where(body, UOp.const(u.dtype, 0))
     return None
 
 
@@ -97,7 +72,7 @@ def _factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
     return [t for t in terms if not (t.is_const and t.arg == 1)], picks
 
 
-def _equality_with(condition: UOp, r: UOp, scope: Scopes) -> UOp | None:
+def _equality_with(condition: UOp, r: UOp) -> UOp | None:
     """The i of a condition `i == r`, with i independent of r."""
     if condition.op is Ops.CMPNE and condition.src[1].is_const and condition.src[1].arg is True:
         inner = condition.src[0]  # not (i != r)
@@ -109,7 +84,7 @@ def _equality_with(condition: UOp, r: UOp, scope: Scopes) -> UOp | None:
         return None
     for a, b in (inner.src, inner.src[::-1]):
         plain = b.src[0] if b.op is Ops.CAST and b.dtype.is_int else b
-        if plain is r and a.dtype.is_int and not scope.mask.get(a, -1) & scope.bit[r]:
+        if plain is r and a.dtype.is_int and r not in a.ranges:
             return a
     return None
 
@@ -135,36 +110,23 @@ def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
     return new[value]
 
 
-def flatten_reductions(sink: UOp) -> UOp:
-    """A sum over sums that a condition guards as one sum, which can be tiled:
-
-        sum(ok(a) ? sum(x(a, b) for b) : 0 for a)  ->  sum(ok(a) ? x(a, b) : 0 for a, b)
-
-    as the gradient of a convolution has it. Where x is a product with a load that is 0 unless ok(a), that
-    is the condition, and the other factors go without (an infinity of theirs is NaN here, then, not 0).
-    """
-    new: dict[UOp, UOp] = {}
-    for node in sink.toposort():
-        src = tuple([new[s] for s in node.src])
-        out = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-        new[node] = _flattened(out) if node.op is Ops.REDUCE and node.arg is Ops.ADD else out
-    return new[sink]
+# --- sums of sums
 
 
-def _flattened(node: UOp) -> UOp:
-    inner, conditions = node.src[0], []
+def _flattened(u: UOp) -> UOp | None:
+    inner, conditions = u.src[0], []
     while inner.op is Ops.WHERE and inner.src[2].is_const and inner.src[2].arg == 0:
         conditions.append(inner.src[0])
         inner = inner.src[1]
     if inner.op is not Ops.REDUCE or inner.arg is not Ops.ADD:
-        return node
+        return None
     wanted = {c for condition in conditions for c in _conjuncts(condition)}
     value = _guarded_product(inner.src[0], wanted)
     if value is None:
         value = inner.src[0]
         for condition in conditions:
-            value = condition.where(value, UOp.const(node.dtype, 0))
-    return UOp(Ops.REDUCE, node.dtype, (value, *node.src[1:], *inner.src[1:]), Ops.ADD)
+            value = condition.where(value, UOp.const(u.dtype, 0))
+    return UOp(Ops.REDUCE, u.dtype, (value, *u.src[1:], *inner.src[1:]), Ops.ADD)
 
 
 def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
@@ -201,41 +163,23 @@ def _conjuncts(condition: UOp) -> set[UOp]:
     return out
 
 
-# --- registers
+# --- the rules
 
 
-def lower_reductions(sink: UOp) -> UOp:
-    """Each REDUCE becomes a DEFINE_REG that its loops accumulate in.
-
-    Tile ranges open no loop: the register holds one value for each, and a REDUCE over them remains to combine
-    those.
-    """
-    new: dict[UOp, UOp] = {}
-    count = 0
-    for node in sink.toposort():
-        src = tuple([new[s] for s in node.src])
-        if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if not is_tile(r))):
-            total = _accumulate(node, src[0], loops, count)
-            left = tuple(r for r in src[1:] if is_tile(r))
-            new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
-            count += 1
-        else:
-            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-    return new[sink]
+def _reduce(op: Ops, *src: UPat) -> UPat:
+    """REDUCE with `op`, over any value and RANGEs unless `src` are given."""
+    return UPat(Ops.REDUCE, None, src or None, op, "u")
 
 
-def _accumulate(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
-    order = value.toposort()
-    scope = scopes(order)
-    outer = tuple(r for r in scope.of(value) if r not in loops and not is_tile(r))
-    zero = UOp.index(0)
-    reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
+simplify_reductions = PatternMatcher([
+    # sum(x for r < n) = x * n, max(x for r) = x, where x does not depend on r
+    (_reduce(Ops.ADD), _independent),
+    (_reduce(Ops.MAX), _independent),
+    # sum(i == r ? x(r) : 0 for r < n) = 0 <= i < n ? x(i) : 0, where i does not depend on r
+    (_reduce(Ops.ADD, UPat.var("x"), UPat(Ops.RANGE, name="r")), _gather),
+])  # fmt: skip
 
-    def at(*after: UOp) -> UOp:
-        return UOp(Ops.INDEX, node.dtype, (UOp(Ops.AFTER, node.dtype, (reg, *after)) if after else reg, zero))
-
-    start = UOp(Ops.STORE, dtypes.void, (at(*outer), identity_element(node.arg, node.dtype)))
-    before = UOp(Ops.LOAD, node.dtype, (at(start, *loops),))
-    step = UOp(Ops.STORE, dtypes.void, (at(), UOp(node.arg, node.dtype, (before, value))))
-    end = UOp(Ops.END, dtypes.void, (step, *loops))
-    return UOp(Ops.LOAD, node.dtype, (at(end),))
+# sum(ok(a) ? sum(x(a, b) for b) : 0 for a) = sum(ok(a) ? x(a, b) : 0 for a, b), which can be tiled; the
+# gradient of a convolution has it. Where x is a product with a load that is 0 unless ok(a), that is the
+# condition, and the other factors go without (an infinity of theirs is NaN here, then, not 0).
+flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flattened)])

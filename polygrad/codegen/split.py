@@ -1,9 +1,11 @@
-"""Splitting a range into tiles: `r -> start + T*outer + L*unrolled + lane`, everywhere a kernel uses it.
+"""Splitting a range into tiles: `r -> start + T*r.0 + L*r.1 + r.2`, everywhere a kernel uses it, where r.0 is
+a loop over tiles of T elements, r.1 is unrolled and r.2 are L lanes.
 
-A size that is no multiple of the tile T is covered without masks on memory and without a scalar remainder:
+A size that is no multiple of T is covered without masks on memory and without a scalar remainder:
 
-- an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes
-  some elements twice with the same value (not in a kernel that reads what it writes);
+- an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes some
+  elements
+  twice with the same value (not in a kernel that reads what it writes);
 - a reduced range ends in a tile that overlaps likewise, where the elements already counted are the identity;
 - otherwise, and where the size is less than a tile, the rest gets a loop of its own.
 """
@@ -14,14 +16,15 @@ from dataclasses import dataclass
 
 from polygrad.codegen.reductions import identity_element
 from polygrad.dtype import dtypes
+from polygrad.errors import OptError
 from polygrad.uop.node import Axis, AxisKind, UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.scopes import scopes
+from polygrad.uop.printer import axis_name
 from polygrad.uop.symbolic import simplify
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Tile:
     """How one range is tiled: SIMD lanes (1: none), and how many values (of that width) are unrolled."""
 
     lanes: int
@@ -36,57 +39,86 @@ class Split:
 @dataclass(frozen=True, slots=True)
 class _Segment:
     """`trips` tiles from element `start`; `overlap` where the last must end at the range's end; `counted`:
-    how many elements before have been seen by another segment (a tile that starts earlier masks them)."""
+    how many elements before have been seen by another segment (a tile that starts earlier masks them);
+    `number` where there are several."""
 
     start: int
     trips: int
-    split: Split
+    tile: Tile
     overlap: bool = False
     counted: int = 0
+    number: int | None = None
 
 
-def split_range(sink: UOp, r: UOp, split: Split) -> UOp:
-    """Tile `r` everywhere in a kernel."""
+def tile_range(kernel: UOp, r: UOp, tile: Tile) -> UOp:
+    """Tile `r` everywhere in a kernel. Raises OptError."""
+    _check(kernel, r, tile)
     size = r.src[0].arg
-    stores: list[UOp] = []
-    for nest in sink.src:
+    nests: list[UOp] = []
+    for nest in kernel.src:
         if nest.op is Ops.END and r in nest.src[1:]:
-            for i, segment in enumerate(_output_segments(size, split, reads_its_output(nest))):
-                nest_ids = _next_id(UOp.sink(*sink.src, *stores))
-                stores.append(_split_nest(nest, r, segment, nest_ids, fresh=i > 0))
+            segments = _output_segments(size, tile, reads_its_output(nest))
+            nests += [_split_nest(nest, r, segment) for segment in segments]
         else:
-            stores.append(_split_inside(nest, r, split))
-    return UOp.sink(*stores)
+            nests.append(_split_inside(nest, r, tile))
+    return UOp.sink(*nests)
 
 
-def _output_segments(size: int, split: Split, in_place: bool) -> list[_Segment]:
-    whole, rest = divmod(size, split.size)
+def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
+    size = r.src[0].arg
+    if tile.size < 2 or tile.size > size or tile.lanes & (tile.lanes - 1):
+        raise OptError(
+            f"expected a tile of 2 to {size} elements and a power of 2 of lanes, "
+            f"got {tile.unroll} x {tile.lanes} lanes"
+        )
+    for n in kernel.toposort():
+        if n.op is Ops.STAGE and r in n.ranges:
+            raise OptError(f"expected an axis that no memory is filled inside of, got {axis_name(r.arg.id)}")
+        if tile.lanes > 1 and n.op is Ops.RANGE and n.arg.kind is AxisKind.LANE:
+            if n.src[0].arg != tile.lanes:
+                raise OptError(f"expected lanes of one width, {n.src[0].arg}, got {tile.lanes}")
+        if tile.lanes > 1 and r in (inside := n.src[0].ranges if n.op in _ENDS else n.ranges):
+            if any(q.arg.kind is AxisKind.LANE for q in inside):
+                raise OptError("expected values of one SIMD axis, got some that depend on another, too")
+
+
+_ENDS = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
+
+
+def _numbered(segments: list[_Segment]) -> list[_Segment]:
+    if len(segments) == 1:
+        return segments
+    return [_Segment(s.start, s.trips, s.tile, s.overlap, s.counted, i) for i, s in enumerate(segments)]
+
+
+def _output_segments(size: int, tile: Tile, in_place: bool) -> list[_Segment]:
+    whole, rest = divmod(size, tile.size)
     if rest and whole and not in_place:
-        return [_Segment(0, whole + 1, split, overlap=True)]
-    return _disjoint(size, split)
+        return [_Segment(0, whole + 1, tile, overlap=True)]
+    return _disjoint(size, tile)
 
 
-def _reduce_segments(size: int, split: Split) -> list[_Segment]:
-    whole, rest = divmod(size, split.size)
-    if split.lanes > 1 and rest and whole:
-        out = [_Segment(0, whole, split)]
-        at = whole * split.size
-        while at < size:  # single vectors; the last one reaches back
-            start = min(at, size - split.lanes)
-            out.append(_Segment(start, 1, Split(split.lanes, 1), counted=at - start))
-            at = start + split.lanes
-        return out
-    return _disjoint(size, split)
+def _reduce_segments(size: int, tile: Tile) -> list[_Segment]:
+    whole, rest = divmod(size, tile.size)
+    if tile.lanes > 1 and rest and whole:
+        out = [_Segment(0, whole, tile)]
+        covered = whole * tile.size
+        while covered < size:  # single vectors; the last one reaches back
+            start = min(covered, size - tile.lanes)
+            out.append(_Segment(start, 1, Tile(tile.lanes, 1), counted=covered - start))
+            covered = start + tile.lanes
+        return _numbered(out)
+    return _disjoint(size, tile)
 
 
-def _disjoint(size: int, split: Split) -> list[_Segment]:
-    out, at = [], 0
-    for s in (split, Split(split.lanes, 1), Split(1, 1)):
-        trips = (size - at) // s.size
+def _disjoint(size: int, tile: Tile) -> list[_Segment]:
+    out, covered = [], 0
+    for t in (tile, Tile(tile.lanes, 1), Tile(1, 1)):
+        trips = (size - covered) // t.size
         if trips:
-            out.append(_Segment(at, trips, s))
-            at += trips * s.size
-    return out
+            out.append(_Segment(covered, trips, t))
+            covered += trips * t.size
+    return _numbered(out)
 
 
 def reads_its_output(nest: UOp) -> bool:
@@ -96,26 +128,27 @@ def reads_its_output(nest: UOp) -> bool:
     return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
 
 
-def _tile(segment: _Segment, r: UOp, ids: int) -> tuple[tuple[UOp, ...], UOp]:
-    """The ranges that replace `r` in a segment, and its value in them. Uses ids `ids` and `ids + 1`, and r's
-    own or one beyond them."""
-    lanes, unroll = segment.split.lanes, segment.split.unroll
+def _tile(segment: _Segment, r: UOp) -> tuple[tuple[UOp, ...], UOp]:
+    """The ranges that replace `r` in a segment, and its value in them."""
+    axis: Axis = r.arg if segment.number is None else r.arg.segment(segment.number)
+    lanes, unroll = segment.tile.lanes, segment.tile.unroll
     out: list[UOp] = []
     terms: list[UOp] = []
     if segment.trips > 1:
-        outer = UOp.range(segment.trips, r.arg.id if segment.start == 0 else ids + 2 + r.arg.id, r.arg.kind)
+        outer = axis.child(0).range(segment.trips)
         out.append(outer)
-        step = outer * segment.split.size if segment.split.size > 1 else outer
+        step = outer * segment.tile.size if segment.tile.size > 1 else outer
         if segment.overlap:
-            last = UOp.index(r.src[0].arg - segment.split.size)
+            last = UOp.index(r.src[0].arg - segment.tile.size)
             step = (step < last).where(step, last)
         terms.append(step)
     if unroll > 1:
-        inner = UOp.range(unroll, ids, AxisKind.UNROLL if r.arg.kind is AxisKind.REDUCE else AxisKind.UPCAST)
+        kind = AxisKind.UNROLL if axis.kind is AxisKind.REDUCE else AxisKind.UPCAST
+        inner = axis.child(1, kind).range(unroll)
         out.append(inner)
         terms.append(inner * lanes if lanes > 1 else inner)
     if lanes > 1:
-        lane = UOp.range(lanes, ids + 1, AxisKind.LANE)
+        lane = axis.child(2, AxisKind.LANE).range(lanes)
         out.append(lane)
         terms.append(lane)
     value = UOp.index(segment.start)
@@ -124,71 +157,61 @@ def _tile(segment: _Segment, r: UOp, ids: int) -> tuple[tuple[UOp, ...], UOp]:
     return tuple(out), value
 
 
-def _split_nest(nest: UOp, r: UOp, segment: _Segment, ids: int, fresh: bool) -> UOp:
-    """A copy of an output nest for one segment; with ranges of its own when it is not the first."""
-    ranges, value = _tile(segment, r, ids)
-    inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
-    renamed = with_ids_from(inside, ids + 2) if fresh else {}
+def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
+    """A copy of an output nest for one segment, with ranges of its own where there are several."""
+    ranges, value = _tile(segment, r)
+    renamed: dict[UOp, UOp] = {}
+    if segment.number is not None:
+        inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
+        renamed = {q: q.replace(arg=q.arg.segment(segment.number)) for q in inside}
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
     loops = [x for x in loops if x.arg.kind is AxisKind.LOOP]
     store = substituted(nest.src[0], {r: value, **renamed})
     return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
 
 
-def _split_inside(nest: UOp, r: UOp, split: Split) -> UOp:
-    segments = _reduce_segments(r.src[0].arg, split)
+def _split_inside(nest: UOp, r: UOp, tile: Tile) -> UOp:
+    """A nest with `r` tiled where it is reduced, or where memory of the kernel's own is filled."""
     new: dict[UOp, UOp] = {}
-    ids = _next_id(nest)
     for node in nest.toposort():
         src = tuple([new[s] for s in node.src])
-        if node.op is Ops.AFTER and any(s.op is Ops.END and r in s.src[1:] for s in node.src):
-            new[node] = _split_fill(node, src, r, split, ids)
-            ids += 2
-            continue
-        if node.op is not Ops.REDUCE or r not in node.src[1:]:
+        if node.op is Ops.STAGE and r in node.src[2:]:
+            new[node] = _split_fill(node, src, r, tile)
+        elif node.op is Ops.REDUCE and r in node.src[1:]:
+            new[node] = _split_reduce(node, src, r, tile)
+        else:
             new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-            continue
-        total: UOp | None = None
-        inside = scopes(src[0].toposort())
-        loops = inside.mask_of(q for q in src[1:] if q in inside.bit)
-        again = [n for n in inside.mask if n.op is Ops.REDUCE and inside.mask[n] & loops]  # in every round
-        ended = [q for n in again for q in n.src[1:]]
-        ended += [q for q in src[1:] if q is not r]
-        for i, segment in enumerate(segments):
-            ranges, value = _tile(segment, r, ids)
-            renamed = with_ids_from(ended, ids + 2) if i else {}
-            ids += 2 + ids if i else 2
-            inner = substituted(src[0], {r: value, **renamed})
-            if segment.counted:
-                seen = ranges[-1] < segment.counted  # by lane
-                inner = seen.where(identity_element(node.arg, node.dtype), inner)
-            rest = tuple(x for q in src[1:] for x in (ranges if q is r else (renamed.get(q, q),)))
-            part = UOp(Ops.REDUCE, node.dtype, (inner, *rest), node.arg) if rest else inner
-            total = part if total is None else UOp(node.arg, node.dtype, (total, part))
-        assert total is not None
-        new[node] = total
     return new[nest]
 
 
-def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, split: Split, ids: int) -> UOp:
-    """An AFTER whose END fills memory of the kernel's own along `r`: in one loop, or not tiled at all."""
-    segments = _output_segments(r.src[0].arg, split, in_place=False)
-    if len(segments) > 1:
-        return UOp(Ops.AFTER, node.dtype, src)
-    ends = [
-        _split_nest(s, r, segments[0], ids, fresh=False) if s.op is Ops.END and r in s.src[1:] else s
-        for s in src
-    ]
-    return UOp(Ops.AFTER, node.dtype, tuple(ends))
+def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
+    total: UOp | None = None
+    loops = set(src[1:])
+    again = [n for n in src[0].toposort() if n.op is Ops.REDUCE and n.ranges & loops]  # in every round
+    ended = [q for n in again for q in n.src[1:]] + [q for q in src[1:] if q is not r]
+    for segment in _reduce_segments(r.src[0].arg, tile):
+        ranges, value = _tile(segment, r)
+        renamed: dict[UOp, UOp] = {}
+        if segment.number is not None:
+            renamed = {q: q.replace(arg=q.arg.segment(segment.number)) for q in ended}
+        inner = substituted(src[0], {r: value, **renamed})
+        if segment.counted:
+            seen = ranges[-1] < segment.counted  # by lane
+            inner = seen.where(identity_element(node.arg, node.dtype), inner)
+        rest = tuple(x for q in src[1:] for x in (ranges if q is r else (renamed.get(q, q),)))
+        part = UOp(Ops.REDUCE, node.dtype, (inner, *rest), node.arg) if rest else inner
+        total = part if total is None else UOp(node.arg, node.dtype, (total, part))
+    assert total is not None
+    return total
 
 
-def _next_id(root: UOp) -> int:
-    return 1 + max(n.arg.id for n in root.toposort() if n.op is Ops.RANGE)
-
-
-def with_ids_from(ranges: list[UOp], first: int) -> dict[UOp, UOp]:
-    """The same ranges with ids of their own, in the same order: a loop is opened in one place only."""
-    return {r: UOp(Ops.RANGE, r.dtype, r.src, Axis(first + r.arg.id, r.arg.kind)) for r in ranges}
+def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
+    """A STAGE filled along `r` in tiles: in one loop, as it may write elements twice."""
+    (segment,) = _output_segments(r.src[0].arg, tile, in_place=False)
+    ranges, value = _tile(segment, r)
+    filled = (substituted(src[0], {r: value}), simplify(src[1].substitute({r: value})))
+    loops = tuple(x for q in src[2:] for x in (ranges if q is r else (q,)))
+    return UOp(Ops.STAGE, node.dtype, (*filled, *loops), node.arg)
 
 
 def substituted(root: UOp, replacements: dict[UOp, UOp]) -> UOp:
@@ -203,5 +226,7 @@ def substituted(root: UOp, replacements: dict[UOp, UOp]) -> UOp:
             continue
         if node.op is Ops.INDEX:
             src = (src[0], *(simplify(s) for s in src[1:]))
+        elif node.op is Ops.STAGE:
+            src = (src[0], simplify(src[1]), *src[2:])
         new[node] = UOp(node.op, node.dtype, src, node.arg)
     return new[root]

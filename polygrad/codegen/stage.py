@@ -1,198 +1,159 @@
-"""Staging: an operand of a reduction copied, tile by tile, into a buffer of the kernel's own, in the order it
-is read.
+"""Memory of a kernel's own: values that are computed once for some axes, and read from there.
 
-A matrix product reads the same panel of one operand for every row tile. Where that panel is scattered over
-memory (a long stride from one reduced element to the next, or SIMD lanes that are not neighbours), the kernel
-copies it once, then reads it in sequence:
+    STAGE(value, index, *ranges, arg=Memory)
 
-    for column tile:
-        for k: panel[k, :] = b[k, columns]
-        for row tile: sums over k of a[rows, k] * panel[k, :]
+is a pointer to memory that holds `value` at `index` for all of the ranges. It is filled inside the loops that
+the value depends on otherwise, as far out as they allow. Three uses of it:
 
-Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the rows
-are more than a cache holds, several column tiles at a time, so that fewer go by.
+- an operand of a product that is scattered over memory, copied in the order that it is read (packing; TVM
+  calls this cache_read):
+
+      for column tile:
+          for k: panel[k, :] = b[k, columns]
+          for row tile: sums over k of a[rows, k] * panel[k, :]
+
+- a row of values that are summed up and used again (Halide's compute_at):
+
+      for each row: { sum of exp(x[k]) over k;                     for every c: out[c] = exp(x[c]) / sum }
+      for each row: { every row[k] = exp(x[k]); sum of row[k];     for every c: out[c] = row[c] / sum }
+
+- a register tile of sums before a long epilogue, which becomes a loop over the rows of the tile (TVM's
+  cache_write): in registers, sums and temporaries at once would be more than there are.
+
+`lower_stages` gives each its memory and its loops; a reduction's accumulator is the register it has that way.
 """
 
 from __future__ import annotations
 
+from polygrad.codegen.parallel import THREAD
+from polygrad.codegen.reductions import identity_element
 from polygrad.codegen.split import substituted
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
+from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.movement import flat_index
-from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import Axis, AxisKind, Param, UOp
-from polygrad.uop.ops import GroupOp, Ops
-from polygrad.uop.scopes import Scopes, scopes
-
-LOCAL_SLOT = 1 << 16  # PARAMs from this slot on are memory of the kernel's own, which nobody binds
-
-_MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying
-_MIN_GATHERED_ROW_TILES = 40  # and where the copy goes lane by lane
-_MIN_SPREAD = 256 << 10  # bytes that a panel is scattered over
-_MAX_PANEL = 1 << 20  # bytes; half of a second-level cache
-_MIN_ROWS_BYTES = 2 << 20  # of the rows for column tiles to go several at a time
-_MAX_BLOCK, _MIN_BLOCKS = 512 << 10, 16  # bytes of their panels; how many blocks, for threads to share
+from polygrad.uop.node import AddrSpace, AxisKind, Memory, Param, Reg, UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.printer import axis_name
+from polygrad.uop.symbolic import simplify
 
 
-def stage_operands(sink: UOp) -> UOp:
-    """Stage what is worth it in every output nest of a tiled kernel."""
-    slot = free_slot(sink)
-    return UOp.sink(*(_stage_operand(n, slot + i) if n.op is Ops.END else n for i, n in enumerate(sink.src)))
+def values_of(kernel: UOp, op: Ops) -> list[UOp]:
+    """The values (no indices) that `op` makes in a kernel, in toposort order."""
+    return [n for n in kernel.toposort() if n.op is op and n.dtype is not dtypes.index]
 
 
-def free_slot(sink: UOp) -> int:
-    """The first slot from which on a kernel has no memory of its own yet."""
-    return max(LOCAL_SLOT, 1 + max((n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM), default=0))
+def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
+    """Value `number` of those that `op` makes, in memory for all of `axes` and the tile that it depends on.
+
+    Where the kernel has the same value of another output loop instead of the (only) axis, it is read there,
+    too. Axes that are unrolled become loops of what reads the memory. Raises OptError.
+    """
+    values = values_of(kernel, op)
+    if number >= len(values):
+        raise OptError(f"expected one of the kernel's {len(values)} values of {op.name}")
+    value = values[number]
+    for r in axes:
+        if (r not in value.ranges and not is_tile(r)) or r.arg.kind is AxisKind.LANE:
+            raise OptError(f"expected loops and unrolled axes of the value, got {axis_name(r.arg.id)}")
+        if any(n.op is Ops.STAGE and r in n.src[2:] for n in kernel.toposort()):
+            raise OptError(f"expected axes that no memory is filled over, got {axis_name(r.arg.id)}")
+    nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
+    if len(nests) != 1:
+        raise OptError("expected a value of one output nest")
+    return UOp.sink(*(_staged(kernel, n, value, axes) if n is nests[0] else n for n in kernel.src))
 
 
-def _stage_operand(nest: UOp, slot: int) -> UOp:
-    order = nest.toposort()
-    scope = scopes(order)
-    reduces = [n for n in order if n.op is Ops.REDUCE]
-    if len(reduces) != 1:
-        return nest
-    ks = sorted(reduces[0].src[1:], key=lambda r: int(r.arg.id))
-    if any(is_tile(k) or not k.src[0].is_const for k in ks):
-        return nest
-    summed = scope.mask_of(ks)
-    inside = reduces[0].src[0].toposort()
-    for load in inside:
-        if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or scope.mask[load] & summed != summed:
-            continue
-        rows = [r for r in nest.src[1:] if not scope.mask[load] & scope.bit[r]]
-        tile = [r for r in scope.of(load) if is_tile(r)]
-        if rows and tile and _is_worth_it(load, rows, tile, ks, scope):
-            operand = _operand(load, inside, scope)
-            beside = scope.mask_of(r for n in inside if _is_beside(n, operand) for r in scope.of(n))
-            block = _column_block(nest, load, rows, tile, ks, beside, scope)
-            if block is None:
-                return _staged(nest, operand, load, rows, tile, ks, None, slot)
-            column, outer, inner = block
-            new = {column: outer * inner.src[0].arg + inner}
-            loops = [x for r in nest.src[1:] for x in ((outer, inner) if r is column else (r,))]
-            nest = UOp(Ops.END, dtypes.void, (substituted(nest.src[0], new), *loops))
-            operand, load = substituted(operand, new), substituted(load, new)
-            return _staged(nest, operand, load, rows, tile, ks, inner, slot)
-    return nest
-
-
-def _is_beside(node: UOp, operand: UOp) -> bool:
-    return node.op is Ops.LOAD and node not in operand.toposort()
-
-
-def _column_block(
-    nest: UOp, load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], beside: int, scope: Scopes
-) -> tuple[UOp, UOp, UOp] | None:
-    """A loop over column tiles that what is `beside` the operand does not depend on, and the two loops that
-    replace it: over blocks, and over the tiles of one."""
-    columns = [r for r in nest.src[1:] if r not in rows and r.src[0].is_const and not scope.bit[r] & beside]
-    other = [r for r in scope.of(nest.src[0].src[0]) if is_tile(r) and r not in tile]  # a tile's rows
-    depth, item = int(prod(k.src[0].arg for k in ks)), load.dtype.itemsize
-    if not columns or prod(r.src[0].arg for r in (*rows, *other)) * depth * item < _MIN_ROWS_BYTES:
-        return None
-    column = max(columns, key=lambda r: int(r.arg.id))
-    most = _MAX_BLOCK // (int(prod(r.src[0].arg for r in tile)) * depth * item)
-    size = column.src[0].arg
-    fits = [d for d in range(2, min(8, most, size // _MIN_BLOCKS) + 1) if size % d == 0]
-    if not fits:
-        return None
-    count = fits[-1]
-    first = 1 + max(int(r.arg.id) for r in scope.ranges)
-    return column, UOp.range(size // count, column.arg.id), UOp.range(count, first)
-
-
-def _operand(load: UOp, inside: list[UOp], scope: Scopes) -> UOp:
-    """The longest expression of a load that depends on no other loop or tile: it is computed once, too."""
-    out = load
-    for node in inside:
-        if node.op in GroupOp.Elementwise and out in node.src and not scope.mask[node] & ~scope.mask[load]:
-            out = node
-    return out
-
-
-def _is_worth_it(load: UOp, rows: list[UOp], tile: list[UOp], ks: list[UOp], scope: Scopes) -> bool:
-    if not all(r.src[0].is_const for r in rows):
-        return False
-    row_tiles = int(prod(r.src[0].arg for r in rows))
-    terms, _ = linear_terms(load.src[0].src[1])
-    size, item = int(prod(k.src[0].arg for k in ks)), load.dtype.itemsize
-    if not any(r.arg.kind is AxisKind.LANE for r in tile):
-        return False
-    if any(scope.mask[a] & scope.mask_of(tile) and a not in tile for a in terms):
-        return False
-    if prod(r.src[0].arg for r in tile) * size * item > _MAX_PANEL:
-        return False
-    if any(terms.get(r) != 1 for r in tile if r.arg.kind is AxisKind.LANE):
-        return row_tiles >= _MIN_GATHERED_ROW_TILES
-    return row_tiles >= _MIN_ROW_TILES and abs(terms.get(ks[-1], 0)) * size * item >= _MIN_SPREAD
-
-
-def _staged(
-    nest: UOp,
-    operand: UOp,
-    load: UOp,
-    rows: list[UOp],
-    tile: list[UOp],
-    ks: list[UOp],
-    block: UOp | None,
-    slot: int,
-) -> UOp:
-    width = int(prod(r.src[0].arg for r in tile))
-    outer = [*([block] if block is not None else []), *ks]
-    sizes = [r.src[0].arg for r in outer]
-    panel = UOp(Ops.PARAM, operand.dtype, (), Param(slot, width * int(prod(sizes))))
-    first = 1 + max(n.arg.id for n in nest.toposort() if n.op is Ops.RANGE)
-    copy = {r: UOp.range(r.src[0], first + i, r.arg.kind) for i, r in enumerate(tile)}
-    copy.update({r: UOp.range(r.src[0], first + len(tile) + i) for i, r in enumerate(outer)})
-    loops = [copy[r] for r in outer]
-    if (across := _transposed(load, tile, ks)) is not None:
-        lanes = next(r.src[0].arg for r in tile if r.arg.kind is AxisKind.LANE)
-        inner = UOp.range(lanes, first + len(tile) + len(outer), AxisKind.UPCAST)
-        blocks = UOp.range(across.src[0].arg // lanes, copy[across].arg.id)
-        loops[outer.index(across)] = blocks
-        copy[across] = blocks * lanes + inner
-
-    def place(ranges: dict[UOp, UOp]) -> UOp:
-        return place_in_tile(flat_index(tuple(sizes), tuple(ranges[r] for r in outer)) * width, tile, ranges)
-
-    store = UOp(
-        Ops.STORE,
-        dtypes.void,
-        (UOp(Ops.INDEX, operand.dtype, (panel, place(copy))), operand.substitute(copy)),
+def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
+    order = kernel.toposort()
+    number = sum(n.op is Ops.STAGE for n in order)
+    tile = sorted(
+        (r for r in value.ranges if is_tile(r) and r not in axes),
+        key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.id),  # neighbouring lanes are neighbours in memory
     )
-    filled = UOp(Ops.AFTER, operand.dtype, (panel, UOp(Ops.END, dtypes.void, (store, *loops))))
-    read = UOp(
-        Ops.LOAD,
-        operand.dtype,
-        (UOp(Ops.INDEX, operand.dtype, (filled, place({r: r for r in (*tile, *outer)}))),),
-    )
-    return _rows_innermost(nest.substitute({operand: read}), rows, block)
+    extent = [*(r for r in axes if r in value.ranges), *tile]
+    sizes = tuple(r.src[0].arg for r in extent)
+
+    def index(ranges: dict[UOp, UOp]) -> UOp:
+        return flat_index(sizes, tuple(ranges.get(r, r) for r in extent))
+
+    fill = {
+        r: r.arg.copy(number, r.arg.kind if is_tile(r) else AxisKind.LOOP).range(r.src[0].arg) for r in extent
+    }
+    again = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
+    own = {q: q.replace(arg=q.arg.copy(number)) for n in again for q in n.src[1:]}  # a loop runs in one place
+    source = (substituted(value, fill | own), index(fill), *fill.values())
+    memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), AddrSpace.LOCAL))
+
+    def read(ranges: dict[UOp, UOp]) -> UOp:
+        return UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (memory, index(ranges))),))
+
+    rolled = {r: r.replace(arg=r.arg._replace(kind=AxisKind.LOOP)) for r in axes if is_tile(r)}
+    changes = {**rolled, value: read(rolled)}
+    if len(axes) == 1 and not rolled:
+        everything = set(order)
+        for r in nest.src[1:]:
+            if r is not axes[0] and r.src == axes[0].src:
+                same = value.substitute({axes[0]: r})
+                if same in everything:
+                    changes[same] = read({axes[0]: r})
+    loops = (*nest.src[1:], *rolled.values())
+    return UOp(Ops.END, dtypes.void, (nest.src[0].substitute(changes), *loops))
 
 
-def place_in_tile(start: UOp, tile: list[UOp], ranges: dict[UOp, UOp]) -> UOp:
-    """Where an element of a tile that starts at `start` lies; lanes are neighbours."""
-    step = 1
-    for r in sorted(tile, key=lambda r: r.arg.kind is not AxisKind.LANE):
-        start = start + (ranges[r] * step if step > 1 else ranges[r])
-        step *= r.src[0].arg
-    return start
+# --- lowering
 
 
-def _transposed(load: UOp, tile: list[UOp], ks: list[UOp]) -> UOp | None:
-    """The summed axis along which the operand's memory goes, when its lanes jump: copied in blocks, the
-    emitter loads along it and transposes."""
-    lanes = next(r for r in tile if r.arg.kind is AxisKind.LANE)
-    terms, _ = linear_terms(load.src[0].src[1])
-    if terms.get(lanes, 0) in (0, 1):
-        return None
-    return next((k for k in ks if terms.get(k) == 1 and k.src[0].arg % lanes.src[0].arg == 0), None)
+def lower_stages(kernel: UOp) -> UOp:
+    """Each STAGE becomes memory that loops fill, each REDUCE a register that its loops accumulate in.
+
+    Threads have a part of the memory each. Tile ranges open no loop: a register holds one value for each, and
+    a REDUCE over them remains to combine those.
+    """
+    thread = next((v for v in kernel.variables() if v.arg.name == THREAD), None)
+    count = 1 if thread is None else thread.arg.hi + 1
+    new: dict[UOp, UOp] = {}
+    registers = memories = 0
+    for node in kernel.toposort():
+        src = tuple([new[s] for s in node.src])
+        if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if not is_tile(r))):
+            total = _accumulated(node, src[0], loops, registers)
+            left = tuple(r for r in src[1:] if is_tile(r))
+            new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
+            registers += 1
+        elif node.op is Ops.STAGE:
+            new[node] = _filled(node, src, memories, thread, count)
+            memories += 1
+        elif node.op is Ops.INDEX and node.src[0].op is Ops.STAGE and thread is not None:
+            part = simplify(src[1] + thread * node.src[0].arg.size)
+            new[node] = UOp(Ops.INDEX, node.dtype, (src[0], part, *src[2:]), node.arg)
+        else:
+            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return new[kernel]
 
 
-def _rows_innermost(nest: UOp, rows: list[UOp], block: UOp | None) -> UOp:
-    """Renumber the output loops so that `rows` run inside all others, but for those of a block."""
-    loops = sorted(nest.src[1:], key=lambda r: (r is block, r in rows, r.arg.id))
-    ids = sorted(r.arg.id for r in loops)
-    return nest.substitute(
-        {r: UOp(Ops.RANGE, r.dtype, r.src, Axis(i, r.arg.kind)) for r, i in zip(loops, ids, strict=True)}
-    )
+def _filled(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count: int) -> UOp:
+    """The memory of a STAGE after it was filled."""
+    size = node.arg.size
+    pointer = UOp(Ops.PARAM, node.dtype, (), Param(slot, size * count, node.arg.space))
+    index = src[1] if thread is None else simplify(src[1] + thread * size)
+    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), src[0]))
+    loops = tuple(r for r in src[2:] if not is_tile(r))
+    end = UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
+    return UOp(Ops.AFTER, node.dtype, (pointer, end))
+
+
+def _accumulated(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
+    outer = sorted((r for r in value.ranges if r not in loops and not is_tile(r)), key=lambda r: r.arg)
+    zero = UOp.index(0)
+    reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
+
+    def at(*after: UOp) -> UOp:
+        return UOp(Ops.INDEX, node.dtype, (UOp(Ops.AFTER, node.dtype, (reg, *after)) if after else reg, zero))
+
+    start = UOp(Ops.STORE, dtypes.void, (at(*outer), identity_element(node.arg, node.dtype)))
+    previous = UOp(Ops.LOAD, node.dtype, (at(start, *loops),))
+    step = UOp(Ops.STORE, dtypes.void, (at(), UOp(node.arg, node.dtype, (previous, value))))
+    end = UOp(Ops.END, dtypes.void, (step, *loops))
+    return UOp(Ops.LOAD, node.dtype, (at(end),))

@@ -11,8 +11,9 @@ class Target:
 
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
     fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
-    the same result. `index_bits`: the width of `dtypes.index`. `processor`: what compiled code depends on
-    beyond that (a host's processor and compiler), in words of its own.
+    the same result. `cache`: bytes of the nearest data cache and of the second. `index_bits`: the width of
+    `dtypes.index`. `processor`: what compiled code depends on beyond that (a host's processor and compiler),
+    in words of its own.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Target:
     fma: bool = False
     scalar_fma: bool = False
     threads: int = 1
+    cache: tuple[int, int] = (32 << 10, 2 << 20)
     index_bits: int = 64
     processor: str = ""
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import AxisKind, Steps, UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.scopes import scopes
 
 TILE_KINDS = frozenset({AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE})
 
@@ -28,12 +27,15 @@ def split_indices(sink: UOp) -> UOp:
     """Take the tile ranges out of every INDEX that is linear in the SIMD lanes, and add up the rest outermost
     loop first, so that each partial sum is made as far out as it can."""
     order = sink.toposort()
-    scope = scopes(order)
-    lanes = scope.mask_of(r for r in scope.ranges if r.arg.kind is AxisKind.LANE)
-    depth = {1 << i: (r.arg.kind is AxisKind.REDUCE, r.arg.id) for i, r in enumerate(scope.ranges)}
+    depth = {  # outermost first: output loops in the order of their nest, then those of sums
+        r: (r.arg.kind is AxisKind.REDUCE, i)
+        for end in order
+        if end.op is Ops.END
+        for i, r in enumerate(end.src[1:])
+    }
 
     def innermost(atom: UOp) -> tuple[bool, int]:
-        return max((d for bit, d in depth.items() if scope.mask[atom] & bit), default=(False, -1))
+        return max((depth[r] for r in atom.ranges if r in depth), default=(False, -1))
 
     new: dict[UOp, UOp] = {}
     for node in order:
@@ -42,7 +44,7 @@ def split_indices(sink: UOp) -> UOp:
             terms, constant = linear_terms(node.src[1])
             steps = tuple((a, f) for a, f in terms.items() if is_tile(a))
             loops = {a: f for a, f in terms.items() if not is_tile(a)}
-            if not any(scope.mask[a] & lanes for a in loops):
+            if not any(r.arg.kind is AxisKind.LANE for a in loops for r in a.ranges):
                 loops = {new[a]: f for a, f in sorted(loops.items(), key=lambda t: innermost(t[0]))}
                 at = Steps(steps, constant) if steps or constant else None
                 new[node] = UOp(Ops.INDEX, node.dtype, (src[0], UOp.index(sum_of(loops)), *src[2:]), at)

@@ -29,11 +29,16 @@ _MEMORY_BYTES = 64 << 20
 _DISK_BYTES = 512 << 20
 _SHARDS = 256
 _DAY = 86400.0
+_RENDERERS = ("renderer", "wasm")  # what makes artefacts of linear kernels
+
+
+def source_digest(*layers: str) -> str:
+    """A digest of these layers' code, in hex: what another version made is not ours."""
+    return _code(layers).hexdigest()
 
 
 @functools.cache
-def _renderers() -> hashlib._Hash:
-    """A digest of the code that makes artefacts of linear kernels: what another version made is not ours."""
+def _code(layers: tuple[str, ...]) -> hashlib._Hash:
     digest = hashlib.sha256(_MAGIC)
     archive = getattr(
         sys.modules[__name__].__loader__, "archive", None
@@ -44,7 +49,7 @@ def _renderers() -> hashlib._Hash:
                 digest.update(f"{member.filename} {member.CRC} {member.file_size}\n".encode())
         return digest
     package = os.path.dirname(os.path.dirname(__file__))
-    for layer in ("renderer", "wasm"):
+    for layer in layers:
         folder = os.path.join(package, layer)
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
@@ -84,7 +89,7 @@ class DiskCache:
     @staticmethod
     def key(target: str, source: str | bytes) -> str:
         """The key of an artefact: SHA-256 in hex of the renderers' code, the target's key and the source."""
-        digest = _renderers().copy()
+        digest = _code(_RENDERERS).copy()
         for part in (target, source):
             data = part.encode() if isinstance(part, str) else part
             digest.update(len(data).to_bytes(8, "little"))

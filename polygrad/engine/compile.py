@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.lower import kernel_name, lower, signature
-from polygrad.codegen.stage import LOCAL_SLOT
+from polygrad.codegen.lower import kernel_name, lower, parameters, signature
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.search import search
@@ -20,7 +19,7 @@ from polygrad.helpers import debug_level, env_int, prod
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import AddrSpace, UOp, sint_max
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
 
@@ -84,18 +83,20 @@ def compile_kernels(asts: list[UOp], device: str, backend: Backend) -> list[Buil
 
 def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: bool) -> None:
     started = time.perf_counter()
-    target, steps = backend.target, env_int("BEAM", 0)
+    target, width = backend.target, env_int("BEAM", 0)
     disk = DiskCache.default() if backend.caches_on_disk else None
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
-        plan = search(ast, device, backend, steps) if optimized and steps else None
-        linear = lower(ast, target, optimized, plan)
+        kernel, opts = ast.replace(arg=None), ast.arg
+        if opts is None and optimized and width:
+            opts = search(kernel, device, backend, width)
+        linear = lower(kernel, target, optimized, opts)
         text = signature(linear)
         name = kernel_name(linear, text)
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}", file=sys.stderr)
-        params = sorted((n for n in linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
-        slots = tuple(n.arg.slot for n in params if n.arg.slot < LOCAL_SLOT)
+        params = parameters(linear)
+        slots = tuple(n.arg.slot for n in params if n.arg.space is AddrSpace.GLOBAL)
         local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
         key = DiskCache.key(target.key, text) if disk is not None else ""

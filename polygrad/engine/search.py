@@ -1,89 +1,112 @@
-"""`BEAM=n`: look for a faster way to tile each new kernel, timed on the device; n is how many steps from the
-heuristics' choice the search may go. What it finds is kept on disk, so a kernel is searched for once on a
-machine.
+"""`BEAM=n`: a beam search of width n for the fastest Opts of each new kernel, timed on the device.
+
+It starts from what the heuristics choose and from no Opts at all, and goes on from the n fastest sequences,
+one Opt more, less or with other numbers at a time, until no step is faster. What it finds is kept on disk, so
+a kernel is searched for once on a machine, until the code generator changes.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
-from polygrad.codegen.lower import arrange, kernel_name, lower, lower_arranged, signature
+from polygrad.codegen.actions import neighbours
+from polygrad.codegen.heuristics import optimize
+from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, parameters, run_passes, signature
+from polygrad.codegen.opts import Opt, parse_opts, render_opts
 from polygrad.codegen.parallel import THREAD, THREADS
-from polygrad.codegen.plans import Plan, first_plan, neighbours
-from polygrad.codegen.stage import LOCAL_SLOT
-from polygrad.engine.cache import DiskCache
+from polygrad.engine.cache import DiskCache, source_digest
 from polygrad.engine.devices import Backend
-from polygrad.errors import CompileError, InternalError
+from polygrad.errors import ArgumentError, CompileError, InternalError
 from polygrad.helpers import debug_level
 from polygrad.runtime.interface import Handle, Runtime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import ALIGN, GUARD
-from polygrad.uop.node import UOp
+from polygrad.uop.node import AddrSpace, UOp
 from polygrad.uop.ops import Ops
 
 _RUNS = 5
 _LONG = 0.05  # seconds: a kernel that takes this long is timed once
+_FASTER = 0.97  # of the time so far: a step that is worth it
+_MAX_STEPS = 12
+
+Opts = tuple[Opt, ...]
 
 
-def search(ast: UOp, device: str, backend: Backend, steps: int) -> Plan | None:
-    """The fastest plan found for a kernel; None for the heuristics' own, and where kernels have Variables."""
+def search(ast: UOp, device: str, backend: Backend, width: int) -> Opts | None:
+    """The fastest Opts found for a kernel; None for the heuristics' own where kernels have Variables."""
     target = backend.target
     plain = lower(ast, target, optimized=False)
     if any(n.op is Ops.DEFINE_VAR for n in plain) or not target.simd_bytes:
         return None
     disk = DiskCache.default()
-    key = DiskCache.key(target.key, f"plan within {steps}\n{signature(plain)}")
+    key = DiskCache.key(target.key, f"beam {width} {source_digest('codegen')}\n{signature(plain)}")
     kept = disk.get(key)
-    if kept is not None:
-        return _read(kept)
-    arranged = arrange(ast, target)
-    best = first_plan(arranged, target)
-    fastest = _seconds(arranged, best, device, backend)
-    start = fastest
-    tried = {best}
-    for _ in range(steps):
-        improved = False
-        for plan in neighbours(arranged, best, target):
-            if plan in tried:
-                continue
-            tried.add(plan)
-            seconds = _seconds(arranged, plan, device, backend)
-            if seconds < 0.97 * fastest:
-                best, fastest, improved = plan, seconds, True
-        if not improved:
-            break
-    if debug_level() >= 1:
-        change = f"{start * 1e6:.1f} -> {fastest * 1e6:.1f} us"
-        print(f"search: {change} with {best} of {len(tried)} plans", file=sys.stderr)
-    disk.put(key, json.dumps(best).encode())
-    return best
+    if kept is not None and (opts := _read(kept)) is not None:
+        return opts
+    kernel = run_passes(ast, Context(target), through=UNOPTIMIZED)
+    assert isinstance(kernel, UOp)
+    found = _Beam(kernel, device, backend).search(width)
+    disk.put(key, render_opts(found).encode())
+    return found
 
 
-def _read(kept: bytes) -> Plan | None:
-    """A plan from the cache; None for anything else."""
+def _read(kept: bytes) -> Opts | None:
+    """Opts from the cache; None for anything else."""
     try:
-        return tuple((int(a), int(b), int(c)) for a, b, c in json.loads(kept))
-    except (ValueError, TypeError):
+        return parse_opts(kept.decode())
+    except (ArgumentError, UnicodeDecodeError):
         return None
 
 
-def _seconds(arranged: UOp, plan: Plan, device: str, backend: Backend) -> float:
-    """The least time of some runs of a kernel whose loops are arranged, tiled by `plan`; infinite when it
-    cannot be compiled."""
+class _Beam:
+    def __init__(self, kernel: UOp, device: str, backend: Backend) -> None:
+        self.kernel, self.device, self.backend = kernel, device, backend
+        self.times: dict[UOp, float] = {}  # seconds, by the kernel that Opts made
+
+    def search(self, width: int) -> Opts:
+        """The fastest sequence of Opts that a beam of this width finds."""
+        chosen, opts = optimize(self.kernel, self.backend.target)
+        start = self.time(chosen)
+        beam = sorted([(start, opts), (self.time(self.kernel), ())], key=lambda found: found[0])[:width]
+        for _ in range(_MAX_STEPS):
+            steps = [
+                (self.time(kernel), sequence)
+                for _, opts in beam
+                for sequence, kernel in neighbours(self.kernel, opts, self.backend.target)
+                if kernel not in self.times
+            ]
+            fastest = beam[0][0]
+            beam = sorted([*beam, *steps], key=lambda found: found[0])[:width]
+            if beam[0][0] >= _FASTER * fastest:
+                break
+        seconds, best = beam[0]
+        if debug_level() >= 1:
+            change = f"{start * 1e6:.1f} -> {seconds * 1e6:.1f} us"
+            print(f"search: {change} with {render_opts(best)} of {len(self.times)} kernels", file=sys.stderr)
+        return best
+
+    def time(self, kernel: UOp) -> float:
+        """The least seconds of some runs; infinite for a kernel that cannot be compiled."""
+        if kernel not in self.times:
+            self.times[kernel] = _seconds(kernel, self.device, self.backend)
+        return self.times[kernel]
+
+
+def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
     runtime = backend.open()
     try:
-        linear = lower_arranged(arranged, backend.target, plan)
+        linear = run_passes(kernel, Context(backend.target), after="optimize")
+        assert isinstance(linear, list)
         name = kernel_name(linear, signature(linear))
         code = backend.compile(name, linear)()
     except (CompileError, InternalError):
         return float("inf")
-    params = sorted((n for n in linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
+    params = parameters(linear)
     names = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
     specs, at = [], 0
     for n in params:
-        own = n.arg.slot >= LOCAL_SLOT
+        own = n.arg.space is AddrSpace.LOCAL
         specs.append(BufferSpec(n.arg.size, n.dtype.name, "scratch" if own else "input", at if own else -1))
         if own:
             at += -(-(n.arg.size * n.dtype.itemsize + GUARD) // ALIGN) * ALIGN
@@ -97,7 +120,7 @@ def _seconds(arranged: UOp, plan: Plan, device: str, backend: Backend) -> float:
         arena=at,
     )
     executable = runtime.load(program)
-    handles = [None if n.arg.slot >= LOCAL_SLOT else _filled(runtime, n) for n in params]
+    handles = [None if n.arg.space is AddrSpace.LOCAL else _filled(runtime, n) for n in params]
     arena = runtime.allocate(at) if at else None
     try:
         best = float("inf")

@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from polygrad.codegen.lower import parameters
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
@@ -186,7 +187,7 @@ class _Emitter:
     # --- emission
 
     def run(self) -> Any:
-        params = sorted((n for n in self.linear if n.op is Ops.PARAM), key=lambda n: n.arg.slot)
+        params = parameters(self.linear)
         variables = sorted((n for n in self.linear if n.op is Ops.DEFINE_VAR), key=lambda n: n.arg)
         pointers, numbers = self.builder.begin(
             self.name, [p.dtype for p in params], [v.arg.name for v in variables]
@@ -460,8 +461,8 @@ class _Emitter:
                 b.store(target, *self._lane(base, offset, step, i), lane, value.dtype, 1)
 
 
-def _by_id(r: UOp) -> int:
-    return int(r.arg.id)
+def _by_id(r: UOp) -> tuple[int, ...]:
+    return r.arg.id
 
 
 def _coordinates(axes: Axes) -> itertools.product[tuple[int, ...]]:

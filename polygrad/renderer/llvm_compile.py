@@ -74,8 +74,18 @@ def host_target() -> Target:
         fma,
         scalar_fma=fma,
         threads=max(_FEWEST_THREADS, os.cpu_count() or 1),
+        cache=_cache_sizes(),
         processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}",
     )
+
+
+def _cache_sizes() -> tuple[int, int]:
+    """Bytes of the nearest data cache and of the second, as the C library knows them; else the usual."""
+    usual = Target.cache
+    names = ("SC_LEVEL1_DCACHE_SIZE", "SC_LEVEL2_CACHE_SIZE")
+    known = getattr(os, "sysconf_names", {})
+    sizes = [os.sysconf(name) if name in known else 0 for name in names]
+    return sizes[0] if sizes[0] > 0 else usual[0], sizes[1] if sizes[1] > 0 else usual[1]
 
 
 def host_has_half() -> bool:

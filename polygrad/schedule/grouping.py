@@ -16,6 +16,7 @@ Asked-for outputs, CONTIGUOUS and ASSIGN are always stored.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from polygrad.helpers import prod
@@ -36,10 +37,11 @@ _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
 
 
 def output_ranges(node: UOp) -> Indices:
-    """Fresh loops over a node's elements, numbered from 0."""
+    """Fresh loops over a node's elements, numbered from 0; axes of size 1 need none."""
+    number = itertools.count()
     return tuple(
-        ZERO if isinstance(n, int) and n == 1 else UOp.range(n, i, AxisKind.LOOP)
-        for i, n in enumerate(node.shape)
+        ZERO if isinstance(n, int) and n == 1 else UOp.range(n, next(number), AxisKind.LOOP)
+        for n in node.shape
     )
 
 

@@ -51,7 +51,7 @@ class _KernelMaker:
 
     def make(self, node: UOp) -> KernelCall:
         ranges = output_ranges(node)
-        self.next_range = len(ranges)
+        self.next_range = sum(r.op is Ops.RANGE for r in ranges)
         if node.op is Ops.ASSIGN:
             target, source = node.src
             pointer, index, valid = self._locate(target, ranges, TRUE)
@@ -66,7 +66,8 @@ class _KernelMaker:
             value = self._lower(source, ranges, TRUE)
         store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), value))
         loops = tuple(r for r in ranges if r.op is Ops.RANGE)
-        ast = UOp.sink(UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store)
+        nest = UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
+        ast = UOp(Ops.SINK, dtypes.void, (nest,), node.arg if node.op is Ops.CONTIGUOUS else None)
         return KernelCall(ast, tuple(self.slots))
 
     def _param(self, node: UOp) -> UOp:

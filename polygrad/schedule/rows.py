@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import Axis, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.scopes import scopes
 
 _MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
@@ -57,6 +56,8 @@ def _merged(call: KernelCall, reader: KernelCall) -> KernelCall | None:
     """The reader computing what it read of `call`; None where that would cost work."""
     if len(call.ast.src) != 1 or len(reader.ast.src) != 1 or call.ast.src[0].op is not Ops.END:
         return None
+    if call.ast.arg is not None:  # Opts are given for this kernel
+        return None
     store = call.ast.src[0].src[0]
     order = reader.ast.toposort()
     if not any(n.op is Ops.REDUCE for n in store.src[1].toposort()):
@@ -70,8 +71,7 @@ def _merged(call: KernelCall, reader: KernelCall) -> KernelCall | None:
         return None
     args = [a for a in reader.args if a is not call.args[0]]
     args += [a for a in dict.fromkeys(call.args[1:]) if a not in args]
-    first = 1 + max(n.arg.id for n in order if n.op is Ops.RANGE)
-    value = _moved(store.src[1], rows, first, call.args, args)
+    value = _moved(store.src[1], rows, call.args, args)
     return KernelCall(_renumbered(reader.ast.substitute({loads[0]: value}), reader, args), tuple(args))
 
 
@@ -98,25 +98,27 @@ def _are_rows(rows: dict[UOp, UOp], nest: UOp, order: list[UOp]) -> bool:
     """The matched ranges are the outermost loops of `nest`, and nothing is reduced further in."""
     if nest.op is not Ops.END:
         return False
-    loops = sorted(nest.src[1:], key=lambda r: int(r.arg.id))
+    loops = nest.src[1:]
     outer = loops[: len(rows)]
     if set(outer) != set(rows.values()):
         return False
     count = 1
     for r in outer:
         count *= r.src[0].arg
-    scope = scopes(order)
-    inner = scope.mask_of(loops[len(rows) :])
-    return count >= _MIN_ROWS and not any(n.op is Ops.REDUCE and scope.mask[n] & inner for n in order)
+    inner = loops[len(rows) :]
+    return count >= _MIN_ROWS and not any(
+        n.op is Ops.REDUCE and not n.ranges.isdisjoint(inner) for n in order
+    )
 
 
-def _moved(value: UOp, rows: dict[UOp, UOp], first: int, args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
-    """The writer's value in the reader: rows matched, other ranges with new ids, PARAMs renumbered beyond the
-    reader's until `_renumbered` puts all in order."""
+def _moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
+    """The writer's value in the reader: rows matched, other ranges and PARAMs marked by negative numbers
+    until
+    `_renumbered` puts all in order."""
     changes: dict[UOp, UOp] = dict(rows)
     for node in value.toposort():
         if node.op is Ops.RANGE and node not in rows:
-            changes[node] = UOp(Ops.RANGE, node.dtype, node.src, Axis(first + node.arg.id, node.arg.kind))
+            changes[node] = node.replace(arg=node.arg._replace(id=(-1, *node.arg.id)))
         elif node.op is Ops.PARAM:
             slot = -1 - new_args.index(args[node.arg.slot])
             changes[node] = node.replace(arg=node.arg._replace(slot=slot))
@@ -124,9 +126,12 @@ def _moved(value: UOp, rows: dict[UOp, UOp], first: int, args: tuple[UOp, ...], 
 
 
 def _renumbered(sink: UOp, reader: KernelCall, args: list[UOp]) -> UOp:
-    """PARAMs by their place in `args`: negative slots are marked places, others the reader's old ones."""
-    changes = {}
-    for node in sink.toposort():
+    """PARAMs by their place in `args`: negative slots are marked places, others the reader's old ones. Ranges
+    in order, the marked ones last."""
+    order = sink.toposort()
+    ranges = sorted((n for n in order if n.op is Ops.RANGE), key=lambda r: (r.arg.id[0] < 0, r.arg.id))
+    changes = {r: r.replace(arg=r.arg._replace(id=(i,))) for i, r in enumerate(ranges)}
+    for node in order:
         if node.op is Ops.PARAM:
             slot = node.arg.slot
             place = -1 - slot if slot < 0 else args.index(reader.args[slot])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Self
 
+from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import data_of, preserve
@@ -140,11 +141,18 @@ class StorageMixin(TensorBase):
 
     # --- copies
 
-    def contiguous(self) -> Self:
+    def contiguous(self, opts: str | None = None) -> Self:
         """These elements in order and without gaps, once computed: a view where they lie so already, else a
-        copy."""
-        if not is_contiguous(self):
-            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+        copy.
+
+        With `opts` always a copy, and they say how its kernel computes it, instead of what the compiler would
+        choose: `"SIMD r1 16 4, UPCAST r0 6"`. `polygrad/codegen/opts.py` lists the kinds, DEBUG=3 prints what
+        is chosen. Devices that do not optimise ignore them. Raises ArgumentError for a text that is no list
+        of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+        """
+        given = None if opts is None else parse_opts(opts)
+        if given is not None or not is_contiguous(self):
+            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), given))
         stored = memory_under(self.uop) is not None
         return self._view_of(self.uop if stored else self.uop.contiguous())
 

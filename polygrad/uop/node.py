@@ -47,17 +47,52 @@ class AxisKind(IntEnum):
 
 
 class Axis(NamedTuple):
-    """RANGE: `id` orders loops outermost first and tells equal sizes apart."""
+    """RANGE: `id` is a path, from the axis of the kernel as it was scheduled to what was made of it:
+    splitting
+    (1,) gives (1, 0), (1, 1), ... So ids are unique without looking at the rest of the kernel."""
 
-    id: int
+    id: tuple[int, ...]
     kind: AxisKind
+
+    def range(self, size: Sint) -> UOp:
+        """The RANGE of this axis, 0 to `size - 1`."""
+        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), self)
+
+    def child(self, number: int, kind: AxisKind | None = None) -> Axis:
+        """The axis made of this one: 0 the loop over its tiles, 1 unrolled, 2 its lanes."""
+        return Axis((*self.id, number), self.kind if kind is None else kind)
+
+    def segment(self, number: int) -> Axis:
+        """This axis in one of the parts that its loop, or one around or inside it, was divided into."""
+        return self.child(3 + 2 * number)
+
+    def copy(self, number: int, kind: AxisKind | None = None) -> Axis:
+        """This axis in what fills the kernel's STAGE `number`."""
+        return self.child(4 + 2 * number, kind)
+
+
+class AddrSpace(IntEnum):
+    """Where memory is."""
+
+    GLOBAL = 0  # a buffer that the kernel is given
+    LOCAL = 1  # the kernel's own, one for each thread
+
+    __hash__ = int.__hash__
 
 
 class Param(NamedTuple):
-    """PARAM: a kernel's pointer argument number `slot`, to `size` elements."""
+    """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first."""
 
     slot: int
     size: int
+    space: AddrSpace = AddrSpace.GLOBAL
+
+
+class Memory(NamedTuple):
+    """STAGE: `size` elements in `space`."""
+
+    size: int
+    space: AddrSpace
 
 
 class Reg(NamedTuple):
@@ -209,20 +244,21 @@ class UOp:
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
-    CONTIGUOUS; DETACH; NOOP (the value itself, never the memory that holds it); COPY(arg=device name);
-    THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of one:
-    AFTER(memory, ASSIGN(movement ops over that memory, value)).
+    CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it);
+    COPY(arg=device name); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of
+    one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
 
-    Kernels (scalar nodes):
-    PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
+    Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
     STORE(INDEX, value); REDUCE(value, *ranges, arg=op); END(what, *ranges); AFTER(value, *what must come
-    first); SINK(*stores).
+    first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a pointer to memory
+    that holds `value` at `index` for all of the ranges, filled inside the loops that the value depends on
+    otherwise. END and REDUCE name their ranges outermost first.
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
 
-    __slots__ = ("_shape", "arg", "bounds", "dtype", "op", "src", "value")
+    __slots__ = ("_ranges", "_shape", "arg", "bounds", "dtype", "op", "src", "value")
 
     op: Ops
     dtype: DType
@@ -231,6 +267,7 @@ class UOp:
     bounds: tuple[Any, Any] | None  # of integers and bools: the least and greatest value
     value: UOp | None  # tensor graph: the BUFFER that holds this node's value, once computed
     _shape: Any
+    _ranges: frozenset[UOp] | None
 
     def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
         # 1, 1.0 and True are equal, but not the same constant
@@ -245,6 +282,7 @@ class UOp:
         node.arg = arg
         node.value = None
         node._shape = _UNSET
+        node._ranges = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
         _table[key] = node
         if len(_table) > _limit:
@@ -306,7 +344,8 @@ class UOp:
 
     @staticmethod
     def range(size: Sint, id: int, kind: AxisKind = AxisKind.LOOP) -> UOp:
-        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), Axis(id, kind))
+        """The axis `id` of a kernel as it is scheduled."""
+        return Axis((id,), kind).range(size)
 
     def const_like(self, value: Any, dtype: DType | None = None) -> UOp:
         """A constant of this node's shape and, unless told, dtype."""
@@ -557,6 +596,25 @@ class UOp:
             node = node.src[0]
         return node
 
+    # --- kernels -------------------------------------------------------------------------------------------
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        """The RANGEs that this node depends on and that have not ended: the loops it is inside of."""
+        if self.op is Ops.RANGE:  # not kept: a node that holds itself is never freed
+            return frozenset((self,)).union(*[s.ranges for s in self.src])
+        if self._ranges is None:
+            pending = [self]
+            while pending:
+                node = pending[-1]
+                missing = [s for s in node.src if s._ranges is None and s.op is not Ops.RANGE]
+                if missing:
+                    pending.extend(missing)
+                else:
+                    pending.pop()
+                    node._ranges = _ranges_of(node)
+        return self._ranges  # type: ignore[return-value]
+
     # --- walks ---------------------------------------------------------------------------------------------
 
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> list[UOp]:
@@ -626,6 +684,23 @@ def _shape_of(node: UOp) -> Shape:
     if op is Ops.REDUCE_AXIS:
         return tuple(1 if i in node.arg.axes else n for i, n in enumerate(inner))
     raise InternalError(f"shape of {op}: a kernel node has none")
+
+
+_NO_RANGES: frozenset[UOp] = frozenset()
+_FIRST_ENDED = {Ops.END: 1, Ops.REDUCE: 1, Ops.STAGE: 2}  # the first source that is a RANGE it ends
+
+
+def _ranges_of(node: UOp) -> frozenset[UOp]:
+    ended = _FIRST_ENDED.get(node.op, len(node.src))
+    out = _NO_RANGES
+    for s in node.src[:ended]:
+        inside = s.ranges if s.op is Ops.RANGE else s._ranges
+        if inside is not out and inside:
+            if not out or out < inside:
+                out = inside
+            elif not inside <= out:
+                out = out | inside
+    return out.difference(node.src[ended:]) if ended < len(node.src) else out
 
 
 def _canonical_pairs(arg: tuple[tuple[Sint, Sint], ...]) -> tuple[tuple[Sint, Sint], ...]:

@@ -75,6 +75,8 @@ class Ops(IntEnum):
     SHEAR = auto()
     REDUCE_AXIS = auto()
     REDUCE = auto()
+    # memory of a kernel's own
+    STAGE = auto()
 
     __hash__ = int.__hash__  # an Enum hashes its name in Python; every UOp look-up hashes an op
 
@@ -100,5 +102,5 @@ class GroupOp:
     Comparison = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
     Commutative = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPNE, Ops.CMPEQ, Ops.XOR, Ops.AND, Ops.OR})
     Reduce = frozenset({Ops.ADD, Ops.MUL, Ops.MAX})
-    Defines = frozenset({Ops.PARAM, Ops.DEFINE_REG})
+    Defines = frozenset({Ops.PARAM, Ops.DEFINE_REG, Ops.STAGE})
     Memory = frozenset({Ops.BUFFER, Ops.AFTER})

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
-from polygrad.uop.node import Axis, AxisKind, Param, Reg, Steps, UOp, Var
+from polygrad.uop.node import AddrSpace, Axis, AxisKind, Memory, Param, Reg, Steps, UOp, Var
 from polygrad.uop.ops import GroupOp, Ops
 
 _ARITY = {
@@ -21,9 +21,11 @@ _ARITY = {
     **dict.fromkeys(GroupOp.Ternary, 3),
     **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
 }
-_AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0}
+_AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
+             Ops.STAGE: 2}  # fmt: skip
 _DTYPES = {d.name: d for d in (*dtypes.all, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
+_SPACES = {space.name: space for space in AddrSpace}
 _BOOLS = {"True": True, "False": False}
 
 
@@ -99,8 +101,10 @@ class _Line:
         stop = self.position
         while stop < len(self.tokens) and (self.tokens[stop].isdecimal() or self.tokens[stop] == "?"):
             stop += 1
-        if op is Ops.RANGE:
+        if op is Ops.RANGE and "." not in (self.tokens[stop] if stop < len(self.tokens) else ""):
             stop -= 1  # the axis id
+        if op is Ops.STAGE:
+            stop -= 1  # the memory's size
         src = [self.source(nodes) for _ in range(stop - self.position)]
         while len(src) < _AT_LEAST[op]:
             src.append(self.source(nodes))
@@ -129,7 +133,16 @@ def _constant(line: _Line, dtype: DType) -> Any:
 
 
 def _param(line: _Line, dtype: DType) -> Param:
-    return Param(line.integer("a slot"), line.integer("a size"))
+    slot, size = line.integer("a slot"), line.integer("a size")
+    return Param(slot, size, _space(line)) if line.peek() else Param(slot, size)
+
+
+def _space(line: _Line) -> AddrSpace:
+    return line.choice(_SPACES, "an address space")
+
+
+def _memory(line: _Line, dtype: DType) -> Memory:
+    return Memory(line.integer("a size"), _space(line))
 
 
 def _register(line: _Line, dtype: DType) -> Reg:
@@ -142,7 +155,13 @@ def _variable(line: _Line, dtype: DType) -> Var:
 
 
 def _axis(line: _Line, dtype: DType) -> Axis:
-    return Axis(line.integer("an axis id"), line.choice(_KINDS, "an axis kind"))
+    return Axis(axis_id(line.take()) or line.fail("an axis id"), line.choice(_KINDS, "an axis kind"))
+
+
+def axis_id(text: str) -> tuple[int, ...]:
+    """The axis id written as `1.0`; () where that is none."""
+    parts = text.split(".")
+    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 
 
 def _reduce_op(line: _Line, dtype: DType) -> Ops:
@@ -163,14 +182,15 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
         text = line.take()
         name, *rest = text.removeprefix(opening).split(":")
         valid = text.startswith(opening) and len(rest) == 2 and rest[0] in _KINDS and rest[1].isdecimal()
-        if not valid or not name.startswith("r") or not name[1:].isdecimal():
+        if not valid or not name.startswith("r") or not axis_id(name[1:]):
             line.fail(f"a range and its step, as {opening}r4:LANE:4 1)")
         step = line.take()
         digits = step.rstrip(")")
         closed = step == f"{digits}))"
         if not digits.removeprefix("-").isdecimal() or step not in (f"{digits})", f"{digits}))"):
             line.fail("a step and the closing parenthesis")
-        steps.append((UOp.range(int(rest[1]), int(name[1:]), _KINDS[rest[0]]), int(digits)))
+        axis = Axis(axis_id(name[1:]), _KINDS[rest[0]])
+        steps.append((axis.range(int(rest[1])), int(digits)))
     return Steps(tuple(steps), line.integer("the constant part"))
 
 
@@ -183,4 +203,5 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.RANGE: _axis,
     Ops.REDUCE: _reduce_op,
     Ops.INDEX: _steps,
+    Ops.STAGE: _memory,
 }

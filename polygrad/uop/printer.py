@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.uop.node import UOp
+from polygrad.uop.node import AddrSpace, Axis, Param, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 _INFIX = {
@@ -48,7 +48,7 @@ def _text(node: UOp, texts: dict[UOp, Text], number: str, limit: int = _WIDEST) 
     if op is Ops.DEFINE_VAR:
         return node.arg.name, _ATOM
     if op is Ops.RANGE:
-        return f"r{node.arg.id}", _ATOM
+        return axis_name(node.arg.id), _ATOM
     if op is Ops.CAST:
         out: Text = (f"{node.dtype.name}({texts[src[0]][0]})", _ATOM)
     elif op is Ops.NEG:
@@ -77,15 +77,26 @@ def _wrap(text: Text, strength: int) -> str:
     return text[0] if text[1] >= strength else f"({text[0]})"
 
 
+def axis_name(id: tuple[int, ...]) -> str:
+    """`r1.0` for the axis (1, 0)."""
+    return "r" + ".".join(map(str, id))
+
+
 def _value(arg: Any) -> str:
     if arg is None:
         return ""
+    if isinstance(arg, Axis):
+        return f"{axis_name(arg.id)[1:]} {arg.kind.name}"
+    if isinstance(arg, Param) and arg.space is AddrSpace.GLOBAL:
+        return f"{arg.slot} {arg.size}"
     if isinstance(arg, Enum):
         return arg.name
     if isinstance(arg, tuple):
         return " ".join(_value(a) if not isinstance(a, tuple) else f"({_value(a)})" for a in arg)
     if isinstance(arg, UOp):  # a range that only an argument holds is on no line of its own
-        axis = f"r{arg.arg.id}:{arg.arg.kind.name}:{_value(arg.src[0])}" if arg.op is Ops.RANGE else ""
+        axis = (
+            f"{axis_name(arg.arg.id)}:{arg.arg.kind.name}:{_value(arg.src[0])}" if arg.op is Ops.RANGE else ""
+        )
         return axis or infix(arg)
     return str(arg)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import Axis, AxisKind, Param, Reduction, Reg, Shear, Steps, UOp, Var
+from polygrad.uop.node import Axis, AxisKind, Memory, Param, Reduction, Reg, Shear, Steps, UOp, Var
 from polygrad.uop.ops import GroupOp, Ops
 
 Rule = tuple[str, Callable[[UOp], bool]]
@@ -266,7 +266,7 @@ _STRUCTURE = _table(
     ((Ops.INDEX,), (
         ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
         _FIRST_ALIKE,
-        ("it points into a PARAM or DEFINE_REG, itself or AFTER something", _has_pointer),
+        ("it points into a PARAM, DEFINE_REG or STAGE, itself or AFTER something", _has_pointer),
         ("its position is an index", lambda u: u.src[1].dtype is dtypes.index),
         ("its gate is bool", lambda u: len(u.src) == 2 or u.src[2].dtype.is_bool),
         ("its argument is None or Steps over ranges that open no loop", _steps_hold),
@@ -297,6 +297,12 @@ _KERNEL |= _table(
         _FIRST_ALIKE,
         ("it reduces over RANGEs", lambda u: len(u.src) >= 2 and all(s.op is Ops.RANGE for s in u.src[1:])),
         ("it combines with ADD, MUL or MAX", lambda u: u.arg in GroupOp.Reduce),
+    )),
+    ((Ops.STAGE,), (
+        _FIRST_ALIKE,
+        _arg(Memory),
+        ("it has a value and its index", lambda u: len(u.src) >= 2 and u.src[1].dtype is dtypes.index),
+        ("it is filled over RANGEs", lambda u: all(s.op is Ops.RANGE for s in u.src[2:])),
     )),
 )  # fmt: skip
 

@@ -8,11 +8,10 @@ import pytest
 
 from polygrad import Tensor, Variable
 from polygrad.codegen.lower import lower
-from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import UOp
+from polygrad.uop.node import AddrSpace, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 RNG = np.random.default_rng(11)
@@ -139,18 +138,18 @@ def transcendentals(nodes: list[UOp]) -> int:
 def test_softmax_computes_each_exponential_once() -> None:
     nodes = linear(empty(64, 256).softmax())
     assert transcendentals(nodes) == 1
-    assert [n.arg.size for n in nodes if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT] == [256]
+    assert [n.arg.size for n in nodes if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL] == [256]
 
 
-def test_a_row_that_would_leave_the_cache_is_not_kept() -> None:
+def test_a_row_that_would_leave_the_cache_is_not_staged() -> None:
     nodes = linear(empty(16, 1 << 16).softmax())
     assert transcendentals(nodes) == 2
-    assert not [n for n in nodes if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT]
+    assert not [n for n in nodes if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL]
 
 
-def test_only_what_is_dear_is_kept() -> None:
+def test_only_expensive_values_are_staged() -> None:
     nodes = linear(empty(64, 256) - empty(64, 256).mean(1, keepdim=True))
-    assert not [n for n in nodes if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT]
+    assert not [n for n in nodes if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -199,5 +198,5 @@ def test_a_long_epilogue_is_a_loop_over_the_rows_of_a_tile() -> None:
     plain, long = linear(empty(96, 96) @ empty(96, 96)), linear((empty(96, 96) @ empty(96, 96)).gelu())
     loops = [sum(n.op is Ops.END for n in nodes) for nodes in (plain, long)]
     assert loops[1] == loops[0] + 1
-    assert any(n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT for n in long)
+    assert any(n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL for n in long)
     assert sum(n.op in GroupOp.ALU for n in long) < 120

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.reductions import identity_element, lower_reductions, simplify_reductions
+from polygrad.codegen.reductions import identity_element, simplify_reductions
+from polygrad.codegen.stage import lower_stages
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
@@ -22,7 +23,7 @@ def buffer(*shape, dtype="float32"):
 def simplified(out, optimized=False):
     """The only kernel of a Tensor, its reductions simplified."""
     (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized).calls
-    return simplify_reductions(graph_rewrite(call.ast, symbolic))
+    return graph_rewrite(graph_rewrite(call.ast, symbolic), simplify_reductions)
 
 
 def count(sink, op):
@@ -106,11 +107,11 @@ def test_identity_elements(op, dtype, value):
 
 
 def test_a_reduction_becomes_a_register_that_its_loop_accumulates_in():
-    sink = lower_reductions(simplified(buffer(4, 3).sum(1)))
+    sink = lower_stages(simplified(buffer(4, 3).sum(1)))
     assert count(sink, Ops.REDUCE) == 0 and count(sink, Ops.DEFINE_REG) == 1
     assert count(sink, Ops.END) == 2 and count(sink, Ops.STORE) == 3
 
 
 def test_a_reduction_in_a_reduction_has_a_register_of_its_own():
-    sink = lower_reductions(simplified((buffer(4, 3).sum(1) * 2).max(0)))
+    sink = lower_stages(simplified((buffer(4, 3).sum(1) * 2).max(0)))
     assert count(sink, Ops.DEFINE_REG) == 2

@@ -8,7 +8,8 @@ import pytest
 from polygrad import Tensor
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import lower
-from polygrad.codegen.split import Split, split_range
+from polygrad.codegen.opts import OptKind
+from polygrad.codegen.split import Tile, tile_range
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
@@ -32,7 +33,7 @@ def test_output_tiles_overlap_at_the_edge() -> None:
     """One nest, whose last tile starts where it still fits."""
     ast = ast_of(empty(1000) + 1)
     (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
-    split = split_range(ast, r, Split(16, 4))
+    split = tile_range(ast, r, Tile(16, 4))
     assert len(split.src) == 1
     assert any(n.op is Ops.WHERE for n in split.toposort())
 
@@ -43,14 +44,14 @@ def test_no_overlap_in_place() -> None:
     x.assign(x + 1)
     ast = ast_of(x)
     (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
-    assert len(split_range(ast, r, Split(16, 4)).src) > 1
+    assert len(tile_range(ast, r, Tile(16, 4)).src) > 1
     assert x.numpy().tolist() == [1.0] * 1000
 
 
 def test_no_overlap_when_the_size_is_a_multiple() -> None:
     ast = ast_of(empty(1024) + 1)
     (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
-    assert not any(n.op is Ops.WHERE for n in split_range(ast, r, Split(16, 4)).toposort())
+    assert not any(n.op is Ops.WHERE for n in tile_range(ast, r, Tile(16, 4)).toposort())
 
 
 def test_an_odd_product_is_one_nest() -> None:
@@ -60,10 +61,10 @@ def test_an_odd_product_is_one_nest() -> None:
 
 def test_the_register_tile_fits_the_registers() -> None:
     for target in (TARGET, Target("test", simd_bytes=16, registers=16)):
-        plan = choose(ast_of(empty(512, 512) @ empty(512, 512)), target)
-        vectors = [s.unroll for s in plan.values()]
-        assert len(vectors) == 2
-        assert 8 <= vectors[0] * vectors[1] <= target.registers - 3
+        opts = choose(ast_of(empty(512, 512) @ empty(512, 512)), target)
+        (columns,) = [o.numbers[1] for o in opts if o.kind is OptKind.SIMD]
+        (rows,) = [o.numbers[0] for o in opts if o.kind is OptKind.UPCAST and len(o.axes[0]) == 1]
+        assert 8 <= rows * columns <= target.registers - 3
 
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])

@@ -7,11 +7,10 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.codegen.lower import lower
-from polygrad.codegen.stage import LOCAL_SLOT
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import UOp
+from polygrad.uop.node import AddrSpace, UOp
 from polygrad.uop.ops import Ops
 
 RNG = np.random.default_rng(7)
@@ -23,7 +22,7 @@ def local_sizes(out: Tensor, target: Target) -> list[int]:
     """The sizes of the buffers that the only kernel of `out` wants for itself, in elements."""
     (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
     linear = lower(call.ast, target)
-    return [n.arg.size for n in linear if n.op is Ops.PARAM and n.arg.slot >= LOCAL_SLOT]
+    return [n.arg.size for n in linear if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL]
 
 
 def empty(*shape: int) -> Tensor:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import random
 import sys
+from collections import OrderedDict
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,8 +17,14 @@ np = pytest.importorskip("numpy", reason="it judges INTERP")
 
 from graphs import Graph, graphs  # noqa: E402
 from hypothesis import HealthCheck, given, note, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
 
-from polygrad.engine.realize import data_of, realize  # noqa: E402
+from polygrad.codegen import lower  # noqa: E402
+from polygrad.codegen.actions import actions  # noqa: E402
+from polygrad.codegen.opts import apply, render_opts  # noqa: E402
+from polygrad.engine import compile  # noqa: E402
+from polygrad.engine.realize import clear_caches, data_of, realize  # noqa: E402
+from polygrad.errors import OptError  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.printer import render  # noqa: E402
 
@@ -70,6 +79,41 @@ def test_interp_agrees_with_numpy_exactly_or_within_the_tracked_error(graph):
     got = arrays(graph, "INTERP")
     expected = [oracle.evaluate(u) for u in graph.on("CPU")]
     agree(graph, got, expected, "INTERP")
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@thorough
+@given(graph=graphs(), seed=st.integers(0, 1 << 30))
+def test_random_opts_agree_exactly_or_within_the_tracked_error(device, graph, seed):
+    chance = random.Random(seed)
+    note(show(graph))
+    expected = arrays(graph, "INTERP")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lower, "optimize", functools.partial(random_opts, chance))
+        patch.setenv("SPEC", "1")
+        patch.setattr(compile, "_kernels", OrderedDict())
+        clear_caches()
+        got = arrays(graph, device)
+    clear_caches()
+    agree(graph, got, expected, device)
+
+
+def random_opts(chance, kernel, target):
+    """A kernel with up to five Opts carried out, and these: instead of what the heuristics choose."""
+    opts = []
+    for _ in range(chance.randrange(6)):
+        possible = actions(kernel, target)
+        if not possible:
+            break
+        kind = chance.choice(sorted({a.kind for a in possible}))
+        opt = chance.choice([a for a in possible if a.kind is kind])
+        try:
+            kernel = apply(kernel, opt)
+        except OptError:
+            continue
+        opts.append(opt)
+    note(render_opts(opts))
+    return kernel, tuple(opts)
 
 
 @pytest.mark.parametrize("optimised", [True, False], ids=["optimised", "plain"])

@@ -34,4 +34,4 @@ def test_debug_2_times_programs(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 def test_debug_4_shows_passes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(capsys, monkeypatch, 4, 1021)
-    assert "# after tile-loops" in text and "RANGE" in text
+    assert "# after optimize" in text and "RANGE" in text

@@ -9,8 +9,9 @@
     <the kernel after it>
 
 Such a kernel is what DEBUG=4 prints of the pass before. `changes: no` is a case that the pass must leave as
-it is; nothing follows its kernel. Options: `optimized: no`; `plan: 0:4x2 1:1x3` for `tile-loops` (range 0 in
-4 lanes, 2 vectors unrolled), or `plan: none`. The idea is Cranelift's filetests.
+it is; nothing follows its kernel. Options: `optimized: no`; for the pass `optimize` either `opts: SIMD r1 4
+2` (or `none`), Opts given by hand, and `error: ...` where they do not apply, or else `chosen: ...`, what the
+heuristics choose. The idea is Cranelift's filetests.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from pathlib import Path
 
 import pytest
 
+from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import PASSES, Context
+from polygrad.codegen.opts import parse_opts, render_opts
 from polygrad.codegen.target import Target
+from polygrad.errors import OptError
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
 from polygrad.uop.spec import verify
@@ -39,7 +43,7 @@ TARGETS = {
 }
 BY_NAME = {p.name: p for p in PASSES}
 ANSWERS = {"yes": True, "no": False}
-KEYS = ("pass", "target", "optimized", "plan", "changes")
+KEYS = ("pass", "target", "optimized", "opts", "error", "chosen", "changes")
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,10 @@ class Case:
 
     @property
     def context(self) -> Context:
-        plan = None
-        if "plan" in self.options:
-            given = self.options["plan"].removeprefix("none")
-            words = [w.replace("x", ":").split(":") for w in given.split()]
-            plan = tuple((int(axis), int(lanes), int(unroll)) for axis, lanes, unroll in words)
+        given = self.options.get("opts")
+        opts = None if given is None else parse_opts(given.removeprefix("none"))
         target = TARGETS[self.options["target"]]
-        return Context(target, ANSWERS[self.options.get("optimized", "yes")], plan)
+        return Context(target, ANSWERS[self.options.get("optimized", "yes")], opts)
 
 
 def read(text: str) -> Case:
@@ -73,6 +74,10 @@ def read(text: str) -> Case:
     pairs = [line.removeprefix("; ").split(": ", 1) for line in header]
     options = {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[0] in KEYS}
     return Case(tuple(header), options, "\n".join(lines[len(header) : stop]))
+
+
+def _line(key: str, value: str) -> str:
+    return f"; {key}: {value}"
 
 
 def name_of(path: Path) -> str:
@@ -87,6 +92,17 @@ def test_file(path, golden):
     assert step.applies(context), f"{step.name} is no pass of kernels for {context}"
     kernel = parse(case.before)[-1]
     verify(kernel.toposort(), "kernel")
+    header = list(case.header)
+    if "error" in case.options:
+        with pytest.raises(OptError) as raised:
+            step.run(kernel, context)
+        header = [_line("error", str(raised.value)) if h.startswith("; error") else h for h in header]
+        golden(str(path), "\n".join([*header, render(kernel)]))
+        return
+    if step.name == "optimize" and "opts" not in case.options:
+        chosen = _line("chosen", render_opts(choose(kernel, context.target)) or "nothing")
+        header = [h for h in header if not h.startswith("; chosen")]
+        header.insert(2, chosen)
     after = step.run(kernel, context)
     linear = isinstance(after, list)
     verify(after if linear else after.toposort(), "linear" if linear else "kernel")
@@ -94,7 +110,7 @@ def test_file(path, golden):
     assert (after != before) is case.changes, (
         f"changes: {case.options['changes']}, but it becomes\n{render(after)}"
     )
-    lines = [*case.header, render(kernel)]
+    lines = [*header, render(kernel)]
     if case.changes:
         lines += [BECOMES, render(after)]
     golden(str(path), "\n".join(lines))

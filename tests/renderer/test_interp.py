@@ -18,9 +18,9 @@ def test_instructions_are_lists_of_op_dtype_sources_and_argument() -> None:
     assert json.loads(render_interp("k", [pointer, size, r, index])) == {
         "name": "k",
         "instructions": [
-            ["PARAM", "float32", [], [1, 8]],
+            ["PARAM", "float32", [], [1, 8, 0]],
             ["CONST", "index", [], 4],
-            ["RANGE", "index", [1], [2, int(AxisKind.LOOP)]],
+            ["RANGE", "index", [1], [[2], int(AxisKind.LOOP)]],
             ["INDEX", "float32", [0, 2], None],
         ],
     }

@@ -56,7 +56,7 @@ def test_what_is_written_is_read() -> None:
     nodes = parse(SUM)
     assert nodes[-1].op is Ops.SINK and render(nodes[-1]) == SUM
     offset = nodes[3].arg
-    assert [(r.arg.id, r.src[0].arg, step) for r, step in offset.steps] == [(4, 2, 4), (5, 4, -1)]
+    assert [(r.arg.id, r.src[0].arg, step) for r, step in offset.steps] == [((4,), 2, 4), ((5,), 4, -1)]
     assert offset.offset == 3
 
 
@@ -90,7 +90,8 @@ BROKEN = [
     ("0 RESHAPE float32 0", "line 1, token 2: expected an op of a kernel, got 'RESHAPE'"),
     ("0 PARAM float33 0 4", "line 1, token 3: expected a dtype, got 'float33'"),
     ("0 PARAM float32 0", "line 1, token 5: expected a size, got the end of the line"),
-    ("0 PARAM float32 0 4 2", "line 1, token 6: expected the end of the line, got '2'"),
+    ("0 PARAM float32 0 4 2", "line 1, token 6: expected an address space, got '2'"),
+    ("0 PARAM float32 0 4 LOCAL 1", "line 1, token 7: expected the end of the line, got '1'"),
     ("0 CONST bool 1", "line 1, token 4: expected True or False, got '1'"),
     ("0 CONST int32 1.5", "line 1, token 4: expected an integer, got '1.5'"),
     ("0 CONST uint8 256", "line 1, token 4: expected a value of uint8, got '256'"),

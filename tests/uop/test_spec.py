@@ -92,7 +92,7 @@ BROKEN = [
     # kernels
     ("kernel", tensor, "BUFFER does not belong here"),
     ("kernel", UOp(Ops.RANGE, dtypes.index, (UOp.index(3),), 0), "its argument is a Axis"),
-    ("kernel", UOp(Ops.INDEX, f32, (value, r0)), "it points into a PARAM or DEFINE_REG"),
+    ("kernel", UOp(Ops.INDEX, f32, (value, r0)), "it points into a PARAM, DEFINE_REG or STAGE"),
     ("kernel", UOp(Ops.INDEX, f32, (pointer, UOp.const(i32, 1))), "its position is an index"),
     ("kernel", UOp(Ops.INDEX, f32, (pointer, r0, r0)), "its gate is bool"),
     ("kernel", UOp(Ops.INDEX, f32, (pointer, r0), 4), "its argument is None or Steps"),

@@ -38,6 +38,11 @@ export class DeviceError extends PolygradError {
   override name = "DeviceError";
 }
 
+/** A decision of how to compute a kernel that does not apply to it. */
+export class OptError extends PolygradError {
+  override name = "OptError";
+}
+
 /**
  * A captured function that does what a replay cannot, or a replay with other arguments than the
  * captured.

@@ -5,6 +5,11 @@ import type { Scalar, DTypeName } from "../dtypes";
 import type { TensorData } from "../make";
 import { TensorBase, type Operand, type Size } from "../tensor_base";
 
+/** Arguments of `Tensor.contiguous` by name. */
+export interface ContiguousOptions {
+  readonly opts?: string | null | undefined;
+}
+
 /** Arguments of `Tensor.clone` by name. */
 export interface CloneOptions {
   readonly device?: string | null | undefined;
@@ -717,9 +722,16 @@ export class Tensor extends TensorBase {
   /**
    * These elements in order and without gaps, once computed: a view where they lie so already, else a
    * copy.
+   *
+   * With `opts` always a copy, and they say how its kernel computes it, instead of what the compiler would
+   * choose: `"SIMD r1 16 4, UPCAST r0 6"`. `polygrad/codegen/opts.py` lists the kinds, DEBUG=3 prints what
+   * is chosen. Devices that do not optimise ignore them. Throws ArgumentError for a text that is no list
+   * of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
    */
-  contiguous(): Tensor {
-    return callTensor(this.session, "Tensor.contiguous", [this]);
+  contiguous(
+    ...args: [options?: ContiguousOptions] | [opts: string | null, options?: ContiguousOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.contiguous", [this, ...args]);
   }
 
   /** self; kept for compatibility: gradients need no hint where to be stored. */

@@ -1,0 +1,99 @@
+"""Output loops made of others: one of two neighbours, two of one, the same in another order."""
+
+from __future__ import annotations
+
+import itertools
+
+from polygrad.codegen.split import substituted
+from polygrad.dtype import dtypes
+from polygrad.errors import OptError
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.printer import axis_name
+
+
+def nest_of(kernel: UOp, r: UOp) -> UOp:
+    """The output nest that `r` is a loop of. Raises OptError."""
+    for nest in kernel.src:
+        if nest.op is Ops.END and r in nest.src[1:]:
+            return nest
+    raise OptError(f"expected a loop over output elements, got {axis_name(r.arg.id)}, a {r.arg.kind.name}")
+
+
+def replaced(kernel: UOp, nest: UOp, *parts: UOp) -> UOp:
+    """The kernel with one output nest replaced."""
+    return UOp.sink(*(new for n in kernel.src for new in (parts if n is nest else (n,))))
+
+
+def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
+    """Two neighbouring loops that every index walks through as one (MLIR calls this loop coalescing):
+
+    for i < 4: for j < 8: out[8*i + j] = a[8*i + j]   ->   for i < 32: out[i] = a[i]
+    """
+    nest = nest_of(kernel, outer)
+    if (outer, inner) not in itertools.pairwise(nest.src[1:]):
+        raise OptError("expected two loops one directly inside the other")
+    positions, merged = _merged_positions(nest, outer, inner)
+    loops = tuple(merged if r is outer else r for r in nest.src[1:] if r is not inner)
+    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (nest.src[0].substitute(positions), *loops)))
+
+
+def mergeable(nest: UOp, outer: UOp, inner: UOp) -> bool:
+    """Whether `merge` takes two neighbouring loops of a nest."""
+    try:
+        _merged_positions(nest, outer, inner)
+    except OptError:
+        return False
+    return True
+
+
+def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
+    """What each index becomes, and the loop. Raises OptError."""
+    n = inner.src[0].arg
+    both = {outer, inner}
+    merged = outer.arg.range(outer.src[0].arg * n)
+    positions: dict[UOp, UOp] = {}
+    for node in nest.toposort():
+        if node.op is Ops.INDEX and not both.isdisjoint(node.ranges):
+            if len(node.src) > 2 and not both.isdisjoint(node.src[2].ranges):
+                raise OptError("expected indices without a condition on the loops")
+            positions[node.src[1]] = _merged_index(node.src[1], outer, inner, n, merged)
+        elif node.dtype is not dtypes.index and node.op not in (Ops.INDEX, Ops.END):
+            if any(s.dtype is dtypes.index and not both.isdisjoint(s.ranges) for s in node.src):
+                raise OptError("expected loops that only indices depend on")
+    return positions, merged
+
+
+def _merged_index(position: UOp, outer: UOp, inner: UOp, n: int, merged: UOp) -> UOp:
+    terms, constant = linear_terms(position)
+    factor = terms.pop(inner, 0)
+    if terms.pop(outer, 0) != factor * n or any(outer in a.ranges or inner in a.ranges for a in terms):
+        raise OptError(f"expected indices that step {n} times as far in the outer loop as in the inner")
+    out = merged * factor if factor != 1 else merged
+    for atom, f in reversed(terms.items()):
+        out = (atom * f if f != 1 else atom) + out
+    return out + constant if constant else out
+
+
+def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
+    """A loop as a loop over blocks of `size` elements and one over those of a block."""
+    nest = nest_of(kernel, r)
+    if size < 2 or r.src[0].arg % size or size == r.src[0].arg:
+        raise OptError(f"expected a part of the loop's size that divides it, {r.src[0].arg}, got {size}")
+    blocks, inner = r.arg.child(0).range(r.src[0].arg // size), r.arg.child(1).range(size)
+    loops = [x for q in nest.src[1:] for x in ((blocks, inner) if q is r else (q,))]
+    store = substituted(nest.src[0], {r: blocks * size + inner})
+    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (store, *loops)))
+
+
+def reorder(kernel: UOp, ranges: list[UOp]) -> UOp:
+    """The loops of one nest in this order, in the places that they have."""
+    nest = nest_of(kernel, ranges[0])
+    if len(set(ranges)) < len(ranges) or not set(ranges) <= set(nest.src[1:]):
+        raise OptError("expected different loops of one nest")
+    if any(r.arg.kind is not AxisKind.LOOP for r in ranges):
+        raise OptError("expected loops")
+    order = iter(ranges)
+    loops = tuple(next(order) if r in ranges else r for r in nest.src[1:])
+    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (nest.src[0], *loops)))

@@ -1,0 +1,169 @@
+"""Opts: how a kernel is computed, as data. An Opt is a kind, the axes that it is about, and numbers.
+
+    SIMD r1 16 4        axis r1 in vectors of 16 lanes, 4 of them unrolled
+    UPCAST r0 6         an output axis in tiles of 6, held in registers
+    UNROLL r2 4         a reduced axis, 4 elements a round
+    SPLIT r0 8          a loop as two: over blocks (r0.0), and over the 8 elements of one (r0.1)
+    REORDER r1 r0       these loops in this order, in the places that they have
+    MERGE r0 r1         two neighbouring loops as one
+    PARTITION r1 3 7    a loop as three: 0 to 3, 3 to 7, and the rest
+    STAGE r2 LOAD 1     LOAD number 1 of the kernel copied to memory of the kernel's own, for all of r2
+    PARALLEL r0 4       a loop divided between 4 threads
+
+`apply` is the only mechanism, a function of a kernel and an Opt; heuristics.py, a search or a user decide.
+The words are those of TVM's and Halide's schedules. Opts as data that one function applies are tinygrad's
+idea.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from polygrad.codegen.loops import merge, reorder, split_loop
+from polygrad.codegen.parallel import parallelize
+from polygrad.codegen.partition import partition
+from polygrad.codegen.split import Tile, tile_range
+from polygrad.codegen.stage import stage
+from polygrad.errors import ArgumentError, OptError
+from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.parser import axis_id
+from polygrad.uop.printer import axis_name
+
+AxisId = tuple[int, ...]
+
+
+class OptKind(StrEnum):
+    """What an Opt does: the module's docstring has an example of each."""
+
+    SIMD = "SIMD"
+    UPCAST = "UPCAST"
+    UNROLL = "UNROLL"
+    SPLIT = "SPLIT"
+    REORDER = "REORDER"
+    MERGE = "MERGE"
+    PARTITION = "PARTITION"
+    STAGE = "STAGE"
+    PARALLEL = "PARALLEL"
+
+
+class Opt(NamedTuple):
+    """One decision. `op`: of STAGE, the op of the value; the number says which of the kernel's, in toposort
+    order."""
+
+    kind: OptKind
+    axes: tuple[AxisId, ...]
+    numbers: tuple[int, ...] = ()
+    op: Ops | None = None
+
+    def __str__(self) -> str:
+        op = [self.op.name] if self.op is not None else []
+        return " ".join([self.kind.value, *map(axis_name, self.axes), *op, *map(str, self.numbers)])
+
+
+# --- as text
+
+
+def render_opts(opts: Iterable[Opt]) -> str:
+    """Opts as `parse_opts` reads them: `SIMD r1 16 4, UPCAST r0 6`."""
+    return ", ".join(map(str, opts))
+
+
+def parse_opts(text: str) -> tuple[Opt, ...]:
+    """The Opts of a text, separated by commas. Raises ArgumentError that names what is not understood."""
+    return tuple(_parse(part.split()) for part in text.split(",") if part.strip())
+
+
+def _parse(words: list[str]) -> Opt:
+    if words[0] not in OptKind.__members__:
+        kinds = ", ".join(OptKind.__members__)
+        raise ArgumentError(f"opt {' '.join(words)!r}: expected one of {kinds}, got {words[0]!r}")
+    axes: list[AxisId] = []
+    numbers: list[int] = []
+    op = None
+    for word in words[1:]:
+        if word.isdecimal():
+            numbers.append(int(word))
+        elif word in Ops.__members__ and op is None and not numbers:
+            op = Ops[word]
+        elif word.startswith("r") and (axis := axis_id(word[1:])) and op is None and not numbers:
+            axes.append(axis)
+        else:
+            raise ArgumentError(f"opt {' '.join(words)!r}: expected axes as r1.0, then numbers, got {word!r}")
+    return Opt(OptKind[words[0]], tuple(axes), tuple(numbers), op)
+
+
+# --- application
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """The kernel with one decision carried out. Raises OptError, which says why, where that cannot be."""
+    axes, numbers = _ARITY[opt.kind]
+    if not _fits(len(opt.axes), axes) or not _fits(len(opt.numbers), numbers):
+        raise OptError(
+            f"opt {str(opt)!r}: expected {axes} axes and {numbers} numbers, "
+            f"got {len(opt.axes)} and {len(opt.numbers)}"
+        )
+    if (opt.op is not None) is not (opt.kind is OptKind.STAGE):
+        raise OptError(f"opt {str(opt)!r}: expected the op of a value for STAGE, and for STAGE alone")
+    try:
+        return _APPLY[opt.kind](kernel, opt, *_ranges(kernel, opt.axes))
+    except OptError as error:
+        raise OptError(f"opt {str(opt)!r}: {error}") from None
+
+
+def apply_opts(kernel: UOp, opts: Iterable[Opt]) -> UOp:
+    """The kernel with the decisions carried out one after the other. Raises OptError, as `apply` does."""
+    for opt in opts:
+        kernel = apply(kernel, opt)
+    return kernel
+
+
+def _fits(count: int, expected: str) -> bool:
+    return count >= int(expected[:-1]) if expected[-1] == "+" else count == int(expected)
+
+
+def _ranges(kernel: UOp, axes: tuple[AxisId, ...]) -> list[UOp]:
+    found = {n.arg.id: n for n in kernel.toposort() if n.op is Ops.RANGE}
+    for axis in axes:
+        if axis not in found:
+            known = ", ".join(map(axis_name, sorted(found)))
+            raise OptError(f"expected an axis of the kernel ({known}), got {axis_name(axis)}")
+        if not found[axis].src[0].is_const:
+            raise OptError(f"expected axes of constant size, got {axis_name(axis)}")
+    return [found[axis] for axis in axes]
+
+
+def _tile(kernel: UOp, r: UOp, tile: Tile, kinds: tuple[AxisKind, ...]) -> UOp:
+    if r.arg.kind not in kinds:
+        expected = " or ".join(kind.name for kind in kinds)
+        raise OptError(f"expected an axis of kind {expected}, got {r.arg.kind.name}")
+    return tile_range(kernel, r, tile)
+
+
+_Mechanism = Callable[..., UOp]  # of a kernel, an Opt and the Opt's ranges
+
+_APPLY: dict[OptKind, _Mechanism] = {
+    OptKind.SIMD: lambda k, o, r: _tile(k, r, Tile(*o.numbers), (AxisKind.LOOP, AxisKind.REDUCE)),
+    OptKind.UPCAST: lambda k, o, r: _tile(k, r, Tile(1, *o.numbers), (AxisKind.LOOP,)),
+    OptKind.UNROLL: lambda k, o, r: _tile(k, r, Tile(1, *o.numbers), (AxisKind.REDUCE,)),
+    OptKind.SPLIT: lambda k, o, r: split_loop(k, r, *o.numbers),
+    OptKind.REORDER: lambda k, o, *ranges: reorder(k, list(ranges)),
+    OptKind.MERGE: lambda k, o, outer, inner: merge(k, outer, inner),
+    OptKind.PARTITION: lambda k, o, r: partition(k, r, o.numbers),
+    OptKind.STAGE: lambda k, o, *ranges: stage(k, list(ranges), o.op, *o.numbers),
+    OptKind.PARALLEL: lambda k, o, *ranges: parallelize(k, list(ranges), *o.numbers),
+}
+_ARITY = {  # how many axes and numbers
+    OptKind.SIMD: ("1", "2"),
+    OptKind.UPCAST: ("1", "1"),
+    OptKind.UNROLL: ("1", "1"),
+    OptKind.SPLIT: ("1", "1"),
+    OptKind.REORDER: ("2+", "0"),
+    OptKind.MERGE: ("2", "0"),
+    OptKind.PARTITION: ("1", "1+"),
+    OptKind.STAGE: ("1+", "1"),
+    OptKind.PARALLEL: ("1+", "1"),
+}

@@ -1,0 +1,208 @@
+"""Which ranges of an output nest to tile, and how.
+
+The axis for the SIMD lanes: how often does each node run, and does it get narrower. The register tile of a
+reduction whose loads are reused (a matrix product and its kin): `rows x vectors` multiply-adds need
+`rows + vectors` loads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polygrad.codegen import cost
+from polygrad.codegen.split import Tile
+from polygrad.codegen.target import Target
+from polygrad.dtype import dtypes
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+
+class _Item(NamedTuple):
+    """What costs something: a node and what `Tiling.cost` asks of it."""
+
+    op: Ops
+    weight: int
+    loops: frozenset[UOp]  # that it depends on
+    runs: int  # how often they go round
+    reads: int  # of a load in a sum: how often the loops around the sum read the same element again
+    strides: dict[UOp, int]  # of its index
+    nonlinear: frozenset[UOp]  # ranges that its index depends on in another way
+
+
+class Tiling:
+    """The choice of an output nest's tiles."""
+
+    def __init__(self, nest: UOp, target: Target) -> None:
+        self.target = target
+        self.order = nest.toposort()
+        self.ranges = [n for n in self.order if n.op is Ops.RANGE]
+        self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
+        # one memory is filled at a time
+        self.fixed = {r for n in self.order if n.op is Ops.STAGE for r in n.ranges}
+        self.items = self._items()
+
+    def _items(self) -> list[_Item]:
+        around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
+        for node in reversed(self.order):
+            above = node.ranges if node.op is Ops.REDUCE else around[node]
+            for s in node.src:
+                around[s] |= above
+        out = []
+        for node in self.order:
+            if not cost.is_counted(node):
+                continue
+            loops, reads = node.ranges, 1
+            strides: dict[UOp, int] = {}
+            nonlinear: frozenset[UOp] = frozenset()
+            if node.op in (Ops.REDUCE, Ops.STORE):
+                loops = node.src[0].ranges | node.src[-1].ranges
+            if node.op in (Ops.LOAD, Ops.STORE):
+                terms, _ = linear_terms(node.src[0].src[1])
+                strides = {a: step for a, step in terms.items() if a.op is Ops.RANGE}
+                nonlinear = frozenset().union(*[a.ranges for a in terms if a.op is not Ops.RANGE])
+            if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
+                reads = cost.rounds(around[node] - self.reduced - loops)
+            weight = cost.op_cost(node.op)
+            out.append(_Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear))
+        return out
+
+    def cost(self, chosen: list[UOp], lanes: int) -> float:
+        """How much work the nest is with the `chosen` ranges in SIMD lanes."""
+        # how many columns of a register tile share a scalar load
+        width = lanes * min([cost.VECTORS, *(r.src[0].arg // lanes for r in chosen)])
+        total = 0.0
+        for item in self.items:
+            vector = not item.loops.isdisjoint(chosen)
+            weight, runs = float(item.weight), float(item.runs)
+            if item.op in (Ops.LOAD, Ops.STORE):
+                if not item.nonlinear.isdisjoint(chosen) or any(
+                    item.strides.get(r, 0) not in (0, 1) for r in chosen
+                ):  # lane by lane; a load may still become a transposition
+                    lane = cost.SCATTERED_LOAD if item.op is Ops.LOAD else cost.SCATTERED_STORE
+                    weight = lane * lanes
+                    if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
+                        weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
+                runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
+            total += weight * runs / lanes if vector else weight * runs
+        return total * cost.ACROSS_LANES if chosen and self.reduced.issuperset(chosen) else total
+
+    def choose(self) -> dict[UOp, Tile]:
+        """The ranges to tile, and how."""
+        if not self.reduced and (block := self.transposition()) is not None:
+            return block
+        chosen, lanes = self.simd_axes()
+        if not chosen:
+            return {}
+        body = sum(
+            cost.op_cost(n.op)
+            for n in self.order
+            if n.op in GroupOp.ALU
+            and n.dtype is not dtypes.index
+            and (not self.reduced or not n.ranges.isdisjoint(self.reduced))
+        )
+        if len(chosen) > 1:
+            most = 4 if body < 2 * cost.SMALL_BODY else 1
+            return {r: Tile(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}
+        lane = chosen[0]
+        vectors = lane.src[0].arg // lanes
+        if not self.reduced or body >= 2 * cost.SMALL_BODY:
+            return {lane: Tile(lanes, _fit(vectors, 4) if body < cost.SMALL_BODY else 1)}
+        return self.tile_for_reuse(lane, lanes, vectors)
+
+    def simd_axes(self) -> tuple[list[UOp], int]:
+        """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
+        native = cost.native_lanes(self.target)
+        scalar = self.cost([], 1)
+        best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
+        candidates = [r for r in self.ranges if r not in self.fixed and r.src[0].is_const]
+        for r in candidates:
+            lanes = _lanes(native, r.src[0].arg)
+            if lanes == 1 or (work := self.cost([r], lanes)) >= scalar:
+                continue
+            chosen = [r]
+            for other in candidates:
+                if other.src[0].arg < lanes or not self.is_independent(other, chosen):
+                    continue
+                if (both := self.cost([*chosen, other], lanes)) < 0.98 * work:
+                    chosen, work = [*chosen, other], both
+            if work < best[0]:
+                best = (work, chosen, lanes)
+        return best[1], best[2]
+
+    def is_independent(self, r: UOp, chosen: list[UOp]) -> bool:
+        """No node depends on `r` and on a chosen range: their loops come one after the other."""
+        for n in self.order:
+            loops = n.src[0].ranges if n.op in (Ops.REDUCE, Ops.STORE) else n.ranges
+            if r in loops and not loops.isdisjoint(chosen) and n.op is not Ops.END:
+                return False
+        return r not in chosen
+
+    def transposition(self) -> dict[UOp, Tile] | None:
+        """For a nest that stores along one loop and loads along another: a square block of both, which the
+        emitter loads as whole vectors and transposes."""
+        loads = [i for i in self.items if i.op is Ops.LOAD]
+        stores = [i for i in self.items if i.op is Ops.STORE]
+        stored = {r for i in stores for r, step in i.strides.items() if step == 1}
+        if len(stored) != 1 or any(i.nonlinear for i in loads):
+            return None
+        (lane,) = stored
+        loaded = {
+            r for i in loads if i.strides.get(lane, 1) != 1 for r, step in i.strides.items() if step == 1
+        }
+        if len(loaded) != 1:
+            return None
+        (across,) = loaded
+        lanes = cost.native_lanes(self.target)
+        if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
+            return None
+        return {lane: Tile(lanes, 1), across: Tile(1, lanes)}
+
+    def tile_for_reuse(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
+        """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all
+        of
+        them. Without such a loop, several accumulators hide the latency of the sum."""
+        loads = [n.ranges for n in self.order if n.op is Ops.LOAD and not n.ranges.isdisjoint(self.reduced)]
+
+        def reuse(r: UOp) -> int:
+            """How many loads a tile of `r` shares; that of a whole SIMD value saves more than a scalar's."""
+            shared = [loops for loops in loads if r not in loops]
+            return len(shared) + sum(len(loads) for loops in shared if lane in loops)
+
+        reused = [
+            r
+            for r in self.ranges
+            if r is not lane
+            and r not in self.reduced
+            and r not in self.fixed
+            and r.src[0].is_const
+            and reuse(r)
+        ]
+        if not reused:
+            return {lane: Tile(lanes, _fit(vectors, cost.ADD_LATENCY))}
+        # the loops nest in the order of their ids
+        reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
+        first = reused[0]
+        if lane in self.reduced:
+            wide = 4 if self.target.registers >= 32 else 2
+            tiles = {lane: Tile(lanes, 1), first: Tile(1, min(wide, first.src[0].arg))}
+            if len(reused) > 1:
+                tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
+            return tiles
+        rows, across = cost.register_tile(first.src[0].arg, lane.src[0].arg, lanes, self.target)
+        return {lane: Tile(lanes, across), first: Tile(1, rows)}
+
+
+def _lanes(native: int, size: int) -> int:
+    lanes = native
+    while lanes > size:
+        lanes //= 2
+    return lanes if lanes >= min(native, 4) else 1
+
+
+def _fit(count: int, most: int) -> int:
+    """The greatest of 1, 2, 4, ... `most` that is at most `count`, a divisor of it if one is near."""
+    best = 1
+    while best * 2 <= min(count, most):
+        best *= 2
+    return best if count % best == 0 or count >= 4 * best else max(best // 2, 1)

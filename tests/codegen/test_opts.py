@@ -1,0 +1,216 @@
+"""Opts given by hand: each kind computes the same numbers; those that do not apply, and texts that are none,
+say why. `tests/device/test_random_graphs.py` has random sequences of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen import lower as lowering
+from polygrad.codegen.actions import actions, neighbours
+from polygrad.codegen.heuristics import choose
+from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.opts import OptKind, apply, apply_opts, parse_opts, render_opts
+from polygrad.codegen.target import Target
+from polygrad.engine.normalize import normalize
+from polygrad.errors import ArgumentError, OptError
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import AddrSpace, AxisKind, UOp
+from polygrad.uop.ops import Ops
+
+RNG = np.random.default_rng(5)
+TARGET = Target("test", simd_bytes=16, registers=15, fma=True, threads=4)
+DEVICES = ["CPU", "WASM"]
+
+
+def empty(*shape):
+    return Tensor.zeros(*shape).contiguous().realize()
+
+
+def numbers(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def kernel(out):
+    """The kernel of a Tensor that Opts apply to."""
+    calls = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
+    return run_passes(calls[-1].ast, Context(TARGET), through=UNOPTIMIZED)
+
+
+# --- as data
+
+TEXTS = ["SIMD r1 16 4, UPCAST r0 6", "UNROLL r2 4", "SPLIT r1.0 8, REORDER r1.0.0 r0 r1.0.1", "MERGE r0 r1",
+         "PARTITION r1 3 7", "STAGE r2 LOAD 1", "STAGE r0.1 REDUCE 0, PARALLEL r0.0 4", ""]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_is_read_and_written(text):
+    assert render_opts(parse_opts(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("FUSE r0 r1", r"opt 'FUSE r0 r1': expected one of SIMD, UPCAST, .*, got 'FUSE'"),
+        ("SIMD 4 r1", r"opt 'SIMD 4 r1': expected axes as r1.0, then numbers, got 'r1'"),
+        ("UPCAST r0 6, SIMD rx 4 1", r"opt 'SIMD rx 4 1': expected axes as r1.0, then numbers, got 'rx'"),
+    ],
+)
+def test_a_text_that_is_none_says_where(text, message):
+    with pytest.raises(ArgumentError, match=message):
+        empty(4).exp().contiguous(opts=text)
+
+
+def test_with_opts_it_is_a_copy():
+    x = empty(4)
+    y = x.contiguous(opts="UPCAST r0 4")
+    x += 1
+    assert (x.tolist(), y.tolist()) == ([1.0] * 4, [0.0] * 4)
+
+
+# --- each kind, and the tilings that the heuristics make
+
+PRODUCT = [
+    "",
+    "SIMD r1 4 2, UPCAST r0 6",
+    "SIMD r1 4 1, UPCAST r0 3, UNROLL r2 4",
+    "SIMD r1 8 2, UPCAST r0 2",  # more lanes than WASM's registers have
+    "UPCAST r0 4, UPCAST r1 4",
+    "UNROLL r2 8",
+    "SIMD r2 4 2, UPCAST r0 2, UPCAST r1 3",
+    "SIMD r2 4 1",
+    "REORDER r1 r0",
+    "REORDER r1 r0, SIMD r1 4 2",
+    "SPLIT r0 8",
+    "SPLIT r1 4, REORDER r1.0 r0 r1.1, SIMD r1.1 4 1",
+    "STAGE r2 LOAD 0",
+    "STAGE r2 LOAD 1",
+    "SIMD r1 4 2, UPCAST r0 6, STAGE r2 LOAD 1, REORDER r1.0 r0.0",
+    "SIMD r1 4 2, UPCAST r0 6, STAGE r2 LOAD 0",
+    "SIMD r1 4 2, UPCAST r0 6, STAGE r2 LOAD 0, STAGE r2 LOAD 2",
+    "SIMD r1 4 2, UPCAST r0 6, STAGE r0.1 REDUCE 0",
+    "SIMD r1 4 2, UPCAST r0 6, STAGE r1.1 REDUCE 0",
+    "SIMD r1 4 1, SPLIT r1.0 3, STAGE r1.0.1 r2 LOAD 1, REORDER r1.0.0 r0 r1.0.1",
+    "PARALLEL r0 4",
+    "PARALLEL r1 4",
+    "SIMD r1 4 2, UPCAST r0 6, STAGE r2 LOAD 1, REORDER r1.0 r0.0, PARALLEL r1.0 4",
+    "PARTITION r0 5 11, SIMD r1.3 4 1",
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("opts", PRODUCT)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_product_computed_in_any_way(device, opts, transposed):
+    a, b, c = numbers(40, 20), numbers(24, 20) if transposed else numbers(20, 24), numbers(24)
+    y = Tensor(b, device=device)
+    out = Tensor(a, device=device) @ (y.T if transposed else y) + Tensor(c, device=device)
+    want = a.astype(np.float64) @ (b.T if transposed else b) + c
+    np.testing.assert_allclose(out.contiguous(opts=opts).numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "opts",
+    ["", "STAGE r2 EXP2 1", "STAGE r2 EXP2 1, SIMD r1 4 2, SIMD r2 4 1", "STAGE r2 EXP2 1, SIMD r2.4 4 2",
+     "UNROLL r2 3, UNROLL r3 2", "SIMD r2 4 1", "STAGE r2 EXP2 1, PARALLEL r0 4"],
+)  # fmt: skip
+def test_a_softmax_computed_in_any_way(device, opts):
+    x = numbers(9, 37)
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    got = Tensor(x, device=device).softmax().contiguous(opts=opts).numpy()
+    np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-30)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("opts", ["", "MERGE r0 r1", "MERGE r0 r1, SIMD r0 4 4", "SPLIT r1 6, SIMD r1.1 4 1"])
+def test_an_elementwise_kernel_computed_in_any_way(device, opts):
+    x, y = numbers(10, 18), numbers(10, 18)
+    got = (Tensor(x, device=device) * Tensor(y, device=device)).contiguous(opts=opts).numpy()
+    np.testing.assert_array_equal(got, x * y)
+
+
+@pytest.mark.parametrize("opts", ["", "PARTITION r1 18", "PARTITION r1 4 18, SIMD r1.3 4 1"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_concatenation_computed_in_any_way(device, opts):
+    x, y = numbers(10, 18), numbers(10, 5)
+    got = Tensor(x, device=device).cat(Tensor(y, device=device), dim=1).contiguous(opts=opts).numpy()
+    np.testing.assert_array_equal(got, np.concatenate([x, y], 1))
+
+
+def test_what_is_given_is_what_the_kernel_has():
+    nodes = lowering.lower(kernel(empty(40, 20) @ empty(20, 24)), TARGET, opts=parse_opts(PRODUCT[14]))
+    tiles = {(r.arg.kind, r.src[0].arg) for n in nodes if n.op is Ops.INDEX and n.arg for r, _ in n.arg.steps}
+    assert {(AxisKind.LANE, 4), (AxisKind.UPCAST, 2), (AxisKind.UPCAST, 6)} <= tiles
+    (panel,) = [n for n in nodes if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL]
+    assert panel.arg.size == 20 * 8
+
+
+# --- errors
+
+ERRORS = [
+    ("SIMD r9 4 1", "expected an axis of the kernel (r0, r1, r2), got r9"),
+    ("SIMD r1 4", "expected 1 axes and 2 numbers, got 1 and 1"),
+    ("SIMD r1 3 1", "a power of 2 of lanes, got 1 x 3 lanes"),
+    ("SIMD r1 4 1, SIMD r0 4 1", "values of one SIMD axis"),
+    ("SIMD r1 4 1, SIMD r2 8 1", "lanes of one width, 4, got 8"),
+    ("UPCAST r1 25", "expected a tile of 2 to 24 elements"),
+    ("UPCAST r2 4", "expected an axis of kind LOOP, got REDUCE"),
+    ("UNROLL r1 4", "expected an axis of kind REDUCE, got LOOP"),
+    ("SPLIT r1 5", "divides it, 24, got 5"),
+    ("SPLIT r2 5", "expected a loop over output elements, got r2, a REDUCE"),
+    ("REORDER r0 r0", "expected different loops of one nest"),
+    ("MERGE r1 r0", "expected two loops one directly inside the other"),
+    ("MERGE r0 r1", "expected indices that step 24 times as far"),
+    ("PARTITION r0 9 5", "expected increasing values between 0 and 40"),
+    ("STAGE r2 LOAD 2", "expected one of the kernel's 2 values of LOAD"),
+    ("STAGE r1 LOAD 0", "expected loops and unrolled axes of the value, got r1"),
+    ("STAGE r2 1", "expected the op of a value for STAGE"),
+    ("SIMD r1 4 1 , UPCAST r0 LOAD 2", "expected the op of a value for STAGE"),
+    (
+        "UPCAST r0 4, STAGE r0.1 REDUCE 0, STAGE r0.1.4 REDUCE 0",
+        "expected axes that no memory is filled over",
+    ),
+    ("STAGE r2 LOAD 0, UPCAST r0 4", "expected an axis that no memory is filled inside of, got r0"),
+    ("PARALLEL r0 1", "at least 2 threads"),
+    ("PARALLEL r0 4, PARALLEL r1 4", "expected"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), ERRORS, ids=[t for t, _ in ERRORS])
+def test_an_opt_that_does_not_apply_says_why(text, message):
+    with pytest.raises(OptError) as raised:
+        apply_opts(kernel(empty(40, 20) @ empty(20, 24)), parse_opts(text))
+    assert message in str(raised.value) and str(raised.value).startswith("opt '")
+
+
+def test_a_kernel_whose_opts_do_not_apply_is_not_made_and_the_next_one_is():
+    x = empty(8, 8)
+    with pytest.raises(OptError, match="r7"):
+        (x + 1).contiguous(opts="SIMD r7 4 1").realize()
+    assert (x + 1).contiguous(opts="SIMD r1 4 1").sum().item() == 64
+
+
+# --- what a search tries
+
+
+def test_actions_apply_or_say_why_not():
+    k = kernel((empty(40, 20) @ empty(20, 24)).exp().cat(empty(40, 20), dim=1))
+    kinds = set()
+    for action in actions(k, TARGET):
+        try:
+            apply(k, action)
+        except OptError:
+            continue
+        kinds.add(action.kind)
+    assert kinds == set(OptKind) - {OptKind.MERGE}
+
+
+def test_neighbours_are_what_their_opts_make():
+    k = kernel(empty(40, 20) @ empty(20, 24))
+    opts = choose(k, TARGET)
+    found = list(neighbours(k, opts, TARGET))
+    assert len(found) > 30
+    for sequence, made in found:
+        assert sequence != opts and apply_opts(k, sequence) is made
