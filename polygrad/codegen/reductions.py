@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
+from polygrad.uop import alu
 from polygrad.uop.node import Reg, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import conjuncts
 from polygrad.uop.scopes import Scopes, scopes
 from polygrad.uop.symbolic import simplify
 
 
 def identity_element(op: Ops, dtype: DType) -> UOp:
     """What leaves any x unchanged: x op identity = x."""
-    return UOp.const(dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op])
+    return UOp.const(dtype, alu.identity_element(op, dtype))
 
 
 # --- algebra
@@ -158,7 +160,7 @@ def _flattened(node: UOp) -> UOp:
         inner = inner.src[1]
     if inner.op is not Ops.REDUCE or inner.arg is not Ops.ADD:
         return node
-    wanted = {c for condition in conditions for c in _conjuncts(condition)}
+    wanted = {c for condition in conditions for c in conjuncts(condition)}
     value = _guarded_product(inner.src[0], wanted)
     if value is None:
         value = inner.src[0]
@@ -175,10 +177,14 @@ def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
     for guard, other in (value.src, value.src[::-1]):
         if len(guard.src) < 2 or guard.src[1].arg != 0:
             continue
-        known = _conjuncts(guard.src[0].src[2])
+        known = set(conjuncts(guard.src[0].src[2]))
         if not wanted <= known:
             continue
-        if len(other.src) == 2 and _conjuncts(other.src[0].src[2]) <= known and _is_within(other.src[0]):
+        if (
+            len(other.src) == 2
+            and known.issuperset(conjuncts(other.src[0].src[2]))
+            and _is_within(other.src[0])
+        ):
             free = UOp(Ops.LOAD, other.dtype, (UOp(Ops.INDEX, other.dtype, other.src[0].src[:2]),))
             return guard * free if guard is value.src[0] else free * guard
         return value
@@ -188,17 +194,6 @@ def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
 def _is_within(index: UOp) -> bool:
     """It points into its buffer, whether its condition holds or not."""
     return index.src[1].vmin >= 0 and index.src[1].vmax < index.src[0].arg.size
-
-
-def _conjuncts(condition: UOp) -> set[UOp]:
-    out, stack = set(), [condition]
-    while stack:
-        c = stack.pop()
-        if c.op is Ops.AND:
-            stack.extend(c.src)
-        else:
-            out.add(c)
-    return out
 
 
 # --- registers

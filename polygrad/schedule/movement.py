@@ -13,9 +13,9 @@ import functools
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.given import simplify_given
 from polygrad.uop.node import Shape, Shear, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.symbolic import simplify
 
 Indices = tuple[UOp, ...]
@@ -67,7 +67,7 @@ def _input_indices(
                     valid = valid & (i < n + lo)
                 out.append(i if _is_zero(lo) else i - lo)
             valid = simplify(valid)
-            return tuple(simplify_given(simplify(i), valid) for i in out), valid
+            return tuple(simplify_under(simplify(i), valid) for i in out), valid
         case _:
             raise InternalError(f"{op} is not a movement op")
 
@@ -92,7 +92,7 @@ def _reshape(in_shape: Shape, out_shape: Shape, indices: Indices, valid: UOp) ->
             middle.append(ZERO)
             continue
         last = all(isinstance(m, int) and m == 1 for m in inner_in[: len(inner_in) - 1 - position])
-        middle.append(simplify_given(flat if last else simplify(flat % n), valid))
+        middle.append(simplify_under(flat if last else simplify(flat % n), valid))
         flat = simplify(flat // n)
     return indices[:head] + tuple(reversed(middle)) + indices[len(indices) - tail :]
 

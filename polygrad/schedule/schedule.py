@@ -15,6 +15,7 @@ from polygrad.errors import InternalError
 from polygrad.schedule.grouping import choose_stored
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.rows import fuse_rows
+from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -67,8 +68,7 @@ def prepare(sink: UOp) -> UOp:
         if op in _MERGED and src[0].op is op:  # reshape of reshape, expand of expand
             src = src[0].src
         elif op is Ops.REDUCE_AXIS and 0 in node.src[0].shape and 0 not in node.shape:
-            identity = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: node.dtype.min}[node.arg.op]
-            new[node] = node.const_like(identity)
+            new[node] = node.const_like(identity_element(node.arg.op, node.dtype))
             continue
         new[node] = node if src == node.src else UOp(op, node.dtype, src, node.arg)
     return new[sink]

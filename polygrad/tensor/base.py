@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-from polygrad.dtype import DType, dtypes, promote
+from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
@@ -303,7 +303,7 @@ class TensorBase:
 
     def _as_float(self) -> UOp:
         a = self.uop
-        return a if a.dtype.is_float else a.cast(promote(a.dtype, dtypes.default_float))
+        return a.cast(promote_float(a.dtype))
 
     def _need_int(self, what: str) -> None:
         if not (self.dtype.is_int or self.dtype.is_bool):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, Self
 
-from polygrad.dtype import dtypes, promote
+from polygrad.dtype import dtypes, promote, promote_float
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.tensor.base import TensorBase, broadcast_to, filled
 from polygrad.uop.node import UOp, broadcast_shape
@@ -69,7 +69,7 @@ class ElementwiseMixin(TensorBase):
         a, b = self._pair(x, reverse)
         if rounding_mode is not None and not a.dtype.is_float:
             return self._of_pair(_idiv(a, b) if rounding_mode == "floor" else _idiv_trunc(a, b), x)
-        dtype = a.dtype if a.dtype.is_float else promote(a.dtype, dtypes.default_float)
+        dtype = promote_float(a.dtype)
         a, b = a.cast(dtype), b.cast(dtype)
         out = self._of_pair(UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,)))), x)
         return out if rounding_mode is None else out.floor() if rounding_mode == "floor" else out.trunc()

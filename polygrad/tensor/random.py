@@ -218,8 +218,8 @@ def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:
 
 def _unit(bits: UOp, dtype: DType) -> UOp:
     """uint64 random bits to [0, 1): as many high bits as the dtype's significand holds, scaled."""
+    significand = dtype.significand
     if dtype is dtypes.float64:
-        return (bits >> 11).cast(dtype) * 2.0**-53
-    significand = {dtypes.float32: 24, dtypes.float16: 11, dtypes.bfloat16: 8}[dtype]
+        return (bits >> (64 - significand)).cast(dtype) * 2.0**-significand
     word = bits.cast(dtypes.uint32) >> (32 - significand)
     return word.cast(dtypes.int32).cast(dtype) * 2.0**-significand

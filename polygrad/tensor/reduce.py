@@ -15,6 +15,7 @@ from polygrad.helpers import ceildiv, prod
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.base import filled
 from polygrad.tensor.movement import MovementMixin, same_size
+from polygrad.uop.alu import identity_element
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
@@ -172,28 +173,28 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     def cumsum(self, axis: int = 0) -> Self:
         """Running sums along `axis`."""
         accumulate = sum_dtype(self.dtype)
-        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD, 0)
+        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD)
         return out.cast_like(self) if self.dtype.is_float else out
 
     def cumprod(self, axis: int) -> Self:
         """Running products along `axis`."""
         accumulate = sum_dtype(self.dtype)
-        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL, 1)
+        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL)
         return out.cast_like(self) if self.dtype.is_float else out
 
     def cummax(self, axis: int = 0) -> Self:
         """Running maxima along `axis`."""
-        return self._cumulative(self._axis(axis), Ops.MAX, self.dtype.min)
+        return self._cumulative(self._axis(axis), Ops.MAX)
 
     def cummin(self, axis: int = 0) -> Self:
         """Running minima along `axis`."""
-        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX, self.dtype.min)._mirrored()
+        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX)._mirrored()
 
     def cast_like(self, other: Self) -> Self:
         """self in the dtype of `other`."""
         return self._with(self.uop.cast(other.dtype))
 
-    def _cumulative(self, axis: int, op: Ops, identity: Any) -> Self:
+    def _cumulative(self, axis: int, op: Ops) -> Self:
         """Each element combined with those before it.
 
         A reduction over a lower triangle, in two levels when long.
@@ -203,29 +204,30 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         x = self.transpose(axis, -1)
         n = x.shape[-1]
         if sint_max(n) <= 2 * _CHUNK:
-            return x._triangle(op, identity, inclusive=True).transpose(axis, -1)
+            return x._triangle(op).transpose(axis, -1)
+        identity = identity_element(op, self.dtype)
         chunks = canonical(ceildiv(n, _CHUNK))
         rest: Any = canonical(chunks * _CHUNK - n)
         inner = x
         if not same_size(rest, 0):
             inner = x.pad([*([None] * (x.ndim - 1)), (0, rest)], value=identity)
-        inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op, identity, inclusive=True)
+        inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op)
         totals = inner.shrink([*([None] * (x.ndim)), (_CHUNK - 1, _CHUNK)]).reshape(*x.shape[:-1], chunks)
-        before = totals._cumulative(totals.ndim - 1, op, identity)
-        before = before.shrink([*([None] * (x.ndim - 1)), (0, chunks - 1)])
-        before = before.pad([*([None] * (x.ndim - 1)), (1, 0)], value=identity)
-        out = inner._binary(op, before.unsqueeze(-1)).reshape(*x.shape[:-1], chunks * _CHUNK)
+        prefix = totals._cumulative(totals.ndim - 1, op)  # of the chunks before each
+        prefix = prefix.shrink([*([None] * (x.ndim - 1)), (0, chunks - 1)])
+        prefix = prefix.pad([*([None] * (x.ndim - 1)), (1, 0)], value=identity)
+        out = inner._binary(op, prefix.unsqueeze(-1)).reshape(*x.shape[:-1], chunks * _CHUNK)
         return out.shrink([*([None] * (x.ndim - 1)), (0, n)]).transpose(axis, -1)
 
-    def _triangle(self, op: Ops, identity: Any, inclusive: bool) -> Self:
+    def _triangle(self, op: Ops) -> Self:
+        """`_cumulative` along the last axis, as one reduction over a lower triangle."""
         n = self.shape[-1]
         index = UOp(Ops.ARANGE, dtypes.int32, (), n)
         rows, columns = self._of(index.reshape((n, 1))), self._of(index.reshape((1, n)))
-        wanted = (rows < columns).logical_not() if inclusive else columns < rows
+        identity = self._of(filled(self.dtype, identity_element(op, self.dtype), ()))
         spread = self.unsqueeze(-2).expand(*self.shape[:-1], n, n)
-        return wanted.where(spread, self._of(filled(self.dtype, identity, ())))._reduce(
-            op, -1, False, self.dtype, self.dtype
-        )
+        lower = (rows < columns).logical_not().where(spread, identity)
+        return lower._reduce(op, -1, False, self.dtype, self.dtype)
 
     # --- exponentials of rows
 

@@ -6,11 +6,12 @@ import math
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.alu import convert, evaluate, reinterpret
-from polygrad.uop.divmod import build, fold_divmod, linear, positive
+from polygrad.uop.divmod import build, fold_divmod, positive
+from polygrad.uop.linear import Terms, added, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.shorthand import FLOATS, INDEX, WALK, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
+from polygrad.uop.prelude import FLOATS, INDEX, WALK, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
 
 # --- constants ------------------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ def _collect(u: UOp, x: UOp, y: UOp) -> UOp | None:
         else:
             merged = None
         if merged is not None:
-            out = build([merged], 0, u.dtype)
+            out = build(dict([merged]), 0, u.dtype)
             if more:
                 out = spine.src[0] if merged[1] == 0 else spine.src[0] + out
             elif merged[1] == 0 and later:
@@ -186,8 +187,7 @@ def _reciprocal_of_scaled(x: UOp, c: UOp) -> UOp | None:
 
 
 def _is_normal(value: float, dtype: DType) -> bool:
-    least = 2.0**-14 if dtype is dtypes.float16 else 2.0**-1022 if dtype is dtypes.float64 else 2.0**-126
-    return math.isfinite(value) and abs(value) >= least
+    return math.isfinite(value) and abs(value) >= dtype.smallest_normal
 
 
 products = PatternMatcher([
@@ -222,26 +222,28 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
     if n.op is Ops.CONST or n.vmin <= 0:
         return None
     base, m = _term(n)
-    terms, constant = linear(x)
-    whole: list[tuple[UOp, int]] = []
-    rest: list[tuple[UOp, int]] = []
-    for t, k in terms:
+    terms, constant = linear_terms(x)
+    whole: Terms = {}
+    multiple = 0
+    rest: Terms = {}
+    for t, k in terms.items():
         if k % m == 0 and t is base:
-            whole.append((UOp.const(INDEX, 1), k // m))
+            multiple = k // m
         elif k % m == 0 and t.op is Ops.MUL and base in t.src:
-            whole.append((t.src[0] if t.src[1] is base else t.src[1], k // m))
+            a = t.src[0] if t.src[1] is base else t.src[1]
+            whole[a] = whole.get(a, 0) + k // m
         else:
-            rest.append((t, k))
+            rest[t] = k
     remainder = build(rest, constant, INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
-    size = linear(n)
-    above = [*size.terms, *((t, -k) for t, k in rest)]
-    within = remainder.vmin >= 0 and positive(above, size.constant - constant)
+    size = linear_terms(n)
+    is_below = remainder.vmin >= 0 and positive(added(size.terms, rest, -1), size.constant - constant)
+    divisible = bool(whole) or multiple != 0
     if u.op is Ops.MOD:
-        return remainder if within else remainder % n if whole else None
-    if within:
-        return build(whole, 0, INDEX)
-    return build([*whole, (remainder // n, 1)], 0, INDEX) if whole else None
+        return remainder if is_below else remainder % n if divisible else None
+    if is_below:
+        return build(whole, multiple, INDEX)
+    return build(added(whole, {remainder // n: 1}), multiple, INDEX) if divisible else None
 
 
 divisions = PatternMatcher([

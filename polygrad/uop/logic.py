@@ -6,11 +6,12 @@ import math
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.arithmetic import reassociate
-from polygrad.uop.divmod import build, exact, fold_greater, fold_less, linear, positive
+from polygrad.uop.divmod import build, exact, fold_greater, fold_less, positive
+from polygrad.uop.linear import added, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.shorthand import (
+from polygrad.uop.prelude import (
     BOOL,
     FALSE,
     INDEX,
@@ -45,7 +46,7 @@ def _keeps_value(x: UOp, dtype: DType) -> bool:
         return dtype.is_float and (dtype is dtypes.float64 or (dtype is dtypes.float32 and src.itemsize == 2))
     lo, hi = x.bounds  # type: ignore[misc]
     if dtype.is_float:
-        limit = 1 << {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype.name]
+        limit = 1 << dtype.significand
         return -limit <= lo and hi <= limit
     return bool(lo >= dtype.min and hi <= dtype.max)
 
@@ -118,23 +119,21 @@ def _compare_sums(x: UOp, y: UOp) -> UOp | None:
     """x < y decided by y - x: terms of both cancel, and a RANGE is less than its symbolic size."""
     if x.op is Ops.CONST or y.op is Ops.CONST:
         return None
-    left, right = linear(x), linear(y)
-    difference: dict[UOp, int] = {}
-    for base, m in (*right.terms, *((base, -m) for base, m in left.terms)):
-        difference[base] = difference.get(base, 0) + m
+    left, right = linear_terms(x), linear_terms(y)
+    difference = added(right.terms, left.terms, -1)
     cancelled = len(difference) < len(left.terms) + len(right.terms)
     if not cancelled and not any(b.op is Ops.RANGE and b.src[0].op is not Ops.CONST for b in difference):
         return None  # what bounds alone say was asked before
     constant = right.constant - left.constant
-    if positive(list(difference.items()), constant):
+    if positive(difference, constant):
         return UOp.const(BOOL, True)
-    if positive([(b, -m) for b, m in difference.items()], 1 - constant):
+    if positive({b: -m for b, m in difference.items()}, 1 - constant):
         return UOp.const(BOOL, False)
     if not cancelled:
         return None
     # a + x < a + y = x < y
-    below = build([(b, -m) for b, m in difference.items() if m < 0], 0, INDEX)
-    return below < build([t for t in difference.items() if t[1] > 0], constant, INDEX)
+    below = build({b: -m for b, m in difference.items() if m < 0}, 0, INDEX)
+    return below < build({b: m for b, m in difference.items() if m > 0}, constant, INDEX)
 
 
 def _compare_casts(u: UOp, x: UOp, y: UOp) -> UOp | None:

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from polygrad.dtype import dtypes
-from polygrad.uop.given import simplify_given
 from polygrad.uop.node import Param, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.printer import infix
 from polygrad.uop.symbolic import simplify
 
@@ -264,8 +264,8 @@ GIVEN = [
 @pytest.mark.parametrize(
     ("make", "condition", "expected"), GIVEN, ids=[f"{k}: {e}" for k, (_, _, e) in enumerate(GIVEN)]
 )
-def test_simplify_given(make, condition, expected) -> None:  # type: ignore[no-untyped-def]
-    assert show(simplify_given(make(), condition())) == expected
+def test_simplify_under(make, condition, expected) -> None:  # type: ignore[no-untyped-def]
+    assert show(simplify_under(make(), condition())) == expected
 
 
 def test_a_gate_that_is_constant_leaves_the_load() -> None:

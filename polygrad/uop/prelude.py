@@ -1,4 +1,4 @@
-"""Short names for the patterns of the rule tables (arithmetic.py, logic.py).
+"""The prelude of the rule tables (arithmetic.py, logic.py): short names for patterns.
 
 x, y, z are any nodes, c and d constants; a prefix says more of x: i an `index`, n an integer, w an integer or
 bool, b a bool, f a float. `op(...)` takes its sources in the order written: the rules meet canonical
