@@ -37,27 +37,27 @@ def _input_indices(
         case Ops.RESHAPE:
             return _reshape(in_shape, out_shape, indices, valid), valid
         case Ops.PERMUTE:
-            back = [ZERO] * len(indices)
+            permuted = [ZERO] * len(indices)
             for i, axis in enumerate(arg):  # type: ignore[var-annotated, arg-type]
-                back[axis] = indices[i]
-            return tuple(back), valid
+                permuted[axis] = indices[i]
+            return tuple(permuted), valid
         case Ops.EXPAND:
             return tuple(
                 i if a == b else ZERO for i, a, b in zip(indices, in_shape, out_shape, strict=True)
             ), valid
         case Ops.SHRINK:
-            moved = zip(indices, arg, strict=True)  # type: ignore[call-overload]
-            return tuple(i if _is_zero(lo) else simplify(i + lo) for i, (lo, _) in moved), valid
+            pairs = zip(indices, arg, strict=True)  # type: ignore[call-overload]
+            return tuple(i if _is_zero(lo) else simplify(i + lo) for i, (lo, _) in pairs), valid
         case Ops.FLIP:
             return tuple(
                 simplify((n - 1) - i) if axis in arg else i  # type: ignore[operator]
                 for axis, (i, n) in enumerate(zip(indices, in_shape, strict=True))
             ), valid
         case Ops.SHEAR:
-            moved_along = list(indices)
+            sheared = list(indices)
             assert isinstance(arg, Shear)
-            moved_along[arg.axis] = simplify(indices[arg.axis] + indices[arg.along] * arg.step + arg.start)
-            return tuple(moved_along), valid
+            sheared[arg.axis] = simplify(indices[arg.axis] + indices[arg.along] * arg.step + arg.start)
+            return tuple(sheared), valid
         case Ops.PAD:
             out = []
             for i, n, (lo, hi) in zip(indices, in_shape, arg, strict=True):  # type: ignore[call-overload]
