@@ -19,7 +19,7 @@ from polygrad.codegen.split import substituted
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
-from polygrad.schedule.movement import flat_index
+from polygrad.schedule.index_maps import flat_index
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import Axis, AxisKind, Param, UOp
 from polygrad.uop.ops import GroupOp, Ops

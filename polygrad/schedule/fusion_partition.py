@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polygrad.helpers import prod
-from polygrad.schedule.movement import TRUE, ZERO, Indices, input_indices
+from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
 from polygrad.uop.node import AxisKind, UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 

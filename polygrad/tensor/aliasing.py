@@ -324,7 +324,7 @@ def _check_capture(storage: Storage, recording: Recording) -> None:
 
     Raises CaptureError where it would not.
     """
-    if storage in recording.lazy:
+    if storage in recording.lazy_storages:
         raise CaptureError(
             f"captured function: expected to write to memory, got a lazy value of {storage.node.shape}: "
             "realize() it before the call (detach() it, if it was computed with a gradient)"
