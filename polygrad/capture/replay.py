@@ -96,7 +96,7 @@ class CapturedStep:
             self._youngest, self._changes = newest(), changes.count
         if watch.executed != self._seen:
             self._rename()
-        self._draws.continue_()
+        self._draws.begin_run()
         captured = self.captured
         values = {**captured.variables, **variables} if variables else captured.variables
         if variables and self._guards:
@@ -168,7 +168,7 @@ class CapturedStep:
 
     @property
     def draws(self) -> CapturedDraws:
-        """Where its random numbers stand."""
+        """The state of its random numbers."""
         return self._draws
 
     @property

@@ -1,6 +1,6 @@
 """Random tensors: counter-based, so lazy, and the same bits on every device.
 
-Two draws of one shape are one kernel. Where they stand is `generator.py`.
+Two draws of one shape are one kernel. `generator.py` keeps the counters.
 
 Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
 """
@@ -171,9 +171,9 @@ class RandomMixin(CreationMixin, LinalgMixin):
         bits, home = cls._random_bits((n,), device)
         index = cls._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
         draws = cls._of(bits.contiguous(), home)
-        mine, theirs = draws.unsqueeze(1), draws.unsqueeze(0)
-        before = (theirs < mine) | (theirs.eq(mine) & (index.unsqueeze(0) < index.unsqueeze(1)))
-        ranks = before.sum(1, dtype=dtypes.int32)
+        x, y = draws.unsqueeze(1), draws.unsqueeze(0)
+        precedes = (y < x) | (y.eq(x) & (index.unsqueeze(0) < index.unsqueeze(1)))
+        ranks = precedes.sum(1, dtype=dtypes.int32)
         return cls._of(ranks.uop.cast(to_dtype(dtype)), home, kwargs.get("requires_grad"))
 
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
