@@ -11,7 +11,7 @@ from polygrad.uop.linear import Terms, added, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.prelude import FLOATS, INDEX, WALK, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
+from polygrad.uop.prelude import FLOATS, INDEX, MAX_TERMS, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
 
 # --- constants ------------------------------------------------------------------------------------------
 
@@ -89,30 +89,30 @@ def _term(x: UOp) -> tuple[UOp, int]:
 def _collect(u: UOp, x: UOp, y: UOp) -> UOp | None:
     """x + y of `index`, y a single term: merged with a like term (or a quotient with its remainder) of x."""
     base, m = _term(y)
-    later: list[UOp] = []
+    right_terms: list[UOp] = []  # of x, to the right of `term`
     spine, term = x, x
-    for _ in range(WALK):
-        more = spine.op is Ops.ADD
-        term = spine.src[1] if more else spine
-        other, n = _term(term)
-        if other is base:
+    for _ in range(MAX_TERMS):
+        is_sum = spine.op is Ops.ADD
+        term = spine.src[1] if is_sum else spine
+        term_base, n = _term(term)
+        if term_base is base:
             merged: tuple[UOp, int] | None = (base, m + n)  # x*m + x*n = x*(m+n)
-        elif other.op in _DIVMOD or base.op in _DIVMOD:
-            merged = _recombine(base, m, other, n) or _recombine(other, n, base, m)
+        elif term_base.op in _DIVMOD or base.op in _DIVMOD:
+            merged = _recombine(base, m, term_base, n) or _recombine(term_base, n, base, m)
         else:
             merged = None
         if merged is not None:
             out = build(dict([merged]), 0, u.dtype)
-            if more:
+            if is_sum:
                 out = spine.src[0] if merged[1] == 0 else spine.src[0] + out
-            elif merged[1] == 0 and later:
-                out = later.pop()
-            while later:
-                out = out + later.pop()
+            elif merged[1] == 0 and right_terms:
+                out = right_terms.pop()
+            while right_terms:
+                out = out + right_terms.pop()
             return out
-        if not more:
+        if not is_sum:
             return None
-        later.append(term)
+        right_terms.append(term)
         spine = spine.src[0]
     return None
 
@@ -223,27 +223,29 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
         return None
     base, m = _term(n)
     terms, constant = linear_terms(x)
-    whole: Terms = {}
-    multiple = 0
+    quotient: Terms = {}
+    quotient_constant = 0
     rest: Terms = {}
     for t, k in terms.items():
         if k % m == 0 and t is base:
-            multiple = k // m
+            quotient_constant = k // m
         elif k % m == 0 and t.op is Ops.MUL and base in t.src:
             a = t.src[0] if t.src[1] is base else t.src[1]
-            whole[a] = whole.get(a, 0) + k // m
+            quotient[a] = quotient.get(a, 0) + k // m
         else:
             rest[t] = k
     remainder = build(rest, constant, INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
     size = linear_terms(n)
     is_below = remainder.vmin >= 0 and positive(added(size.terms, rest, -1), size.constant - constant)
-    divisible = bool(whole) or multiple != 0
+    is_divisible = bool(quotient) or quotient_constant != 0
     if u.op is Ops.MOD:
-        return remainder if is_below else remainder % n if divisible else None
+        return remainder if is_below else remainder % n if is_divisible else None
     if is_below:
-        return build(whole, multiple, INDEX)
-    return build(added(whole, {remainder // n: 1}), multiple, INDEX) if divisible else None
+        return build(quotient, quotient_constant, INDEX)
+    if not is_divisible:
+        return None
+    return build(added(quotient, {remainder // n: 1}), quotient_constant, INDEX)
 
 
 divisions = PatternMatcher([

@@ -1,7 +1,7 @@
 """Range analysis: the least and greatest value of an integer or bool node, from those of its sources.
 
-Computed once, when a node is made, so it never recurses. `index` arithmetic does not overflow; a
-result that leaves any other dtype's range may have wrapped, so its bounds are the dtype's.
+Computed once, when a node is made, so it never recurses. `index` arithmetic does not overflow; a result that
+leaves any other dtype's range may have wrapped, so its bounds are the dtype's.
 """
 
 from __future__ import annotations

@@ -211,28 +211,28 @@ def _quotient(a: Polynomial, b: Polynomial) -> Polynomial:
     if not a or c == 0:
         return {}
     if c is None:
-        out, rest = _divided(a, b)
-        return out if _bounds(b)[0] > 0 and _within(rest, b) else {(_write(a) // _write(b),): 1}
+        q, r = _divided(a, b)
+        return q if _bounds(b)[0] > 0 and _is_remainder(r, b) else {(_write(a) // _write(b),): 1}
     if c < 0:
         return _quotient(_scaled(a, -1), {(): -c})
     lo, hi = _bounds(a)
     if lo // c == hi // c:
         return {(): lo // c} if lo // c else {}
     # (p*c + r) // c = p + r // c
-    whole = {x: q for x, m in a.items() if (q := m // c if not x or m > 0 else -(-m // c))}
-    rest = added(a, whole, -c)
-    lo, hi = _bounds(rest)
+    p = {x: n for x, m in a.items() if (n := m // c if not x or m > 0 else -(-m // c))}
+    r = added(a, p, -c)
+    lo, hi = _bounds(r)
     if lo // c == hi // c:
-        return added(whole, {(): lo // c})
-    # (-p) // c = -((p + c - 1) // c)
-    if rest[min(rest, key=_order)] < 0:
-        return added(whole, _quotient(added(_scaled(rest, -1), {(): c - 1}), b), -1)
-    # (g*p + k) // (g*m) = p // m  for 0 <= k < g
-    g = math.gcd(c, *[m for x, m in rest.items() if x])
-    atom = _write({x: m // g for x, m in rest.items() if m // g})
+        return added(p, {(): lo // c})
+    # (-r) // c = -((r + c - 1) // c)
+    if r[min(r, key=_order)] < 0:
+        return added(p, _quotient(added(_scaled(r, -1), {(): c - 1}), b), -1)
+    # (g*r + k) // (g*m) = r // m  for 0 <= k < g
+    g = math.gcd(c, *[m for x, m in r.items() if x])
+    atom = _write({x: m // g for x, m in r.items() if m // g})
     if atom.op is Ops.IDIV and atom.src[1].is_const:
-        return added(whole, _quotient(_polynomial(atom.src[0]), {(): atom.src[1].arg * (c // g)}))
-    return added(whole, _polynomial(atom) if c == g else {(atom // (c // g),): 1})
+        return added(p, _quotient(_polynomial(atom.src[0]), {(): atom.src[1].arg * (c // g)}))
+    return added(p, _polynomial(atom) if c == g else {(atom // (c // g),): 1})
 
 
 def _remainder(a: Polynomial, b: Polynomial) -> Polynomial:
@@ -241,8 +241,8 @@ def _remainder(a: Polynomial, b: Polynomial) -> Polynomial:
     if not a or c == 0:
         return {}
     if c is None:
-        _, rest = _divided(a, b)
-        return rest if _bounds(b)[0] > 0 and _within(rest, b) else {(_write(a) % _write(b),): 1}
+        _, r = _divided(a, b)
+        return r if _bounds(b)[0] > 0 and _is_remainder(r, b) else {(_write(a) % _write(b),): 1}
     if c < 0:
         return _scaled(_remainder(_scaled(a, -1), {(): -c}), -1)
     for rest in (a, {x: m % c for x, m in a.items() if m % c}):
@@ -276,9 +276,9 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _within(rest: Polynomial, b: Polynomial) -> bool:
-    """Whether 0 <= rest < b for certain."""
-    return not rest or (_bounds(rest)[0] >= 0 and _bounds(added(b, rest, -1))[0] > 0)
+def _is_remainder(r: Polynomial, b: Polynomial) -> bool:
+    """Whether 0 <= r < b for all values of the atoms."""
+    return not r or (_bounds(r)[0] >= 0 and _bounds(added(b, r, -1))[0] > 0)
 
 
 def _constant(terms: Polynomial) -> int | None:
@@ -295,7 +295,7 @@ def _greater(a: Polynomial, b: Polynomial) -> Polynomial:
     return {(first.maximum(second),): 1}
 
 
-def _node(terms: Polynomial, other: Polynomial) -> Any:
-    """The node of a polynomial, be it constant: `other` is not."""
+def _node(terms: Polynomial, like: Polynomial) -> Any:
+    """The node of a polynomial, which may be constant; `like` is not."""
     out = _write(terms)
-    return out if not isinstance(out, int) else _write(other).const_like(out)
+    return out if not isinstance(out, int) else _write(like).const_like(out)
