@@ -24,10 +24,10 @@ from polygrad.tensor.aliasing import (
     device_of,
     is_whole,
     memory_under,
-    owned_by,
     realize_tensors,
     rebased,
     rename,
+    set_owner,
     storage_of,
     view_ops,
     write,
@@ -89,7 +89,7 @@ class Placeholders:
 
     def __enter__(self) -> Placeholders:
         for storage, (node, slot) in self._shared.items():
-            owned_by(self.buffers[slot].allocation, storage)
+            set_owner(self.buffers[slot].allocation, storage)
             storage.update(UOp(Ops.BUFFER, node.dtype, (), self.buffers[slot]))
         slots = [p.slot for p in self.passed if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
@@ -157,7 +157,7 @@ class LazyPlaceholders:
 
     def __enter__(self) -> LazyPlaceholders:
         for storage, (node, buffer) in self._values.items():
-            owned_by(buffer.allocation, storage)
+            set_owner(buffer.allocation, storage)
             storage.update(UOp(Ops.BUFFER, node.dtype, (), buffer))
         live_roots.append(self._nodes)
         return self

@@ -1,4 +1,4 @@
-"""Activation functions: elementwise formulas over elementwise.py and transcendental.py."""
+"""Activation functions: elementwise formulas over elementwise.py and elementary.py."""
 
 from __future__ import annotations
 
