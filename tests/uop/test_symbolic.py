@@ -109,6 +109,7 @@ FIRES = [
     (lambda: (r0 - 1) // 3, "(r0+2)//3-1"),
     (lambda: (r0 * 5) // 4, "r0"),
     (lambda: (r3 * 9 + r0) % 8, "(r3+r0)%8"),
+    (lambda: (r0 * n + n * r0) // n, "r0*2"),
     (lambda: (r0 * n + rn) // n, "r0"),
     (lambda: (r0 * n + rn) % n, "r9"),
     (lambda: (r0 * n + r3) // n, "r0+r3//n"),
