@@ -19,10 +19,10 @@ from polygrad.errors import PolygradError
 
 if TYPE_CHECKING:
     from polygrad import nn
+    from polygrad.capture.jit import TinyJit
     from polygrad.engine.devices import Device
     from polygrad.nn.step import compile_step
     from polygrad.runtime.threads import get_num_threads, set_num_threads
-    from polygrad.tensor.jit import TinyJit
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
 
@@ -45,7 +45,7 @@ __all__ = [
 # Where each name that loads late comes from; None: it is a module of its own.
 _LATE = {
     "Tensor": "polygrad.tensor.tensor",
-    "TinyJit": "polygrad.tensor.jit",
+    "TinyJit": "polygrad.capture.jit",
     "Variable": "polygrad.tensor.variable",
     "Device": "polygrad.engine.devices",
     "compile_step": "polygrad.nn.step",

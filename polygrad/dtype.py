@@ -14,12 +14,16 @@ from typing import Any
 
 from polygrad.errors import DTypeError
 
+# IEEE 754: the bits of the significand (the leading one included) and of the exponent
+_FLOAT_FORMATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}
+
 
 class DType(str):
     """An element type. Equal to its name; made once, below.
 
     Attributes: `itemsize` (bytes), `fmt` (struct/memoryview code, or None for bfloat16 and index),
-    `kind` ('bool', 'int', 'uint', 'float' or 'index'), `priority` (its place in promotion).
+    `kind` ('bool', 'int', 'uint', 'float' or 'index'), `priority` (its place in promotion); of a float also
+    `significand` (its bits, the leading one included) and `smallest_normal`.
     """
 
     itemsize: int
@@ -37,6 +41,8 @@ class DType(str):
         self.bits = max(itemsize * 8, 1)
         if kind == "float":
             self.min, self.max = -math.inf, math.inf
+            self.significand, exponent_bits = _FLOAT_FORMATS[name]
+            self.smallest_normal = 2.0 ** (2 - 2 ** (exponent_bits - 1))
         elif kind == "bool":
             self.min, self.max = False, True
         elif kind == "uint":
@@ -52,6 +58,8 @@ class DType(str):
     bits: int
     min: Any
     max: Any
+    significand: int
+    smallest_normal: float
 
     __hash__ = str.__hash__
 
@@ -124,18 +132,15 @@ class dtypes:
 
 int_type, float_type = (1).__class__, (1.0).__class__
 _BY_NAME = {str(d): d for d in (*dtypes.all, dtypes.index, dtypes.void)}
-_ALIASES = {
-    "half": "float16", "float": "float32", "double": "float64", "char": "int8", "short": "int16",
-    "int": "int32", "long": "int64", "uchar": "uint8", "ushort": "uint16", "uint": "uint32",
-    "ulong": "uint64",
-}  # fmt: skip
+_ALIASES = ("half", "float", "double", "char", "short", "int", "long", "uchar", "ushort", "uint", "ulong")
+_BY_NAME |= {alias: getattr(dtypes, alias) for alias in _ALIASES}
 
 
 def to_dtype(dtype: Any) -> DType:
     """A `DType` from a DType, its name, or tinygrad's alias of it. Raises DTypeError."""
     if isinstance(dtype, DType):
         return dtype
-    found = _BY_NAME.get(_ALIASES.get(dtype, dtype)) if isinstance(dtype, str) else None
+    found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
     if found is None:
         raise DTypeError(f"dtype: expected one of {', '.join(dtypes.all)}, got {dtype!r}")
     return found

@@ -42,11 +42,11 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
         rule = VJP.get(node.op)
         if rule is None:
             raise GradientError(f"gradient of {node.op}: expected an op with a derivative: use .detach()")
-        here: dict[UOp, UOp] = {}  # x*x gives x twice: those come together before they meet other uses
+        contributions: dict[UOp, UOp] = {}  # by source: x*x adds up its two before those of other uses
         for s, ds in zip(node.src, rule(g, node), strict=True):
             if ds is not None and s in needed:
-                here[s] = _plus(here.get(s), ds)
-        for s, ds in here.items():
+                contributions[s] = _plus(contributions.get(s), ds)
+        for s, ds in contributions.items():
             grads[s] = _plus(grads.get(s), ds)
         if node not in wanted:
             del grads[node]
@@ -62,20 +62,20 @@ def carries_gradient(node: UOp) -> bool:
     return node.dtype.is_float and node.op is not Ops.DETACH
 
 
-# --- helpers: products that fold the ones and zeros that gradients are full of
+# --- helpers; products fold ones, which gradients are full of
 
 
-def _constant(x: UOp) -> float | None:
-    """The value of a constant under RESHAPE and EXPAND."""
+def uniform_value(x: UOp) -> float | None:
+    """The value of all elements of a constant under RESHAPE and EXPAND; None for any other node."""
     while x.op is Ops.RESHAPE or x.op is Ops.EXPAND:
         x = x.src[0]
     return x.arg if x.op is Ops.CONST else None
 
 
 def _mul(a: UOp, b: UOp) -> UOp:
-    if _constant(a) == 1.0:
+    if uniform_value(a) == 1.0:
         return b
-    return a if _constant(b) == 1.0 else UOp(Ops.MUL, a.dtype, (a, b))
+    return a if uniform_value(b) == 1.0 else UOp(Ops.MUL, a.dtype, (a, b))
 
 
 def _where(condition: UOp, a: UOp, b: UOp) -> UOp:
@@ -112,17 +112,17 @@ def _exp2(g: UOp, y: UOp) -> Grads:
     In a sigmoid's gradient g has a factor 1 / (1 + y), and y / (1 + y) is 1 - 1 / (1 + y): so written, a y
     that overflows makes no inf * 0.
     """
-    others: list[UOp] = []
+    factors: list[UOp] = []
     rest = g
     while rest.op is Ops.MUL:
-        for factor, other in (rest.src, rest.src[::-1]):
+        for factor, cofactor in (rest.src, rest.src[::-1]):
             if factor.op is Ops.RECIPROCAL and _is_one_plus(factor.src[0], y):
-                out = _mul(other, factor * -1.0 + 1.0)
-                for x in reversed(others):
+                out = _mul(cofactor, factor * -1.0 + 1.0)
+                for x in reversed(factors):
                     out = _mul(out, x)
                 return (out * math.log(2),)
-        rest, other = rest.src
-        others.append(other)
+        rest, cofactor = rest.src
+        factors.append(cofactor)
     return (_mul(g, y * math.log(2)),)
 
 
@@ -130,13 +130,13 @@ def _is_one_plus(x: UOp, y: UOp) -> bool:
     if x.op is not Ops.ADD:
         return False
     a, b = x.src
-    return (a is y and _constant(b) == 1.0) or (b is y and _constant(a) == 1.0)
+    return (a is y and uniform_value(b) == 1.0) or (b is y and uniform_value(a) == 1.0)
 
 
 def _power(g: UOp, y: UOp) -> Grads:
     """a^e: g e a^(e - 1), which is 0 for e = 0, and g a^e ln a, which is 0 for a = 0 and e >= 0."""
     a, e = y.src
-    zero, exponent = y.const_like(0.0), _constant(e)
+    zero, exponent = y.const_like(0.0), uniform_value(e)
     if exponent is None:
         slope = g * (e * UOp(Ops.POW, e.dtype, (a, e + -1.0)))
         of_base = _where(_compare(Ops.CMPEQ, e, zero), zero, slope)
@@ -162,14 +162,14 @@ def _reduce(g: UOp, node: UOp) -> Grads:
         top = _compare(Ops.CMPEQ, x, node.expand(shape))
         share = _mul(g, _reciprocal(_sum(top.cast(g.dtype), axes)))
         return (_where(top, share.expand(shape), x.const_like(0.0)),)
-    # the product of the others: product / x without zeros, the product of the rest for the only zero, else 0
-    zero = _compare(Ops.CMPEQ, x, x.const_like(0.0))
-    others = _where(zero, x.const_like(1.0), x)
-    product = others.reduce_axis(Ops.MUL, axes).expand(shape)
-    zeros = _sum(zero.cast(g.dtype), axes).expand(shape)
-    alone = _where(zero, zeros.const_like(1.0), zeros.const_like(0.0))
-    remaining = _compare(Ops.CMPEQ, zeros, alone)
-    return (_where(remaining, _mul(g.expand(shape), product * _reciprocal(others)), x.const_like(0.0)),)
+    # the product of the other elements: 0 where one of those is 0
+    is_zero = _compare(Ops.CMPEQ, x, x.const_like(0.0))
+    nonzero = _where(is_zero, x.const_like(1.0), x)
+    product = nonzero.reduce_axis(Ops.MUL, axes).expand(shape)
+    zeros = _sum(is_zero.cast(g.dtype), axes).expand(shape)
+    own_zeros = _where(is_zero, zeros.const_like(1.0), zeros.const_like(0.0))
+    no_other = _compare(Ops.CMPEQ, zeros, own_zeros)
+    return (_where(no_other, _mul(g.expand(shape), product * _reciprocal(nonzero)), x.const_like(0.0)),)
 
 
 def _expand(g: UOp, node: UOp) -> Grads:
@@ -200,9 +200,9 @@ def _shear(g: UOp, node: UOp) -> Grads:
     # x[j] went to position j - start - step*k: with zeros before and after, that is a shear the other way
     axis, along, start, step, size = node.arg
     n, reach = node.src[0].shape[axis], step * (node.src[0].shape[along] - 1)
-    before, after = start + max(reach, 0), n - start - min(reach, 0) - size
-    padded = g.pad(tuple([(before, after) if i == axis else (0, 0) for i in range(g.ndim)]))
-    return (padded.shear(Shear(axis, along, before - start, -step, n)),)
+    lo, hi = start + max(reach, 0), n - start - min(reach, 0) - size
+    padded = g.pad(tuple([(lo, hi) if i == axis else (0, 0) for i in range(g.ndim)]))
+    return (padded.shear(Shear(axis, along, lo - start, -step, n)),)
 
 
 def _is_zero(n: object) -> bool:
@@ -279,7 +279,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.CONTIGUOUS: lambda g, n: (g,),
     Ops.NOOP: lambda g, n: (g,),
     Ops.COPY: _copy,
-    # memory after target <- value: what was there is gone
+    # memory after target <- value: the overwritten elements get no gradient
     Ops.AFTER: _after,
     Ops.ASSIGN: lambda g, n: (None, g),
 }

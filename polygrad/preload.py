@@ -10,11 +10,11 @@ is not here.
 from __future__ import annotations
 
 import polygrad.bridge
+import polygrad.capture.jit
 import polygrad.engine.backends.wasm_link
 import polygrad.nn
 import polygrad.renderer.emit
 import polygrad.renderer.wasm
 import polygrad.runtime.threads
 import polygrad.runtime.wasm
-import polygrad.tensor.jit
 import polygrad.tensor.tensor

@@ -65,3 +65,13 @@ def test_float16_is_numpys() -> None:
     with np.errstate(over="ignore"):
         want = x.astype(np.float16)
     np.testing.assert_array_equal([rounded(dtypes.float16, v) for v in x.tolist()], want)
+
+
+@pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.float32, dtypes.float64))
+def test_the_parameters_of_float_formats_are_numpys(dtype: DType) -> None:
+    info = np.finfo(dtype.name)
+    assert (dtype.significand, dtype.smallest_normal) == (info.nmant + 1, float(info.smallest_normal))
+
+
+def test_the_parameters_of_bfloat16() -> None:
+    assert (dtypes.bfloat16.significand, dtypes.bfloat16.smallest_normal) == (8, 2.0**-126)

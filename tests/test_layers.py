@@ -13,7 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "polygrad"
 
-# From the foundations upwards: a layer may import those before it, and itself. `tensor` and `nn` share one.
+# From the foundations upwards: a layer may import those before it, and itself. The public API is one.
 ORDER = [
     {"helpers", "errors", "dtype"},
     {"wasm"},
@@ -24,7 +24,7 @@ ORDER = [
     {"renderer"},
     {"runtime"},
     {"engine"},
-    {"tensor", "nn"},
+    {"tensor", "capture", "nn"},
     {"hf", "onnx", "export", "cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
     {"manifest"},  # describes it
@@ -131,6 +131,17 @@ def test_an_upward_import_is_seen(source: str, module: str) -> None:
 )
 def test_a_downward_import_is_allowed(source: str, module: str) -> None:
     assert not violations(source, module, module.rpartition(".")[0])
+
+
+# Names that a module of each layer has, after its device.
+OF_EACH_LAYER = {"__init__.py", "__main__.py", "cpu.py", "interp.py", "wasm.py"}
+
+
+def test_other_file_names_are_distinct() -> None:
+    folders: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        folders.setdefault(path.name, []).append(path.parent.name)
+    assert {n: f for n, f in folders.items() if len(f) > 1 and n not in OF_EACH_LAYER} == {}
 
 
 def test_importing_polygrad_takes_the_standard_library_alone() -> None:

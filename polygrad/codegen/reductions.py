@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from polygrad.dtype import DType, dtypes
+from polygrad.uop import alu
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import conjuncts
 from polygrad.uop.pattern import PatternMatcher, UPat
 from polygrad.uop.symbolic import simplify
 
 
 def identity_element(op: Ops, dtype: DType) -> UOp:
     """What leaves any x unchanged: x op identity = x."""
-    return UOp.const(dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op])
+    return UOp.const(dtype, alu.identity_element(op, dtype))
 
 
 # --- reductions that need no loop
@@ -120,7 +122,7 @@ def _flattened(u: UOp) -> UOp | None:
         inner = inner.src[1]
     if inner.op is not Ops.REDUCE or inner.arg is not Ops.ADD:
         return None
-    wanted = {c for condition in conditions for c in _conjuncts(condition)}
+    wanted = {c for condition in conditions for c in conjuncts(condition)}
     value = _guarded_product(inner.src[0], wanted)
     if value is None:
         value = inner.src[0]
@@ -137,10 +139,11 @@ def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
     for guard, other in (value.src, value.src[::-1]):
         if len(guard.src) < 2 or guard.src[1].arg != 0:
             continue
-        known = _conjuncts(guard.src[0].src[2])
+        known = set(conjuncts(guard.src[0].src[2]))
         if not wanted <= known:
             continue
-        if len(other.src) == 2 and _conjuncts(other.src[0].src[2]) <= known and _is_within(other.src[0]):
+        guarded = len(other.src) == 2 and known.issuperset(conjuncts(other.src[0].src[2]))
+        if guarded and _is_within(other.src[0]):
             free = UOp(Ops.LOAD, other.dtype, (UOp(Ops.INDEX, other.dtype, other.src[0].src[:2]),))
             return guard * free if guard is value.src[0] else free * guard
         return value
@@ -150,17 +153,6 @@ def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
 def _is_within(index: UOp) -> bool:
     """It points into its buffer, whether its condition holds or not."""
     return index.src[1].vmin >= 0 and index.src[1].vmax < index.src[0].arg.size
-
-
-def _conjuncts(condition: UOp) -> set[UOp]:
-    out, stack = set(), [condition]
-    while stack:
-        c = stack.pop()
-        if c.op is Ops.AND:
-            stack.extend(c.src)
-        else:
-            out.add(c)
-    return out
 
 
 # --- the rules

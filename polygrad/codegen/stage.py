@@ -32,7 +32,7 @@ from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
-from polygrad.schedule.movement import flat_index
+from polygrad.schedule.index_maps import flat_index
 from polygrad.uop.node import AddrSpace, AxisKind, Memory, Param, Reg, UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name

@@ -77,22 +77,22 @@ class _Devices:
 
     def backend(self, name: str) -> Backend:
         """How to compile for a device. Raises DeviceError when this host cannot."""
-        found = self._backends.get(name)
-        if found is None:
+        backend: Backend | None = self._backends.get(name)
+        if backend is None:
             module, remedy = _MODULES[self.canonical(name)]
             try:
-                found = importlib.import_module(module).BACKEND
+                backend = importlib.import_module(module).BACKEND
             except ImportError as e:
                 raise DeviceError(f"device {name}: not available here ({e}): {remedy}") from e
-            self._backends[name] = found
-        return found
+            self._backends[name] = backend
+        return backend
 
     def __getitem__(self, name: str) -> Runtime:
         name = self.canonical(name)
-        found = self._runtimes.get(name)
-        if found is None:
-            found = self._runtimes[name] = self.backend(name).open()
-        return found
+        runtime = self._runtimes.get(name)
+        if runtime is None:
+            runtime = self._runtimes[name] = self.backend(name).open()
+        return runtime
 
     def available(self) -> list[str]:
         """The names of the devices that open on this host."""

@@ -41,7 +41,7 @@ def value_of(node: UOp) -> UOp | None:
 
 
 def uncomputed(node: UOp) -> bool:
-    """Whether a walk must look at how the node is made."""
+    """Whether a node has no computed value: a walk continues to its sources."""
     return value_of(node) is None
 
 
@@ -95,8 +95,8 @@ def normalize(sink: UOp) -> Normalized:
     def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
         return UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, unbind))
 
-    def place(target: UOp) -> UOp:
-        """Where an ASSIGN writes: its memory, even where the value that is there was copied before."""
+    def normalized_target(target: UOp) -> UOp:
+        """The view that an ASSIGN writes to: of its memory, also where the value in it has been computed."""
         views = []
         while target.op in GroupOp.Movement:
             views.append(target)
@@ -112,13 +112,13 @@ def normalize(sink: UOp) -> Normalized:
             new[node] = slot_of(node.value).reshape(with_sizes(Ops.RESHAPE, node.shape, unbind))
         elif node.op is Ops.BUFFER:
             if node.arg.overwritten:
-                raise InternalError("memory is read as it was before it was written to")
+                raise InternalError("a read of an overwritten version of memory")
             new[node] = slot_of(node)
         elif node.op is Ops.BIND:
             new[node] = unbound(node)
         elif node.op is Ops.DETACH:
             new[node] = new[node.src[0]]
-        elif node.op is Ops.NOOP:  # a value is not stored where it comes from
+        elif node.op is Ops.NOOP:  # a value does not share the memory of its source
             inner = new[node.src[0]]
             new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if node in roots else inner
         elif node.op is Ops.COPY:
@@ -126,7 +126,7 @@ def normalize(sink: UOp) -> Normalized:
                 raise InternalError("a COPY of stored values reached the scheduler")
             new[node] = new[node.src[0]]
         elif node.op is Ops.ASSIGN:
-            new[node] = UOp(node.op, node.dtype, (place(node.src[0]), new[node.src[1]]))
+            new[node] = UOp(node.op, node.dtype, (normalized_target(node.src[0]), new[node.src[1]]))
         else:
             new[node] = rebuilt(node, tuple([new[s] for s in node.src]))
     return Normalized(new[sink], buffers, variables)

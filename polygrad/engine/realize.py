@@ -26,8 +26,8 @@ from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp, collect
 from polygrad.uop.ops import GroupOp, Ops
 
-# Who knows of lazy values that are still wanted (of those made since a serial number): asked before a write
-# in place overwrites what they read.
+# Functions that list the live lazy values (of Tensors above a serial number): called before a write in place
+# overwrites what these read.
 live_roots: list[Callable[[int], list[UOp]]] = []
 
 _MAX_GRAPHS = 256
@@ -111,9 +111,8 @@ def _value(node: UOp) -> UOp:
 
 
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
-    """Compute nodes, and remember their values on them; but the values of those made of constants alone,
-    which may be wanted on another device next, or with other values of their Variables in a replay, are only
-    returned."""
+    """Compute nodes and keep their values on them. Values of those made of constants alone are only returned:
+    they may be needed on another device next, or with other values of their Variables in a replay."""
     order = _pending(todo)
     constants = _constants(order)
     copies = [n for n in order if n.op is Ops.COPY and n.src[0] not in constants]
@@ -137,7 +136,7 @@ def _pending(roots: list[UOp]) -> list[UOp]:
 
 
 def _constants(order: list[UOp]) -> set[UOp]:
-    """The nodes of a toposort that are made of constants alone: a COPY of them is made where it is wanted."""
+    """The nodes of a toposort that are made of constants alone: these are computed on any device."""
     out: set[UOp] = set()
     for node in order:
         if node.op is not Ops.BUFFER and node.value is None and all(s in out for s in node.src):
@@ -159,15 +158,17 @@ def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
         elif node.op is Ops.COPY:
             out[node] = node.arg
         else:
-            found: str | None = None
+            device: str | None = None
             for s in node.src:
-                place = out[s]
-                if place is not None and found is not None and place != found:
+                operand = out[s]
+                if operand is None or operand == device:
+                    continue
+                if device is not None:
                     raise DeviceError(
-                        f"{node.op}: expected operands on one device, got {found} and {place}: use .to()"
+                        f"{node.op}: expected operands on one device, got {device} and {operand}: use .to()"
                     )
-                found = found or place
-            out[node] = found
+                device = operand
+            out[node] = device
     return out
 
 
@@ -190,21 +191,21 @@ def _copy(copies: list[UOp]) -> None:
 
 def _run(todo: list[UOp], device: str) -> None:
     if watch.recording is not None:
-        _compute_now([n for n in _pending(todo) if n in watch.recording.before and uncomputed(n)])
+        _compute_now([n for n in _pending(todo) if n in watch.recording.lazy_values and uncomputed(n)])
         todo = [n for n in todo if uncomputed(n)]
     stale: list[UOp] = []
     versions = _versions(todo)
-    while versions:  # values that are stale may need writes of their own, which make others stale
+    while versions:  # stale values may need writes of their own, which make others stale
         stale = _stale_values({n.buffer.arg.allocation for n in versions}, set(versions))
-        apart = [n for n in stale if _is_apart(n)]
-        if apart:
+        separate = [n for n in stale if _is_separate(n)]
+        if separate:
             with watch.paused():
-                _preserve(apart)
-            stale = [n for n in stale if n not in apart]
-        known, versions = len(versions), _versions([*todo, *stale])
-        if len(versions) == known:
+                _preserve(separate)
+            stale = [n for n in stale if n not in separate]
+        count, versions = len(versions), _versions([*todo, *stale])
+        if len(versions) == count:
             break
-    # a value that lies in memory which is written to moves to a buffer of its own
+    # a value in memory that is overwritten moves to a buffer of its own
     moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
     roots = dedup([*versions, *todo, *(moved.get(n, n) for n in stale)])
     normal = normalize(UOp.sink(*roots))
@@ -222,41 +223,42 @@ def _run(todo: list[UOp], device: str) -> None:
 
 
 def _versions(roots: list[UOp]) -> list[UOp]:
-    """The writes to be carried out, for each memory oldest first."""
+    """The pending writes, of each memory the oldest first."""
     return [n for n in _pending(roots) if n.op is Ops.AFTER and uncomputed(n)]
 
 
 def _compute_now(earlier: list[UOp]) -> None:
-    """Compute values that were wanted before the capture that is going on: they are no part of it."""
+    """Compute values that are older than the capture in progress: they are no part of it."""
     if earlier:
         with watch.paused():
             realize(earlier)
 
 
-def _is_apart(node: UOp) -> bool:
+def _is_separate(node: UOp) -> bool:
     """Whether a value cannot be computed by the Program that overwrites what it reads: it is no part of the
-    capture that is going on, or it comes from another device."""
+    capture in progress, or it comes from another device."""
     recording, value = watch.recording, value_of(node)
-    if recording is not None and (node in recording.before or (value and value.arg.allocation.is_allocated)):
-        return True
+    if recording is not None:
+        if node in recording.lazy_values or (value is not None and value.arg.allocation.is_allocated):
+            return True
     return value is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
 
 
-def _stale_values(memory: set[Allocation], now: set[UOp], since: int = 0) -> list[UOp]:
-    """What live lazy values read of `memory` as it is before the writes that are about to be made: the AFTERs
-    `now`, whose newest version stays. Each is a live value, or the value of a write that is still pending."""
-    replaced = {n.src[0] for n in now}
+def _stale_values(memory: set[Allocation], writes: set[UOp], since: int = 0) -> list[UOp]:
+    """What live lazy values read of `memory` as it is before the pending `writes` (AFTERs), whose newest
+    version stays. Each is a live value, or the value of a write."""
+    replaced = {n.src[0] for n in writes}
     live = dedup(b for hook in live_roots for uop in hook(since) if (b := _base(uop)).op is not Ops.BUFFER)
     if not live:
         return []
     stale: set[UOp] = set()
     wanted: dict[UOp, None] = {}
-    for node in UOp.sink(*live).toposort(lambda n: n not in now and uncomputed(n)):
-        held = node if node.op is Ops.BUFFER else value_of(node)
-        if held is not None:
-            if held.arg.allocation in memory:
+    for node in UOp.sink(*live).toposort(lambda n: n not in writes and uncomputed(n)):
+        value = node if node.op is Ops.BUFFER else value_of(node)
+        if value is not None:
+            if value.arg.allocation in memory:
                 stale.add(node)
-        elif node in now:
+        elif node in writes:
             if node in replaced:
                 stale.add(node)
         elif node.op is Ops.ASSIGN:
@@ -292,7 +294,7 @@ def _execute(
     for root, position in zip(roots, outputs, strict=True):
         buffer = buffers[position]
         assert buffer is not None
-        if root.op is Ops.AFTER:  # roots come oldest version first, and each makes the ones before it old
+        if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
             buffer.allocation.version += 1
             buffer = buffer.alias()
         root.value = UOp(Ops.BUFFER, root.dtype, (), buffer)
@@ -318,9 +320,9 @@ def arena_for(program: Program) -> Handle | None:
     """The device's scratch, grown as needed: Programs run one after the other."""
     if not program.arena:
         return None
-    held = _arenas.get(program.device)
-    if held is None or held.nbytes < program.arena:
+    arena = _arenas.get(program.device)
+    if arena is None or arena.nbytes < program.arena:
+        arena = None  # the old one is freed before the new one is allocated
         _arenas.pop(program.device, None)
-        held = None
-        held = _arenas[program.device] = Allocation(Device[program.device], program.arena)
-    return held.handle
+        arena = _arenas[program.device] = Allocation(Device[program.device], program.arena)
+    return arena.handle

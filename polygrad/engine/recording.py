@@ -1,7 +1,7 @@
-"""What the engine does instead of running Programs while a function is being captured: write them down.
+"""Recording: while a function is being captured, `realize` writes Programs down instead of running them.
 
-`watch.recording` is what `realize` looks at. Nothing touches the device's memory while a recording is active,
-so that a capture can be undone, or carried out, as a whole.
+`watch.recording` is what `realize` asks. Nothing touches the device's memory while a recording is active, so
+that a capture can be undone, or carried out, as a whole. What becomes of it: `polygrad/capture`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ class Run:
 
 @dataclass(slots=True)
 class Recording:
-    """Runs in order. What was lazy before is no part of what is captured: the values `before` are computed
-    when they are wanted. `storages` are the owners of all memory and values that were there before, `lazy`
-    those of them that still own no memory. `guards` are symbolic sizes and whether each is negative, which a
-    replay's values must leave so.
+    """The runs of a capture, in order.
+
+    What existed when it began is not part of it: `lazy_values` are computed when they are needed; `storages`
+    own memory and values, `lazy_storages` are those of them without memory. `guards` are symbolic sizes and
+    whether each is negative, as it must be in every replay.
     """
 
-    before: frozenset[UOp]
+    lazy_values: frozenset[UOp]
     storages: frozenset[object]
-    lazy: frozenset[object]
+    lazy_storages: frozenset[object]
     runs: list[Run] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
 
@@ -75,9 +76,9 @@ watch = Watch()
 
 @contextlib.contextmanager
 def recorded(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[None]:
-    """`with recorded(recording, fill):` what is computed inside is written down.
+    """`with recorded(recording, fill):` what is computed inside is recorded.
 
-    After an exception everything written down is run, as if nothing had been captured, once `fill` has given
+    After an exception everything recorded is run, as if nothing had been captured, once `fill` has given
     placeholders their values.
     """
     if watch.recording is not None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from polygrad.capture.replay import CapturedStep
 from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
@@ -19,14 +20,13 @@ from polygrad.runtime.buffer import Borrowed, Buffer
 from polygrad.runtime.program import Program, Variable
 from polygrad.tensor.aliasing import is_whole, memory_under
 from polygrad.tensor.sizes import unbound_size
-from polygrad.tensor.step import Step
 from polygrad.uop.ops import Ops
 
 Sizes = tuple[int | str, ...]
 
 
 def save_step(
-    step: Step,
+    step: CapturedStep,
     path: str | os.PathLike[str],
     inputs: Sequence[str],
     outputs: Sequence[tuple[str, Any]],
@@ -94,7 +94,7 @@ def save_step(
 class _Named:
     """Names and shapes of a captured Program's buffers, by position."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: CapturedStep) -> None:
         self._step = step
         captured = step.captured
         self._program = captured.program

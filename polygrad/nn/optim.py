@@ -13,9 +13,8 @@ from polygrad.tensor.tensor import Tensor
 
 
 class Optimizer:
-    """The base of optimizers.
-
-    Which Tensors are trained, and the learning rate `lr`, a Tensor that may be assigned.
+    """The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
+    assigned.
     """
 
     def __init__(self, params: Sequence[Tensor], lr: float, device: str | None = None) -> None:
@@ -67,7 +66,7 @@ class Optimizer:
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
 
-    `classic`: the learning rate scales the gradient before momentum gathers it.
+    `classic`: the learning rate scales the gradient before it is added to the momentum.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ _MAX_HEADER = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a safetensors file says of one name: `data` are the elements' bytes in row-major order."""
+    """A tensor of a safetensors file: `data` are the elements' bytes in row-major order."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -65,15 +65,15 @@ def read_entries(data: Any) -> dict[str, Entry]:
 def write_entries(entries: Mapping[str, Entry], metadata: Any = None) -> bytes:
     """A safetensors file of `entries`. `metadata`: a dict of strings."""
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
-    at = 0
+    start = 0
     for name, entry in entries.items():
-        end = at + len(entry.data)
+        end = start + len(entry.data)
         header[name] = {
             "dtype": _NAMES[entry.dtype],
             "shape": list(entry.shape),
-            "data_offsets": [at, end],
+            "data_offsets": [start, end],
         }
-        at = end
+        start = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the data starts on a multiple of 8
     return b"".join((struct.pack("<Q", len(text)), text, *(entry.data for entry in entries.values())))

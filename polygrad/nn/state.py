@@ -14,9 +14,8 @@ from polygrad.tensor.tensor import Tensor
 
 
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
-    """Every Tensor inside `obj` (attributes, lists, tuples, dicts.
-
-    Each container once), by dotted name, in order.
+    """Every Tensor inside `obj` (attributes, lists, tuples, dicts; each container once), by dotted name, in
+    order.
     """
     out: dict[str, Any] = {}
     seen: set[int] = set()
@@ -58,12 +57,11 @@ def load_state_dict(
     consume: bool = False,
     realize: bool = True,
 ) -> list[Tensor]:
-    """Give the Tensors of `model` the values of `state_dict`, by name; the Tensors that were given one.
+    """Give the Tensors of `model` the values of `state_dict`, by name. Returns those that were given one.
 
-    `strict`: every name of the model must be there, and no other. Values are converted to the model's dtype
-    and device.
-    `consume` removes what was used. `verbose` is accepted for compatibility. Raises ArgumentError,
-    ShapeError.
+    Values are converted to the model's dtype and device. `strict`: `state_dict` must have every name of the
+    model, and no other. `consume` removes the values used. `verbose` is accepted for compatibility. Raises
+    ArgumentError, ShapeError.
     """
     own = get_state_dict(model)
     if strict:

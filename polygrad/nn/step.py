@@ -6,22 +6,24 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from polygrad.capture.arguments import Spec, argument_names, result_names
+from polygrad.capture.capture import capture
+from polygrad.capture.replay import CapturedStep, check
 from polygrad.errors import ArgumentError, CaptureError
 from polygrad.nn.export import save_step
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters, get_state_dict
 from polygrad.runtime.program import Program
-from polygrad.tensor.arguments import Spec, argument_names, result_names
-from polygrad.tensor.capture import capture
 from polygrad.tensor.convert import array_like, from_memoryview
-from polygrad.tensor.step import Step, check
 from polygrad.tensor.tensor import Tensor
 
 
 class CompiledStep:
     """A training step made by `compile_step`."""
 
-    def __init__(self, step: Step, inputs: list[Tensor], names: list[str], state: dict[str, Tensor]) -> None:
+    def __init__(
+        self, step: CapturedStep, inputs: list[Tensor], names: list[str], state: dict[str, Tensor]
+    ) -> None:
         self._step, self._names, self._state = step, names, state
         self._inputs: list[Tensor | None] = [*inputs]  # None: an array, copied
         self._specs = [Spec(f"input {i}", x.shape, x.dtype, x.device) for i, x in enumerate(inputs)]

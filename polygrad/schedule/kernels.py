@@ -1,4 +1,4 @@
-"""From a stored node to its kernel: one scalar expression over ranges, loads from other buffers, one store.
+"""From a materialised node to its kernel: one scalar expression over ranges, with loads and one store.
 
 A kernel's AST is `SINK(END(STORE(INDEX(PARAM 0, i), value), *ranges))`; REDUCE nodes stand where the values
 are needed. PARAMs and ranges are numbered within the kernel, so equal computations (a network's equal layers)
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.schedule.grouping import LEAVES, output_ranges, reduced_indices
-from polygrad.schedule.movement import TRUE, Indices, flat_index, input_indices
+from polygrad.schedule.fusion_partition import LEAVES, output_ranges, reduced_indices
+from polygrad.schedule.index_maps import TRUE, Indices, flat_index, input_indices
 from polygrad.uop.node import Param, UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -56,12 +56,12 @@ class _KernelMaker:
             target, source = node.src
             pointer, index, valid = self._locate(target, ranges, TRUE)
             if valid is not TRUE:
-                raise InternalError(f"a write to elements that are not there: {valid}")
+                raise InternalError(f"a write to padding: {valid}")
         else:
             source = node.src[0] if node.op is Ops.CONTIGUOUS else node
             pointer, index = self._param(node), flat_index(node.shape, ranges)
         if source is node:
-            value = self._lower_inside(node, ranges)
+            value = self._lower_stored(node, ranges)
         else:
             value = self._lower(source, ranges, TRUE)
         store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), value))
@@ -87,8 +87,8 @@ class _KernelMaker:
             node = node.src[0]
         return self._param(node), flat_index(node.shape, indices), valid
 
-    def _lower_inside(self, node: UOp, indices: Indices) -> UOp:
-        """The value of the stored node itself: computed, not loaded."""
+    def _lower_stored(self, node: UOp, indices: Indices) -> UOp:
+        """The value of a stored node, computed and not loaded."""
         self.stored.discard(node)
         try:
             return self._lower(node, indices, TRUE)
@@ -98,32 +98,33 @@ class _KernelMaker:
     def _lower(self, root: UOp, indices: Indices, valid: UOp) -> UOp:
         """The scalar expression of `root` at `indices`. Iterative: it may be a thousand nodes deep."""
         memo: dict[tuple[UOp, Indices, UOp], UOp] = {}
-        inner: dict[tuple[UOp, Indices, UOp], tuple[Indices, UOp]] = {}
+        source_position: dict[tuple[UOp, Indices, UOp], tuple[Indices, UOp]] = {}
         stack = [(root, indices, valid)]
         while stack:
             key = stack[-1]
             if key in memo:
                 stack.pop()
                 continue
-            node, at, ok = key
+            node, node_indices, node_valid = key
             if node.op in LEAVES or node in self.stored:
-                memo[key] = self._leaf(node, at, ok)
+                memo[key] = self._leaf(node, node_indices, node_valid)
                 stack.pop()
                 continue
-            if key not in inner:
-                inner[key] = self._inside(node, at, ok)
-            at_src, ok_src = inner[key]
-            wanted = [(s, at_src, ok_src) for s in node.src]
+            if key not in source_position:
+                source_position[key] = self._source_position(node, node_indices, node_valid)
+            src_indices, src_valid = source_position[key]
+            wanted = [(s, src_indices, src_valid) for s in node.src]
             missing = [w for w in wanted if w not in memo]
             if missing:
                 stack.extend(reversed(missing))
                 continue
-            memo[key] = self._apply(node, at_src, ok_src, ok, tuple([memo[w] for w in wanted]))
+            src = tuple([memo[w] for w in wanted])
+            memo[key] = self._apply(node, node_valid, src, src_indices, src_valid)
             stack.pop()
         return memo[root, indices, valid]
 
-    def _inside(self, node: UOp, indices: Indices, valid: UOp) -> tuple[Indices, UOp]:
-        """Where `node` needs its sources."""
+    def _source_position(self, node: UOp, indices: Indices, valid: UOp) -> tuple[Indices, UOp]:
+        """The indices at which `node` needs its sources, and under which condition."""
         if node.op in GroupOp.Movement:
             return input_indices(node, indices, valid)
         if node.op is Ops.REDUCE_AXIS:
@@ -132,9 +133,7 @@ class _KernelMaker:
         return indices, valid
 
     def _leaf(self, node: UOp, indices: Indices, valid: UOp) -> UOp:
-        if node.op is Ops.CONST:
-            return node
-        if node.op is Ops.DEFINE_VAR:
+        if node.op is Ops.CONST or node.op is Ops.DEFINE_VAR:
             return node
         if node.op is Ops.ARANGE:
             return indices[0].cast(node.dtype)
@@ -144,18 +143,21 @@ class _KernelMaker:
         gated = UOp(Ops.INDEX, node.dtype, (pointer, index, valid))
         return UOp(Ops.LOAD, node.dtype, (gated, UOp.const(node.dtype, 0)))
 
-    def _apply(self, node: UOp, at_src: Indices, ok_src: UOp, ok: UOp, src: tuple[UOp, ...]) -> UOp:
+    def _apply(
+        self, node: UOp, valid: UOp, src: tuple[UOp, ...], src_indices: Indices, src_valid: UOp
+    ) -> UOp:
+        """`node` of its sources' values `src`, which are those at `src_indices` where `src_valid` holds."""
         op = node.op
         if op is Ops.PAD:
-            if ok_src is ok or _is_masked(src[0], ok_src):
+            if src_valid is valid or _is_masked(src[0], src_valid):
                 return src[0]
-            return ok_src.where(src[0], UOp.const(node.dtype, 0))
+            return src_valid.where(src[0], UOp.const(node.dtype, 0))
         if op in GroupOp.Movement:
             return src[0]
         if op in GroupOp.Elementwise:
             return UOp(op, node.dtype, src, node.arg)
         if op is Ops.REDUCE_AXIS:
-            ranges = tuple(at_src[axis] for axis in node.arg.axes)
+            ranges = tuple(src_indices[axis] for axis in node.arg.axes)
             return UOp(Ops.REDUCE, node.dtype, (src[0], *ranges), node.arg.op)
         raise InternalError(f"{op} cannot be fused into a kernel")
 

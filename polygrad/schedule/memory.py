@@ -30,50 +30,49 @@ def plan(lifetimes: list[Lifetime]) -> tuple[list[int], int]:
     for i in sorted(range(len(lifetimes)), key=lambda i: (-lifetimes[i].nbytes, i)):
         life = lifetimes[i]
         room = round_up(life.nbytes + GUARD, ALIGN)
-        at = 0
+        offset = 0
         for start, end in sorted(alive.during(life)):
-            if at + room <= start:
+            if offset + room <= start:
                 break
-            at = max(at, end)
-        offsets[i] = at
-        alive.add(life, (at, at + room))
-        arena = max(arena, at + room)
+            offset = max(offset, end)
+        offsets[i] = offset
+        alive.add(life, (offset, offset + room))
+        arena = max(arena, offset + room)
     return offsets, arena
 
 
 class _Alive:
-    """Which places of the arena are taken, by launch: a segment tree, for Programs of tens of thousands of
+    """The intervals of the arena in use, by launch: a segment tree, for Programs of tens of thousands of
     launches."""
 
     def __init__(self, launches: int) -> None:
         self.leaves = 1 << (launches - 1).bit_length()
-        self.whole: list[list[tuple[int, int]]] = [
-            [] for _ in range(2 * self.leaves)
-        ]  # taken all through a subtree
+        # those in use at every launch of a subtree
+        self.whole: list[list[tuple[int, int]]] = [[] for _ in range(2 * self.leaves)]
         self.begins: list[list[tuple[int, int]]] = [[] for _ in range(launches)]
 
-    def add(self, life: Lifetime, place: tuple[int, int]) -> None:
-        self.begins[life.first].append(place)
+    def add(self, life: Lifetime, interval: tuple[int, int]) -> None:
+        self.begins[life.first].append(interval)
         low, high = life.first + self.leaves, life.last + self.leaves + 1
         while low < high:
             if low & 1:
-                self.whole[low].append(place)
+                self.whole[low].append(interval)
                 low += 1
             if high & 1:
                 high -= 1
-                self.whole[high].append(place)
+                self.whole[high].append(interval)
             low, high = low >> 1, high >> 1
 
     def during(self, life: Lifetime) -> list[tuple[int, int]]:
-        """The places taken at some launch of `life`: those taken at its first, and those that begin later."""
-        found: list[tuple[int, int]] = []
+        """The intervals in use at some launch of `life`: those at its first, and those that begin later."""
+        intervals: list[tuple[int, int]] = []
         node = life.first + self.leaves
         while node:
-            found += self.whole[node]
+            intervals += self.whole[node]
             node >>= 1
-        for places in self.begins[life.first + 1 : life.last + 1]:
-            found += places
-        return found
+        for begun in self.begins[life.first + 1 : life.last + 1]:
+            intervals += begun
+        return intervals
 
 
 def lower_bound(lifetimes: list[Lifetime]) -> int:

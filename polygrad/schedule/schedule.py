@@ -1,8 +1,8 @@
 """`schedule`: a tensor graph to kernels in an order that respects data and in-place writes.
 
-    prepare -> choose_stored -> make_kernel for each -> order
+    prepare -> materialization_points -> make_kernel for each -> fuse_reductions
 
-The graph is a SINK over the nodes wanted. Its BUFFERs are leaves. Afterwards every node of the SINK has a
+The graph is a SINK over the requested nodes. Its BUFFERs are leaves. Afterwards every node of the SINK has a
 buffer: a BUFFER (of which it may be a later version), or the output of a kernel.
 """
 
@@ -12,9 +12,10 @@ import heapq
 from dataclasses import dataclass
 
 from polygrad.errors import InternalError
-from polygrad.schedule.grouping import choose_stored
+from polygrad.schedule.fusion_partition import materialization_points
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
-from polygrad.schedule.rows import fuse_rows
+from polygrad.schedule.reduction_fusion import fuse_reductions
+from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -28,15 +29,14 @@ class Schedule:
 
 
 def schedule(sink: UOp, optimized: bool = False) -> Schedule:
-    """Kernels that compute every source of `sink`, each of which is stored whole. `optimized`: rows are
-    fused."""
+    """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
+    reductions fused into their consumers."""
     sink = prepare(sink)
     for _ in range(3):
         order = sink.toposort()
-        stored = choose_stored(order, {s for s in sink.src if s.op not in GroupOp.Memory}, optimized)
-        produced = [
-            n for n in order if n in stored and 0 not in n.shape
-        ]  # what has no elements needs no kernel
+        outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
+        stored = materialization_points(order, outputs, optimized)
+        produced = [n for n in order if n in stored and 0 not in n.shape]  # no elements need no kernel
         positions = _toposort(_dependencies(produced, stored))
         if len(positions) < len(produced):
             sink = _old_values_copied(sink)
@@ -47,16 +47,16 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
         }
         if not hazards:
             roots = tuple(storage_of(s) for s in sink.src)
-            return Schedule(tuple(fuse_rows(calls, set(roots)) if optimized else calls), roots)
+            return Schedule(tuple(fuse_reductions(calls, set(roots)) if optimized else calls), roots)
         sink = _values_stored_first(sink, hazards)
-    raise InternalError("the kernels of this graph wait for each other")
+    raise InternalError("the kernels of this graph depend on each other in a cycle")
 
 
 _MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
 def prepare(sink: UOp) -> UOp:
-    """Drop what means nothing to a schedule and fold reductions of nothing."""
+    """The graph without nodes that mean nothing to a schedule, and with empty reductions folded."""
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
@@ -67,8 +67,7 @@ def prepare(sink: UOp) -> UOp:
         if op in _MERGED and src[0].op is op:  # reshape of reshape, expand of expand
             src = src[0].src
         elif op is Ops.REDUCE_AXIS and 0 in node.src[0].shape and 0 not in node.shape:
-            identity = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: node.dtype.min}[node.arg.op]
-            new[node] = node.const_like(identity)
+            new[node] = node.const_like(identity_element(node.arg.op, node.dtype))
             continue
         new[node] = node if src == node.src else UOp(op, node.dtype, src, node.arg)
     return new[sink]
@@ -95,20 +94,21 @@ def _values_stored_first(sink: UOp, hazards: set[UOp]) -> UOp:
 
 
 def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
-    """For each stored node, the positions of those that must be computed before: what it reads, and before an
-    in-place write all who read the value that it overwrites."""
+    """For each stored node, the positions of those that must be computed first: what it reads, and for an
+    in-place write every reader of the value that it overwrites."""
     writer = {node: i for i, node in enumerate(produced)}
-    before: list[set[int]] = []
+    dependencies: list[set[int]] = []
     readers: dict[UOp, list[int]] = {}
     for i, node in enumerate(produced):
         reads = _reads(node, stored)
-        before.append({writer[w] for r in reads if (w := r.src[1] if r.op is Ops.AFTER else r) in writer})
+        written = [r.src[1] if r.op is Ops.AFTER else r for r in reads]
+        dependencies.append({writer[w] for w in written if w in writer})
         for r in reads:
             readers.setdefault(r, []).append(i)
     for i, node in enumerate(produced):
         if node.op is Ops.ASSIGN:
-            before[i].update(r for r in readers[assigned(node)] if r != i)
-    return before
+            dependencies[i].update(r for r in readers[assigned(node)] if r != i)
+    return dependencies
 
 
 def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
@@ -127,42 +127,43 @@ def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
 
 
 def _old_values_copied(sink: UOp) -> UOp:
-    """Whoever reads a version of memory that is written over reads a copy: for graphs that need the values
-    before and after a write at once."""
+    """Readers of a version of memory that is overwritten read a copy: for graphs that need the values before
+    and after a write at once."""
     order = sink.toposort()
     overwritten = {assigned(n) for n in order if n.op is Ops.ASSIGN}
     read: dict[UOp, UOp] = {}  # what a node's value becomes
-    place: dict[UOp, UOp] = {}  # what it becomes where it is written to
+    target: dict[UOp, UOp] = {}  # what it becomes where it is written to
     for node in order:
         if node.op is Ops.ASSIGN or node.op is Ops.AFTER:
-            src: tuple[UOp, ...] = (place[node.src[0]], read[node.src[1]])
+            src: tuple[UOp, ...] = (target[node.src[0]], read[node.src[1]])
         elif node.op is Ops.SINK:
-            src = tuple([place.get(s, read[s]) if s.op in GroupOp.Memory else read[s] for s in node.src])
+            src = tuple([target.get(s, read[s]) if s.op in GroupOp.Memory else read[s] for s in node.src])
         else:
             src = tuple([read[s] for s in node.src])
         new = read[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
         if node.op in GroupOp.Memory:
-            place[node] = new
+            target[node] = new
             if node in overwritten:
                 read[node] = UOp(Ops.CONTIGUOUS, node.dtype, (new,))
-        elif node.op in GroupOp.Movement and node.src[0] in place:
-            place[node] = UOp(node.op, node.dtype, (place[node.src[0]],), node.arg)
+        elif node.op in GroupOp.Movement and node.src[0] in target:
+            target[node] = UOp(node.op, node.dtype, (target[node.src[0]],), node.arg)
     return read[sink]
 
 
-def _toposort(after: list[set[int]]) -> list[int]:
-    blocks: list[list[int]] = [[] for _ in after]
-    waiting = [len(a) for a in after]
-    for i, before in enumerate(after):
-        for b in before:
-            blocks[b].append(i)
+def _toposort(dependencies: list[set[int]]) -> list[int]:
+    """Positions in an order that respects `dependencies`, the least first; those on a cycle are left out."""
+    dependents: list[list[int]] = [[] for _ in dependencies]
+    waiting = [len(d) for d in dependencies]
+    for i, needed in enumerate(dependencies):
+        for j in needed:
+            dependents[j].append(i)
     ready = [i for i, n in enumerate(waiting) if n == 0]
     heapq.heapify(ready)
     out = []
     while ready:
         i = heapq.heappop(ready)
         out.append(i)
-        for j in blocks[i]:
+        for j in dependents[i]:
             waiting[j] -= 1
             if waiting[j] == 0:
                 heapq.heappush(ready, j)

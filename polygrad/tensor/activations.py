@@ -1,4 +1,4 @@
-"""Activation functions: elementwise formulas over elementwise.py and transcendental.py."""
+"""Activation functions: elementwise formulas over elementwise.py and elementary.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from typing import Any, Self
 
 from polygrad.errors import ArgumentError
-from polygrad.tensor.transcendental import TranscendentalMixin
+from polygrad.tensor.elementary import ElementaryMixin
 
 
-class ActivationsMixin(TranscendentalMixin):
+class ActivationsMixin(ElementaryMixin):
     """Activations. Each takes and gives a float tensor of any shape."""
 
     __slots__ = ()

@@ -26,8 +26,8 @@ from polygrad.tensor.registry import changes, live_tensors
 from polygrad.uop.node import Shape, UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-# What stands in a view besides movement ops: every element stays where it is. A CONTIGUOUS stands over lazy
-# values only: what is stored without gaps is contiguous.
+# Ops of a view besides movement ops: they move no element. CONTIGUOUS is one over lazy values only, which it
+# makes contiguous when they are stored.
 _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
 _VIEWS = GroupOp.Movement | _ELEMENTS_STAY
 
@@ -43,7 +43,7 @@ class Storage:
         self._limit = 8
 
     def add(self, tensor: Any) -> None:
-        """Let `tensor`, a view of `node`, follow what is written."""
+        """Add `tensor`, a view of `node`, to those that writes update."""
         tensor._storage = self
         self._tensors.append(weakref.ref(tensor))
         if len(self._tensors) > self._limit:
@@ -52,8 +52,8 @@ class Storage:
 
     def tensors(self) -> list[Any]:
         """The live Tensors that are views of it."""
-        found = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
-        return list({id(t): t for t in found}.values())  # one may have come back
+        live = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
+        return list({id(t): t for t in live}.values())  # one that was added twice counts once
 
     def update(self, node: UOp) -> None:
         """Make `node`, of as many elements, the newest version."""
@@ -65,23 +65,23 @@ class Storage:
 
 def storage_of(tensor: Any) -> Storage:
     """The Storage of a Tensor: that of the memory it is a view of, or from now on one of its own."""
-    found: Storage | None = tensor._storage
-    if found is not None:
-        return found
+    storage: Storage | None = tensor._storage
+    if storage is not None:
+        return storage
     memory = memory_under(tensor.uop)
     if memory is None:
-        found = Storage(tensor.uop.base)
+        storage = Storage(tensor.uop.base)
     else:
         allocation: Allocation = memory.buffer.arg.allocation
-        found = owner_of(allocation)
-        if found is not None and found.node is not memory:  # an older version: it is a value
+        storage = owner_of(allocation)
+        if storage is not None and storage.node is not memory:  # an older version: it is a value
             tensor.uop = as_value(tensor.uop)
-            found = Storage(tensor.uop.base)
-        elif found is None:
-            found = Storage(memory)
-            owned_by(allocation, found)
-    found.add(tensor)
-    return found
+            storage = Storage(tensor.uop.base)
+        elif storage is None:
+            storage = Storage(memory)
+            set_owner(allocation, storage)
+    storage.add(tensor)
+    return storage
 
 
 def live_values(since: int = 0) -> list[UOp]:
@@ -93,14 +93,14 @@ def live_values(since: int = 0) -> list[UOp]:
             out.append(t.uop)
         elif len(storage.tensors()) > 1:
             out.append(storage.node)
-        else:  # nobody else sees the rest
+        else:  # no other view needs the rest
             t._storage = None
             out.append(t.uop)
     return out
 
 
-def owned_by(allocation: Allocation, storage: Storage) -> None:
-    """Let `storage` be what `allocation` is the memory of."""
+def set_owner(allocation: Allocation, storage: Storage) -> None:
+    """Make `storage` the one whose memory `allocation` is."""
     allocation.owner = weakref.ref(storage)
 
 
@@ -110,8 +110,8 @@ def owner_of(allocation: Allocation) -> Storage | None:
 
 
 def settle(storage: Storage) -> None:
-    """Let memory whose pending writes have been carried out be a BUFFER again, unless a gradient may be asked
-    for what was written."""
+    """Make memory whose pending writes have been carried out a BUFFER again, unless what was written may be
+    differentiated."""
     done = value_of(storage.node) if storage.node.op is Ops.AFTER else None
     if done is not None and not is_derived(storage):
         storage.update(done)
@@ -138,29 +138,29 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     return tuple(ops)
 
 
-_written: weakref.WeakSet[Storage] | None = None  # where a function is watched: what it writes to
+_written: weakref.WeakSet[Storage] | None = None  # by a function under `watch_writes`
 
 
 @contextlib.contextmanager
 def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
     """`with watch_writes() as written:` the Storages that are written to inside."""
     global _written
-    outer, found = _written, weakref.WeakSet[Storage]()
-    _written = found
+    outer, inner = _written, weakref.WeakSet[Storage]()
+    _written = inner
     try:
-        yield found
+        yield inner
     finally:
         _written = outer
         if outer is not None:
-            outer |= found
+            outer |= inner
 
 
 def write(tensor: Any, value: UOp, source: Any) -> None:
     """Write `value` (of the Tensor's shape and dtype), made of the Tensor `source`, to its elements: all
     views of them see it.
 
-    Stored memory is written in place when it is next computed; a lazy value becomes the changed value. Raises
-    ArgumentError when an element of memory stands at several places of the Tensor.
+    Stored memory is written in place when it is next computed; a lazy value is replaced. Raises ArgumentError
+    when the Tensor shows an element of memory more than once.
     """
     if 0 in tensor.shape:
         return
@@ -189,8 +189,8 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
 
 
 def rename(storage: Storage, changed: bool = False) -> None:
-    """Give a Storage's memory a new node, so that no value computed from the old one is taken for one
-    computed from the new. `changed`: its contents change without a node that says so."""
+    """Give a Storage's memory a new node, so that values computed from the old one are not reused. `changed`:
+    its contents change without a node that says so."""
     if uncomputed(storage.node) and storage.node.op is Ops.AFTER:
         _store([storage], [], None)
     buffer: Buffer = storage.node.buffer.arg
@@ -205,7 +205,7 @@ def has_symbolic_views(storage: Storage) -> bool:
 
 
 def rebind(storage: Storage, values: dict[str, int]) -> None:
-    """Bind the Variables in the sizes of a Storage's views to other values: so its memory is laid out now."""
+    """Bind the Variables in the sizes of a Storage's views to the values that its memory is laid out for."""
 
     def bound(size: UOp) -> UOp:
         binds = [n for n in size.toposort() if n.op is Ops.BIND and n.src[0].arg.name in values]
@@ -231,7 +231,7 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
                 if not is_constant(t.uop):
                     values.append((t.uop, t._device))
                 continue
-            t._storage = None  # nobody else sees the rest
+            t._storage = None  # no other view needs the rest
         storages[storage_of(t)] = None
     by_device: dict[str | None, tuple[list[Storage], list[UOp]]] = {}
     for storage in storages:
@@ -244,7 +244,7 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
 
 
 def device_of(storage: Storage) -> str | None:
-    """Where a Storage's value is, or is wanted; None: a constant that is at home anywhere."""
+    """The device of a Storage's value; None for a constant, which is computed on any."""
     return next((t._device for t in storage.tensors() if t._device is not None), None)
 
 
@@ -255,7 +255,7 @@ def is_derived(storage: Storage) -> bool:
 
 def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
     """Give lazy Storages memory, and compute values. `device`: of what is made of constants."""
-    # a constant is stored apart, so that its node stays one
+    # a constant is stored through a CONTIGUOUS, so that its own node keeps no value
     roots = [UOp(Ops.CONTIGUOUS, s.node.dtype, (s.node,)) if is_constant(s.node) else s.node for s in todo]
     done = realize([*roots, *values], device)
     copies: dict[Storage, UOp] = {}
@@ -267,14 +267,14 @@ def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
         if is_derived(storage):
             continue  # the graph stays, for backward; its node remembers the value
         if owner_of(allocation) in (None, storage):
-            owned_by(allocation, storage)
+            set_owner(allocation, storage)
             storage.update(out.base)
         else:  # equal graphs are one node: each Storage gets memory of its own, to be written to
-            twin = UOp(Ops.BUFFER, out.dtype, (), Buffer(buffer.runtime, buffer.size, buffer.dtype))
-            copies[storage] = twin.assign(out.base)
+            copy = UOp(Ops.BUFFER, out.dtype, (), Buffer(buffer.runtime, buffer.size, buffer.dtype))
+            copies[storage] = copy.assign(out.base)
     if copies:
         for storage, out in zip(copies, realize(list(copies.values())), strict=True):
-            owned_by(out.arg.allocation, storage)
+            set_owner(out.arg.allocation, storage)
             storage.update(out)
 
 
@@ -320,11 +320,11 @@ def is_constant(uop: UOp) -> bool:
 
 
 def _check_capture(storage: Storage, recording: Recording) -> None:
-    """A write that is being captured must find what it found when it was captured, or what the last run left.
+    """In every run, a captured write must find memory as in the capture, or as the last run left it.
 
     Raises CaptureError where it would not.
     """
-    if storage in recording.lazy:
+    if storage in recording.lazy_storages:
         raise CaptureError(
             f"captured function: expected to write to memory, got a lazy value of {storage.node.shape}: "
             "realize() it before the call (detach() it, if it was computed with a gradient)"
@@ -412,12 +412,12 @@ def _check_distinct(uop: UOp, root: UOp) -> None:
 
 
 def _regrouped(repeated: list[bool], shape: Shape, out: Shape) -> list[bool]:
-    """`repeated` for a reshape from `shape` to `out`: as it was for the axes kept in front and at the end;
-    for those between, whether elements repeat along any."""
-    most = min(len(shape), len(out))
-    front = next((i for i in range(most) if shape[i] != out[i]), most)
-    back = next((i for i in range(most - front) if shape[-1 - i] != out[-1 - i]), most - front)
-    end, out_end = len(shape) - back, len(out) - back
+    """`repeated` after a reshape from `shape` to `out`: unchanged for equal axes in front and at the end; for
+    those between, whether elements repeat along any."""
+    axes = min(len(shape), len(out))
+    front = next((i for i in range(axes) if shape[i] != out[i]), axes)
+    behind = next((i for i in range(axes - front) if shape[-1 - i] != out[-1 - i]), axes - front)
+    end, out_end = len(shape) - behind, len(out) - behind
     middle = any(repeated[front:end])
     return repeated[:front] + [middle and not _is_one(n) for n in out[front:out_end]] + repeated[end:]
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from polygrad.engine.normalize import uncomputed
 from polygrad.errors import GradientError, ShapeError
-from polygrad.gradient import carries_gradient, gradient
+from polygrad.gradient import carries_gradient, gradient, uniform_value
 from polygrad.tensor.aliasing import as_value, is_constant
 from polygrad.tensor.base import TensorBase, filled
 from polygrad.tensor.registry import live_tensors
@@ -31,10 +31,10 @@ class AutogradMixin(TensorBase):
         for t in targets:
             if not t.dtype.is_float:
                 raise GradientError(f"gradient: expected float targets, got {t.dtype}")
-        found = self._gradients(list(targets), gradient)
+        grads = self._gradients(list(targets), gradient)
         return [
             t._of(filled(t.dtype, 0.0, t.shape) if g is None else as_value(g), t._device or self._device)
-            for t, g in zip(targets, found, strict=True)
+            for t, g in zip(targets, grads, strict=True)
         ]
 
     def backward(self, gradient: Self | None = None) -> Self:
@@ -43,12 +43,12 @@ class AutogradMixin(TensorBase):
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Raises
         GradientError, ShapeError.
 
-        As in tinygrad, and unlike torch, nobody has to ask: leaves are all float Tensors that are alive, were
-        not computed from other leaves, and do not have `requires_grad=False`; constants (`Tensor(2.0)`,
-        `Tensor.ones(3)`) are only if they have `requires_grad=True`. That also makes a result remember what
-        it was computed from when it is realized, and an optimizer sets it for its parameters: a result of
-        Tensors that did not say is data once it is realized, and a leaf from then on. Such a leaf's gradient,
-        which costs nothing until it is read, is dropped if no one has when an optimizer takes its step.
+        As in tinygrad, and unlike torch, `requires_grad` need not be set: leaves are all live float Tensors
+        that were not computed from other leaves and do not have `requires_grad=False`; constants
+        (`Tensor(2.0)`, `Tensor.ones(3)`) are only with `requires_grad=True`. With that, a result also keeps
+        the graph that it was computed by when it is realized; an optimizer sets it for its parameters. A
+        result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
+        gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
         """
         leaves = _leaves(self.uop)
         for t, g in zip(leaves, self._gradients(leaves, gradient), strict=True):
@@ -88,7 +88,7 @@ class AutogradMixin(TensorBase):
                 if g is None:
                     out[i] = old if old is not None else filled(targets[i].dtype, 0.0, shape)
                 else:
-                    out[i] = g if old is None or _is_zero(old) else UOp(Ops.ADD, g.dtype, (old, g))
+                    out[i] = g if old is None or uniform_value(old) == 0 else UOp(Ops.ADD, g.dtype, (old, g))
         return out
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -149,33 +149,27 @@ def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
 
 def _leaves(root: UOp) -> list[Any]:
     """The live Tensors whose `.grad` a backward from `root` fills: see `backward`."""
-    may = [t for t in live_tensors() if t.dtype.is_float and t.requires_grad is not False and not t._derived]
-    may = [t for t in may if t.requires_grad or not is_constant(t.uop)]
+    floats = [t for t in live_tensors() if t.dtype.is_float and t.requires_grad is not False]
+    tensors = [t for t in floats if not t._derived and (t.requires_grad or not is_constant(t.uop))]
     order = root.toposort(carries_gradient)
-    present = _positions(order, may)
-    above: set[UOp] = set()  # nodes computed from one of them
-    wanted: set[int] = set()
+    present = _positions(order, tensors)
+    dependents: set[UOp] = set()  # nodes computed from one of them
+    leaves: set[int] = set()
     computed: set[int] = set()
     for node in order:
-        if any(s in present or s in above for s in node.src if carries_gradient(node)):
-            above.add(node)
-        (computed if node in above else wanted).update(present.get(node, ()))
-    return [t for i, t in enumerate(may) if t.requires_grad or i in wanted - computed]
+        if any(s in present or s in dependents for s in node.src if carries_gradient(node)):
+            dependents.add(node)
+        (computed if node in dependents else leaves).update(present.get(node, ()))
+    return [t for i, t in enumerate(tensors) if t.requires_grad or i in leaves - computed]
 
 
 def drop_unread_gradients() -> None:
-    """Forget the lazy gradients of Tensors that did not say `requires_grad`.
+    """Forget the lazy gradients of Tensors with `requires_grad=None`.
 
-    For whoever overwrites what they would be computed from: they would have to be computed before.
+    Called before what they would be computed from is overwritten: they would have to be computed first.
     """
     for t in live_tensors():
         if t.grad is not None and t.requires_grad is None:
             value = t.grad.uop.base
             if value.op is not Ops.BUFFER and uncomputed(value):
                 t.grad = None
-
-
-def _is_zero(x: UOp) -> bool:
-    while x.op is Ops.RESHAPE or x.op is Ops.EXPAND:
-        x = x.src[0]
-    return x.op is Ops.CONST and x.arg == 0

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-from polygrad.dtype import DType, dtypes, promote
+from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
@@ -58,8 +58,8 @@ class TensorBase:
     requires_grad: bool | None  # None: not said, see `backward`; an optimizer sets it
     grad: Self | None
     _derived: bool  # computed from a tensor that requires a gradient
-    _device: str | None  # None: a constant, at home on any device
-    _storage: Storage | None  # what it shares with its views; None: nobody has asked
+    _device: str | None  # None: a constant, which is computed on any device
+    _storage: Storage | None  # what it shares with its views; None: not determined yet
 
     training: ClassVar[bool] = False
     _grad_enabled: ClassVar[bool] = True
@@ -68,7 +68,7 @@ class TensorBase:
 
     @classmethod
     def _of(cls, uop: UOp, device: str | None = None, requires_grad: bool | None = None) -> Self:
-        """A new Tensor over `uop` that comes from nowhere."""
+        """A new Tensor over `uop`, derived from no other."""
         out = _new(cls)
         out.uop, out._device, out.requires_grad, out._derived, out.grad = (
             uop,
@@ -221,7 +221,7 @@ class TensorBase:
     # --- two operands
 
     def _scalar(self, x: Any) -> DType:
-        """The dtype in which this Tensor and the Python scalar `x` meet."""
+        """The dtype that this Tensor and the Python scalar `x` promote to."""
         dtype = self.uop.dtype
         if dtype.is_float or x is True or x is False:
             return dtype
@@ -233,7 +233,7 @@ class TensorBase:
         return dtype
 
     def _symbol(self, x: UOp) -> DType:
-        """The dtype in which this Tensor and a symbolic number meet: as with a Python number of its kind.
+        """The dtype that this Tensor and a symbolic number promote to: as for a Python number of its kind.
 
         Raises OverflowError_ when a symbolic integer may be outside an integer dtype.
         """
@@ -245,7 +245,7 @@ class TensorBase:
         return self._scalar(x.vmax)
 
     def _constant(self, x: Any) -> UOp:
-        """The Python scalar `x` as a node of this Tensor's shape and the dtype in which they meet."""
+        """The Python scalar `x` as a node of this Tensor's shape and the dtype that both promote to."""
         return filled(self._scalar(x), x, self.uop.shape)
 
     def _pair(self, x: Any, reverse: bool = False) -> tuple[UOp, UOp]:
@@ -303,7 +303,7 @@ class TensorBase:
 
     def _as_float(self) -> UOp:
         a = self.uop
-        return a if a.dtype.is_float else a.cast(promote(a.dtype, dtypes.default_float))
+        return a.cast(promote_float(a.dtype))
 
     def _need_int(self, what: str) -> None:
         if not (self.dtype.is_int or self.dtype.is_bool):

@@ -1,7 +1,6 @@
 """Python data to bytes and back: scalars, nested lists, buffers, numpy arrays, JavaScript typed arrays.
 
-Knows dtypes and memory, no Tensors and no devices; imports no numpy (arrays come through the buffer
-protocol).
+Knows dtypes and memory, no Tensors and no devices, and no numpy: its arrays have the buffer protocol.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from polygrad.dtype import promote
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import prod
+from polygrad.helpers import ceildiv, prod
 from polygrad.tensor.movement import same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.tensor.sizes import fits, larger
@@ -43,10 +43,10 @@ class ConvolutionMixin(ReduceMixin):
         padding: int | Sequence[int] = 0,
         dtype: Any = None,
     ) -> Self:
-        """Cross-correlation over any number of spatial axes.
+        """Cross-correlation over any number of spatial axes. Raises ShapeError.
 
-        self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,): (n, cout, *out). Raises
-        ShapeError.
+        Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
+        (n, cout, *out).
         """
         dims = weight.ndim - 2
         cout, cin, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
@@ -97,11 +97,11 @@ class ConvolutionMixin(ReduceMixin):
             x = x.pad([None, None, *[p for s in strides for p in (None, (0, s - 1))]])
             x = x.reshape(*x.shape[:2], *[n * s for n, s in zip(spatial, strides, strict=True)])
             x = x.shrink([None, None, *[(0, n * s - (s - 1)) for n, s in zip(spatial, strides, strict=True)]])
-        around = [
-            ((k - 1) * d - before, (k - 1) * d - after + e)
-            for k, d, (before, after), e in zip(kernel, dilations, pads, extra, strict=True)
+        input_padding = [
+            ((k - 1) * d - lo, (k - 1) * d - hi + e)
+            for k, d, (lo, hi), e in zip(kernel, dilations, pads, extra, strict=True)
         ]
-        return x.pad([None, None, *around]).conv2d(w, bias, groups=groups, dilation=dilations)
+        return x.pad([None, None, *input_padding]).conv2d(w, bias, groups=groups, dilation=dilations)
 
     def _windows(
         self,
@@ -123,14 +123,14 @@ class ConvolutionMixin(ReduceMixin):
         pads = self._spatial_padding(padding, dims, what)
         if ceil_mode:
             grown = []
-            for n, k, s, d, (before, after) in zip(
+            for n, k, s, d, (lo, hi) in zip(
                 self.shape[-dims:], kernel, strides, dilations, pads, strict=True
             ):
                 reach = d * (k - 1) + 1
-                out = -(-(n + before + after - reach) // s) + 1
-                if fits(n + before, (out - 1) * s):  # a window must start inside
+                out = ceildiv(n + lo + hi - reach, s) + 1
+                if fits(n + lo, (out - 1) * s):  # a window must start inside
                     out = out - 1
-                grown.append((before, larger((out - 1) * s + reach - n - before, after)))
+                grown.append((lo, larger((out - 1) * s + reach - n - lo, hi)))
             pads = grown
         lead: list[Any] = [None] * (self.ndim - dims)
         return self.pad([*lead, *pads], value=value).pool(tuple(kernel), strides, dilations)
@@ -178,20 +178,20 @@ class ConvolutionMixin(ReduceMixin):
         return windows.sum(axes) / count.sum(axes)
 
     def _windows_behind(self, image: Self, kernel: Any, stride: Any, dilation: Any, padding: Any) -> Self:
-        """The windows that ceil_mode gives over `image`, of this padded Tensor, with zeros behind it."""
-        wanted = image._windows(kernel, stride, dilation, padding, 0, True, "avg_pool2d")
+        """The windows of this padded Tensor where ceil_mode has those of `image`; zeros beyond its end."""
+        windows = image._windows(kernel, stride, dilation, padding, 0, True, "avg_pool2d")
         dims = len(kernel)
         strides, dilations = (
             _each(stride if stride is not None else tuple(kernel), dims),
             _each(dilation, dims),
         )
-        outs = wanted.shape[self.ndim - dims : self.ndim]
+        outs = windows.shape[self.ndim - dims : self.ndim]
         lead: list[Any] = [None] * (self.ndim - dims)
-        behind = [
+        fill = [
             (0, larger((o - 1) * s + d * (k - 1) + 1 - n, 0))
             for o, s, d, k, n in zip(outs, strides, dilations, kernel, self.shape[-dims:], strict=True)
         ]
-        return self.pad([*lead, *behind]).pool(tuple(kernel), strides, dilations)
+        return self.pad([*lead, *fill]).pool(tuple(kernel), strides, dilations)
 
     def batchnorm(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, Self
 
-from polygrad.dtype import dtypes, promote
+from polygrad.dtype import dtypes, promote, promote_float
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.tensor.base import TensorBase, broadcast_to, filled
 from polygrad.uop.node import UOp, broadcast_shape
@@ -69,7 +69,7 @@ class ElementwiseMixin(TensorBase):
         a, b = self._pair(x, reverse)
         if rounding_mode is not None and not a.dtype.is_float:
             return self._of_pair(_idiv(a, b) if rounding_mode == "floor" else _idiv_trunc(a, b), x)
-        dtype = a.dtype if a.dtype.is_float else promote(a.dtype, dtypes.default_float)
+        dtype = promote_float(a.dtype)
         a, b = a.cast(dtype), b.cast(dtype)
         out = self._of_pair(UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,)))), x)
         return out if rounding_mode is None else out.floor() if rounding_mode == "floor" else out.trunc()
@@ -133,8 +133,7 @@ class ElementwiseMixin(TensorBase):
 
     def logical_not(self) -> Self:
         """Whether each element is 0 (False)."""
-        a = self.uop.cast(dtypes.bool)
-        return self._with(UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape))))
+        return self._with(_not(self.uop.cast(dtypes.bool)))
 
     # --- comparisons (bool results)
 
@@ -155,16 +154,13 @@ class ElementwiseMixin(TensorBase):
         return self._compare_or_equal(x, False)
 
     def _compare_or_equal(self, x: Any, reverse: bool) -> Self:
+        """self <= x; x <= self when `reverse`."""
         x = x if _is_operand(x) else self._lift(x)
-        a, b = self._pair(x, reverse)  # wanted: b >= a for reverse=True as a, b are then (x, self): a <= b
-        out = _not(UOp(Ops.CMPLT, dtypes.bool, (b, a)))
-        if a.dtype.is_float:  # NaN compares false: b < a is false too, so exclude it
-            out = UOp(
-                Ops.OR,
-                dtypes.bool,
-                (UOp(Ops.CMPLT, dtypes.bool, (a, b)), UOp(Ops.CMPEQ, dtypes.bool, (a, b))),
-            )
-        return self._of_pair(out, x)
+        a, b = self._pair(x, reverse)
+        if a.dtype.is_float:  # !(b < a) would be True for NaN
+            less = UOp(Ops.CMPLT, dtypes.bool, (a, b)), UOp(Ops.CMPEQ, dtypes.bool, (a, b))
+            return self._of_pair(UOp(Ops.OR, dtypes.bool, less), x)
+        return self._of_pair(_not(UOp(Ops.CMPLT, dtypes.bool, (b, a))), x)
 
     def eq(self, x: Any) -> Self:
         """self == x."""
@@ -359,8 +355,8 @@ class ElementwiseMixin(TensorBase):
         whole = self.trunc()
         part = (self - whole).abs()
         half = whole * 0.5
-        away = (part > 0.5) | (part.eq(0.5) & half.trunc().ne(half))
-        return away.where(whole + (self < 0).where(-1.0, 1.0), whole)
+        is_away_from_zero = (part > 0.5) | (part.eq(0.5) & half.trunc().ne(half))
+        return is_away_from_zero.where(whole + (self < 0).where(-1.0, 1.0), whole)
 
     # --- signs
 
@@ -500,7 +496,7 @@ def _is_operand(x: Any) -> bool:
 
 
 def _inverse(x: float) -> float:
-    """1 / x as floats have it."""
+    """1 / x; an infinity of a zero's sign."""
     return 1.0 / x if x else math.copysign(math.inf, x)
 
 
@@ -513,7 +509,7 @@ def _complement(a: UOp) -> UOp:
 
 
 def _mirror(a: UOp) -> UOp:
-    """What turns minimum into maximum: -x of floats, ~x of integers and bools."""
+    """Reverses the order of elements, so that minimum is maximum: -x of floats, ~x of integers and bools."""
     return _negative(a) if a.dtype.is_float else _complement(a)
 
 
@@ -548,6 +544,6 @@ def _idiv_trunc(a: UOp, b: UOp) -> UOp:
 
 
 def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:
-    """Two Python scalars as constants of the dtype in which they meet."""
+    """Two Python scalars as constants of the dtype that both promote to."""
     dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
     return UOp.const(dtype, x), UOp.const(dtype, y)

@@ -1,10 +1,9 @@
-"""Where random numbers stand: the seed, how many elements each device has drawn, and the draws of captured
-steps.
+"""The state of random numbers: the seed, how many elements each device has drawn, and captured steps' draws.
 
 Element i of a draw is threefry(key, base + offset + i). Outside captures `base` is 0 and `offset`, a buffer
-of its own for each draw, counts the elements drawn before: a draw is a pure function of buffers nobody
+of its own for each draw, counts the elements drawn earlier: a draw is a pure function of buffers that nothing
 overwrites, so it can be computed late, twice or never. A captured step has a key and a base of its own, which
-it moves on itself; its draws go on where the others stand, as if it had not been captured.
+it advances itself; its draws continue the sequence as if it had not been captured.
 """
 
 from __future__ import annotations
@@ -42,9 +41,7 @@ def _word(device: str, value: int) -> UOp:
 
 @dataclass(slots=True)
 class _Stream:
-    """A captured step's draws on one device: its buffers, what is in them, and the elements drawn by one
-    run.
-    """
+    """A captured step's draws on one device: its buffers, their contents, and the elements drawn by a run."""
 
     key: UOp
     base: UOp
@@ -63,7 +60,7 @@ class CapturedDraws:
         """As `Generator.draw`, in the step's own buffers."""
         stream = self._streams.get(device)
         if stream is None:
-            seed, position = self._generator.at(device)
+            seed, position = self._generator.state(device)
             stream = _Stream(_word(device, _mix(seed)), _word(device, position), (seed, position))
             self._streams[device] = stream
         offset = _word(device, stream.drawn)
@@ -71,26 +68,26 @@ class CapturedDraws:
         return stream.key, stream.base, offset
 
     def advances(self) -> list[UOp]:
-        """What moves the step on: to be computed last."""
+        """The assignments that advance the step: to be computed last."""
         return [s.base.assign(s.base + UOp.const(dtypes.uint64, s.drawn)) for s in self._streams.values()]
 
-    def continue_(self) -> None:
-        """Before each run: go on from where the generator stands, which then stands behind this run."""
+    def begin_run(self) -> None:
+        """Before each run: continue from the generator's position, and advance it by this run's draws."""
         self.catch_up()
         for device, stream in self._streams.items():
             seed, position = stream.holds
-            after = position + stream.drawn & _MASK
-            stream.holds = (seed, after)
-            self._generator.positions[device] = after
+            next_position = position + stream.drawn & _MASK
+            stream.holds = (seed, next_position)
+            self._generator.positions[device] = next_position
 
     def catch_up(self) -> None:
-        """Let the step's buffers say where the generator stands."""
+        """Write the generator's state to the step's buffers, where it has changed."""
         for device, stream in self._streams.items():
-            seed, position = now = self._generator.at(device)
-            if stream.holds != now:
+            seed, position = state = self._generator.state(device)
+            if stream.holds != state:
                 stream.key.arg.write(_bytes(_mix(seed)))
                 stream.base.arg.write(_bytes(position))
-                stream.holds = now
+                stream.holds = state
 
     def buffers(self) -> dict[str, Buffer]:
         """The step's own memory by name: of the device's stream its key, and the number of elements drawn."""
@@ -117,7 +114,7 @@ class Generator:
         self._starts.clear()
         self.positions.clear()
 
-    def at(self, device: str) -> tuple[int, int]:
+    def state(self, device: str) -> tuple[int, int]:
         """The seed and the number of elements drawn."""
         if self.seed is None:
             self.seed = time.time_ns()
@@ -127,7 +124,7 @@ class Generator:
         """The key, the base and the offset of `count` new elements, each of shape (1,)."""
         if self._captured is not None:
             return self._captured.draw(device, count)
-        seed, position = self.at(device)
+        seed, position = self.state(device)
         start = self._starts.get(device)
         if start is None:
             start = self._starts[device] = _word(device, _mix(seed)), _word(device, 0)
@@ -141,7 +138,7 @@ class Generator:
         try:
             yield draws
         except BaseException:
-            draws.continue_()  # what was drawn is drawn: it has been computed after all
+            draws.begin_run()  # the draws have been computed eagerly
             raise
         finally:
             self._captured = None

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
+from polygrad.helpers import argsort, ceildiv
 from polygrad.tensor.aliasing import write
 from polygrad.tensor.base import TensorBase, broadcast_to, filled
 from polygrad.tensor.losses import LossesMixin
@@ -28,12 +29,10 @@ class IndexingMixin(LossesMixin):
     def __getitem__(self, indices: Any) -> Self:
         """The elements that `indices` name.
 
-        Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors or lists (which broadcast
-        with each other; their axes go where they stood, or to the front when apart).
-
-        A list that holds a slice, None, Ellipsis or Tensor counts as a tuple of indices.
-
-        An index in a Tensor that is out of range gives 0. Raises AxisError, DTypeError, ArgumentError.
+        Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors or lists. Tensors broadcast
+        with each other; their axes replace those that they index, or come first when these are not adjacent.
+        A list that holds a slice, None, Ellipsis or Tensor counts as a tuple of indices. An index in a Tensor
+        that is out of range gives 0. Raises AxisError, DTypeError, ArgumentError.
         """
         view, picks = self._view(indices)
         return view._pick(picks) if picks else view
@@ -51,16 +50,15 @@ class IndexingMixin(LossesMixin):
             indices = tuple(indices)
         if not isinstance(indices, tuple):
             indices = (indices,)
-        wanted: list[Any] = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
-        dots = [k for k, i in enumerate(wanted) if i is Ellipsis]
-        if len(dots) > 1:
+        entries: list[Any] = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
+        ellipses = [k for k, i in enumerate(entries) if i is Ellipsis]
+        if len(ellipses) > 1:
             raise ArgumentError("index: expected at most one Ellipsis")
-        used = sum(1 for i in wanted if i is not None and i is not Ellipsis)
+        used = sum(1 for i in entries if i is not None and i is not Ellipsis)
         if used > self.ndim:
             raise AxisError(f"index: expected at most {self.ndim} indices for shape {self.shape}, got {used}")
-        fill = [slice(None)] * (self.ndim - used)
-        at = dots[0] if dots else len(wanted)
-        wanted = wanted[:at] + fill + wanted[at + 1 :]
+        ellipsis = ellipses[0] if ellipses else len(entries)
+        entries[ellipsis : ellipsis + 1] = [slice(None)] * (self.ndim - used)
         bounds: list[Any] = []
         steps: list[int] = []
         flips: list[int] = []
@@ -68,7 +66,7 @@ class IndexingMixin(LossesMixin):
         kept: list[int] = []
         picks: list[tuple[int, Any]] = []
         axis = 0
-        for i in wanted:
+        for i in entries:
             if i is None:
                 shape.append(1)
                 continue
@@ -88,13 +86,12 @@ class IndexingMixin(LossesMixin):
                 kept.append(len(shape))
                 shape.append(axis)
             else:
-                place = n + i if is_negative(i) else i
-                if is_negative(place) or not fits(place + 1, n):
+                position = n + i if is_negative(i) else i
+                if is_negative(position) or not fits(position + 1, n):
                     raise AxisError(
                         f"index: expected {-n} to {n - 1} for axis {axis} of shape {self.shape}, got {i}"
                     )
-                i = place
-                bounds.append((i, i + 1))
+                bounds.append((position, position + 1))
                 steps.append(1)
             axis += 1
         out = self.uop.shrink(tuple(bounds)).flip(tuple(flips))
@@ -130,20 +127,15 @@ class IndexingMixin(LossesMixin):
 
     def _pick(self, picks: list[tuple[int, Any]]) -> Self:
         axes = [a for a, _ in picks]
-        together = axes == list(range(axes[0], axes[0] + len(axes)))
         shape = broadcast_shape([t.shape for _, t in picks])
         k = len(shape)
-        # the picked axes go last, behind those of the indices: (rest..., index..., picked...)
+        # the picked axes go last: (rest..., index..., picked...)
         rest = [i for i in range(self.ndim) if i not in axes]
         x = self.uop.permute((*rest, *axes))
         rest_shape, picked = x.shape[: len(rest)], x.shape[len(rest) :]
         whole = (*rest_shape, *shape, *picked)
         x = broadcast_to(x.reshape((*rest_shape, *[1] * k, *picked)), whole)
-        hit: UOp | None = None
-        for j, (_, t) in enumerate(picks):
-            here = _hits(t, picked[j], shape, j, len(picks), len(rest), whole)
-            hit = here if hit is None else UOp(Ops.AND, dtypes.bool, (hit, here))
-        assert hit is not None
+        hit = _all_hits(picks, picked, shape, len(rest), whole)
         chosen = self._join(
             UOp(Ops.WHERE, x.dtype, (hit, x, filled(x.dtype, 0, whole))), *[t for _, t in picks]
         )
@@ -152,7 +144,7 @@ class IndexingMixin(LossesMixin):
             out = chosen.any(summed)
         else:
             out = chosen._reduce(Ops.ADD, summed, False, x.dtype, x.dtype)
-        first = axes[0] if together else 0  # where the axes of the indices go
+        first = _first_index_axis(axes)
         order = [*range(first), *range(len(rest), len(rest) + k), *range(first, len(rest))]
         return out._with(out.uop.permute(tuple(order)))
 
@@ -168,8 +160,8 @@ class IndexingMixin(LossesMixin):
         chosen = hit.where(moved, 0) if not x.dtype.is_bool else hit & moved
         return chosen._reduce(Ops.MAX if x.dtype.is_bool else Ops.ADD, -1, False, x.dtype, x.dtype)
 
-    def _along(self, dim: int, index: Self, what: str) -> tuple[Self, Self, int]:
-        """self cut to the sizes of `index` everywhere but along `dim`."""
+    def _check_index(self, dim: int, index: Self, what: str) -> int:
+        """`dim` counted from 0, for an `index` no larger than self but along it."""
         axis = self._axis(dim)
         if index.ndim != self.ndim:
             raise ShapeError(
@@ -177,29 +169,22 @@ class IndexingMixin(LossesMixin):
             )
         if not index.dtype.is_int:
             raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
-        if not all(
-            fits(i, s) for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
-        ):
+        sizes = zip(index.shape, self.shape, strict=True)
+        if not all(fits(i, s) for k, (i, s) in enumerate(sizes) if k != axis):
             raise ShapeError(
                 f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
             )
+        return axis
+
+    def _along(self, dim: int, index: Self, what: str) -> tuple[Self, Self, int]:
+        """self cut to the sizes of `index` everywhere but along `dim`."""
+        axis = self._check_index(dim, index, what)
         cut = self.shrink([None if k == axis else (0, i) for k, i in enumerate(index.shape)])
         return cut, index, axis
 
     def _scattered(self, dim: int, index: Self, src: Any, what: str) -> tuple[Self, Self, int]:
-        """(who writes here, what they write).
-
-        (..., self's size along dim, writers) with `dim` next to last.
-        """
-        axis = self._axis(dim)
-        if index.ndim != self.ndim or not all(
-            fits(i, s) for k, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if k != axis
-        ):
-            raise ShapeError(
-                f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
-            )
-        if not index.dtype.is_int:
-            raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
+        """Which writers write to each element (bool), and what; writers are a new last axis of both."""
+        axis = self._check_index(dim, index, what)
         if isinstance(src, TensorBase):
             if not all(fits(i, s) for i, s in zip(index.shape, src.shape, strict=True)):
                 raise ShapeError(
@@ -296,7 +281,7 @@ class IndexingMixin(LossesMixin):
             moved = UOp(Ops.WHERE, self.dtype, (chosen, moved, view.uop))
         else:
             moved = _fit(value.uop.cast(self.dtype), view.shape)
-        if moved is not view.uop:  # after `t[i] += x`, Python writes the view to where it is
+        if moved is not view.uop:  # `t[i] += x` ends with t[i] = the view itself
             write(view, moved, value)
 
     def _mask(self, indices: Any) -> Self | None:
@@ -314,14 +299,15 @@ class IndexingMixin(LossesMixin):
             raise ShapeError(
                 f"setitem: expected a mask of the shape of the first axes of {shape}, got {mask.shape}"
             )
-        given = value.uop.cast(self.dtype)
-        if given.ndim > len(shape) - k and not same_size(given.shape[0], 1):
+        new = value.uop.cast(self.dtype)
+        if new.ndim > len(shape) - k and not same_size(new.shape[0], 1):
             raise ShapeError(
                 f"setitem: expected a value that broadcasts to {shape[k:]} for all elements of the mask, got "
                 f"{value.shape}: use where()"
             )
-        where = broadcast_to(mask.uop.reshape((*mask.shape, *[1] * (len(shape) - k))), shape)
-        return UOp(Ops.WHERE, self.dtype, (where, _fit(given, (1,) * k + shape[k:]).expand(shape), self.uop))
+        condition = broadcast_to(mask.uop.reshape((*mask.shape, *[1] * (len(shape) - k))), shape)
+        new = _fit(new, (1,) * k + shape[k:]).expand(shape)
+        return UOp(Ops.WHERE, self.dtype, (condition, new, self.uop))
 
     def _set_by_tensors(self, picks: list[tuple[int, Any]], value: Self) -> tuple[UOp, UOp]:
         """Which elements of this view are written, and with what: the last of several writers wins."""
@@ -329,21 +315,15 @@ class IndexingMixin(LossesMixin):
         shape = broadcast_shape([t.shape for _, t in picks])
         k = len(shape)
         rest = [i for i in range(self.ndim) if i not in axes]
-        together = axes == list(range(axes[0], axes[0] + len(axes)))
-        first = axes[0] if together else 0
+        first = _first_index_axis(axes)
         rest_shape = tuple([self.shape[i] for i in rest])
         picked = tuple([self.shape[i] for i in axes])
         spread = (*rest_shape[:first], *shape, *rest_shape[first:])
         v = _fit(value.uop.cast(self.dtype), spread)
-        v = v.permute(
-            (*range(first), *range(first + k, len(spread)), *range(first, first + k))
-        )  # (rest..., index...)
+        # (rest..., index...)
+        v = v.permute((*range(first), *range(first + k, len(spread)), *range(first, first + k)))
         whole = (*rest_shape, *shape, *picked)
-        hit: UOp | None = None
-        for j, (_, t) in enumerate(picks):
-            here = _hits(t, picked[j], shape, j, len(picks), len(rest), whole)
-            hit = here if hit is None else UOp(Ops.AND, dtypes.bool, (hit, here))
-        assert hit is not None
+        hit = _all_hits(picks, picked, shape, len(rest), whole)
         # writers last: (rest..., picked..., writers)
         r = len(rest)
         order = (*range(r), *range(r + k, len(whole)), *range(r, r + k))
@@ -353,10 +333,8 @@ class IndexingMixin(LossesMixin):
         hits = self._of(hit.permute(order).reshape((*rest_shape, *picked, writers)))
         values = v.reshape((*rest_shape, *[1] * len(picked), writers)).expand(hits.shape)
         written = _last_writer(None, hits, self._of(values))
-        back = [0] * self.ndim
-        for position, axis in enumerate((*rest, *axes)):
-            back[axis] = position
-        return hits.any(-1).uop.permute(tuple(back)), written.uop.permute(tuple(back))
+        own_order = argsort((*rest, *axes))
+        return hits.any(-1).uop.permute(own_order), written.uop.permute(own_order)
 
 
 def _is_of_bools(x: Any) -> bool:
@@ -375,6 +353,21 @@ def _fit(value: UOp, shape: tuple[Any, ...]) -> UOp:
     ):
         raise ShapeError(f"setitem: expected a value that broadcasts to {shape}, got {value.shape}")
     return broadcast_to(value, shape)
+
+
+def _first_index_axis(axes: list[int]) -> int:
+    """Where the axes of indices go that index `axes`: in their place if these are adjacent, else in front."""
+    return axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
+
+
+def _all_hits(picks: list[tuple[int, Any]], sizes: Any, shape: Any, lead: int, whole: Any) -> UOp:
+    """Where all index tensors (broadcast to `shape`, behind `lead` axes) name a position of their axes."""
+    hit: UOp | None = None
+    for j, (_, t) in enumerate(picks):
+        names = _hits(t, sizes[j], shape, j, len(picks), lead, whole)
+        hit = names if hit is None else UOp(Ops.AND, dtypes.bool, (hit, names))
+    assert hit is not None
+    return hit
 
 
 def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, whole: Any) -> UOp:
@@ -405,7 +398,7 @@ def _as_source(x: Any, index: Any, src: Any) -> Any:
 
 
 def _is_index_of_its_own(i: Any) -> bool:
-    """Whether an element of a list can only be the index along an axis, no number of an array."""
+    """Whether an element of a list can only be an index along an axis, not a number of an array."""
     return i is None or i is Ellipsis or isinstance(i, (slice, TensorBase))
 
 
@@ -428,9 +421,6 @@ def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
     for p in parts:
         if p is not None and not is_size(p):
             raise ArgumentError(f"slice: expected ints or Variables for axis {axis}, got {p!r}")
-    for p in parts:
-        if p is not None and not is_size(p):
-            raise ArgumentError(f"slice: expected ints or Variables for axis {axis}, got {p!r}")
     first, last = (0, n) if step > 0 else (-1, n - 1)  # what bounds are clamped to
     begin, end = (
         default if p is None else smaller(larger(p + n, first) if is_negative(p) else p, last)
@@ -443,7 +433,7 @@ def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
 def _strided(x: UOp, steps: list[int]) -> UOp:
     """Every steps[i]-th element of axis i, from the first."""
     shape = x.shape
-    counts = [-(-n // s) if s != 1 else n for n, s in zip(shape, steps, strict=True)]
+    counts = [ceildiv(n, s) if s != 1 else n for n, s in zip(shape, steps, strict=True)]
     x = x.pad(
         tuple([(0, c * s - n) if s != 1 else (0, 0) for c, s, n in zip(counts, steps, shape, strict=True)])
     )

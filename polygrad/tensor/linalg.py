@@ -1,4 +1,4 @@
-"""Matrix products: dot, linear, einsum, attention, triangles."""
+"""Matrix products: dot, linear, einsum; triangles."""
 
 from __future__ import annotations
 
@@ -141,11 +141,11 @@ class LinalgMixin(ReduceMixin):
         m, n = self.shape[-2:]
         rows = self._of(UOp(Ops.ARANGE, dtypes.int32, (), m).reshape((m, 1)))
         columns = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((1, n)))
-        below = columns - rows < diagonal if diagonal else columns < rows
         if upper:
-            return below.where(self.const_like(0), self)
-        above = rows + diagonal < columns if diagonal else rows < columns
-        return above.where(self.const_like(0), self)
+            is_outside = columns - rows < diagonal if diagonal else columns < rows
+        else:
+            is_outside = rows + diagonal < columns if diagonal else rows < columns
+        return is_outside.where(self.const_like(0), self)
 
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle of the last two axes, from `diagonal` on; 0 below."""

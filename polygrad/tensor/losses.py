@@ -28,18 +28,15 @@ class LossesMixin(ReduceMixin):
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
     def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j.
-
-        Bool, with the classes as a new axis `axis` (counted in the result).
-        """
+        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result."""
         self._need_int("one_hot")
-        at = self._axis(axis, 1)
-        shape = (*self.shape[:at], num_classes, *self.shape[at:])
-        column = tuple([num_classes if i == at else 1 for i in range(len(shape))])
+        axis = self._axis(axis, 1)
+        shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
+        column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
         classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
-        mine = self.uop.reshape((*self.shape[:at], 1, *self.shape[at:]))
+        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
         return self._with(
-            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(mine, shape), broadcast_to(classes, shape)))
+            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
         )
 
     def one_hot(self, num_classes: int) -> Self:
@@ -81,9 +78,9 @@ class LossesMixin(ReduceMixin):
             )
         if reduction == "mean":
             count = prod(rest)
-            picked = picked._in_wide()
+            picked = picked._in_accumulation_dtype()
             out = picked.sum() * (-1.0 / count) if isinstance(count, int) and count else -picked.mean()
-            return logs._back(out)
+            return logs._in_result_dtype(out)
         return (-picked)._reduced(reduction)
 
     def sparse_categorical_crossentropy(

@@ -171,7 +171,7 @@ class MovementMixin(TensorBase):
         return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
 
     def _widened(self, padding: tuple[tuple[Sint, Sint], ...]) -> Self:
-        """A view with elements around it that the caller shrinks away again, once others lie apart."""
+        """A view with padding around it, which the caller removes again after a reshape."""
         return self._view_of(self.uop.pad(padding))
 
     def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
@@ -188,19 +188,19 @@ class MovementMixin(TensorBase):
 
     def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:
         out = self
-        for axis, (before, after) in enumerate(pairs):
+        for axis, (lo, hi) in enumerate(pairs):
             n = out.shape[axis]
-            most = larger(before, after)
+            most = larger(lo, hi)
             limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
-            if not fits(most, limit) or is_negative(smaller(before, after)) or not fits(1, n):
+            if not fits(most, limit) or is_negative(smaller(lo, hi)) or not fits(1, n):
                 raise ShapeError(
-                    f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(before, after)}"
+                    f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(lo, hi)}"
                 )
             parts = [out]
-            if not same_size(before, 0):
-                parts.insert(0, out._border(axis, mode, before, n, front=True))
-            if not same_size(after, 0):
-                parts.append(out._border(axis, mode, after, n, front=False))
+            if not same_size(lo, 0):
+                parts.insert(0, out._border(axis, mode, lo, n, front=True))
+            if not same_size(hi, 0):
+                parts.append(out._border(axis, mode, hi, n, front=False))
             out = parts[0].cat(*parts[1:], dim=axis)
         return out
 
@@ -303,12 +303,12 @@ class MovementMixin(TensorBase):
         for t in parts:
             total = total + t.shape[axis]
         out: UOp | None = None
-        before: Sint = 0
+        start: Sint = 0
         for t in parts:
             n = t.shape[axis]
-            pairs = tuple([(before, total - before - n) if i == axis else (0, 0) for i in range(self.ndim)])
+            pairs = tuple([(start, total - start - n) if i == axis else (0, 0) for i in range(self.ndim)])
             padded = t.uop.cast(dtype).pad(pairs)
-            before = before + n
+            start = start + n
             out = padded if out is None else UOp(Ops.OR if dtype.is_bool else Ops.ADD, dtype, (out, padded))
         assert out is not None
         return self._join(out, *args)
@@ -343,11 +343,11 @@ class MovementMixin(TensorBase):
                 rest = canonical(rest - sizes[-1])
         if not equal(sum(sizes), n):
             raise ShapeError(f"split: expected sizes that add up to {n}, got {tuple(sizes)}")
-        at: Sint
-        out, at = [], 0
+        start: Sint
+        out, start = [], 0
         for size in sizes:
-            out.append(self.shrink([(at, at + size) if i == axis else None for i in range(self.ndim)]))
-            at += size
+            out.append(self.shrink([(start, start + size) if i == axis else None for i in range(self.ndim)]))
+            start += size
         return tuple(out)
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
@@ -496,20 +496,19 @@ class MovementMixin(TensorBase):
                 )
         outs = [ceildiv(i - d * (w - 1), s) for i, d, w, s in zip(sizes, dilations, k, strides, strict=True)]
         keep: list[Any] = [None] * len(lead)
-        if all(
-            w <= s and d == 1 for w, s, d in zip(k, strides, dilations, strict=True)
-        ):  # windows do not overlap
-            # s elements for every window, though the last has w; of a symbolic i, o * s <= i + s - w holds
+        if all(w <= s and d == 1 for w, s, d in zip(k, strides, dilations, strict=True)):
+            # windows do not overlap: s elements for every window, though the last has w; of a symbolic i,
+            # o * s <= i + s - w holds
             spans = [o * s for o, s in zip(outs, strides, strict=True)]
             fixed = [isinstance(i, int) for i in sizes]
             x = self.shrink(
                 [*keep, *[(0, min(n, i)) if f else None for n, i, f in zip(spans, sizes, fixed, strict=True)]]
             )
-            more = [
+            missing = [
                 max(n - i, 0) if f else s - w
                 for n, i, f, s, w in zip(spans, sizes, fixed, strides, k, strict=True)
             ]
-            x = x._widened((*[(0, 0)] * len(lead), *[(0, m) for m in more]))
+            x = x._widened((*[(0, 0)] * len(lead), *[(0, m) for m in missing]))
             x = x._view_of(x.uop.shrink((*[(0, s) for s in lead], *[(0, n) for n in spans])))
             x = x.reshape(*lead, *[v for o, s in zip(outs, strides, strict=True) for v in (o, s)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k, strict=True) for v in ((0, o), (0, w))]])
@@ -523,5 +522,5 @@ class MovementMixin(TensorBase):
             x = x.reshape(*lead, *[v for o, s, w in zip(outs, strides, k, strict=True) for v in (o, s, w)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k) for v in ((0, o), (0, 1), (0, w))]])
             x = x.reshape(*lead, *[v for o, w in zip(outs, k, strict=True) for v in (o, w)])
-        at = len(lead)
-        return x.permute(*range(at), *[at + 2 * i for i in range(n)], *[at + 2 * i + 1 for i in range(n)])
+        m = len(lead)
+        return x.permute(*range(m), *[m + 2 * i for i in range(n)], *[m + 2 * i + 1 for i in range(n)])

@@ -1,6 +1,6 @@
 """Random tensors: counter-based, so lazy, and the same bits on every device.
 
-Two draws of one shape are one kernel. Where they stand is `generator.py`.
+Two draws of one shape are one kernel. `generator.py` keeps the counters.
 
 Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
 """
@@ -171,9 +171,9 @@ class RandomMixin(CreationMixin, LinalgMixin):
         bits, home = cls._random_bits((n,), device)
         index = cls._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
         draws = cls._of(bits.contiguous(), home)
-        mine, theirs = draws.unsqueeze(1), draws.unsqueeze(0)
-        before = (theirs < mine) | (theirs.eq(mine) & (index.unsqueeze(0) < index.unsqueeze(1)))
-        ranks = before.sum(1, dtype=dtypes.int32)
+        x, y = draws.unsqueeze(1), draws.unsqueeze(0)
+        precedes = (y < x) | (y.eq(x) & (index.unsqueeze(0) < index.unsqueeze(1)))
+        ranks = precedes.sum(1, dtype=dtypes.int32)
         return cls._of(ranks.uop.cast(to_dtype(dtype)), home, kwargs.get("requires_grad"))
 
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
@@ -218,8 +218,8 @@ def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:
 
 def _unit(bits: UOp, dtype: DType) -> UOp:
     """uint64 random bits to [0, 1): as many high bits as the dtype's significand holds, scaled."""
+    significand = dtype.significand
     if dtype is dtypes.float64:
-        return (bits >> 11).cast(dtype) * 2.0**-53
-    significand = {dtypes.float32: 24, dtypes.float16: 11, dtypes.bfloat16: 8}[dtype]
+        return (bits >> (64 - significand)).cast(dtype) * 2.0**-significand
     word = bits.cast(dtypes.uint32) >> (32 - significand)
     return word.cast(dtypes.int32).cast(dtype) * 2.0**-significand

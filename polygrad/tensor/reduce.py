@@ -13,8 +13,9 @@ from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import ceildiv, prod
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.base import filled
+from polygrad.tensor.base import broadcast_to, filled
 from polygrad.tensor.movement import MovementMixin, same_size
+from polygrad.uop.alu import identity_element
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
@@ -93,39 +94,39 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     def _count(self, axis: Axes) -> Any:
         return canonical(prod([self.shape[a] for a in self._axes(axis)]))
 
-    def _over(self, n: Any) -> Self:
+    def _divided_by(self, n: Any) -> Self:
         """self divided by the count `n`, an int or a symbolic integer."""
         if isinstance(n, int):
             return self * (1.0 / n if n else math.nan)
         count = UOp(Ops.CAST, self.dtype, (n,))
-        return self / self._of(count if not self.shape else filled_by(count, self.shape))
+        return self / self._of(broadcast_to(count, self.shape))
 
-    def _in_wide(self) -> Self:
-        """self in floats that statistics are computed in: 16-bit ones as float32."""
+    def _in_accumulation_dtype(self) -> Self:
+        """self in the float dtype that statistics are computed in: 16-bit floats as float32."""
         return self._with(self._as_float().cast(sum_dtype(promote_float(self.dtype))))
 
-    def _back(self, out: Self) -> Self:
-        """`out`, computed `_in_wide`, in this Tensor's float dtype."""
+    def _in_result_dtype(self, out: Self) -> Self:
+        """`out`, computed `_in_accumulation_dtype`, in this Tensor's float dtype."""
         dtype = promote_float(self.dtype)
         return out if out.dtype is dtype else out._with(out.uop.cast(dtype))
 
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The mean, in floats."""
-        return self._back(self._in_wide()._mean(axis, keepdim))
+        return self._in_result_dtype(self._in_accumulation_dtype()._mean(axis, keepdim))
 
     def _mean(self, axis: Axes, keepdim: bool) -> Self:
-        return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._over(self._count(axis))
+        return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._divided_by(self._count(axis))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The variance, divided by count - `correction`."""
-        return self._back(self._in_wide()._var(axis, keepdim, correction))
+        return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction))
 
     def _var(self, axis: Axes, keepdim: bool, correction: int) -> Self:
         squares = (self - self._mean(axis, keepdim=True)).square().sum(axis, keepdim)
         n = self._count(axis)
         if isinstance(n, int):
             return squares * (1.0 / (n - correction) if n > correction else math.inf)
-        return squares._over((n - correction).maximum(0))
+        return squares._divided_by((n - correction).maximum(0))
 
     def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
         """The variance and the mean."""
@@ -133,7 +134,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The standard deviation."""
-        return self._back(self._in_wide()._var(axis, keepdim, correction).sqrt())
+        return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction).sqrt())
 
     def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
         """The standard deviation and the mean."""
@@ -148,17 +149,16 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """
         if axis is None:
             return self.flatten().argmax(0).reshape((1,) * self.ndim if keepdim else ())
-        at = self._axis(axis)
-        self._need_elements(at, "argmax")
+        axis = self._axis(axis)
+        self._need_elements(axis, "argmax")
         if not self.shape:
             return self._with(filled(dtypes.int32, 0, ()))
-        n = self.shape[at]
-        is_top = (self < self.max(at, keepdim=True)).logical_not()
-        column = tuple([n if i == at else 1 for i in range(self.ndim)])
-        from_end = (n - UOp(Ops.ARANGE, dtypes.int32, (), n)) if isinstance(n, int) else _minus(n)
-        candidates = is_top.where(self._of(from_end.reshape(column)), 0)
-        last = candidates._reduce(Ops.MAX, at, keepdim, dtypes.int32, dtypes.int32)
-        return n - last
+        n = self.shape[axis]
+        is_top = (self < self.max(axis, keepdim=True)).logical_not()
+        column = tuple([n if i == axis else 1 for i in range(self.ndim)])
+        from_end = (n - UOp(Ops.ARANGE, dtypes.int32, (), n)) if isinstance(n, int) else _countdown(n)
+        counts = is_top.where(self._of(from_end.reshape(column)), 0)
+        return n - counts._reduce(Ops.MAX, axis, keepdim, dtypes.int32, dtypes.int32)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The position (int32) of the least element, the first of equals.
@@ -172,28 +172,28 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     def cumsum(self, axis: int = 0) -> Self:
         """Running sums along `axis`."""
         accumulate = sum_dtype(self.dtype)
-        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD, 0)
+        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD)
         return out.cast_like(self) if self.dtype.is_float else out
 
     def cumprod(self, axis: int) -> Self:
         """Running products along `axis`."""
         accumulate = sum_dtype(self.dtype)
-        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL, 1)
+        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL)
         return out.cast_like(self) if self.dtype.is_float else out
 
     def cummax(self, axis: int = 0) -> Self:
         """Running maxima along `axis`."""
-        return self._cumulative(self._axis(axis), Ops.MAX, self.dtype.min)
+        return self._cumulative(self._axis(axis), Ops.MAX)
 
     def cummin(self, axis: int = 0) -> Self:
         """Running minima along `axis`."""
-        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX, self.dtype.min)._mirrored()
+        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX)._mirrored()
 
     def cast_like(self, other: Self) -> Self:
         """self in the dtype of `other`."""
         return self._with(self.uop.cast(other.dtype))
 
-    def _cumulative(self, axis: int, op: Ops, identity: Any) -> Self:
+    def _cumulative(self, axis: int, op: Ops) -> Self:
         """Each element combined with those before it.
 
         A reduction over a lower triangle, in two levels when long.
@@ -203,29 +203,30 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         x = self.transpose(axis, -1)
         n = x.shape[-1]
         if sint_max(n) <= 2 * _CHUNK:
-            return x._triangle(op, identity, inclusive=True).transpose(axis, -1)
+            return x._triangle(op).transpose(axis, -1)
+        identity = identity_element(op, self.dtype)
         chunks = canonical(ceildiv(n, _CHUNK))
         rest: Any = canonical(chunks * _CHUNK - n)
         inner = x
         if not same_size(rest, 0):
             inner = x.pad([*([None] * (x.ndim - 1)), (0, rest)], value=identity)
-        inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op, identity, inclusive=True)
+        inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op)
         totals = inner.shrink([*([None] * (x.ndim)), (_CHUNK - 1, _CHUNK)]).reshape(*x.shape[:-1], chunks)
-        before = totals._cumulative(totals.ndim - 1, op, identity)
-        before = before.shrink([*([None] * (x.ndim - 1)), (0, chunks - 1)])
-        before = before.pad([*([None] * (x.ndim - 1)), (1, 0)], value=identity)
-        out = inner._binary(op, before.unsqueeze(-1)).reshape(*x.shape[:-1], chunks * _CHUNK)
+        prefix = totals._cumulative(totals.ndim - 1, op)  # of the chunks before each
+        prefix = prefix.shrink([*([None] * (x.ndim - 1)), (0, chunks - 1)])
+        prefix = prefix.pad([*([None] * (x.ndim - 1)), (1, 0)], value=identity)
+        out = inner._binary(op, prefix.unsqueeze(-1)).reshape(*x.shape[:-1], chunks * _CHUNK)
         return out.shrink([*([None] * (x.ndim - 1)), (0, n)]).transpose(axis, -1)
 
-    def _triangle(self, op: Ops, identity: Any, inclusive: bool) -> Self:
+    def _triangle(self, op: Ops) -> Self:
+        """`_cumulative` along the last axis, as one reduction over a lower triangle."""
         n = self.shape[-1]
         index = UOp(Ops.ARANGE, dtypes.int32, (), n)
         rows, columns = self._of(index.reshape((n, 1))), self._of(index.reshape((1, n)))
-        wanted = (rows < columns).logical_not() if inclusive else columns < rows
+        identity = self._of(filled(self.dtype, identity_element(op, self.dtype), ()))
         spread = self.unsqueeze(-2).expand(*self.shape[:-1], n, n)
-        return wanted.where(spread, self._of(filled(self.dtype, identity, ())))._reduce(
-            op, -1, False, self.dtype, self.dtype
-        )
+        lower = (rows < columns).logical_not().where(spread, identity)
+        return lower._reduce(op, -1, False, self.dtype, self.dtype)
 
     # --- exponentials of rows
 
@@ -237,14 +238,14 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     def softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
         """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result."""
         x = self._softmax_input(dtype)
-        e = x._in_wide()._shifted(axis).exp()
-        return x._back(e * e.sum(axis, keepdim=True).reciprocal())
+        e = x._in_accumulation_dtype()._shifted(axis).exp()
+        return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
 
     def log_softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
         """The logarithm of softmax, without overflow."""
         x = self._softmax_input(dtype)
-        shifted = x._in_wide()._shifted(axis)
-        return x._back(shifted - shifted.exp().sum(axis, keepdim=True).log())
+        shifted = x._in_accumulation_dtype()._shifted(axis)
+        return x._in_result_dtype(shifted - shifted.exp().sum(axis, keepdim=True).log())
 
     def softmin(self, axis: Axes = -1, dtype: Any = None) -> Self:
         """softmax of -self."""
@@ -255,44 +256,39 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
 
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """log(sum(exp(self))) along `axis`, without overflow."""
-        x = self._in_wide()
+        x = self._in_accumulation_dtype()
         top = x.max(axis, keepdim=True)._detached()
-        out = self._back((x - top).exp().sum(axis, keepdim=True).log() + top)
+        out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
         axes = self._axes(axis)
         return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
 
     def logcumsumexp(self, axis: int = 0) -> Self:
         """Running logsumexp along `axis`."""
-        at = self._axis(axis)
+        axis = self._axis(axis)
         if not self.shape:
             return self._with(self.uop)
-        x = self._in_wide().transpose(at, -1)
+        x = self._in_accumulation_dtype().transpose(axis, -1)
         n = x.shape[-1]
         index = UOp(Ops.ARANGE, dtypes.int32, (), n)
-        wanted = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
+        is_lower = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
         spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-        return self._back(wanted.where(spread, -math.inf).logsumexp(-1).transpose(at, -1))
+        return self._in_result_dtype(is_lower.where(spread, -math.inf).logsumexp(-1).transpose(axis, -1))
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
         """self / max(its p-norm along `dim`, eps)."""
-        x = self._in_wide()
+        x = self._in_accumulation_dtype()
         norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
-        return self._back(x / norm.maximum(eps))
+        return self._in_result_dtype(x / norm.maximum(eps))
 
     def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
         """self with mean 0 and variance 1 (biased) along `axis`."""
-        x = self._in_wide()
+        x = self._in_accumulation_dtype()
         centred = x - x._mean(axis, keepdim=True)
-        return self._back(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
+        return self._in_result_dtype(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
 
 
-def filled_by(scalar: UOp, shape: tuple[Any, ...]) -> UOp:
-    """A node of shape () repeated to `shape`."""
-    return scalar.reshape((1,) * len(shape)).expand(shape)
-
-
-def _minus(n: UOp) -> UOp:
+def _countdown(n: UOp) -> UOp:
     """n, n - 1, ..., 1 for a symbolic n."""
     index = UOp(Ops.ARANGE, dtypes.int32, (), n)
-    size = filled_by(UOp(Ops.CAST, dtypes.int32, (n,)), (n,))
+    size = broadcast_to(UOp(Ops.CAST, dtypes.int32, (n,)), (n,))
     return size + index * -1

@@ -1,4 +1,4 @@
-"""Sorting by rank: element i goes where as many lie before it. Work grows with the square of the axis.
+"""Sorting by rank: the position of an element is how many precede it. Work grows with the square of the axis.
 
 There is no data-dependent control flow in a kernel; counting needs none.
 """
@@ -22,16 +22,16 @@ class SortingMixin(IndexingMixin):
     __slots__ = ()
 
     def _ranks(self, descending: bool) -> Self:
-        """The place (int32) of each element of the last axis in order; equal elements keep theirs."""
+        """The position (int32) of each element of the last axis in a stable sort."""
         n = self.shape[-1]
         index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
-        mine, theirs = self.unsqueeze(-1), self.unsqueeze(-2)
-        before = mine < theirs if descending else theirs < mine
-        tied = theirs.eq(mine) & (index.unsqueeze(0) < index.unsqueeze(1))
-        return (before | tied)._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+        x, y = self.unsqueeze(-1), self.unsqueeze(-2)
+        precedes = x < y if descending else y < x
+        ties = y.eq(x) & (index.unsqueeze(0) < index.unsqueeze(1))
+        return (precedes | ties)._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
 
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
-        """The elements along `dim` in order, stably, and their positions (int32). NaN has no place."""
+        """The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered."""
         axis = self._axis(dim)
         if not self.shape or fits(self.shape[axis], 1):
             return self._with(self.uop), self._with(filled(dtypes.int32, 0, self.shape))

@@ -1,4 +1,4 @@
-"""Where lazy meets memory: realize, reading back, writing, devices."""
+"""Tensors and memory: realize, reading back, writing, devices."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ class StorageMixin(TensorBase):
         """The elements themselves, writable, in this shape: a numpy array where numpy is, else a memoryview.
 
         For inputs of captured steps: `x._data[:] = ...` is seen by the next run. Only on devices whose memory
-        is this process's (CPU, INTERP; DeviceError elsewhere). float16 and bfloat16 come as their bits,
-        uint16.
+        is this process's (CPU, INTERP; DeviceError elsewhere). float16 and bfloat16 are their bits, uint16.
         """
         shape = self._concrete_shape("_data")
         memory = memory_under(self.realize().uop)
@@ -239,9 +238,9 @@ class StorageMixin(TensorBase):
     # --- in-place operators: `x += y` writes to the memory of x
 
     def _update(self, operator: str, x: Self) -> Self:
-        """`x`, what an operator makes of this Tensor and an operand, takes this Tensor's place.
+        """Assign `x`, the result of an operator on this Tensor, to it; self.
 
-        It is cast to this dtype within bools, integers and floats, as torch does.
+        `x` is cast to this dtype unless that is of a lower category (bool, integer, float), as in torch.
         """
         if _category(x.dtype) > _category(self.dtype):
             raise DTypeError(
@@ -290,5 +289,5 @@ class StorageMixin(TensorBase):
 
 
 def _category(dtype: DType) -> int:
-    """Bools, integers and floats, in the order in which they take each other in."""
+    """torch's category of a dtype: bools convert to integers, integers to floats."""
     return 0 if dtype.is_bool else 1 if dtype.is_int else 2

@@ -26,16 +26,14 @@ live_roots.append(live_values)
 
 
 class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
-    """A lazy n-dimensional array with gradients.
+    """A lazy n-dimensional array with gradients: `Tensor(data, device=None, dtype=None, requires_grad=None)`.
 
-    Tensor(data, device=None, dtype=None, requires_grad=None)
-
-    data: a bool, int or float; nested lists of them (or of Tensors); bytes (uint8, or the bytes of `dtype`);
+    `data`: a bool, int or float; nested lists of them, or of Tensors; bytes (uint8, or the bytes of `dtype`);
     anything with the buffer protocol or `__array__` (numpy, array.array, memoryview); a JavaScript typed
     array; a Tensor; a node; None (an empty Tensor). Arrays keep their dtype, Python numbers become bool,
     int32 or float32.
 
-    Nothing is computed before `realize`, `numpy`, `item`, `tolist` or `data` asks. Raises DTypeError,
+    Nothing is computed until `realize`, `numpy`, `item`, `tolist` or `data` is called. Raises DTypeError,
     ShapeError, OverflowError_ (an int that does not fit the dtype), DeviceError.
     """
 
@@ -117,7 +115,7 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
 
 
 def _scalar(x: Any) -> Any:
-    """A number hidden in `x` (numpy's, say) as Python's."""
+    """A scalar of another library (numpy's, say) as a Python number."""
     if hasattr(x, "item") and not getattr(x, "shape", ()):
         return x.item()
     raise DTypeError(f"data: expected bools, ints or floats, got {type(x).__name__}: {x!r}")

@@ -89,6 +89,11 @@ _COMPARE: dict[Ops, Callable[..., bool]] = {
 }
 
 
+def identity_element(op: Ops, dtype: DType) -> Any:
+    """The scalar that leaves any x of `dtype` unchanged: x op identity = x, for the ops of GroupOp.Reduce."""
+    return {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op]
+
+
 def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
     """`op` of Python scalars of `dtype` (for WHERE: the last two). None where it has no value to fold.
 

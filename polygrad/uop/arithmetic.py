@@ -6,11 +6,12 @@ import math
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.alu import convert, evaluate, reinterpret
-from polygrad.uop.divmod import build, fold_divmod, linear, positive
+from polygrad.uop.divmod import build, fold_divmod, positive
+from polygrad.uop.linear import Terms, added, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.shorthand import FLOATS, INDEX, WALK, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
+from polygrad.uop.prelude import FLOATS, INDEX, MAX_TERMS, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
 
 # --- constants ------------------------------------------------------------------------------------------
 
@@ -88,30 +89,30 @@ def _term(x: UOp) -> tuple[UOp, int]:
 def _collect(u: UOp, x: UOp, y: UOp) -> UOp | None:
     """x + y of `index`, y a single term: merged with a like term (or a quotient with its remainder) of x."""
     base, m = _term(y)
-    later: list[UOp] = []
+    right_terms: list[UOp] = []  # of x, to the right of `term`
     spine, term = x, x
-    for _ in range(WALK):
-        more = spine.op is Ops.ADD
-        term = spine.src[1] if more else spine
-        other, n = _term(term)
-        if other is base:
+    for _ in range(MAX_TERMS):
+        is_sum = spine.op is Ops.ADD
+        term = spine.src[1] if is_sum else spine
+        term_base, n = _term(term)
+        if term_base is base:
             merged: tuple[UOp, int] | None = (base, m + n)  # x*m + x*n = x*(m+n)
-        elif other.op in _DIVMOD or base.op in _DIVMOD:
-            merged = _recombine(base, m, other, n) or _recombine(other, n, base, m)
+        elif term_base.op in _DIVMOD or base.op in _DIVMOD:
+            merged = _recombine(base, m, term_base, n) or _recombine(term_base, n, base, m)
         else:
             merged = None
         if merged is not None:
-            out = build([merged], 0, u.dtype)
-            if more:
+            out = build(dict([merged]), 0, u.dtype)
+            if is_sum:
                 out = spine.src[0] if merged[1] == 0 else spine.src[0] + out
-            elif merged[1] == 0 and later:
-                out = later.pop()
-            while later:
-                out = out + later.pop()
+            elif merged[1] == 0 and right_terms:
+                out = right_terms.pop()
+            while right_terms:
+                out = out + right_terms.pop()
             return out
-        if not more:
+        if not is_sum:
             return None
-        later.append(term)
+        right_terms.append(term)
         spine = spine.src[0]
     return None
 
@@ -186,8 +187,7 @@ def _reciprocal_of_scaled(x: UOp, c: UOp) -> UOp | None:
 
 
 def _is_normal(value: float, dtype: DType) -> bool:
-    least = 2.0**-14 if dtype is dtypes.float16 else 2.0**-1022 if dtype is dtypes.float64 else 2.0**-126
-    return math.isfinite(value) and abs(value) >= least
+    return math.isfinite(value) and abs(value) >= dtype.smallest_normal
 
 
 products = PatternMatcher([
@@ -222,26 +222,30 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
     if n.op is Ops.CONST or n.vmin <= 0:
         return None
     base, m = _term(n)
-    terms, constant = linear(x)
-    whole: list[tuple[UOp, int]] = []
-    rest: list[tuple[UOp, int]] = []
-    for t, k in terms:
+    terms, constant = linear_terms(x)
+    quotient: Terms = {}
+    quotient_constant = 0
+    rest: Terms = {}
+    for t, k in terms.items():
         if k % m == 0 and t is base:
-            whole.append((UOp.const(INDEX, 1), k // m))
+            quotient_constant = k // m
         elif k % m == 0 and t.op is Ops.MUL and base in t.src:
-            whole.append((t.src[0] if t.src[1] is base else t.src[1], k // m))
+            a = t.src[0] if t.src[1] is base else t.src[1]
+            quotient[a] = quotient.get(a, 0) + k // m
         else:
-            rest.append((t, k))
+            rest[t] = k
     remainder = build(rest, constant, INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
-    size = linear(n)
-    above = [*size.terms, *((t, -k) for t, k in rest)]
-    within = remainder.vmin >= 0 and positive(above, size.constant - constant)
+    size = linear_terms(n)
+    is_below = remainder.vmin >= 0 and positive(added(size.terms, rest, -1), size.constant - constant)
+    is_divisible = bool(quotient) or quotient_constant != 0
     if u.op is Ops.MOD:
-        return remainder if within else remainder % n if whole else None
-    if within:
-        return build(whole, 0, INDEX)
-    return build([*whole, (remainder // n, 1)], 0, INDEX) if whole else None
+        return remainder if is_below else remainder % n if is_divisible else None
+    if is_below:
+        return build(quotient, quotient_constant, INDEX)
+    if not is_divisible:
+        return None
+    return build(added(quotient, {remainder // n: 1}), quotient_constant, INDEX)
 
 
 divisions = PatternMatcher([

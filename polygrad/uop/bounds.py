@@ -1,7 +1,7 @@
 """Range analysis: the least and greatest value of an integer or bool node, from those of its sources.
 
-Computed once, when a node is made, so it never recurses. `index` arithmetic does not overflow; a
-result that leaves any other dtype's range may have wrapped, so its bounds are the dtype's.
+Computed once, when a node is made, so it never recurses. `index` arithmetic does not overflow; a result that
+leaves any other dtype's range may have wrapped, so its bounds are the dtype's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def bounds_of(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     if op is Ops.DEFINE_VAR:
         return arg.lo, arg.hi
     if op is Ops.RANGE:
-        return 0, max(src[0].bounds[1] - 1, 0)  # type: ignore[index]
+        size = src[0].bounds  # None: of a float, which the spec refuses
+        return (dtype.min, dtype.max) if size is None else (0, max(size[1] - 1, 0))
     if op is Ops.ARANGE:
         return 0, max((arg if isinstance(arg, int) else arg.bounds[1]) - 1, 0)
     if op in _PASS_THROUGH:

@@ -1,4 +1,7 @@
-"""Sums of integer nodes: as linear combinations, and sizes in one canonical form.
+"""Sums of integer nodes: linear combinations, and sizes in one canonical form.
+
+A sum is a dict from atoms to their coefficients. Of a linear combination the atoms are nodes and the constant
+is apart; of a polynomial they are products of nodes, and the constant is the coefficient of the empty one.
 
 A size is an int or a node of dtype index over Variables. Equal sizes have to be the same node, as nodes are
 compared by identity: `canonical` writes any of them as a sum of products of atoms, in one order. Shapes hold
@@ -10,19 +13,29 @@ order of terms left as it came.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from polygrad.uop.ops import Ops
 
 if TYPE_CHECKING:
     from polygrad.uop.node import Sint, UOp
 
+Terms = dict["UOp", int]
 Monomial = tuple[Any, ...]  # the atoms of a product, in order; () is 1
 Polynomial = dict[Monomial, int]
+Atom = TypeVar("Atom")
 
 
-def linear_terms(index: UOp) -> tuple[dict[UOp, int], int]:
-    """`index` as sum(factor * atom) + constant."""
+class Linear(NamedTuple):
+    """sum(coefficient * atom) + constant. `terms` has no zeros; atoms stand in the order written."""
+
+    terms: Terms
+    constant: int
+
+
+def linear_terms(index: UOp) -> Linear:
+    """`index` as a sum; anything but + and * by a constant is an atom."""
     terms: dict[UOp, int] = {}
     constant = 0
     stack = [(index, 1)]
@@ -37,18 +50,46 @@ def linear_terms(index: UOp) -> tuple[dict[UOp, int], int]:
             stack.append((node.src[0], factor * node.src[1].arg))
         else:
             terms[node] = terms.get(node, 0) + factor
-    return {n: f for n, f in terms.items() if f}, constant
+    return Linear({n: f for n, f in terms.items() if f}, constant)
 
 
-def sum_of(terms: dict[UOp, int], constant: int = 0) -> Sint:
-    """sum(factor * atom) + constant: a node, or an int when there are no atoms."""
+def sum_of(terms: Terms, constant: int = 0) -> Sint:
+    """sum(coefficient * atom) + constant, in this order: a node, or an int when there are no atoms."""
     out: UOp | None = None
     for atom, factor in terms.items():
-        term = atom if factor == 1 else atom * factor
-        out = term if out is None else out + term
+        if factor:
+            term = atom if factor == 1 else atom * factor
+            out = term if out is None else out + term
     if out is None:
         return constant
     return out + constant if constant else out
+
+
+def added(a: Mapping[Atom, int], b: Mapping[Atom, int], factor: int = 1) -> dict[Atom, int]:
+    """a + b * factor; the atoms of `a` first."""
+    out = dict(a)
+    for atom, c in b.items():
+        total = out.get(atom, 0) + c * factor
+        if total:
+            out[atom] = total
+        else:
+            out.pop(atom, None)
+    return out
+
+
+def scaled_bounds(bounds: tuple[int, int], factor: int) -> tuple[int, int]:
+    """The bounds of a value within `bounds` times `factor`."""
+    lo, hi = bounds
+    return (lo * factor, hi * factor) if factor > 0 else (hi * factor, lo * factor)
+
+
+def sum_bounds(terms: Terms, constant: int = 0) -> tuple[int, int]:
+    """The least and greatest value of a sum, without wrapping."""
+    lo = hi = constant
+    for atom, factor in terms.items():
+        least, most = scaled_bounds(atom.bounds, factor)  # type: ignore[arg-type]
+        lo, hi = lo + least, hi + most
+    return lo, hi
 
 
 # --- sizes ----------------------------------------------------------------------------------------------
@@ -88,7 +129,7 @@ def _polynomial(size: Sint) -> Polynomial:
     if op is Ops.CONST:
         return {(): size.arg} if size.arg else {}
     if op is Ops.ADD:
-        return _added(_polynomial(size.src[0]), _polynomial(size.src[1]))
+        return added(_polynomial(size.src[0]), _polynomial(size.src[1]))
     if op is Ops.MUL:
         return _multiplied(_polynomial(size.src[0]), _polynomial(size.src[1]))
     if op is Ops.IDIV:
@@ -147,16 +188,6 @@ def written(node: UOp) -> str:
 _SIGNS = {Ops.ADD: " + ", Ops.MUL: "*", Ops.IDIV: "//", Ops.MOD: "%"}
 
 
-def _added(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
-    """a + b * factor."""
-    out = dict(a)
-    for monomial, c in b.items():
-        total = out.pop(monomial, 0) + c * factor
-        if total:
-            out[monomial] = total
-    return out
-
-
 def _scaled(a: Polynomial, factor: int) -> Polynomial:
     return {monomial: c * factor for monomial, c in a.items()}
 
@@ -165,7 +196,7 @@ def _multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
     out: Polynomial = {}
     for x, m in a.items():
         for y, n in b.items():
-            out = _added(out, {tuple(sorted((*x, *y), key=written)): m * n})
+            out = added(out, {tuple(sorted((*x, *y), key=written)): m * n})
     return out
 
 
@@ -180,28 +211,28 @@ def _quotient(a: Polynomial, b: Polynomial) -> Polynomial:
     if not a or c == 0:
         return {}
     if c is None:
-        out, rest = _divided(a, b)
-        return out if _bounds(b)[0] > 0 and _within(rest, b) else {(_write(a) // _write(b),): 1}
+        q, r = _divided(a, b)
+        return q if _bounds(b)[0] > 0 and _is_remainder(r, b) else {(_write(a) // _write(b),): 1}
     if c < 0:
         return _quotient(_scaled(a, -1), {(): -c})
     lo, hi = _bounds(a)
     if lo // c == hi // c:
         return {(): lo // c} if lo // c else {}
     # (p*c + r) // c = p + r // c
-    whole = {x: q for x, m in a.items() if (q := m // c if not x or m > 0 else -(-m // c))}
-    rest = _added(a, whole, -c)
-    lo, hi = _bounds(rest)
+    p = {x: n for x, m in a.items() if (n := m // c if not x or m > 0 else -(-m // c))}
+    r = added(a, p, -c)
+    lo, hi = _bounds(r)
     if lo // c == hi // c:
-        return _added(whole, {(): lo // c})
-    # (-p) // c = -((p + c - 1) // c)
-    if rest[min(rest, key=_order)] < 0:
-        return _added(whole, _quotient(_added(_scaled(rest, -1), {(): c - 1}), b), -1)
-    # (g*p + k) // (g*m) = p // m  for 0 <= k < g
-    g = math.gcd(c, *[m for x, m in rest.items() if x])
-    atom = _write({x: m // g for x, m in rest.items() if m // g})
+        return added(p, {(): lo // c})
+    # (-r) // c = -((r + c - 1) // c)
+    if r[min(r, key=_order)] < 0:
+        return added(p, _quotient(added(_scaled(r, -1), {(): c - 1}), b), -1)
+    # (g*r + k) // (g*m) = r // m  for 0 <= k < g
+    g = math.gcd(c, *[m for x, m in r.items() if x])
+    atom = _write({x: m // g for x, m in r.items() if m // g})
     if atom.op is Ops.IDIV and atom.src[1].is_const:
-        return _added(whole, _quotient(_polynomial(atom.src[0]), {(): atom.src[1].arg * (c // g)}))
-    return _added(whole, _polynomial(atom) if c == g else {(atom // (c // g),): 1})
+        return added(p, _quotient(_polynomial(atom.src[0]), {(): atom.src[1].arg * (c // g)}))
+    return added(p, _polynomial(atom) if c == g else {(atom // (c // g),): 1})
 
 
 def _remainder(a: Polynomial, b: Polynomial) -> Polynomial:
@@ -210,14 +241,14 @@ def _remainder(a: Polynomial, b: Polynomial) -> Polynomial:
     if not a or c == 0:
         return {}
     if c is None:
-        _, rest = _divided(a, b)
-        return rest if _bounds(b)[0] > 0 and _within(rest, b) else {(_write(a) % _write(b),): 1}
+        _, r = _divided(a, b)
+        return r if _bounds(b)[0] > 0 and _is_remainder(r, b) else {(_write(a) % _write(b),): 1}
     if c < 0:
         return _scaled(_remainder(_scaled(a, -1), {(): -c}), -1)
     for rest in (a, {x: m % c for x, m in a.items() if m % c}):
         lo, hi = _bounds(rest)
         if lo // c == hi // c:
-            return _added(rest, {(): -(lo // c) * c})
+            return added(rest, {(): -(lo // c) * c})
     return {(_write(rest) % c,): 1}
 
 
@@ -231,7 +262,7 @@ def _divided(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial]:
         if m == 0 or factor is None or m % b[lead]:
             continue
         out[factor] = m // b[lead]
-        rest = _added(rest, _multiplied(b, {factor: 1}), -out[factor])
+        rest = added(rest, _multiplied(b, {factor: 1}), -out[factor])
     return out, rest
 
 
@@ -245,9 +276,9 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _within(rest: Polynomial, b: Polynomial) -> bool:
-    """Whether 0 <= rest < b for certain."""
-    return not rest or (_bounds(rest)[0] >= 0 and _bounds(_added(b, rest, -1))[0] > 0)
+def _is_remainder(r: Polynomial, b: Polynomial) -> bool:
+    """Whether 0 <= r < b for all values of the atoms."""
+    return not r or (_bounds(r)[0] >= 0 and _bounds(added(b, r, -1))[0] > 0)
 
 
 def _constant(terms: Polynomial) -> int | None:
@@ -255,7 +286,7 @@ def _constant(terms: Polynomial) -> int | None:
 
 
 def _greater(a: Polynomial, b: Polynomial) -> Polynomial:
-    lo, hi = _bounds(_added(a, b, -1))
+    lo, hi = _bounds(added(a, b, -1))
     if lo >= 0:
         return a
     if hi <= 0:
@@ -264,7 +295,7 @@ def _greater(a: Polynomial, b: Polynomial) -> Polynomial:
     return {(first.maximum(second),): 1}
 
 
-def _node(terms: Polynomial, other: Polynomial) -> Any:
-    """The node of a polynomial, be it constant: `other` is not."""
+def _node(terms: Polynomial, like: Polynomial) -> Any:
+    """The node of a polynomial, which may be constant; `like` is not."""
     out = _write(terms)
-    return out if not isinstance(out, int) else _write(other).const_like(out)
+    return out if not isinstance(out, int) else _write(like).const_like(out)

@@ -6,17 +6,18 @@ import math
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.arithmetic import reassociate
-from polygrad.uop.divmod import build, exact, fold_greater, fold_less, linear, positive
+from polygrad.uop.divmod import build, exact, fold_greater, fold_less, positive
+from polygrad.uop.linear import added, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.shorthand import (
+from polygrad.uop.prelude import (
     BOOL,
     FALSE,
     INDEX,
     INTS,
+    MAX_TERMS,
     TRUE,
-    WALK,
     bx,
     c,
     const,
@@ -45,7 +46,7 @@ def _keeps_value(x: UOp, dtype: DType) -> bool:
         return dtype.is_float and (dtype is dtypes.float64 or (dtype is dtypes.float32 and src.itemsize == 2))
     lo, hi = x.bounds  # type: ignore[misc]
     if dtype.is_float:
-        limit = 1 << {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype.name]
+        limit = 1 << dtype.significand
         return -limit <= lo and hi <= limit
     return bool(lo >= dtype.min and hi <= dtype.max)
 
@@ -63,19 +64,19 @@ def _double_cast(u: UOp, m: UOp, x: UOp) -> UOp | None:
 def _cast_inwards(y: UOp) -> UOp | None:
     """cast(a + b, index) = cast(a, index) + cast(b, index), and so for *, where nothing wrapped and no cast
     is added: all leaves but one are constants or came from index."""
-    others, rest = 0, [y]
-    for _ in range(WALK):
-        if not rest:
+    leaves, stack = 0, [y]  # `leaves` that are no constants and need a cast
+    for _ in range(MAX_TERMS):
+        if not stack:
             a, b = y.src
             return UOp(y.op, INDEX, (a.cast(INDEX), b.cast(INDEX)))
-        x = rest.pop()
+        x = stack.pop()
         if x.op is Ops.ADD or x.op is Ops.MUL:
             if not exact(x):
                 return None
-            rest.extend(x.src)
+            stack.extend(x.src)
         elif x.op is not Ops.CONST and not (x.op is Ops.CAST and x.src[0].dtype is INDEX):
-            others += 1
-            if others > 1:
+            leaves += 1
+            if leaves > 1:
                 return None
     return None
 
@@ -118,23 +119,21 @@ def _compare_sums(x: UOp, y: UOp) -> UOp | None:
     """x < y decided by y - x: terms of both cancel, and a RANGE is less than its symbolic size."""
     if x.op is Ops.CONST or y.op is Ops.CONST:
         return None
-    left, right = linear(x), linear(y)
-    difference: dict[UOp, int] = {}
-    for base, m in (*right.terms, *((base, -m) for base, m in left.terms)):
-        difference[base] = difference.get(base, 0) + m
+    left, right = linear_terms(x), linear_terms(y)
+    difference = added(right.terms, left.terms, -1)
     cancelled = len(difference) < len(left.terms) + len(right.terms)
     if not cancelled and not any(b.op is Ops.RANGE and b.src[0].op is not Ops.CONST for b in difference):
-        return None  # what bounds alone say was asked before
+        return None  # bounds alone have decided before
     constant = right.constant - left.constant
-    if positive(list(difference.items()), constant):
+    if positive(difference, constant):
         return UOp.const(BOOL, True)
-    if positive([(b, -m) for b, m in difference.items()], 1 - constant):
+    if positive({b: -m for b, m in difference.items()}, 1 - constant):
         return UOp.const(BOOL, False)
     if not cancelled:
         return None
     # a + x < a + y = x < y
-    below = build([(b, -m) for b, m in difference.items() if m < 0], 0, INDEX)
-    return below < build([t for t in difference.items() if t[1] > 0], constant, INDEX)
+    less = build({b: -m for b, m in difference.items() if m < 0}, 0, INDEX)
+    return less < build({b: m for b, m in difference.items() if m > 0}, constant, INDEX)
 
 
 def _compare_casts(u: UOp, x: UOp, y: UOp) -> UOp | None:
@@ -198,30 +197,30 @@ comparisons = PatternMatcher([
 
 def _conjunction(x: UOp, y: UOp) -> UOp | None:
     """x & y, y one condition: merged with one of x that implies it, is implied by it or excludes it."""
-    later: list[UOp] = []
+    right_terms: list[UOp] = []  # of x, to the right of `term`
     spine = x
-    for _ in range(WALK):
-        more = spine.op is Ops.AND
-        term = spine.src[1] if more else spine
-        merged = _both(term, y)
+    for _ in range(MAX_TERMS):
+        is_conjunction = spine.op is Ops.AND
+        term = spine.src[1] if is_conjunction else spine
+        merged = _merged(term, y)
         if merged is not None:
-            out = spine.src[0] & merged if more else merged
-            while later:
-                out = out & later.pop()
+            out = spine.src[0] & merged if is_conjunction else merged
+            while right_terms:
+                out = out & right_terms.pop()
             return out
-        if not more:
+        if not is_conjunction:
             return None
-        later.append(term)
+        right_terms.append(term)
         spine = spine.src[0]
     return None
 
 
-def _both(a: UOp, b: UOp) -> UOp | None:
+def _merged(a: UOp, b: UOp) -> UOp | None:
     """a & b as one condition, or None."""
     if a is b:
         return a
     if a.op is not Ops.CMPLT or b.op is not Ops.CMPLT:
-        return UOp.const(BOOL, False) if _is_not(a, b) or _is_not(b, a) else None
+        return UOp.const(BOOL, False) if _negates(a, b) or _negates(b, a) else None
     (al, ar), (bl, br) = a.src, b.src
     if al is bl and ar.op is Ops.CONST and br.op is Ops.CONST:
         return a if ar.arg <= br.arg else b  # x < c & x < d = x < min(c, d)
@@ -239,7 +238,8 @@ def _window(c: UOp, x: UOp, d: UOp) -> UOp | None:
     return UOp.const(BOOL, False) if x.bounds is not None and d.arg - c.arg <= 1 else None
 
 
-def _is_not(a: UOp, b: UOp) -> bool:
+def _negates(a: UOp, b: UOp) -> bool:
+    """Whether `a` is !b."""
     return a.op is Ops.CMPNE and a.src[0] is b and a.src[1].op is Ops.CONST and a.src[1].arg is True
 
 
@@ -267,7 +267,7 @@ bits = PatternMatcher([
     # (x < c) & (x < d) = x < min(c, d), and other pairs of conditions
     (op(Ops.AND, bx, y), _conjunction),
     # x | !x = True
-    (op(Ops.OR, bx, y), lambda x, y: UOp.const(BOOL, True) if _is_not(x, y) or _is_not(y, x) else None),
+    (op(Ops.OR, bx, y), lambda x, y: UOp.const(BOOL, True) if _negates(x, y) or _negates(y, x) else None),
 ])  # fmt: skip
 
 

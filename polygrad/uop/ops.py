@@ -1,4 +1,4 @@
-"""The op vocabulary: tinygrad's names, which are the field's. One enum, and the groups that passes ask for.
+"""The op vocabulary: tinygrad's names, which are the field's. One enum, and the groups that passes use.
 
 The order of the members is part of the language: it breaks ties when a kernel is linearised.
 """

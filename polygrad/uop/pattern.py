@@ -91,16 +91,16 @@ class PatternMatcher:
     def compile(self, op: Ops) -> Rewriter | None:
         """The function for nodes of `op`, written, compiled and kept; None when no row can match."""
         rows = [row for row in self.rows if row[0].op is None or op in row[0].op]
-        found = None
+        match = None
         if rows:
             source, names = _Writer(op).write(rows)
             exec(compile(source, f"<patterns of {op}>", "exec"), names)
-            found = names["match"]
-        self.compiled[op] = found
-        return found
+            match = names["match"]
+        self.compiled[op] = match
+        return match
 
     def source(self, op: Ops) -> str:
-        """The Python text that `compile(op)` runs; for whoever debugs a pattern."""
+        """The Python text that `compile(op)` runs, for debugging."""
         return _Writer(op).write([row for row in self.rows if row[0].op is None or op in row[0].op])[0]
 
 
@@ -114,22 +114,22 @@ class _Writer:
 
     def write(self, rows: list[Row]) -> tuple[str, dict[str, Any]]:
         body: list[str] = []
-        arity, last = 0, None
+        arity, guard = 0, None
         for i, (pattern, function) in enumerate(rows):
             if self.op in GroupOp.ALU and not _has_arity(pattern, _arity(self.op)):
                 continue
             parameters = _parameters(function)
-            found = _Plan(self, pattern)
-            arity = max(arity, found.top)
-            # consecutive rows that first ask the same of the sources share one `if`
-            if found.guard != last and found.guard:
-                body.append(f" if {found.guard}:")
-            last = found.guard
-            indent = "  " if found.guard else " "
-            for line in found.lines:
+            row = _Row(self, pattern)
+            arity = max(arity, row.arity)
+            # consecutive rows with the same guard share one `if`
+            if row.guard != guard and row.guard:
+                body.append(f" if {row.guard}:")
+            guard = row.guard
+            indent = "  " if guard else " "
+            for line in row.lines:
                 body.append(indent + line)
                 indent += " " if line.endswith(":") else ""
-            values = [self._argument(p, found.bound, function) for p in parameters]
+            values = [self._argument(p, row.bound, function) for p in parameters]
             body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
             body.append(f"{indent}if r is not None and r is not u: return r")
         head = ["def match(u, ctx):"]
@@ -158,11 +158,11 @@ class _Writer:
 
     def name(self, prefix: str, value: Any, key: Any) -> str:
         """A global of the written function that holds `value`."""
-        found = self.ids.get((prefix, key))
-        if found is None:
-            found = self.ids[(prefix, key)] = f"{prefix}{len(self.ids)}"
-            self.names[found] = value
-        return found
+        name = self.ids.get((prefix, key))
+        if name is None:
+            name = self.ids[(prefix, key)] = f"{prefix}{len(self.ids)}"
+            self.names[name] = value
+        return name
 
     def test_op(self, expression: str, ops: tuple[Ops, ...]) -> str:
         if len(ops) == 1:
@@ -183,21 +183,21 @@ def _has_arity(pattern: UPat, n: int) -> bool:
     return pattern.src is None or len(pattern.src) == n
 
 
-class _Plan:
-    """How one row matches: `guard` over the sources' ops, then `lines`."""
+class _Row:
+    """How one row matches: `guard`, a condition on the sources' ops, then `lines`; names are `bound`."""
 
     def __init__(self, writer: _Writer, pattern: UPat) -> None:
         self.writer = writer
         self.lines: list[str] = []
         self.bound: dict[str, str] = {}
-        self.late: list[str] = []
-        self.top = len(pattern.src or ())
+        self.conditions: list[str] = []  # tested last: they are rarely false
+        self.arity = len(pattern.src or ())
         guard = []
         if pattern.src is not None:
             if writer.op not in GroupOp.ALU:
-                guard.append(f"n == {self.top}")
-            # constants stand right: ask there first
-            for k in range(self.top - 1, -1, -1):
+                guard.append(f"n == {self.arity}")
+            # constants are right operands: test those first
+            for k in range(self.arity - 1, -1, -1):
                 ops = pattern.src[k].op
                 if ops is not None:
                     guard.append(writer.test_op(f"o{k}", ops))
@@ -205,7 +205,7 @@ class _Plan:
         self._own(pattern, "u")
         work = [(source, f"s{k}", True) for k, source in enumerate(pattern.src or ())]
         while work:
-            below = []
+            next_work = []
             for sub, variable, op_tested in work:
                 if not op_tested and sub.op is not None:
                     self.lines.append(f"if {writer.test_op(variable + '.op', sub.op)}:")
@@ -217,22 +217,24 @@ class _Plan:
                     names = [f"{variable}_{k}" for k in range(count)]
                     if names:
                         self.lines.append(f"{', '.join(names)}, = {variable}.src")
-                    below += [(source, name, False) for source, name in zip(sub.src, names, strict=True)]
-            work = below
-        if self.late:
-            self.lines.append(f"if {' and '.join(self.late)}:")
+                    next_work += [(source, name, False) for source, name in zip(sub.src, names, strict=True)]
+            work = next_work
+        if self.conditions:
+            self.lines.append(f"if {' and '.join(self.conditions)}:")
 
     def _own(self, pattern: UPat, variable: str) -> None:
-        """What `pattern` asks of its node besides its op and sources."""
+        """The conditions of `pattern` on its node besides those on its op and sources."""
         if pattern.dtype is not None:
-            self.late.append(self.writer.test_dtype(f"{variable}.dtype", pattern.dtype))
+            self.conditions.append(self.writer.test_dtype(f"{variable}.dtype", pattern.dtype))
         if pattern.arg is not _ANY:
             value = pattern.arg
-            self.late.append(f"{variable}.arg == {self.writer.name('a', value, (type(value), repr(value)))}")
+            self.conditions.append(
+                f"{variable}.arg == {self.writer.name('a', value, (type(value), repr(value)))}"
+            )
         if pattern.name is not None:
-            before = self.bound.setdefault(pattern.name, variable)
-            if before != variable:
-                self.late.append(f"{before} is {variable}")
+            first = self.bound.setdefault(pattern.name, variable)
+            if first != variable:
+                self.conditions.append(f"{first} is {variable}")
 
 
 def _parameters(function: Rewriter) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-MOST = 64  # the greatest exponent that multiplications are made for
+MOST = 64  # the greatest exponent that becomes multiplications
 
 
 def whole_power(x: UOp, n: int) -> UOp:
@@ -27,8 +27,8 @@ def whole_power(x: UOp, n: int) -> UOp:
 def constant_power(x: UOp, exponent: float) -> UOp:
     """x^exponent for a float node `x` of any shape and an exponent other than 0.
 
-    Only what is right together with its derivative, at 0 and infinity too, is taken apart here: that of
-    x*x*sqrt(x) at 0 would be NaN. The rest is POW, for which code generation finds cheap forms again.
+    Only forms whose derivative is right too, also at 0 and infinity, are expanded here: that of x*x*sqrt(x)
+    at 0 would be NaN. The rest is POW, for which code generation has its own cheap forms.
     """
     if 1 <= exponent <= MOST and exponent == int(exponent):
         return whole_power(x, int(exponent))

@@ -25,7 +25,7 @@ def graph_rewrite(root: UOp, pm: PatternMatcher, ctx: Any = None) -> UOp:
 
 
 def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher, ctx: Any = None) -> UOp:
-    """`graph_rewrite` that knows what the nodes in `done` become and adds what it learns."""
+    """`graph_rewrite` with a memo: `done` has what nodes become, and gets the new results."""
     becomes: dict[UOp, UOp] = {}  # what a node was rewritten to, or itself over its finished sources
     opened: set[UOp] = set()  # nodes that wait for their sources
     compiled = pm.compiled

@@ -34,9 +34,8 @@ memos: list[dict[Any, UOp]] = [_memo]  # all that `clear_caches` clears
 def simplify(x: UOp) -> UOp:
     """`x` under `symbolic`, to a fixed point.
 
-    What was simplified once is remembered, so a new node over simplified sources costs little more than its
-    own rows. The memory holds its nodes alive; it is dropped when it grows past a limit and by
-    `clear_caches`.
+    Results are memoised, so a new node over simplified sources costs little more than its own rows. The memo
+    keeps its nodes alive; it is dropped when it grows past a limit and by `clear_caches`.
     """
     found = _memo.get(x)
     if found is not None:

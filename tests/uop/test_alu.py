@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.alu import convert, evaluate, reinterpret, rounded
-from polygrad.uop.ops import Ops
+from polygrad.uop.alu import convert, evaluate, identity_element, reinterpret, rounded
+from polygrad.uop.ops import GroupOp, Ops
 
 INTS = list(dtypes.ints)
 NP_FLOATS = [dtypes.float16, dtypes.float32, dtypes.float64]
@@ -163,3 +163,14 @@ BITS = [
 @pytest.mark.parametrize(("value", "src", "dst", "expected"), BITS)
 def test_bitcasts(value, src: DType, dst: DType, expected) -> None:  # type: ignore[no-untyped-def]
     assert reinterpret(value, src, dst) == expected
+
+
+@pytest.mark.parametrize("op", sorted(GroupOp.Reduce))
+@pytest.mark.parametrize("dtype", dtypes.all)
+def test_the_identity_element_changes_nothing(op: Ops, dtype: DType) -> None:
+    if dtype.is_bool and op is not Ops.MAX:
+        pytest.skip("bools are added and multiplied as integers")
+    identity = identity_element(op, dtype)
+    for x in (dtype.min, dtype.max, 0, 1, dtype.cast(-3)):
+        for operands in ([x, identity], [identity, x]):
+            assert evaluate(op, dtype, operands) == x

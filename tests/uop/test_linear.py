@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
 from polygrad.helpers import ceildiv
-from polygrad.uop.linear import canonical, written
+from polygrad.uop.linear import added, canonical, linear_terms, sum_bounds, sum_of, written
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -149,3 +149,28 @@ def test_arithmetic_with_python_numbers():
         I**-1
     with pytest.raises(TypeError):
         I + "1"
+
+
+A, B = UOp.range(4, 0), UOp.range(6, 1)
+
+
+def test_linear_terms_collects_each_atom_once():
+    assert linear_terms((A * 2 + B) * 3 - A * 6 + 5) == ({B: 3}, 5)
+    assert linear_terms(A // 2 * 7 + B * A) == ({A // 2: 7, B * A: 1}, 0)
+    assert linear_terms(UOp.index(9)) == ({}, 9)
+
+
+def test_sum_of_writes_what_linear_terms_reads():
+    for x in (A * 2 + B, A * -1 + 3, B):
+        assert sum_of(*linear_terms(x)) is x
+    assert sum_of({}, 4) == 4 and sum_of({A: 0}, 4) == 4
+
+
+def test_sums_are_added_atom_by_atom():
+    assert list(added({A: 1, B: 2}, {B: 1, A: 3}, -2).items()) == [(A, -5)]
+    assert added({}, {A: 1}) == {A: 1}
+
+
+def test_the_bounds_of_a_sum():
+    assert sum_bounds({A: 2, B: -1}, 10) == (5, 16)
+    assert sum_bounds({}, 7) == (7, 7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphs import graphs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from polygrad.codegen.lower import PASSES, Context, run_passes
@@ -127,6 +127,7 @@ def test_an_error_names_line_and_token(text: str, message: str) -> None:
 TOKENS = sorted({*SUM.split(), "?", "()", "NaN", "-1", "99", "bool", "MULACC", "AFTER", "CAST", "void"})
 
 
+@example(line=7, token=3, new="0")  # a RANGE over a float
 @given(line=st.integers(0, 14), token=st.integers(0, 7), new=st.sampled_from(TOKENS))
 def test_a_token_exchanged_is_read_or_refused_by_its_place(line: int, token: int, new: str) -> None:
     lines = [row.split() for row in SUM.splitlines()]

@@ -9,7 +9,7 @@ from polygrad.errors import InternalError
 from polygrad.uop.node import Param, UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.shorthand import c, const, not_, op, x, y
+from polygrad.uop.prelude import c, const, not_, op, x, y
 
 r0, r1 = UOp.range(4, 0), UOp.range(5, 1)
 one = UOp.index(1)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from uop.evaluation import leaves, value_of
 
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.given import simplify_given
 from polygrad.uop.node import Param, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.printer import infix
 from polygrad.uop.symbolic import simplify
 
@@ -108,8 +108,8 @@ def test_bounds_contain_every_value(x: UOp) -> None:
 
 
 @given(indices(), conditions())
-def test_simplify_given_keeps_the_value_where_the_condition_holds(x: UOp, condition: UOp) -> None:
-    agree(x, simplify_given(x, condition), where=condition)
+def test_simplify_under_keeps_the_value_where_the_condition_holds(x: UOp, condition: UOp) -> None:
+    agree(x, simplify_under(x, condition), where=condition)
 
 
 # --- integers that wrap

@@ -8,12 +8,12 @@ import pytest
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.given import simplify_given
 from polygrad.uop.node import UOp, collect, node_count
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.pattern import PatternMatcher, UPat
+from polygrad.uop.prelude import c, const, d, op, x
 from polygrad.uop.rewrite import graph_rewrite
-from polygrad.uop.shorthand import c, const, d, op, x
 from polygrad.uop.symbolic import clear_caches, simplify
 
 r0, r1 = UOp.range(4, 0), UOp.range(5, 1)
@@ -104,7 +104,7 @@ def test_a_sum_of_20000_terms_is_simplified() -> None:
 
 def test_clear_caches_forgets_what_was_simplified_under_conditions() -> None:
     gate = UOp.range(4096, 77) < 5
-    y = simplify_given(UOp.range(4096, 77) // 5, gate)
+    y = simplify_under(UOp.range(4096, 77) // 5, gate)
     assert y.arg == 0
     clear_caches()
     collect()

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from polygrad.dtype import dtypes
-from polygrad.uop.given import simplify_given
 from polygrad.uop.node import Param, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.printer import infix
 from polygrad.uop.symbolic import simplify
 
@@ -109,6 +109,7 @@ FIRES = [
     (lambda: (r0 - 1) // 3, "(r0+2)//3-1"),
     (lambda: (r0 * 5) // 4, "r0"),
     (lambda: (r3 * 9 + r0) % 8, "(r3+r0)%8"),
+    (lambda: (r0 * n + n * r0) // n, "r0*2"),
     (lambda: (r0 * n + rn) // n, "r0"),
     (lambda: (r0 * n + rn) % n, "r9"),
     (lambda: (r0 * n + r3) // n, "r0+r3//n"),
@@ -264,8 +265,8 @@ GIVEN = [
 @pytest.mark.parametrize(
     ("make", "condition", "expected"), GIVEN, ids=[f"{k}: {e}" for k, (_, _, e) in enumerate(GIVEN)]
 )
-def test_simplify_given(make, condition, expected) -> None:  # type: ignore[no-untyped-def]
-    assert show(simplify_given(make(), condition())) == expected
+def test_simplify_under(make, condition, expected) -> None:  # type: ignore[no-untyped-def]
+    assert show(simplify_under(make(), condition())) == expected
 
 
 def test_a_gate_that_is_constant_leaves_the_load() -> None:

@@ -445,9 +445,8 @@ export class RMSNorm extends PythonObject {
 }
 
 /**
- * The base of optimizers.
- *
- * Which Tensors are trained, and the learning rate `lr`, a Tensor that may be assigned.
+ * The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
+ * assigned.
  */
 export class Optimizer extends PythonObject {
   /** @internal */
@@ -580,7 +579,7 @@ export type SGDArguments =
 /**
  * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
  *
- * `classic`: the learning rate scales the gradient before momentum gathers it.
+ * `classic`: the learning rate scales the gradient before it is added to the momentum.
  */
 export class SGD extends Optimizer {
   /** @internal */
@@ -754,7 +753,7 @@ export interface Optimizers {
   /**
    * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
    *
-   * `classic`: the learning rate scales the gradient before momentum gathers it.
+   * `classic`: the learning rate scales the gradient before it is added to the momentum.
    */
   readonly SGD: Constructor<SGDArguments, SGD>;
   /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */

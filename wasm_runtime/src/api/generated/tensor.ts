@@ -798,12 +798,12 @@ export class Tensor extends TensorBase {
    * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Throws
    * GradientError, ShapeError.
    *
-   * As in tinygrad, and unlike torch, nobody has to ask: leaves are all float Tensors that are alive, were
-   * not computed from other leaves, and do not have `requires_grad=False`; constants (`Tensor(2.0)`,
-   * `Tensor.ones(3)`) are only if they have `requires_grad=True`. That also makes a result remember what
-   * it was computed from when it is realized, and an optimizer sets it for its parameters: a result of
-   * Tensors that did not say is data once it is realized, and a leaf from then on. Such a leaf's gradient,
-   * which costs nothing until it is read, is dropped if no one has when an optimizer takes its step.
+   * As in tinygrad, and unlike torch, `requires_grad` need not be set: leaves are all live float Tensors
+   * that were not computed from other leaves and do not have `requires_grad=False`; constants
+   * (`Tensor(2.0)`, `Tensor.ones(3)`) are only with `requires_grad=True`. With that, a result also keeps
+   * the graph that it was computed by when it is realized; an optimizer sets it for its parameters. A
+   * result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
+   * gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
    */
   backward(
     ...args: [options?: BackwardOptions] | [gradient: Tensor | null, options?: BackwardOptions]
@@ -834,7 +834,7 @@ export class Tensor extends TensorBase {
   /** `noGrad`, by its Python name. */
   declare static no_grad: (typeof Tensor)["noGrad"];
 
-  /** The elements along `dim` in order, stably, and their positions (int32). NaN has no place. */
+  /** The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered. */
   sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
   }
@@ -898,11 +898,7 @@ export class Tensor extends TensorBase {
   /** `scatterReduce`, by its Python name. */
   declare scatter_reduce: Tensor["scatterReduce"];
 
-  /**
-   * Whether this integer Tensor names class j.
-   *
-   * Bool, with the classes as a new axis `axis` (counted in the result).
-   */
+  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
   isClass(numClasses: Size, axis: number): Tensor {
     return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
   }
@@ -1008,10 +1004,10 @@ export class Tensor extends TensorBase {
   declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
 
   /**
-   * Cross-correlation over any number of spatial axes.
+   * Cross-correlation over any number of spatial axes. Throws ShapeError.
    *
-   * self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,): (n, cout, *out). Throws
-   * ShapeError.
+   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
+   * (n, cout, *out).
    */
   conv2d(
     ...args:

@@ -10,7 +10,7 @@ from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.uop.ops import Ops
 
 
-class TranscendentalMixin(ElementwiseMixin):
+class ElementaryMixin(ElementwiseMixin):
     """Elementwise functions of floats; integers become the default float."""
 
     __slots__ = ()

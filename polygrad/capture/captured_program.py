@@ -1,7 +1,7 @@
-"""From the Programs that a recording wrote down to one Program, made ready to be run again and again.
+"""Recorded Programs merged into one, which is loaded to be run many times.
 
-Buffers are told apart by their memory. What was made during the recording and is not wanted afterwards is
-scratch, planned as a whole; kernels that only scratch nobody reads depends on are dropped.
+A buffer is identified by its memory. What the capture allocated and nothing outside it needs is scratch,
+planned as a whole; kernels whose results are never read are removed (dead code elimination).
 
 The idea of capturing what a function runs is tinygrad's (TinyJit).
 """
@@ -33,7 +33,7 @@ class _Scratch(NamedTuple):
     buffer: int
 
 
-class Captured:
+class CapturedProgram:
     """A captured Program and its buffers: `buffers[i]` is the memory of buffer i, None for scratch. Inputs
     come first.
 
@@ -75,18 +75,18 @@ class Captured:
         stats.launches += len(program.launches)
 
 
-def wanted_memory() -> set[Allocation]:
+def live_memory() -> set[Allocation]:
     """The memory that live Tensors hold or read."""
     roots = [uop for hook in live_roots for uop in hook(0)]
-    found = set()
+    allocations = set()
     for node in UOp.sink(*roots).toposort(uncomputed):
         value = node if node.op is Ops.BUFFER else value_of(node) if node.op is not Ops.SINK else None
         if value is not None:
-            found.add(value.arg.allocation)
-    return found
+            allocations.add(value.arg.allocation)
+    return allocations
 
 
-def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Captured:
+def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> CapturedProgram:
     """What was recorded as one Program, loaded.
 
     `inputs` may be bound to other memory before each run; they are the Program's first buffers. `outputs`
@@ -102,11 +102,11 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         )
     device = devices[0]
     values, bounds = _variables(runs)
-    wanted = wanted_memory()
+    live = live_memory()
     roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}
     roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
-    launches, specs, memory = _gather(runs, roles, wanted)
-    launches = _without_dead(launches, roles)
+    launches, specs, memory = _gather(runs, roles, live)
+    launches = _eliminate_dead(launches, roles)
     for target in {x.pointers[0][0] for x in launches}:
         if roles[target] in ("input", "param"):
             roles[target] = "state"
@@ -118,21 +118,24 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
     for b in (*inputs, *outputs):
         memory[b.allocation], specs[b.allocation] = b, BufferSpec(b.size, b.dtype.name, "")
         roles.setdefault(b.allocation, "param")
-    lives = _lifetimes(launches, specs, roles)
-    offsets, arena = plan(list(lives.values()))
-    lowest = lower_bound(list(lives.values()))
-    place = dict(zip(lives, offsets, strict=True))
-    keys += list(lives)
-    number = {key: i for i, key in enumerate(keys)}
+    lifetimes = _lifetimes(launches, specs, roles)
+    offsets, arena = plan(list(lifetimes.values()))
+    arena_lower_bound = lower_bound(list(lifetimes.values()))
+    offset_of = dict(zip(lifetimes, offsets, strict=True))
+    keys += list(lifetimes)
+    buffer_index = {key: i for i, key in enumerate(keys)}
     kernels = list(dict.fromkeys(x.kernel for x in launches))
-    where = {kernel: i for i, kernel in enumerate(kernels)}
+    kernel_index = {kernel: i for i, kernel in enumerate(kernels)}
     program = Program(
         device,
         runs[0].program.target,
-        tuple(BufferSpec(specs[k].size, specs[k].dtype, roles[k], place.get(k, -1)) for k in keys),
+        tuple(BufferSpec(specs[k].size, specs[k].dtype, roles[k], offset_of.get(k, -1)) for k in keys),
         tuple(kernels),
         tuple(
-            Launch(where[x.kernel], tuple(Binding(number[key], offset) for key, offset in x.pointers))
+            Launch(
+                kernel_index[x.kernel],
+                tuple(Binding(buffer_index[key], offset) for key, offset in x.pointers),
+            )
             for x in launches
         ),
         tuple(bounds[name] for name in sorted(bounds)),
@@ -143,13 +146,11 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
     link = Device.backend(device).link
     if link is not None:
         program = link(program)
-    return Captured(program, [memory.get(key) for key in keys], values, lowest)
+    return CapturedProgram(program, [memory.get(key) for key in keys], values, arena_lower_bound)
 
 
 def _existed(buffer: Buffer) -> bool:
-    """Whether the memory was there before the capture, in which nothing is allocated but for the host's
-    data.
-    """
+    """Whether the memory is older than the capture, in which nothing is allocated but for the host's data."""
     return buffer.allocation.is_allocated
 
 
@@ -161,11 +162,9 @@ class _Launch(NamedTuple):
 
 
 def _gather(
-    runs: list[Run], roles: dict[Hashable, str], wanted: set[Allocation]
+    runs: list[Run], roles: dict[Hashable, str], live: set[Allocation]
 ) -> tuple[list[_Launch], dict[Hashable, BufferSpec], dict[Hashable, Buffer]]:
-    """All launches, and for all memory its role (into `roles`), what it holds, and its Buffer unless
-    scratch.
-    """
+    """All launches, and for all memory its role (into `roles`), its spec, and its Buffer unless scratch."""
     launches: list[_Launch] = []
     specs: dict[Hashable, BufferSpec] = {}
     memory: dict[Hashable, Buffer] = {}
@@ -182,7 +181,7 @@ def _gather(
                 elif _existed(buffer):
                     roles[key] = "param"
                 else:
-                    roles[key] = "state" if buffer.allocation in wanted else "scratch"
+                    roles[key] = "state" if buffer.allocation in live else "scratch"
             if buffer is not None and roles[key] != "scratch":
                 memory.setdefault(key, buffer)
         for launch in run.program.launches:
@@ -191,8 +190,8 @@ def _gather(
     return launches, specs, memory
 
 
-def _without_dead(launches: list[_Launch], roles: dict[Hashable, str]) -> list[_Launch]:
-    """The launches whose results are read, or stay."""
+def _eliminate_dead(launches: list[_Launch], roles: dict[Hashable, str]) -> list[_Launch]:
+    """The launches whose results are read, or are not scratch."""
     needed: set[Hashable] = set()
     kept = []
     for launch in reversed(launches):

@@ -1,4 +1,4 @@
-"""Row fusion: a reduction moves into the only kernel that reads it, when that costs no work.
+"""Reduction fusion: a reduction moves into the only kernel that reads it, when that costs no work.
 
     softmax in three kernels, which go through memory three times:
         max over each row; sum over each row; every element of each row
@@ -22,76 +22,77 @@ from polygrad.uop.ops import Ops
 _MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
 
-def fuse_rows(calls: list[KernelCall], kept: set[UOp]) -> list[KernelCall]:
-    """The kernels with row reductions moved into their readers. `kept` nodes stay stored."""
+def fuse_reductions(calls: list[KernelCall], outputs: set[UOp]) -> list[KernelCall]:
+    """The kernels with row reductions moved into their readers. `outputs` stay stored."""
     out: list[KernelCall | None] = list(calls)
     readers: dict[UOp, set[int]] = {}
-    for i, reads in enumerate(calls):
-        for arg in reads.args[1:]:
+    for i, call in enumerate(calls):
+        for arg in call.args[1:]:
             readers.setdefault(arg, set()).add(i)
     for i in range(len(calls) - 1, -1, -1):
-        call = out[i]
-        assert call is not None
-        node = call.args[0]
-        found = readers.get(node, set())
-        if node in kept or node.op is Ops.BUFFER or len(found) != 1:
+        producer = out[i]
+        assert producer is not None
+        node = producer.args[0]
+        node_readers = readers.get(node, set())
+        if node in outputs or node.op is Ops.BUFFER or len(node_readers) != 1:
             continue
-        j = next(iter(found))
+        j = next(iter(node_readers))
         reader = out[j]
         assert reader is not None
         written = {c.args[0] for c in out[i + 1 : j + 1] if c is not None}
-        if written.intersection(call.args):
+        if written.intersection(producer.args):
             continue
-        merged = _merged(call, reader)
-        if merged is None:
+        fused = _fused(producer, reader)
+        if fused is None:
             continue
-        out[i], out[j] = None, merged
-        for arg in call.args[1:]:
+        out[i], out[j] = None, fused
+        for arg in producer.args[1:]:
             readers[arg].discard(i)
             readers[arg].add(j)
     return [c for c in out if c is not None]
 
 
-def _merged(call: KernelCall, reader: KernelCall) -> KernelCall | None:
-    """The reader computing what it read of `call`; None where that would cost work."""
-    if len(call.ast.src) != 1 or len(reader.ast.src) != 1 or call.ast.src[0].op is not Ops.END:
+def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
+    """The reader, computing what it read of `producer`; None where that would cost work."""
+    if len(producer.ast.src) != 1 or len(reader.ast.src) != 1 or producer.ast.src[0].op is not Ops.END:
         return None
-    if call.ast.arg is not None:  # Opts are given for this kernel
+    if producer.ast.arg is not None:  # Opts are given for this kernel
         return None
-    store = call.ast.src[0].src[0]
+    store = producer.ast.src[0].src[0]
     order = reader.ast.toposort()
     if not any(n.op is Ops.REDUCE for n in store.src[1].toposort()):
         return None
-    slot = reader.args.index(call.args[0])
+    slot = reader.args.index(producer.args[0])
     loads = [n for n in order if n.op is Ops.LOAD and n.src[0].src[0].arg.slot == slot]
     if len(loads) != 1 or len(loads[0].src[0].src) != 2:
         return None
-    rows = _matched(store.src[0].src[1], loads[0].src[0].src[1])
+    rows = _matched_ranges(store.src[0].src[1], loads[0].src[0].src[1])
     if rows is None or not _are_rows(rows, reader.ast.src[0], order):
         return None
-    args = [a for a in reader.args if a is not call.args[0]]
-    args += [a for a in dict.fromkeys(call.args[1:]) if a not in args]
-    value = _moved(store.src[1], rows, call.args, args)
+    args = [a for a in reader.args if a is not producer.args[0]]
+    args += [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
+    value = _moved(store.src[1], rows, producer.args, args)
     return KernelCall(_renumbered(reader.ast.substitute({loads[0]: value}), reader, args), tuple(args))
 
 
-def _matched(written: UOp, read: UOp) -> dict[UOp, UOp] | None:
-    """The reader's range for each range of the writer, when both indices walk the same elements in the same
-    way."""
-    ours, offset = linear_terms(written)
-    theirs, other = linear_terms(read)
-    if offset or other or len(ours) != len(theirs):
+def _matched_ranges(store_index: UOp, load_index: UOp) -> dict[UOp, UOp] | None:
+    """The reader's range for each range of the producer, when both indices visit the same elements in the
+    same order."""
+    stores, loads = linear_terms(store_index), linear_terms(load_index)
+    if stores.constant or loads.constant or len(stores.terms) != len(loads.terms):
         return None
-    by_step = {
-        (step, r.src[0].arg): r for r, step in theirs.items() if r.op is Ops.RANGE and r.src[0].is_const
+    by_stride = {
+        (stride, r.src[0].arg): r
+        for r, stride in loads.terms.items()
+        if r.op is Ops.RANGE and r.src[0].is_const
     }
-    out = {}
-    for r, step in ours.items():
-        match = by_step.get((step, r.src[0].arg)) if r.op is Ops.RANGE and r.src[0].is_const else None
+    matches = {}
+    for r, stride in stores.terms.items():
+        match = by_stride.get((stride, r.src[0].arg)) if r.op is Ops.RANGE and r.src[0].is_const else None
         if match is None:
             return None
-        out[r] = match
-    return out if len(set(out.values())) == len(ours) else None
+        matches[r] = match
+    return matches if len(set(matches.values())) == len(matches) else None
 
 
 def _are_rows(rows: dict[UOp, UOp], nest: UOp, order: list[UOp]) -> bool:
@@ -112,9 +113,8 @@ def _are_rows(rows: dict[UOp, UOp], nest: UOp, order: list[UOp]) -> bool:
 
 
 def _moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
-    """The writer's value in the reader: rows matched, other ranges and PARAMs marked by negative numbers
-    until
-    `_renumbered` puts all in order."""
+    """The producer's value in the reader: rows matched, other ranges and PARAMs marked by negative numbers
+    until `_renumbered` puts all in order."""
     changes: dict[UOp, UOp] = dict(rows)
     for node in value.toposort():
         if node.op is Ops.RANGE and node not in rows:

@@ -1,8 +1,7 @@
-"""Short names for the patterns of the rule tables (arithmetic.py, logic.py).
+"""The prelude of the rule tables (arithmetic.py, logic.py): short names for patterns.
 
 x, y, z are any nodes, c and d constants; a prefix says more of x: i an `index`, n an integer, w an integer or
-bool, b a bool, f a float. `op(...)` takes its sources in the order written: the rules meet canonical
-operands.
+bool, b a bool, f a float. `op(...)` takes its sources in the order written: operands are in canonical order.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ fx = UPat.var("x", FLOATS)
 gate = UPat.var("gate")
 TRUE, FALSE = UPat.const(BOOL, True), UPat.const(BOOL, False)
 
-WALK = 32  # terms or conjuncts looked at for a partner; longer sums stay as they are
+MAX_TERMS = 32  # terms or conjuncts that a rule looks through for one to merge with
 
 
 def op(

@@ -1,4 +1,4 @@
-"""Row fusion: where it fires, where it must not, and that values stay those of separate kernels."""
+"""Reduction fusion: where it fires, where it must not, and that values stay those of separate kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(5)
 
 
 def kernel_counts(*outputs: Tensor) -> tuple[int, int]:
-    """Kernels without and with row fusion."""
+    """Kernels without and with reduction fusion."""
     sink = normalize(UOp.sink(*[t.uop.base for t in outputs])).sink
     return len(schedule(sink).calls), len(schedule(sink, optimized=True).calls)
 

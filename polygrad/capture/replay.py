@@ -7,9 +7,12 @@ values that read what is about to be overwritten, and makes one call.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from polygrad.engine.capture import Captured
+from polygrad.capture.arguments import Spec, unbound_shape
+from polygrad.capture.captured_program import CapturedProgram
+from polygrad.capture.placeholders import Passed, elements_of, memory_of, write_back
 from polygrad.engine.realize import preserve
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
@@ -23,42 +26,48 @@ from polygrad.tensor.aliasing import (
     storage_of,
     view_ops,
 )
-from polygrad.tensor.arguments import Spec, unbound_shape
 from polygrad.tensor.generator import CapturedDraws
-from polygrad.tensor.placeholders import Passed, elements_of, memory_of, write_back
 from polygrad.tensor.registry import changes, newest
 from polygrad.tensor.sizes import value_with
 from polygrad.uop.node import UOp
 
 
-class Step:
+@dataclass(slots=True)
+class UsedTensor:
+    """A Tensor, not an argument, over memory that the Program uses as its buffer number `position`; `node` is
+    the Tensor's node when that was bound."""
+
+    tensor: Any
+    node: UOp
+    position: int
+
+
+class CapturedStep:
     """A captured call. `result` is what the function returned; its Tensors hold the results of the last
     run.
-
-    `held`: for the memory that was there before, a Tensor over it, the Tensor's node, and the number of the
-    Program's buffer.
     """
 
     def __init__(
         self,
-        captured: Captured,
+        captured: CapturedProgram,
         specs: list[Spec],
         passed: list[Passed],
-        held: list[list[Any]],
+        used_tensors: list[UsedTensor],
         draws: CapturedDraws,
         guards: dict[UOp, bool],
         result: Any,
     ) -> None:
         self.captured, self.result = captured, result
-        self._specs, self._passed, self._held, self._draws = specs, passed, held, draws
+        self._specs, self._passed, self._used_tensors, self._draws = specs, passed, used_tensors, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
         self._copies: dict[int, Buffer] = {}
         self._inputs = max((p.slot for p in passed), default=-1) + 1
         self._written_inputs = frozenset(i for i in captured.written if i < self._inputs)
-        self._written: set[Allocation] = set()  # by the Program, but for arguments
-        self._state: set[Allocation] = set()  # of it, what was there before
-        self._used: set[Allocation] = set()  # all that was there before, but for arguments
+        # memory that is no argument's
+        self._written: set[Allocation] = set()
+        self._used: set[Allocation] = set()  # what is older than the capture
+        self._state: set[Allocation] = set()  # both
         self._note_memory()
         self._seen = watch.executed
         self._youngest, self._changes = 0, -1  # up to where lazy values are known not to read what is written
@@ -77,9 +86,9 @@ class Step:
         for i, tensor in enumerate(tensors):
             if tensor is not None and tensor.uop is not last[i]:
                 variables = self._bind(i, tensors, variables)
-        for held in self._held:
-            if held[0].uop is not held[1]:
-                self._follow(held)
+        for used in self._used_tensors:
+            if used.tensor.uop is not used.node:
+                self._follow(used)
         if self._written_inputs:
             self._before_writing_arguments(tensors)
         if changes.count != self._changes or newest() > self._youngest:
@@ -87,7 +96,7 @@ class Step:
             self._youngest, self._changes = newest(), changes.count
         if watch.executed != self._seen:
             self._rename()
-        self._draws.continue_()
+        self._draws.begin_run()
         captured = self.captured
         values = {**captured.variables, **variables} if variables else captured.variables
         if variables and self._guards:
@@ -106,43 +115,42 @@ class Step:
     ) -> dict[str, int] | None:
         tensor, spec, passed = tensors[i], self._specs[i], self._passed[i]
         slot = passed.slot
-        found = elements_of(tensor) if passed.view is None else memory_of(tensor)
+        buffer = elements_of(tensor) if passed.view is None else memory_of(tensor)
         shape: Any = tensor.shape
         if self._symbolic[i]:
             variables = {} if variables is None else variables
             shape = unbound_shape(shape, variables)
-        check(spec, shape, tensor.dtype, found.device)
-        self._check_sharing(i, tensors, found)
-        memory = memory_under(tensor.uop)
-        for used in (
-            {found.allocation} if memory is None else {found.allocation, memory.buffer.arg.allocation}
-        ):
-            if used in self._state or (slot in self._written_inputs and used in self._used):
-                raise CaptureError(
-                    f"{spec.name}: expected memory of its own, as the function writes to it, got memory that "
-                    "it uses otherwise too: pass a clone()"
-                )
-        if found.allocation in self._written:  # a result of the last run, say
-            mine = self._copy_for(slot, found)
-            mine.write(found.read())
-            found = mine
+        check(spec, shape, tensor.dtype, buffer.device)
+        self._check_sharing(i, tensors, buffer)
+        allocations = {buffer.allocation}
+        if (memory := memory_under(tensor.uop)) is not None:
+            allocations.add(memory.buffer.arg.allocation)
+        if allocations & (self._state | self._used if slot in self._written_inputs else self._state):
+            raise CaptureError(
+                f"{spec.name}: expected memory of its own, as the function writes to it, got memory that it "
+                "uses otherwise too: pass a clone()"
+            )
+        if buffer.allocation in self._written:  # a result of the last run, say
+            copy = self._copy_for(slot, buffer)
+            copy.write(buffer.read())
+            buffer = copy
         elif not self._symbolic[i]:
             self._last[i] = tensor.uop
-        self.captured.bind(slot, found)
+        self.captured.bind(slot, buffer)
         return variables
 
-    def _check_sharing(self, i: int, tensors: Sequence[Any], found: Buffer) -> None:
+    def _check_sharing(self, i: int, tensors: Sequence[Any], buffer: Buffer) -> None:
         """Raises CaptureError when an argument shares memory with others, or does not, as in the capture."""
         name, passed = self._specs[i].name, self._passed[i]
         first = next(j for j, p in enumerate(self._passed) if p.slot == passed.slot)
-        if first != i and memory_of(tensors[first]).allocation is not found.allocation:
+        if first != i and memory_of(tensors[first]).allocation is not buffer.allocation:
             raise CaptureError(
                 f"{name}: expected the same Tensor as {self._specs[first].name}, as captured, or a view of "
                 "it, got another: call reset() first"
             )
-        like = self.captured.buffers[passed.slot]
-        assert like is not None
-        if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or found.size != like.size):
+        bound = self.captured.buffers[passed.slot]
+        assert bound is not None
+        if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or buffer.size != bound.size):
             raise CaptureError(
                 f"{name}: expected the same view of memory as captured, as the function writes to it, got "
                 "another: pass a clone(), or call reset() first"
@@ -153,14 +161,14 @@ class Step:
 
         Raises CaptureError as `run` does.
         """
-        for held in self._held:
-            if held[0].uop is not held[1]:
-                self._follow(held)
+        for used in self._used_tensors:
+            if used.tensor.uop is not used.node:
+                self._follow(used)
         self._draws.catch_up()
 
     @property
     def draws(self) -> CapturedDraws:
-        """Where its random numbers stand."""
+        """The state of its random numbers."""
         return self._draws
 
     @property
@@ -176,39 +184,38 @@ class Step:
     def bind_data(self, i: int, data: memoryview) -> None:
         """Let argument `i` be `data`, bytes that are like the one of the capture, copied."""
         slot = self._passed[i].slot
-        like = self.captured.buffers[slot]
-        assert like is not None
-        mine = self._copy_for(slot, like)
-        mine.write(data)
-        self.captured.bind(slot, mine)
+        bound = self.captured.buffers[slot]
+        assert bound is not None
+        copy = self._copy_for(slot, bound)
+        copy.write(data)
+        self.captured.bind(slot, copy)
         self._last[i] = None
 
     def _copy_for(self, slot: int, like: Buffer) -> Buffer:
-        """The step's own buffer for an argument."""
-        mine = self._copies.get(slot)
-        if mine is None:
-            mine = self._copies[slot] = Buffer(like.runtime, like.size, like.dtype)
-        return mine
+        """The step's own buffer for an argument, of the size and dtype of `like`."""
+        copy = self._copies.get(slot)
+        if copy is None:
+            copy = self._copies[slot] = Buffer(like.runtime, like.size, like.dtype)
+        return copy
 
-    def _follow(self, held: list[Any]) -> None:
-        """A Tensor that the step uses has another node: it was written to, or replaced."""
-        tensor, _, position = held
-        found, old = memory_of(tensor), self.captured.buffers[position]
+    def _follow(self, used: UsedTensor) -> None:
+        """Bind the memory of a Tensor that has another node: it was written to, or replaced."""
+        new, old = memory_of(used.tensor), self.captured.buffers[used.position]
         assert old is not None
-        if (found.size, found.dtype, found.device) != (old.size, old.dtype, old.device):
+        if (new.size, new.dtype, new.device) != (old.size, old.dtype, old.device):
             raise CaptureError(
-                f"captured function: expected a Tensor that it uses to stay {old}, got {found}: call reset()"
+                f"captured function: expected a Tensor that it uses to stay {old}, got {new}: call reset()"
             )
-        self.captured.bind(position, found)
-        held[1] = tensor.uop
+        self.captured.bind(used.position, new)
+        used.node = used.tensor.uop
         self._note_memory()
 
     def _note_memory(self) -> None:
-        buffers, held = self.captured.buffers, {position for _, _, position in self._held}
+        buffers, used = self.captured.buffers, {u.position for u in self._used_tensors}
         written = [i for i in self.captured.written if i >= self._inputs]
         self._written = {b.allocation for i in written if (b := buffers[i])}
-        self._state = {b.allocation for i in written if i in held and (b := buffers[i])}
-        self._used = {b.allocation for i in held if (b := buffers[i])}
+        self._state = {b.allocation for i in written if i in used and (b := buffers[i])}
+        self._used = {b.allocation for i in used if (b := buffers[i])}
 
     def _rename(self) -> None:
         """Programs have run since: what they computed from the old contents must not pass for the new."""
@@ -218,30 +225,30 @@ class Step:
                 rename(storage, changed=True)
             else:
                 allocation.version += 1
-        for held in self._held:
-            held[1] = held[0].uop
+        for used in self._used_tensors:
+            used.node = used.tensor.uop
         self._seen = watch.executed
 
     # --- arguments that the function writes to
 
     def _before_writing_arguments(self, tensors: Sequence[Any]) -> None:
-        """Compute what reads them. Raises CaptureError when one shares memory with another unforeseen."""
+        """Compute what reads them. Raises CaptureError when two share memory that did not in the capture."""
         buffers = self.captured.buffers
         memory: dict[int, Allocation] = {}
         for passed, tensor in zip(self._passed, tensors, strict=True):
-            under = memory_under(tensor.uop) if tensor is not None else None
-            own = buffers[passed.slot]
-            assert own is not None
-            memory[passed.slot] = own.allocation if under is None else under.buffer.arg.allocation
+            base = memory_under(tensor.uop) if tensor is not None else None
+            bound = buffers[passed.slot]
+            assert bound is not None
+            memory[passed.slot] = bound.allocation if base is None else base.buffer.arg.allocation
         if len(set(memory.values())) < len(memory):
             raise CaptureError(
-                "captured function: expected arguments apart from each other in memory, as it writes to one "
-                "and as captured, got two that share some: pass a clone(), or call reset() first"
+                "captured function: expected arguments that share no memory, as it writes to one and as "
+                "captured, got two that do: pass a clone(), or call reset() first"
             )
         preserve({memory[slot] for slot in self._written_inputs})
 
     def _after_writing_arguments(self, tensors: Sequence[Any]) -> None:
-        """What was written is in the arguments' memory, or in copies of views."""
+        """Make the new contents seen: they are in the arguments' memory, or in copies of views."""
         for slot in self._written_inputs:
             i = next(j for j, p in enumerate(self._passed) if p.slot == slot)
             tensor, elements = tensors[i], self.captured.buffers[slot]

@@ -21,9 +21,7 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice})
 
 @dataclass(slots=True)
 class Arguments:
-    """`tensors` in order; `variables` by name; `rest`: all else, as something equal when nothing has
-    changed.
-    """
+    """`tensors` in order; `variables` by name; `rest`: a key for all else, equal when nothing has changed."""
 
     tensors: list[Any] = field(default_factory=list)
     variables: dict[str, int] = field(default_factory=dict)
@@ -41,7 +39,7 @@ class Spec:
 
 
 class _Same:
-    """Equal when it is the same object, which it keeps alive."""
+    """Equality by identity; keeps the object alive."""
 
     __slots__ = ("value",)
 
@@ -123,17 +121,17 @@ def unbound_shape(shape: tuple[Any, ...], variables: dict[str, int]) -> tuple[An
 
 def tensors_in(value: Any) -> list[Any]:
     """The Tensors in nested lists, tuples and dicts, each once, in order."""
-    found: dict[int, Any] = {}
+    tensors: dict[int, Any] = {}
     stack = [value]
     while stack:
         value = stack.pop()
         if isinstance(value, TensorBase):
-            found[id(value)] = value
+            tensors[id(value)] = value
         elif isinstance(value, (list, tuple)):
             stack.extend(reversed(value))
         elif isinstance(value, dict):
             stack.extend(reversed(value.values()))
-    return list(found.values())
+    return list(tensors.values())
 
 
 def argument_names(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
@@ -147,16 +145,16 @@ def argument_names(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, An
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     names = [*positional[: len(args)], *[""] * (len(args) - len(positional)), *sorted(kwargs)]
     values = [*args, *(kwargs[name] for name in sorted(kwargs))]
-    found = [x for name, value in zip(names, values, strict=True) for x in _named(name, value)]
-    return [name or f"input{i}" for i, (name, _) in enumerate(found)]
+    named = [x for name, value in zip(names, values, strict=True) for x in _named(name, value)]
+    return [name or f"input{i}" for i, (name, _) in enumerate(named)]
 
 
 def result_names(result: Any, first: str = "output0") -> list[tuple[str, Any]]:
     """The Tensors of a result with a name each: dict keys and fields of named tuples, with dots between, and
     `first`, `output1` and so on for those that have none.
     """
-    found = _named("", result)
-    return [(name or (f"output{i}" if i else first), t) for i, (name, t) in enumerate(found)]
+    named = _named("", result)
+    return [(name or (f"output{i}" if i else first), t) for i, (name, t) in enumerate(named)]
 
 
 def _named(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""The fusion decision: what is stored, what is computed again in every kernel that needs it."""
+"""The fusion partition: what is materialised, and what is duplicated into every kernel that needs it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.grouping import MAX_COPIES, MAX_DEPTH, MAX_REPEATED
+from polygrad.schedule.fusion_partition import MAX_COPIES, MAX_DEPTH, MAX_REPEATED
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
@@ -44,7 +44,7 @@ def test_an_elementwise_value_of_many_buffers_is_stored():
 
 
 def test_a_long_chain_shared_by_two_kernels_is_repeated_whole():
-    """Each kernel computes every link once: that it is shared at each link makes it no dearer."""
+    """Each kernel computes every link once: sharing at each link does not make it more expensive."""
     x = matrix(4, 5)
     links = [x]
     for i in range(20):

@@ -1,7 +1,7 @@
-"""Capturing a call: what it does on the device is written down instead of done.
+"""Capturing a call: what it does on the device is recorded instead of done.
 
-The arguments' memory stands behind placeholders for the time of the call, and all else that is stored gets
-new nodes, so that no value computed before is mistaken for part of the call.
+Placeholders replace the arguments' memory during the call, and all other stored values get new nodes, so that
+no value computed earlier is mistaken for part of the call.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from polygrad.engine.capture import Captured, merge
+from polygrad.capture.arguments import Spec, tensors_in, unbound_shape
+from polygrad.capture.captured_program import CapturedProgram, merge
+from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
+from polygrad.capture.replay import CapturedStep, UsedTensor
 from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
@@ -25,11 +28,8 @@ from polygrad.tensor.aliasing import (
     settle,
     storage_of,
 )
-from polygrad.tensor.arguments import Spec, tensors_in, unbound_shape
 from polygrad.tensor.generator import generator
-from polygrad.tensor.placeholders import LazyPlaceholders, Placeholders, memory_of
 from polygrad.tensor.registry import live_tensors
-from polygrad.tensor.step import Step
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -40,33 +40,38 @@ def capture(
     names: Sequence[str],
     forget: Callable[[], None] | None = None,
     written: Collection[Storage] | None = None,
-) -> Step:
+) -> CapturedStep:
     """Capture `call`, which uses the Tensors `arguments`, without running anything.
 
-    `forget` drops Tensors that `call` leaves behind, once what is wanted is computed: gradients, so that they
-    are stored as in an eager call (whose kernels these then are, and so whose rounding) but need not stay.
+    `forget` drops Tensors that `call` leaves behind, once all results are computed: gradients, so that they
+    are stored as in an eager call (whose kernels, and so whose rounding, are the same) but are not kept.
     `written`: what an earlier call wrote to, if there was one.
-    Raises CaptureError, and what `call` raises; then what it had computed has been computed after all.
+    Raises CaptureError, and what `call` raises; then its work has been carried out eagerly.
     """
     unique = list({id(t): t for t in arguments}.values())
     realize_tensors([*unique, *_written()])
     storages = dict.fromkeys(storage_of(t) for t in live_tensors())
     lazy = [s for s in storages if s.node.op not in GroupOp.Memory and 0 not in s.node.shape]
-    kept = [
-        s for s in lazy if is_derived(s) or (written is not None and s not in written and _is_counted(s.node))
+    without_placeholder = [
+        s for s in lazy if is_derived(s) or (written is not None and s not in written and _is_arange(s.node))
     ]
     for storage in storages:
         settle(storage)
         if storage.node.op is Ops.BUFFER:
             rename(storage)
-    before = frozenset(s.node for s in lazy if not is_constant(s.node))
-    recording = Recording(before, frozenset(storages), frozenset(kept))
+    lazy_values = frozenset(s.node for s in lazy if not is_constant(s.node))
+    recording = Recording(lazy_values, frozenset(storages), frozenset(without_placeholder))
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
     placeholders = Placeholders(unique, written)
-    others = LazyPlaceholders(s for s in lazy if s not in kept)
-    with placeholders, others, generator.captured() as draws, recorded(recording, others.fill):
+    lazy_placeholders = LazyPlaceholders(s for s in lazy if s not in without_placeholder)
+    with (
+        placeholders,
+        lazy_placeholders,
+        generator.captured() as draws,
+        recorded(recording, lazy_placeholders.fill),
+    ):
         result = call()
         outputs = tensors_in(result)
         _give_own_memory(outputs, unique, {b.allocation for b in placeholders.buffers})
@@ -76,7 +81,7 @@ def capture(
         if forget is not None:
             forget()
         with watch.paused():
-            others.fill(recording)
+            lazy_placeholders.fill(recording)
         captured = merge(recording, placeholders.buffers, buffers)
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
@@ -84,12 +89,19 @@ def capture(
             t.requires_grad, t._derived = False, False
         storage_of(t)
     passed = dict(zip(map(id, unique), placeholders.passed, strict=True))
-    held = _holders(captured, len(placeholders.buffers))
-    return Step(captured, specs, [passed[id(t)] for t in arguments], held, draws, recording.guards, result)
+    return CapturedStep(
+        captured,
+        specs,
+        [passed[id(t)] for t in arguments],
+        _used_tensors(captured, len(placeholders.buffers)),
+        draws,
+        recording.guards,
+        result,
+    )
 
 
 def _written() -> list[Any]:
-    """Tensors over memory with writes that have not been carried out."""
+    """Tensors over memory with pending writes."""
     return [
         t
         for t in live_tensors()
@@ -97,8 +109,8 @@ def _written() -> list[Any]:
     ]
 
 
-def _is_counted(uop: UOp) -> bool:
-    """Whether a node is a constant range of numbers, which kernels make better use of than of memory."""
+def _is_arange(uop: UOp) -> bool:
+    """Whether a node is a view of an ARANGE: kernels compute it more cheaply than they would load it."""
     while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
         uop = uop.src[0]
     return uop.op is Ops.ARANGE
@@ -120,20 +132,19 @@ def _give_own_memory(outputs: list[Any], inputs: list[Any], placeholders: set[Al
             t.uop, t._storage = UOp(Ops.CONTIGUOUS, t.dtype, (t.uop,)), None
 
 
-def _holders(captured: Captured, n_inputs: int) -> list[list[Any]]:
-    """For the memory that was there before: [a Tensor over it, the Tensor's node, the position]."""
+def _used_tensors(captured: CapturedProgram, n_inputs: int) -> list[UsedTensor]:
+    """A Tensor over each memory that the Program uses and that is older than the capture."""
     program = captured.program
     positions = {
         b.allocation: i
         for i, b in enumerate(captured.buffers)
         if b is not None and program.buffers[i].role in ("param", "state") and i >= n_inputs
     }
-    live = live_tensors()
-    found: dict[int, list[Any]] = {}
-    for t in live:
+    used: dict[int, UsedTensor] = {}
+    for t in live_tensors():
         memory = memory_under(t.uop)
         if memory is not None and memory.op in GroupOp.Memory:
             position = positions.get(memory.buffer.arg.allocation)
             if position is not None:
-                found.setdefault(position, [t, t.uop, position])
-    return list(found.values())
+                used.setdefault(position, UsedTensor(t, t.uop, position))
+    return list(used.values())

@@ -13,9 +13,9 @@ import functools
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.given import simplify_given
 from polygrad.uop.node import Shape, Shear, UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.symbolic import simplify
 
 Indices = tuple[UOp, ...]
@@ -37,27 +37,27 @@ def _input_indices(
         case Ops.RESHAPE:
             return _reshape(in_shape, out_shape, indices, valid), valid
         case Ops.PERMUTE:
-            back = [ZERO] * len(indices)
+            permuted = [ZERO] * len(indices)
             for i, axis in enumerate(arg):  # type: ignore[var-annotated, arg-type]
-                back[axis] = indices[i]
-            return tuple(back), valid
+                permuted[axis] = indices[i]
+            return tuple(permuted), valid
         case Ops.EXPAND:
             return tuple(
                 i if a == b else ZERO for i, a, b in zip(indices, in_shape, out_shape, strict=True)
             ), valid
         case Ops.SHRINK:
-            moved = zip(indices, arg, strict=True)  # type: ignore[call-overload]
-            return tuple(i if _is_zero(lo) else simplify(i + lo) for i, (lo, _) in moved), valid
+            pairs = zip(indices, arg, strict=True)  # type: ignore[call-overload]
+            return tuple(i if _is_zero(lo) else simplify(i + lo) for i, (lo, _) in pairs), valid
         case Ops.FLIP:
             return tuple(
                 simplify((n - 1) - i) if axis in arg else i  # type: ignore[operator]
                 for axis, (i, n) in enumerate(zip(indices, in_shape, strict=True))
             ), valid
         case Ops.SHEAR:
-            moved_along = list(indices)
+            sheared = list(indices)
             assert isinstance(arg, Shear)
-            moved_along[arg.axis] = simplify(indices[arg.axis] + indices[arg.along] * arg.step + arg.start)
-            return tuple(moved_along), valid
+            sheared[arg.axis] = simplify(indices[arg.axis] + indices[arg.along] * arg.step + arg.start)
+            return tuple(sheared), valid
         case Ops.PAD:
             out = []
             for i, n, (lo, hi) in zip(indices, in_shape, arg, strict=True):  # type: ignore[call-overload]
@@ -67,7 +67,7 @@ def _input_indices(
                     valid = valid & (i < n + lo)
                 out.append(i if _is_zero(lo) else i - lo)
             valid = simplify(valid)
-            return tuple(simplify_given(simplify(i), valid) for i in out), valid
+            return tuple(simplify_under(simplify(i), valid) for i in out), valid
         case _:
             raise InternalError(f"{op} is not a movement op")
 
@@ -92,7 +92,7 @@ def _reshape(in_shape: Shape, out_shape: Shape, indices: Indices, valid: UOp) ->
             middle.append(ZERO)
             continue
         last = all(isinstance(m, int) and m == 1 for m in inner_in[: len(inner_in) - 1 - position])
-        middle.append(simplify_given(flat if last else simplify(flat % n), valid))
+        middle.append(simplify_under(flat if last else simplify(flat % n), valid))
         flat = simplify(flat // n)
     return indices[:head] + tuple(reversed(middle)) + indices[len(indices) - tail :]
 

@@ -8,15 +8,15 @@ import weakref
 from collections.abc import Callable, Collection
 from typing import Any
 
+from polygrad.capture.arguments import argument_names, result_names, take_apart, tensors_in
+from polygrad.capture.capture import capture
+from polygrad.capture.replay import CapturedStep
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
 from polygrad.nn.export import save_step
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.aliasing import Storage, storage_of, watch_writes
-from polygrad.tensor.arguments import argument_names, result_names, take_apart, tensors_in
-from polygrad.tensor.capture import capture
-from polygrad.tensor.step import Step
 
 
 class TinyJit:
@@ -68,7 +68,7 @@ class TinyJit:
     def reset(self) -> None:
         """Forget what was captured: the next call runs the function, the one after it captures anew."""
         self._calls = 0
-        self._step: Step | None = None
+        self._step: CapturedStep | None = None
         self._rest: list[Any] = []
         self._names: list[str] = []  # of the Tensors among the arguments
         self._written: Collection[Storage] = ()  # by the first call

@@ -1,10 +1,10 @@
-"""What stands behind placeholders while a call is being captured: its Tensor arguments, and lazy values.
+"""Placeholders: the buffers that replace a call's Tensor arguments, and live lazy values, during its capture.
 
-Memory that is an argument as a whole, or that the call is known to write to, stands behind a placeholder,
-together with all its views. Another view is passed as a copy, so that each call may pass another view of
-anything; what the call writes to it after all is written back.
+Memory that is an argument as a whole, or that the call is known to write to, is replaced together with all
+its views. Any other view is passed as a copy, so that each call may pass another view of anything; what the
+call writes to the copy is written back.
 
-A lazy value that somebody holds is no part of the call, which may write to it: it gets memory, if it is used.
+A live lazy value is no part of the call, which may write to it: it gets memory if the call uses it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from polygrad.tensor.aliasing import (
     device_of,
     is_whole,
     memory_under,
-    owned_by,
     realize_tensors,
     rebased,
     rename,
+    set_owner,
     storage_of,
     view_ops,
     write,
@@ -50,7 +50,7 @@ class Passed:
 
 @dataclass(slots=True)
 class _Copied:
-    """A Tensor behind a placeholder of its own, and what it was before."""
+    """A Tensor with a placeholder of its own, and what it was before the capture."""
 
     tensor: Any
     uop: UOp
@@ -59,10 +59,10 @@ class _Copied:
 
 
 class Placeholders:
-    """Stand-ins for the memory of `tensors` (each named once): `buffers`, and how each is `passed`.
+    """Placeholders for the memory of `tensors`, which are distinct: `buffers`, and how each is `passed`.
 
     `written`: Storages that the call is known to write to, of which no view is copied; None if nothing is
-    known, when Tensors that are the same memory are passed apart.
+    known, when Tensors over the same memory are passed separately.
     """
 
     def __init__(self, tensors: Sequence[Any], written: Container[Storage] | None) -> None:
@@ -72,15 +72,15 @@ class Placeholders:
         self._copied: list[_Copied] = []
         storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
         for t, storage in zip(tensors, storages, strict=True):
-            known = storage is not None and written is not None and storage in written
-            alone = written is None and storage in self._shared
-            if storage is None or not (known or (is_whole(t) and not alone)):
+            is_written = storage is not None and written is not None and storage in written
+            is_repeated = written is None and storage in self._shared
+            if storage is None or not (is_written or (is_whole(t) and not is_repeated)):
                 self.passed.append(Passed(self._add(elements_of(t)), True))
                 self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))
                 continue
             if storage not in self._shared:
                 self._shared[storage] = storage.node, self._add(storage.node.arg)
-            view = view_ops(t.uop) if known else None
+            view = view_ops(t.uop) if is_written else None
             self.passed.append(Passed(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:
@@ -89,7 +89,7 @@ class Placeholders:
 
     def __enter__(self) -> Placeholders:
         for storage, (node, slot) in self._shared.items():
-            owned_by(self.buffers[slot].allocation, storage)
+            set_owner(self.buffers[slot].allocation, storage)
             storage.update(UOp(Ops.BUFFER, node.dtype, (), self.buffers[slot]))
         slots = [p.slot for p in self.passed if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
@@ -98,7 +98,7 @@ class Placeholders:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Put everything back. After an exception, what was recorded has been carried out."""
+        """Restore the Tensors. After an exception, what was recorded has been carried out."""
         for storage, (node, _) in self._shared.items():
             storage.update(node)
             rename(storage, changed=kind is not None)
@@ -118,12 +118,12 @@ def elements_of(tensor: Any) -> Buffer:
         realize_tensors([tensor])
         (done,) = realize([tensor.uop], tensor._device)
         base = done.base
-    found: Buffer = base.arg
-    return found
+    buffer: Buffer = base.arg
+    return buffer
 
 
 def write_back(tensor: Any, elements: Buffer) -> None:
-    """Write to a Tensor what a copy of its elements has become."""
+    """Write the copy `elements` back to a Tensor."""
     copy = Buffer(elements.runtime, elements.size, elements.dtype)
     copy.write(elements.read())
     write(tensor, UOp(Ops.BUFFER, tensor.dtype, (), copy).reshape(tensor.shape), tensor)
@@ -131,7 +131,7 @@ def write_back(tensor: Any, elements: Buffer) -> None:
 
 
 def memory_of(tensor: Any) -> Buffer:
-    """The memory that a Tensor is a view of; of a lazy value that a gradient may be asked for, its copy."""
+    """The memory that a Tensor is a view of; for a lazy value that a gradient may be asked for, its copy."""
     memory = memory_under(tensor.uop)
     if memory is None or memory.op is Ops.AFTER:
         realize_tensors([tensor])
@@ -140,41 +140,41 @@ def memory_of(tensor: Any) -> Buffer:
         return elements_of(tensor)
     value = memory if memory.op is Ops.BUFFER else value_of(memory)
     assert value is not None
-    found: Buffer = value.arg
-    return found
+    buffer: Buffer = value.arg
+    return buffer
 
 
 class LazyPlaceholders:
-    """Memory to be for lazy values: those that a call used are given theirs, the others stay lazy."""
+    """Placeholders for lazy values: those that the call uses become memory, the others stay lazy."""
 
     def __init__(self, storages: Iterable[Storage]) -> None:
-        self._held: dict[Storage, tuple[UOp, Buffer]] = {}
+        self._values: dict[Storage, tuple[UOp, Buffer]] = {}
         for storage in storages:
             node = storage.node
-            place = device_of(storage) or devices_of(node.toposort(uncomputed))[node] or Device.DEFAULT
+            device = device_of(storage) or devices_of(node.toposort(uncomputed))[node] or Device.DEFAULT
             size = int(prod(sint_max(n) for n in node.shape))
-            self._held[storage] = node, Buffer(Device[place], size, node.dtype)
+            self._values[storage] = node, Buffer(Device[device], size, node.dtype)
 
     def __enter__(self) -> LazyPlaceholders:
-        for storage, (node, buffer) in self._held.items():
-            owned_by(buffer.allocation, storage)
+        for storage, (node, buffer) in self._values.items():
+            set_owner(buffer.allocation, storage)
             storage.update(UOp(Ops.BUFFER, node.dtype, (), buffer))
         live_roots.append(self._nodes)
         return self
 
     def _nodes(self, since: int) -> list[UOp]:
-        return [node for node, _ in self._held.values()]
+        return [node for node, _ in self._values.values()]
 
     def fill(self, recording: Recording) -> None:
         """Compute the values that the recorded runs use, into the memory that they use for them."""
         used = recording.memory()
-        for storage, (node, buffer) in list(self._held.items()):
+        for storage, (node, buffer) in list(self._values.items()):
             if buffer.allocation in used:
                 (done,) = realize([UOp(Ops.CONTIGUOUS, node.dtype, (node,))], buffer.device)
                 buffer.write(done.base.arg.read())
-                del self._held[storage]
+                del self._values[storage]
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         live_roots.remove(self._nodes)
-        for storage, (node, _) in self._held.items():
+        for storage, (node, _) in self._values.items():
             storage.update(node)

@@ -1,0 +1,224 @@
+"""The fusion partition: which nodes of a tensor graph are materialised, that is get a buffer and a kernel.
+
+Three passes over the graph; the first two are after tinygrad's rangeify:
+
+1. From consumers to producers, each node gets the indices at which it is needed. Where consumers need a
+   node at different indices, or a reduced value is broadcast, fusion would compute the node more than once.
+2. From producers to consumers, such a node is materialised when computing it again is expensive: it contains
+   a reduction over memory, or reads more than three buffers; otherwise it is duplicated into its consumers.
+   With optimisation, a short reduction to a scalar is duplicated too: it costs less than a launch; and what
+   is broadcast widely, as an operand of a matrix product is, is materialised unless it is next to no work.
+3. What one kernel would still compute at very many indices is materialised too.
+
+Requested outputs, CONTIGUOUS and ASSIGN always are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from polygrad.helpers import prod
+from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
+from polygrad.uop.node import AxisKind, UOp, sint_max
+from polygrad.uop.ops import GroupOp, Ops
+
+MAX_BUFFERS = 3  # that a duplicated expression reads
+MAX_DEPTH = 1000  # of a fused expression
+MAX_COPIES = 32  # a kernel computes a node at no more indices than this
+MAX_BROADCAST = 1 << 18  # operations that a broadcast may repeat
+CHEAP = 4  # operations per value that any broadcast may repeat
+MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
+MATERIALIZED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN})
+LEAVES = GroupOp.Memory | {Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE}
+_SLOW = GroupOp.Transcendental | {Ops.THREEFRY}
+_ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
+
+
+def output_ranges(node: UOp) -> Indices:
+    """Fresh loops over a node's elements, numbered from 0; axes of size 1 need none."""
+    number = itertools.count()
+    return tuple(
+        ZERO if isinstance(n, int) and n == 1 else UOp.range(n, next(number), AxisKind.LOOP)
+        for n in node.shape
+    )
+
+
+def reduced_indices(node: UOp, indices: Indices, first_id: int) -> Indices:
+    """The indices at which a REDUCE_AXIS reads its input: loops over its axes, numbered from `first_id`."""
+    inner = list(indices)
+    for i, axis in enumerate(node.arg.axes):
+        inner[axis] = UOp.range(node.src[0].shape[axis], first_id + i, AxisKind.REDUCE)
+    return tuple(inner)
+
+
+@dataclass(slots=True)
+class _Use:
+    """The indices at which a consumer needs a node, in the kernel that computes `kernel`."""
+
+    kernel: UOp
+    indices: Indices
+    valid: UOp
+
+
+@dataclass(frozen=True, slots=True)
+class _Duplication:
+    """What fusion would compute of a node more than once: `uses` at different indices, and `repeats` of its
+    values by broadcasts, beyond the first."""
+
+    uses: int
+    repeats: int
+
+
+def materialization_points(order: list[UOp], outputs: set[UOp], optimized: bool) -> set[UOp]:
+    """The nodes of `order`, a toposort, that get a buffer; `outputs` always do."""
+    required = {n for n in order if n in outputs or n.op in MATERIALIZED}
+    duplications = _find_duplications(order, required)
+    points, large = _materialize_expensive(order, required, duplications, optimized)
+    _limit_copies(points, large)
+    return points
+
+
+def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Duplication]:
+    """The nodes that would be computed more than once if only `required` were materialised."""
+    uses: dict[UOp, list[_Use]] = {n: [] for n in order}
+    broadcast: dict[UOp, int] = {}  # how often broadcasts repeat a node, as far as the next kernel
+    next_id: dict[UOp, int] = {}
+    duplications: dict[UOp, _Duplication] = {}
+    for node in reversed(order):
+        op = node.op
+        if op in LEAVES or op is Ops.SINK:
+            continue
+        node_uses = uses.pop(node)
+        distinct = {(u.kernel, u.indices) for u in node_uses}
+        if node in required:
+            use = _new_use(node, next_id)
+            broadcast.pop(node, None)
+        else:
+            if not node_uses:
+                continue
+            use = node_uses[0]
+            if len(distinct) > 1 or (node in broadcast and op in _ENDS_RANGES):
+                repeats = (broadcast.pop(node, 1) - 1) * _elements(node)
+                duplications[node] = _Duplication(len(distinct), repeats)
+                use = _new_use(node, next_id)
+            elif len(node_uses) > 1 and any(u.valid is not use.valid for u in node_uses):
+                use = _Use(use.kernel, use.indices, TRUE)
+        indices, valid = use.indices, use.valid
+        if op in GroupOp.Movement:
+            indices, valid = input_indices(node, indices, valid)
+        elif op is Ops.REDUCE_AXIS:
+            indices = reduced_indices(node, indices, next_id[use.kernel])
+            next_id[use.kernel] += len(node.arg.axes)
+        factor = broadcast.get(node, 1)
+        if op is Ops.EXPAND:
+            factor *= max(_elements(node) // max(_elements(node.src[0]), 1), 2)
+        source_use = _Use(use.kernel, indices, valid)
+        for s in node.src:
+            if s.op not in LEAVES:
+                uses[s].append(source_use)
+                if factor > 1:
+                    broadcast[s] = max(factor, broadcast.get(s, 1))
+    return duplications
+
+
+def _new_use(node: UOp, next_id: dict[UOp, int]) -> _Use:
+    next_id[node] = len(node.shape)
+    return _Use(node, output_ranges(node), TRUE)
+
+
+def _materialize_expensive(
+    order: list[UOp], required: set[UOp], duplications: dict[UOp, _Duplication], optimized: bool
+) -> tuple[set[UOp], list[UOp]]:
+    """The materialisation points, and those whose kernels may compute a node at over MAX_COPIES indices."""
+    points = set(required)
+    large: list[UOp] = []
+    reads: dict[UOp, frozenset[UOp]] = {}  # the buffers an expression reads, up to one more than allowed
+    reduces: set[UOp] = set()  # expressions with a reduction over memory that is not duplicated
+    work: dict[UOp, int] = {}  # about how many operations an expression takes
+    reduced: dict[UOp, int] = {}  # elements read by the reductions of an expression that may be duplicated
+    depth: dict[UOp, int] = {}
+    copies: dict[UOp, int] = {}  # an expression has no node more often than this
+    max_reduced = MAX_REPEATED if optimized else 0
+    nothing: frozenset[UOp] = frozenset()
+    for node in order:
+        op = node.op
+        if op in GroupOp.Memory:
+            reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
+            continue
+        if not node.src:
+            reads[node], depth[node], copies[node] = nothing, 1, 1
+            continue
+        if op is Ops.SINK:
+            continue
+        node_reads, node_depth, node_copies, node_reduced, node_work = nothing, 0, 1, 0, 0
+        for s in node.src:
+            if reads[s] is not node_reads and len(node_reads) <= MAX_BUFFERS:
+                node_reads = reads[s] if not node_reads else node_reads | reads[s]
+            node_depth, node_copies = max(node_depth, depth[s]), max(node_copies, copies[s])
+            if s in reduces:
+                reduces.add(node)
+            elif s in reduced:
+                node_reduced = max(node_reduced, reduced[s])
+            node_work += work.get(s, 0)
+        if op in _ENDS_RANGES:
+            node_work += 20 if op in _SLOW else 1
+        if op is Ops.REDUCE_AXIS and node_reads:
+            node_reduced += _elements_of_short(node)
+            if node_reduced > max_reduced:
+                reduces.add(node)
+        duplication = duplications.get(node)
+        if duplication is not None:
+            if node in reduces or len(node_reads) > MAX_BUFFERS:
+                points.add(node)
+            elif optimized and node_work > CHEAP and node_work * duplication.repeats > MAX_BROADCAST:
+                points.add(node)
+        if node_depth >= MAX_DEPTH and op in _ENDS_RANGES:
+            points.add(node)
+        if node in points:
+            if node_copies > MAX_COPIES:
+                large.append(node)
+            reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
+            reduces.discard(node)
+        else:
+            reads[node], depth[node], work[node] = node_reads, node_depth + 1, min(node_work, MAX_BROADCAST)
+            copies[node] = min(node_copies * (duplication.uses if duplication else 1), 1 << 30)
+            if node_reduced:
+                reduced[node] = node_reduced
+    return points, large
+
+
+def _elements(node: UOp) -> int:
+    """How many elements a node has, at most."""
+    return int(prod(sint_max(n) for n in node.shape))
+
+
+def _elements_of_short(reduction: UOp) -> int:
+    """How many elements a reduction to a scalar reads; more than MAX_REPEATED for any other."""
+    size = _elements(reduction.src[0])
+    return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else MAX_REPEATED + 1
+
+
+def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
+    """Materialise what the kernels of `large` would compute at more than MAX_COPIES indices, as a stencil of
+    a stencil of a stencil would."""
+    while large:
+        root = large.pop()
+        next_id = len(root.shape)
+        wanted: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
+        for node in reversed(root.toposort(lambda n, root=root: n is root or n not in points)):  # type: ignore[misc]
+            positions = wanted.pop(node, None)
+            op = node.op
+            if positions is None or op in LEAVES or (node in points and node is not root):
+                continue
+            if len(positions) > MAX_COPIES and op in _ENDS_RANGES:
+                points.add(node)
+                large.append(node)
+                continue
+            for indices, valid in positions:
+                if op in GroupOp.Movement:
+                    indices, valid = input_indices(node, indices, valid)
+                elif op is Ops.REDUCE_AXIS:
+                    indices, next_id = reduced_indices(node, indices, next_id), next_id + len(node.arg.axes)
+                for s in node.src:
+                    wanted.setdefault(s, {})[indices, valid] = None

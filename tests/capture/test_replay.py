@@ -1,0 +1,214 @@
+"""Replays see whatever happens between calls: writes, assignments, evaluations, random numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from capture.calls import t
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polygrad import Tensor, TinyJit, nn
+from polygrad.errors import CaptureError
+
+# --- state
+
+
+def test_state_is_written_in_place_and_seen_outside(device):
+    w = t(1, 2)
+    handle = w.uop.base.arg.handle
+    jit = TinyJit(lambda x: (w.assign(w + x), None)[1])
+    for i in range(5):
+        jit(t(1, i))
+        assert w.tolist() == [2 + i, 2 + i * (i + 1) / 2]
+    assert w.uop.base.arg.handle == handle
+    assert [b.role for b in jit.program.buffers] == ["input", "state"]
+
+
+def test_an_assignment_that_the_function_does_not_compute_is_part_of_it(device):
+    w = t(1)
+    jit = TinyJit(lambda x: (w.assign(w * 2), x + 1)[1])
+    for i in range(4):
+        assert jit(t(i)).item() == i + 1
+    assert w.item() == 16
+
+
+def test_what_is_assigned_between_calls_is_seen(device):
+    """Lazily, in place, by replace, by load_state_dict."""
+    w = t(2)
+    jit = TinyJit(lambda x: x * w)
+    for _ in range(2):
+        jit(t(1))
+    w.assign(t(3))
+    assert jit(t(1)).item() == 3
+    w.assign(w + 1).realize()
+    assert jit(t(1)).item() == 4
+    w.replace(t(7))
+    assert jit(t(1)).item() == 7
+    nn.state.load_state_dict({"w": w}, {"w": t(9)}, verbose=False)
+    assert jit(t(1)).item() == 9
+    w.assign(t(10))
+    assert jit(t(1)).item() == 10
+    w.uop = t(1, 2).uop
+    with pytest.raises(CaptureError, match="expected a Tensor that it uses to stay"):
+        jit(t(1))
+
+
+def test_an_assignment_pending_before_the_capture_is_made_once(device):
+    rate = t(1)
+    jit = TinyJit(lambda x: x * rate)
+    jit(t(1))
+    rate.assign(t(5))
+    assert jit(t(1)).item() == 5
+    rate.assign(t(6)).realize()
+    assert jit(t(1)).item() == 6
+
+
+def test_lazy_weights_are_computed_once_and_no_part_of_the_replay(device):
+    w = Tensor.rand(4, 4)
+    jit = TinyJit(lambda x: (x @ w).sum())
+    jit(t(1, 2, 3, 4))
+    want = jit(t(1, 2, 3, 4)).item()
+    assert want == pytest.approx((np.array([1, 2, 3, 4]) @ w.numpy()).sum(), rel=1e-6)
+    assert "param" in {b.role for b in jit.program.buffers}
+    assert sum(b.dtype == "uint64" for b in jit.program.buffers) == 0
+
+
+def test_lazy_tensors_from_before_the_capture_keep_the_old_value(device):
+    w = t(1)
+
+    def body():
+        w.assign(w + 1).realize()
+        return w * 10
+
+    jit = TinyJit(body)
+    jit()
+    lazy, double = w * 100, (w * 2).detach()
+    view = w.reshape(1, 1)
+    assert jit().item() == 30
+    assert (lazy.item(), double.item()) == (200, 4)
+    assert jit().item() == 40 and (lazy.item(), view.item()) == (200, 4)
+
+
+def test_evaluations_between_replays_are_never_stale(device):
+    w = t(1, requires_grad=True)
+    x = t(3)
+    jit = TinyJit(lambda: (w.assign((w + 1).detach()), None)[1])
+    seen = []
+    for _ in range(6):
+        seen.append((w * x).sum().realize())  # keeps its graph, for backward
+        jit()
+    assert [s.item() for s in seen] == [3, 6, 9, 12, 15, 18]
+
+
+def test_results_used_eagerly_are_never_stale(device):
+    jit = TinyJit(lambda x: x * 2)
+    later = []
+    for i in range(6):
+        later.append((jit(t(i)) + 1).realize())
+    assert [x.item() for x in later] == [2 * i + 1 for i in range(6)]
+
+
+def test_an_argument_written_in_place_is_the_callers(device):
+    jit = TinyJit(lambda cache, x: (cache.assign(cache + x), None)[1])
+    a, b = t(0), t(100)
+    seen = []
+    for i in range(6):
+        jit(a, t(1))
+        jit(b, t(i))
+        seen.append((a * 1).realize())
+    assert (a.item(), b.item(), [s.item() for s in seen]) == (6, 115, [1, 2, 3, 4, 5, 6])
+
+
+def test_a_tensor_that_the_function_keeps_shows_the_last_call(device):
+    class Model:
+        def __call__(self, x):
+            self.hidden = (x * 2).realize()
+            return self.hidden + 1
+
+    model = Model()
+    jit = TinyJit(model)
+    for i in range(4):
+        assert jit(t(i)).item() == 2 * i + 1 and model.hidden.item() == 2 * i
+
+
+# --- random numbers
+
+
+def test_random_numbers_go_on_as_if_it_was_called(device):
+    def body(x):
+        return (x + Tensor.rand(3)).realize(), Tensor.randn(2), Tensor.randint(4, high=1000)
+
+    def play(function):
+        Tensor.manual_seed(7)
+        out = []
+        for i in range(8):
+            out.append([r.tolist() for r in function(t(0, i, 0))])
+            if i % 3 == 2:
+                out.append(Tensor.rand(5).tolist())
+            if i == 5:
+                Tensor.manual_seed(11)
+        return out
+
+    assert play(TinyJit(body)) == play(body)
+
+
+def test_two_captured_functions_share_the_random_numbers():
+    bodies = [lambda: Tensor.rand(3), lambda: Tensor.rand(5)]
+    jits = [TinyJit(b) for b in bodies]
+
+    def play(functions):
+        Tensor.manual_seed(1)
+        return [functions[i].__call__().tolist() for i in (0, 1, 0, 0, 1, 1, 0, 1, 0)]
+
+    assert play(jits) == play(bodies)
+
+
+def test_a_seed_inside_is_refused():
+    jit = TinyJit(lambda: (Tensor.manual_seed(1), Tensor.rand(2))[1])
+    jit()
+    with pytest.raises(CaptureError, match=r"got Tensor\.manual_seed: call it before"):
+        jit()
+
+
+# --- anything at all: eager and captured worlds side by side
+
+ACTIONS = ("step", "step", "step", "evaluate", "draw", "assign", "assign_lazily", "mix", "read")
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(ACTIONS), min_size=1, max_size=14))
+def test_whatever_happens_between_calls_results_are_those_of_eager_calls(actions):
+    def play(wrap):
+        Tensor.manual_seed(3)
+        w, m = t(1, 2, 3, requires_grad=True), t(0, 0, 0)
+
+        def body(x):
+            w.grad = None
+            loss = ((w * x).sum() - 1) ** 2 + (Tensor.rand(3) * w).sum()
+            loss.backward()
+            with Tensor.no_grad():
+                m.assign(m * 0.5 + w.grad)
+                w.assign(w.detach() - m * 0.01)
+            w.realize(m)
+            return loss
+
+        step, out, kept = wrap(body), [], []
+        for i, action in enumerate(actions):
+            if action == "step":
+                out.append(step(t(i, 1, 2)).item())
+            elif action == "evaluate":
+                kept.append((w * t(1, 2, 3)).sum().realize())
+            elif action == "draw":
+                out.append(Tensor.rand(2).tolist())
+            elif action == "assign":
+                w.assign(w.detach() + 1).realize()
+            elif action == "assign_lazily":
+                m.assign(m * 2)
+            elif action == "mix":
+                kept.append(((w * i).realize() + m).realize())
+            else:
+                out.append([w.tolist(), m.tolist()])
+        return out, [k.tolist() for k in kept], w.tolist()
+
+    assert play(TinyJit) == play(lambda f: f)
