@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
-from polygrad.runtime.cpu_native import MEET_BEFORE, PARALLEL, team_text
+from polygrad.runtime.cpu_native import BARRIER_BEFORE, PARALLEL, team_text
 from polygrad.runtime.cpu_threads import Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
 from polygrad.runtime.program import THREAD, THREADS, Program
@@ -205,7 +205,7 @@ class CPUExecutable(Executable):
         self._stride = -(-max(n_variables, 1) // 8) * 8  # between two threads' values
         self._values = (ctypes.c_int64 * (self._stride * program.threads))()
         self._launches: list[tuple[Any, int, int]] = []
-        self._team, self._most = team, program.threads
+        self._team, self._max_threads = team, program.threads
         # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
         self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
         self._names: list[tuple[int, str]] = []  # positions of values that are given
@@ -242,13 +242,10 @@ class CPUExecutable(Executable):
 
     def _launch_list(self, program: Program) -> Any:
         """The launches for `run_list`."""
-        words, before, start = [len(self._launches), 8 * self._stride], False, ctypes.addressof(self._values)
-        for i, (launch, (function, table, values)) in enumerate(
-            zip(program.launches, self._launches, strict=True)
-        ):
-            parallel = program.kernels[launch.kernel].parallel
-            flags = (PARALLEL if parallel else 0) | (MEET_BEFORE if i and (parallel or before) else 0)
-            before = parallel
+        words, start = [len(self._launches), 8 * self._stride], ctypes.addressof(self._values)
+        for launch, (function, table, values) in zip(program.launches, self._launches, strict=True):
+            flags = PARALLEL if program.kernels[launch.kernel].parallel else 0
+            flags |= BARRIER_BEFORE if launch.barrier else 0
             address = ctypes.cast(function, ctypes.c_void_p).value or 0
             words += [address, table, values - start, flags]
         return (ctypes.c_int64 * len(words))(*words)
@@ -259,7 +256,7 @@ class CPUExecutable(Executable):
         given = [*buffers, arena]
         if given != self._bound:
             self._bind(given)
-        threads = min(get_num_threads(), self._most) if self._counts else 1
+        threads = min(get_num_threads(), self._max_threads) if self._max_threads > 1 else 1
         if self._names:
             self._set_variables(variables, threads)
         if threads > 1 and self._run_together(threads):
@@ -312,7 +309,7 @@ class CPUStep(Executable):
     def __init__(self, program: Program, linker: _Linker, team: Callable[[], Team | None]) -> None:
         self._job, self._trackers = linker.link_driver(program)
         self._function = _DriverFunction(self._job)
-        self._team, self._most = team, program.threads
+        self._team, self._max_threads = team, program.threads
         self._names = [v.name for v in program.variables]
         self._needed = [
             i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size
@@ -338,7 +335,7 @@ class CPUStep(Executable):
                 raise ProgramError(
                     f"run: expected a value for the variable {name}, got {sorted(variables)}"
                 ) from None
-        if self._most > 1 and (threads := min(get_num_threads(), self._most)) > 1:
+        if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
             team = self._team()
             if team is not None and team.run(self._job, *self._addresses, threads):
                 return

@@ -15,19 +15,23 @@ The language of a kernel is what its `code` is: `wasm` a module, `object` an obj
 workgroups (x, y, z), which is null for all others. No device of this version runs `wgsl`: such a Program is
 read, and refused when it is loaded.
 
-A kernel with variables named `thread` and `threads` is run by any number of threads up to `Program.threads`
-at the same time, each with its own number (from 0) and the count: each does its share. One thread alone runs
-it as thread 0 of 1.
+Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel, each with its own
+number (from 0) and their count as the variables `thread` and `threads`; each does its part. Thread 0 runs the
+other kernels. Each thread runs its launches in order, and only barriers order those of different threads: no
+thread starts a launch with a `barrier` before all threads have completed all launches before it. The end of a
+run is a barrier too. A run may always have one thread, which is thread 0 of 1 and needs no barriers. Where
+barriers are was decided when the Program was assembled (`engine/barriers.py`), and everything that runs it
+obeys. Buffers that are not scratch are different memory, unless no launch writes to them.
 
 A captured step has a `driver`: one artefact whose function `run` makes all launches. It takes a table: the
 address of each buffer by its number (anything for scratch), then the arena's.
 - CPU: an object file that calls the kernels by name; `void run(char **table, int64_t *variables, int64_t
-  thread, int64_t threads, void **team)`, called once by every thread. Where threads must wait for each other
-  it calls `void meet(void **team, int64_t threads)`, which is `team[0]`; `team` may be null for one thread.
+  thread, int64_t threads, void **team)`, called once by every thread. `team[0]` is the barrier,
+  `void barrier(void **team, int64_t threads)`; `team` may be null for one thread.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
-  in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is for several threads, so
-  is `run(i32 address of the table, i32 thread, i32 threads)`; its threads meet at words of the memory's first
-  64 bytes, all zero before the first run. Made for a target with threads, modules import a shared memory.
+  in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is parallel, it is
+  `run(i32 address of the table, i32 thread, i32 threads)`; the barrier's words are in the memory's first 64
+  bytes, all zero before the first run. Made for a target with threads, modules import a shared memory.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from typing import Any
 from polygrad.errors import ProgramError
 from polygrad.helpers import prod
 
-MAGIC, VERSION = b"PGRD", 3
+MAGIC, VERSION = b"PGRD", 4
 ROLES = ("input", "output", "param", "state", "scratch")
 LANGUAGES = ("wasm", "object", "linear", "wgsl")
 THREAD, THREADS = "thread", "threads"
@@ -68,18 +72,24 @@ class BufferSpec:
 @dataclass(frozen=True)
 class Kernel:
     """One compiled artefact: `code`, in `language`, holds a function `name` of `n_buffers` pointers, then the
-    named `variables`."""
+    named `variables`. `writes`: the positions of the pointers through which it writes. `parallel`: whether
+    all threads run it (see above).
+    """
 
     name: str
     code: bytes
     n_buffers: int
     variables: tuple[str, ...] = ()
     language: str = field(kw_only=True)
+    writes: tuple[int, ...] = field(kw_only=True)
+    parallel: bool = field(kw_only=True, default=False)
 
-    @property
-    def parallel(self) -> bool:
-        """Whether threads divide its work (see above)."""
-        return THREADS in self.variables
+    def __post_init__(self) -> None:
+        if self.parallel == {THREAD, THREADS}.isdisjoint(self.variables):
+            raise ProgramError(
+                f"kernel {self.name}: expected the variables thread or threads just if it is parallel, "
+                f"got {self.variables} and parallel={self.parallel}"
+            )
 
 
 @dataclass(frozen=True)
@@ -93,11 +103,12 @@ class Binding:
 @dataclass(frozen=True)
 class Launch:
     """Run kernel number `kernel` once with these buffers, in the order of its pointers; on a GPU, `grid`
-    workgroups of it."""
+    workgroups of it. `barrier`: after all threads have completed all launches before it."""
 
     kernel: int
     bindings: tuple[Binding, ...]
     grid: tuple[int, int, int] | None = None
+    barrier: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,9 +124,9 @@ class Variable:
 class Program:
     """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes.
 
-    `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: how many may run
-    its kernels, at most. `shared_memory`: whether its WebAssembly modules import a shared memory, as those do
-    that were made on a host with threads, also where no kernel is divided between them.
+    `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: the most threads
+    of a run, 1 if no kernel is parallel. `shared_memory`: whether its WebAssembly modules import a shared
+    memory, as those do that were made on a host with threads, also where no kernel is parallel.
     """
 
     device: str
@@ -186,15 +197,20 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
     ends = list(itertools.accumulate(lengths))
     *codes, driver, values = (blob[end - n : end] for n, end in zip(lengths, ends, strict=True))
     kernels = (
-        Kernel(**{**k, "code": code, "variables": tuple(k["variables"])})
+        _read(Kernel, k, code=code, variables=tuple(k["variables"]), writes=tuple(k["writes"]))
         for k, code in zip(header["kernels"], codes, strict=True)
     )
     launches = (
-        Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"]), x["grid"] and tuple(x["grid"]))
+        _read(
+            Launch,
+            x,
+            bindings=tuple(_read(Binding, b) for b in x["bindings"]),
+            grid=None if x["grid"] is None else tuple(x["grid"]),
+        )
         for x in header["launches"]
     )
     buffers = (
-        BufferSpec(**{**b, "shape": None if b["shape"] is None else tuple(b["shape"])})
+        _read(BufferSpec, b, shape=None if b["shape"] is None else tuple(b["shape"]))
         for b in header["buffers"]
     )
     program = Program(
@@ -203,7 +219,7 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
         buffers=tuple(buffers),
         kernels=tuple(kernels),
         launches=tuple(launches),
-        variables=tuple(Variable(**v) for v in header["variables"]),
+        variables=tuple(_read(Variable, v) for v in header["variables"]),
         arena=header["arena"],
         driver=driver,
         threads=header["threads"],
@@ -212,8 +228,19 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
     return program, values
 
 
+def _read(cls: Any, fields: dict[str, Any], **changed: Any) -> Any:
+    """An object of a header, which has exactly the fields of its class."""
+    if fields.keys() != {f.name for f in dataclasses.fields(cls)}:
+        raise ValueError(f"a {cls.__name__} with the fields {sorted(fields)}")
+    return cls(**{**fields, **changed})
+
+
 def _check(program: Program) -> None:
     """Raises ValueError for a Program that says what cannot be."""
+    if type(program.threads) is not int or program.threads < 1:
+        raise ValueError(f"{program.threads} threads")
+    if program.threads > 1 and not any(kernel.parallel for kernel in program.kernels):
+        raise ValueError(f"{program.threads} threads and no parallel kernel")
     bounds = {v.name: v.hi for v in program.variables}
     seen: set[tuple[str, str]] = set()
     for i, spec in enumerate(program.buffers):
@@ -232,12 +259,18 @@ def _check(program: Program) -> None:
     for kernel in program.kernels:
         if kernel.language not in LANGUAGES:
             raise ValueError(f"kernel {kernel.name} is in {kernel.language}")
+        if type(kernel.parallel) is not bool or not all(
+            type(n) is int and 0 <= n < kernel.n_buffers for n in kernel.writes
+        ):
+            raise ValueError(f"kernel {kernel.name} writes {kernel.writes}, parallel is {kernel.parallel}")
     for launch in program.launches:
         kernel = program.kernels[launch.kernel]
         if len(launch.bindings) != kernel.n_buffers or launch.kernel < 0:
             raise ValueError(f"kernel {kernel.name} with {len(launch.bindings)} buffers")
         if not all(0 <= b.buffer < len(program.buffers) and b.offset >= 0 for b in launch.bindings):
             raise ValueError(f"kernel {kernel.name} with {launch.bindings}")
+        if type(launch.barrier) is not bool:
+            raise ValueError(f"kernel {kernel.name} with a barrier {launch.barrier}")
         grid = launch.grid
         if (grid is not None) != (kernel.language == "wgsl") or (
             grid is not None and (len(grid) != 3 or min(grid) < 1)

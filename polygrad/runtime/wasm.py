@@ -85,7 +85,7 @@ class WasmExecutable(Executable):
         self._variables = program.variables
         functions = [runtime.function(k.name, k.code) for k in program.kernels]
         sources = _Sources(program, self._bound)
-        calls = [WasmCall(functions[x.kernel], *sources.of(x)) for x in program.launches]
+        calls = [sources.call(functions[x.kernel], x) for x in program.launches]
         self._calls = runtime.host.prepare(calls, sources.count)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
@@ -108,8 +108,9 @@ class WasmStep(Executable):
         self._count = len(program.buffers)
         self._given: list[int | None] = []
         function = runtime.function("run", program.driver)
-        sources = (0, 1, 2) if any(k.parallel for k in program.kernels) else (0,)
-        self._call = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources))], 1)
+        parallel = any(kernel.parallel for kernel in program.kernels)
+        sources = (0, 1, 2) if parallel else (0,)
+        self._call = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources), parallel)], 1)
         self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
         self._bases = array(WORD, [self._table])
 
@@ -164,8 +165,8 @@ class _Sources:
         self.count = len(bound) + 1 + len(program.variables)
         self._variables |= {THREAD: self.count, THREADS: self.count + 1}
 
-    def of(self, launch: Launch) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The arguments' places in the table, and what to add to each."""
+    def call(self, function: WasmFunction, launch: Launch) -> WasmCall:
+        """A launch of a kernel, whose function is `function`, as a call."""
         kernel = self._kernels[launch.kernel]
         if len(launch.bindings) != kernel.n_buffers:
             raise ProgramError(
@@ -179,4 +180,4 @@ class _Sources:
         for name in kernel.variables:
             sources.append(self._variables[name])
             offsets.append(0)
-        return tuple(sources), tuple(offsets)
+        return WasmCall(function, tuple(sources), tuple(offsets), kernel.parallel, launch.barrier)

@@ -1,44 +1,65 @@
-/** Calls of kernels in order, as every thread of a run makes its part of them. */
+/** Calls of kernels in order, as every thread of a run makes its share of them. */
 
 export type KernelFunction = (...args: number[]) => void;
 
-/** One call: its arguments are `n` words from `at`. A parallel one is made by every thread. */
+/**
+ * One call: its arguments are `n` words from number `first`. Every thread makes a parallel one, thread 0 the others.
+ * `barrier`: all threads have made all calls before it.
+ */
 export interface Call {
-  readonly at: number;
+  readonly first: number;
   readonly n: number;
   readonly parallel: boolean;
+  readonly barrier: boolean;
 }
 
-/** `call(args[at], …)` with `n` arguments; a spread costs several times as much as a plain call. */
-function invoke(call: KernelFunction, a: Int32Array, at: number, n: number): void {
-  /* eslint-disable @typescript-eslint/no-non-null-assertion -- `at + n` is within `a` */
+/** `call(args[first], …)` with `n` arguments; a spread costs several times as much as a plain call. */
+function invoke(call: KernelFunction, a: Int32Array, first: number, n: number): void {
+  /* eslint-disable @typescript-eslint/no-non-null-assertion -- `first + n` is within `a` */
   switch (n) {
     case 1:
-      call(a[at]!);
+      call(a[first]!);
       return;
     case 2:
-      call(a[at]!, a[at + 1]!);
+      call(a[first]!, a[first + 1]!);
       return;
     case 3:
-      call(a[at]!, a[at + 1]!, a[at + 2]!);
+      call(a[first]!, a[first + 1]!, a[first + 2]!);
       return;
     case 4:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!);
+      call(a[first]!, a[first + 1]!, a[first + 2]!, a[first + 3]!);
       return;
     case 5:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!);
+      call(a[first]!, a[first + 1]!, a[first + 2]!, a[first + 3]!, a[first + 4]!);
       return;
     case 6:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!, a[at + 5]!);
+      call(a[first]!, a[first + 1]!, a[first + 2]!, a[first + 3]!, a[first + 4]!, a[first + 5]!);
       return;
     case 7:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!, a[at + 5]!, a[at + 6]!);
+      call(
+        a[first]!,
+        a[first + 1]!,
+        a[first + 2]!,
+        a[first + 3]!,
+        a[first + 4]!,
+        a[first + 5]!,
+        a[first + 6]!,
+      );
       return;
     case 8:
-      call(a[at]!, a[at + 1]!, a[at + 2]!, a[at + 3]!, a[at + 4]!, a[at + 5]!, a[at + 6]!, a[at + 7]!);
+      call(
+        a[first]!,
+        a[first + 1]!,
+        a[first + 2]!,
+        a[first + 3]!,
+        a[first + 4]!,
+        a[first + 5]!,
+        a[first + 6]!,
+        a[first + 7]!,
+      );
       return;
     default:
-      call(...a.subarray(at, at + n));
+      call(...a.subarray(first, first + n));
   }
   /* eslint-enable @typescript-eslint/no-non-null-assertion */
 }
@@ -54,16 +75,16 @@ export class Trap extends Error {
 }
 
 /** Make all calls; the only thread. Throws Trap. */
-export function makeAll(
+export function runAll(
   calls: readonly Call[],
   functions: readonly (KernelFunction | undefined)[],
   args: Int32Array,
 ): void {
   let number = 0;
   try {
-    for (const { at, n } of calls) {
+    for (const { first, n } of calls) {
       const call = functions[number];
-      if (call !== undefined) invoke(call, args, at, n);
+      if (call !== undefined) invoke(call, args, first, n);
       number++;
     }
   } catch (cause) {
@@ -71,25 +92,20 @@ export function makeAll(
   }
 }
 
-/**
- * Make this thread's part of the calls: the parallel ones, and as thread 0 all. Between two neighbours of
- * which one is parallel, the threads meet; `meet` is false when one of them trapped. Throws Trap.
- */
-export function makeShare(
+/** Make this thread's share of the calls. `barrier` returns false when a thread trapped. Throws Trap. */
+export function runShare(
   calls: readonly Call[],
   functions: readonly (KernelFunction | undefined)[],
   args: Int32Array,
   thread: number,
-  meet: () => boolean,
+  barrier: () => boolean,
 ): void {
   let number = 0;
-  let before = false;
   try {
-    for (const { at, n, parallel } of calls) {
-      if (number > 0 && (parallel || before) && !meet()) return;
+    for (const { first, n, parallel, barrier: hasBarrier } of calls) {
+      if (hasBarrier && !barrier()) return;
       const call = functions[number];
-      if (call !== undefined && (parallel || thread === 0)) invoke(call, args, at, n);
-      before = parallel;
+      if (call !== undefined && (parallel || thread === 0)) invoke(call, args, first, n);
       number++;
     }
   } catch (cause) {

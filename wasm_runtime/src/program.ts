@@ -3,11 +3,14 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 3;
+const VERSION = 4;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
 const LANGUAGES = ["wasm", "object", "linear", "wgsl"] as const;
+
+/** The variables of a parallel kernel: the number of the thread that runs it, and how many there are. */
+export const THREAD_VARIABLES: readonly string[] = ["thread", "threads"];
 
 export type Role = (typeof ROLES)[number];
 
@@ -27,20 +30,29 @@ export interface BufferSpec {
   readonly shape: readonly Size[] | null;
 }
 
-/** One compiled function of `n_buffers` pointers, then its variables. */
+/**
+ * One compiled function of `n_buffers` pointers, then its variables. It writes through the pointers `writes`; all
+ * threads run a parallel one.
+ */
 export interface KernelSpec {
   readonly name: string;
   readonly code: Uint8Array;
   readonly n_buffers: number;
   readonly variables: readonly string[];
   readonly language: (typeof LANGUAGES)[number];
+  readonly writes: readonly number[];
+  readonly parallel: boolean;
 }
 
-/** `grid`: how many workgroups of a kernel in WGSL; null for all others. */
+/**
+ * `grid`: how many workgroups of a kernel in WGSL; null for all others. `barrier`: all threads have completed all
+ * launches before this one when one of them starts it.
+ */
 export interface Launch {
   readonly kernel: number;
   readonly bindings: readonly { readonly buffer: number; readonly offset: number }[];
   readonly grid: readonly [number, number, number] | null;
+  readonly barrier: boolean;
 }
 
 /** A symbolic integer, `lo` to `hi`, both included. */
@@ -58,7 +70,7 @@ export interface Program {
   readonly launches: readonly Launch[];
   readonly variables: readonly Variable[];
   readonly arena: number;
-  /** The most threads that share a run. */
+  /** The most threads of a run; 1 if no kernel is parallel. */
   readonly threads: number;
   /** Whether its modules import a shared memory. */
   readonly shared_memory: boolean;
@@ -87,13 +99,13 @@ export function readProgram(data: Uint8Array): Program {
   }
   const codeStart = PREFIX + view.getUint32(8, true);
   const header = readHeader(data.subarray(PREFIX, codeStart));
-  let at = codeStart;
-  const take = (length: number): Uint8Array => data.subarray(at, (at += length));
+  let end = codeStart;
+  const take = (length: number): Uint8Array => data.subarray(end, (end += length));
   const kernels = header.kernels.map((kernel) => ({ ...kernel, code: take(kernel.code) }));
   const driver = take(header.driver);
   const values = take(header.values);
-  if (at !== data.length) {
-    throw new ProgramError(`Program: expected ${at} bytes, got ${data.length}: the file is damaged`);
+  if (end !== data.length) {
+    throw new ProgramError(`Program: expected ${end} bytes, got ${data.length}: the file is damaged`);
   }
   return { ...header, kernels, driver, values };
 }
@@ -137,9 +149,15 @@ function checkHeader(header: Header): void {
     check(sizes.every(isCount) && sizes.reduce((a, b) => a * b, 1) === size, "no shape", spec);
   }
   for (const kernel of header.kernels) {
-    check(LANGUAGES.includes(kernel.language) && isCount(kernel.code), "no kernel", kernel);
-    check(Array.isArray(kernel.variables), "no variables", kernel);
+    const { code, language, n_buffers: count, parallel, variables, writes } = kernel;
+    check(LANGUAGES.includes(language) && isCount(code) && isCount(count), "no kernel", kernel);
+    check(Array.isArray(variables), "no variables", kernel);
+    check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
+    check(parallel === variables.some((name) => THREAD_VARIABLES.includes(name)), "not parallel", kernel);
   }
+  const isParallel = header.kernels.some(({ parallel }) => parallel);
+  check(header.threads === 1 || isParallel, "threads and no parallel kernel", header.threads);
+  check(typeof header.shared_memory === "boolean", "no kind of memory", header.shared_memory);
   for (const launch of header.launches) {
     const kernel = header.kernels[launch.kernel];
     check(kernel?.n_buffers === launch.bindings.length, "no launch", launch);
@@ -151,5 +169,6 @@ function checkHeader(header: Header): void {
     const grid: readonly number[] | null = launch.grid;
     const isGrid = Array.isArray(grid) && grid.length === 3 && grid.every((n) => isCount(n) && n > 0);
     check(kernel?.language === "wgsl" ? isGrid : grid === null, "no grid", launch);
+    check(typeof launch.barrier === "boolean", "no barrier", launch);
   }
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ProgramError } from "../src/errors";
 import { readProgram } from "../src/program";
 import { loadProgram } from "../src/runner";
-import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, kernelModule, programBytes } from "./modules";
+import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
 const fails = (run: () => unknown, pattern: RegExp): void => {
   assert.throws(run, (e) => e instanceof ProgramError && pattern.test(e.message));
@@ -22,7 +22,7 @@ test("bytes that are no Program of this version are refused", () => {
   const good = programBytes();
   fails(() => readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
   fails(() => readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
-  fails(() => readProgram(programBytes({}, 7)), /version 3, got 7/);
+  fails(() => readProgram(programBytes({}, 7)), /version 4, got 7: export it again/);
   fails(() => readProgram(good.subarray(0, 40)), /damaged/);
   fails(() => readProgram(good.subarray(0, good.length - 1)), /damaged/);
   fails(() => readProgram(Uint8Array.from([...good, 0])), /damaged/);
@@ -61,17 +61,16 @@ test("a Program made for threads runs on one, its memory shared with nobody", ()
   const fill = [...at(4), 0x20, 0, 0x28, 2, 0, 0x28, 2, 0, 0x20, 1, 0x6a, 0x20, 2, 0x6a, 0x36, 2, 0];
   const driver = kernelModule("run", 3, fill, true); // out[0] = in[0] + thread + threads
   const buffers = [CHAIN.buffers[0], CHAIN.buffers[2]].flatMap((b) => b ?? []);
-  const parts = { threads: 2, shared_memory: true, buffers, kernels: [], launches: [], variables: [] };
-  const program = loadProgram(programBytes({ ...parts, driver }));
+  const parts = { threads: 2, shared_memory: true, buffers, variables: [] };
+  const captured = { ...parts, kernels: [PARALLEL_KERNEL], launches: [], driver };
+  const program = loadProgram(programBytes(captured));
   assert.equal(program.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 
   const copy = kernelModule("copy", 4, [0x20, 0, 0x20, 1, 0x28, 2, 0, 0x20, 3, 0x6a, 0x36, 2, 0], true);
-  const kernels = [
-    { name: "copy", code: copy, n_buffers: 2, variables: ["thread", "threads"], language: "wasm" as const },
-  ];
+  const kernels = [{ ...PARALLEL_KERNEL, name: "copy", code: copy }];
   const bindings = [1, 0].map((buffer) => ({ buffer, offset: 0 }));
   const eager = loadProgram(
-    programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings, grid: null }] }),
+    programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings, grid: null, barrier: false }] }),
   );
   assert.equal(eager.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 });
@@ -99,7 +98,8 @@ test("what does not fit is refused, with what was expected", () => {
 test("a header that says what cannot be is refused", () => {
   const [input, scratch, output] = CHAIN.buffers;
   const [launch] = CHAIN.launches;
-  assert.ok(input && scratch && output && launch);
+  const [kernel] = CHAIN.kernels;
+  assert.ok(input && scratch && output && launch && kernel);
   const bindings = launch.bindings;
   for (const parts of [
     { buffers: [{ ...input, role: "other" as "input" }, scratch, output] },
@@ -111,7 +111,16 @@ test("a header that says what cannot be is refused", () => {
     { launches: [{ ...launch, grid: [1, 1, 1] as const }] },
     { launches: [{ ...launch, bindings: bindings.slice(1) }] },
     { launches: [{ ...launch, bindings: bindings.map((b) => ({ ...b, buffer: 3 })) }] },
+    { launches: [{ ...launch, barrier: 1 as unknown as boolean }] },
+    { launches: [{ ...launch, barrier: undefined as unknown as boolean }] },
+    { kernels: [{ ...kernel, writes: [2] }, kernel] },
+    { kernels: [{ ...kernel, writes: undefined as unknown as number[] }, kernel] },
+    { kernels: [{ ...kernel, parallel: true }, kernel] },
+    { kernels: [{ ...kernel, parallel: undefined as unknown as boolean }, kernel] },
+    { kernels: [{ ...kernel, variables: ["thread"] }, kernel] },
     { threads: 0 },
+    { threads: 2 },
+    { shared_memory: undefined as unknown as boolean },
   ]) {
     fails(() => readProgram(programBytes(parts)), /damaged/);
   }
