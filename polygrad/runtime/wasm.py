@@ -40,7 +40,7 @@ def default_host() -> WasmHost:
 class WasmRuntime(Runtime):
     """A WebAssembly engine as a device.
 
-    `limit` is the most bytes its memory may grow to; the environment's `WASM_MEMORY_LIMIT` unless given.
+    `limit` is the most bytes its memory may grow to; the environment's `WASM_MEMORY_LIMIT` by default.
     """
 
     name = "WASM"
@@ -106,7 +106,7 @@ class WasmStep(Executable):
         self._runtime, self._variables = runtime, program.variables
         self._needed = [i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size]
         self._count = len(program.buffers)
-        self._given: list[int | None] = []
+        self._words: list[int | None] = []
         function = runtime.function("run", program.driver)
         parallel = any(kernel.parallel for kernel in program.kernels)
         sources = (0, 1, 2) if parallel else (0,)
@@ -120,25 +120,25 @@ class WasmStep(Executable):
             self._runtime.heap.free(table)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
-        given = [*buffers, arena]
+        words = [*buffers, arena]
         if self._variables:
-            given += _checked(self._variables, variables)
-        if given != self._given:
-            self._write(given)
+            words += _checked(self._variables, variables)
+        if words != self._words:
+            self._write(words)
         self._call.run(self._bases)
 
-    def _write(self, given: list[int | None]) -> None:
-        if len(given) != self._count + 1 + len(self._variables):
-            raise ProgramError(f"run: expected {self._count} buffers, got {given}")
-        missing = [i for i in self._needed if given[i] is None]
+    def _write(self, words: list[int | None]) -> None:
+        if len(words) != self._count + 1 + len(self._variables):
+            raise ProgramError(f"run: expected {self._count} buffers, got {words}")
+        missing = [i for i in self._needed if words[i] is None]
         if missing:
             raise ProgramError(
                 f"run: expected allocations for buffers {self._needed}, got none for {missing}"
             )
-        self._given = []  # until all is written
-        words = array(WORD, [word or 0 for word in given])
-        self._runtime.host.write(self._table, memoryview(words).cast("B"))
-        self._given = given
+        self._words = []  # until all is written
+        table = array(WORD, [word or 0 for word in words])
+        self._runtime.host.write(self._table, memoryview(table).cast("B"))
+        self._words = words
 
 
 def _checked(variables: Sequence[Variable], values: Mapping[str, int]) -> list[int]:

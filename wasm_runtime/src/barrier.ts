@@ -3,8 +3,8 @@
  * that the kernels work on, in the guard before the first buffer, which nothing else writes. The drivers of
  * captured Programs have the same barrier in WebAssembly (`polygrad/renderer/wasm_driver.py`).
  *
- * A thread that waits looks again and again for some microseconds, then sleeps. A page's own thread never
- * sleeps, for browsers forbid it. The last to arrive counts up the generation, which the others watch.
+ * A thread that waits spins for some microseconds, then sleeps. A page's own thread never
+ * sleeps, for browsers forbid it. The last to arrive increments the generation, which the others poll.
  */
 
 const ARRIVED = 0;
@@ -14,7 +14,7 @@ const FAILED = 3; // a thread trapped: no thread waits any more
 const MAY_SLEEP = 4; // whether thread 0 may sleep
 const WORDS = 5;
 
-/** How often to look before sleeping: some 30 microseconds. */
+/** How often a thread polls before it sleeps: some 30 microseconds. */
 export const SPINS = 10_000;
 
 export class Barrier {
@@ -40,7 +40,7 @@ export class Barrier {
     Atomics.store(this.#words, FAILED, 0);
   }
 
-  /** Wait until all `threads` are here. False: one of them trapped, and this thread must leave the run. */
+  /** Wait until all `threads` have arrived. False: one of them trapped, and this thread must leave the run. */
   wait(thread: number, threads: number): boolean {
     const words = this.#words;
     const generation = Atomics.load(words, GENERATION);

@@ -7,7 +7,7 @@
 
 import { CompileError } from "./errors";
 import { detectFeatures, type Feature } from "./features";
-import type { KernelFunction } from "./calls";
+import type { KernelFunction } from "./kernel_calls";
 import { LaunchList, type Kernel } from "./launches";
 import { compileModule } from "./modules";
 import type { ThreadPool } from "./thread_pool";

@@ -1,7 +1,7 @@
 /** `LaunchList`: kernels to call in order, made ready once and run many times with new addresses. */
 
 import { Barrier } from "./barrier";
-import { runAll, Trap, type Call, type KernelFunction } from "./calls";
+import { runAll, Trap, type Call, type KernelFunction } from "./kernel_calls";
 import { InternalError, ProgramError } from "./errors";
 import type { Job } from "./thread";
 import type { ThreadPool } from "./thread_pool";

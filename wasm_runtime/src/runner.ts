@@ -29,7 +29,7 @@ export class LoadedProgram {
   #table = 0;
   readonly #calls: LaunchList;
 
-  /** `pool`: who shares the runs of a Program made for threads. */
+  /** `pool`: the threads of a Program that was made for several. */
   constructor(
     readonly program: Program,
     pool?: ThreadPool,

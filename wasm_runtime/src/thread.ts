@@ -4,10 +4,10 @@
  */
 
 import { Barrier, SPINS } from "./barrier";
-import { runShare, type Call, type KernelFunction } from "./calls";
+import { runShare, type Call, type KernelFunction } from "./kernel_calls";
 
 /** The control words that a pool and its workers share. From WORKERS on, two for each worker. */
-export const SIGNAL = 0; // counted up when there is something to see
+export const SIGNAL = 0; // incremented when there is a run or a message
 export const POSTED = 1; // how many messages every worker was sent
 export const JOB = 2; // what to run
 export const THREADS = 3; // with how many threads

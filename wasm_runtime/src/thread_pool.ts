@@ -7,7 +7,7 @@
  */
 
 import { SPINS, type Barrier } from "./barrier";
-import { runShare, type Call, type KernelFunction } from "./calls";
+import { runShare, type Call, type KernelFunction } from "./kernel_calls";
 import {
   DONE,
   JOB,
@@ -30,7 +30,7 @@ export interface ThreadWorker {
 
 const MAX_THREADS = 8;
 
-/** How many threads kernels are divided for, at most, on a machine of `processors`. */
+/** The most threads that run a parallel kernel, on a machine of `processors`. */
 export function threadBound(processors: number): number {
   return Math.max(2, Math.min(processors, MAX_THREADS));
 }
@@ -77,7 +77,7 @@ export class ThreadPool {
     this.#threads = Math.max(1, Math.min(threads, this.bound));
   }
 
-  /** Start the workers, unless they are there. In a page they come up only while its thread is idle. */
+  /** Start the workers, unless they are started. In a page they become ready only while its thread is idle. */
   start(): void {
     if (this.#workers.length > 0) return;
     this.#workers = Array.from({ length: this.bound - 1 }, () => this.#startWorker());
