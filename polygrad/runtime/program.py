@@ -197,21 +197,21 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
     ends = list(itertools.accumulate(lengths))
     *codes, driver, values = (blob[end - n : end] for n, end in zip(lengths, ends, strict=True))
     kernels = (
-        _read(Kernel, k, code=code, variables=tuple(k["variables"]), writes=tuple(k["writes"]))
+        _read(Kernel, k, code=code, variables=_tuple(k["variables"]), writes=_tuple(k["writes"]))
         for k, code in zip(header["kernels"], codes, strict=True)
     )
     launches = (
         _read(
             Launch,
             x,
-            bindings=tuple(_read(Binding, b) for b in x["bindings"]),
-            grid=None if x["grid"] is None else tuple(x["grid"]),
+            bindings=tuple(_read(Binding, b) for b in _tuple(x["bindings"])),
+            grid=None if x["grid"] is None else _tuple(x["grid"]),
         )
-        for x in header["launches"]
+        for x in _tuple(header["launches"])
     )
     buffers = (
-        _read(BufferSpec, b, shape=None if b["shape"] is None else tuple(b["shape"]))
-        for b in header["buffers"]
+        _read(BufferSpec, b, shape=None if b["shape"] is None else _tuple(b["shape"]))
+        for b in _tuple(header["buffers"])
     )
     program = Program(
         device=header["device"],
@@ -219,13 +219,19 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
         buffers=tuple(buffers),
         kernels=tuple(kernels),
         launches=tuple(launches),
-        variables=tuple(_read(Variable, v) for v in header["variables"]),
+        variables=tuple(_read(Variable, v) for v in _tuple(header["variables"])),
         arena=header["arena"],
         driver=driver,
         threads=header["threads"],
         shared_memory=header["shared_memory"],
     )
     return program, values
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"no list: {value!r}")
+    return tuple(value)
 
 
 def _read(cls: Any, fields: dict[str, Any], **changed: Any) -> Any:
@@ -235,44 +241,58 @@ def _read(cls: Any, fields: dict[str, Any], **changed: Any) -> Any:
     return cls(**{**fields, **changed})
 
 
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _expect(condition: bool, what: str, got: object) -> None:
+    if not condition:
+        raise ValueError(f"no {what}: {got}")
+
+
 def _check(program: Program) -> None:
     """Raises ValueError for a Program that says what cannot be."""
-    if type(program.threads) is not int or program.threads < 1:
-        raise ValueError(f"{program.threads} threads")
-    if program.threads > 1 and not any(kernel.parallel for kernel in program.kernels):
-        raise ValueError(f"{program.threads} threads and no parallel kernel")
+    names = (program.device, program.target)
+    _expect(all(isinstance(name, str) for name in names), "device and target", names)
+    _expect(_is_count(program.arena), "size of an arena", program.arena)
+    _expect(_is_count(program.threads) and program.threads > 0, "number of threads", program.threads)
+    parallel = any(kernel.parallel for kernel in program.kernels)
+    _expect(program.threads == 1 or parallel, "parallel kernel for its threads", program.threads)
+    _expect(type(program.shared_memory) is bool, "kind of memory", program.shared_memory)
+    for v in program.variables:
+        numbers = type(v.lo) is int and type(v.hi) is int and v.lo <= v.hi
+        _expect(isinstance(v.name, str) and numbers, "Variable", v)
+    _check_buffers(program)
+    variables = {v.name for v in program.variables} | {THREAD, THREADS}
+    for k in program.kernels:
+        _expect(isinstance(k.name, str) and k.language in LANGUAGES, "kernel", k.name)
+        _expect(_is_count(k.n_buffers), "number of buffers", k.n_buffers)
+        _expect(variables.issuperset(k.variables), "variables of the Program", k.variables)
+        _expect(all(_is_count(n) and n < k.n_buffers for n in k.writes), "pointers of the kernel", k.writes)
+        _expect(type(k.parallel) is bool, "parallel kernel or serial one", k.parallel)
+    for launch in program.launches:
+        _expect(_is_count(launch.kernel) and launch.kernel < len(program.kernels), "kernel", launch)
+        kernel, grid = program.kernels[launch.kernel], launch.grid
+        _expect(len(launch.bindings) == kernel.n_buffers, "binding for each pointer", launch)
+        for b in launch.bindings:
+            within = _is_count(b.buffer) and b.buffer < len(program.buffers)
+            _expect(within and _is_count(b.offset), "buffer", b)
+        is_grid = grid is not None and len(grid) == 3 and all(_is_count(n) and n > 0 for n in grid)
+        _expect(is_grid if kernel.language == "wgsl" else grid is None, "grid", launch)
+        _expect(type(launch.barrier) is bool, "barrier", launch)
+
+
+def _check_buffers(program: Program) -> None:
     bounds = {v.name: v.hi for v in program.variables}
-    seen: set[tuple[str, str]] = set()
-    for i, spec in enumerate(program.buffers):
-        if spec.role not in ROLES or spec.size < 0 or (spec.role == "scratch") != (spec.offset >= 0):
-            raise ValueError(f"buffer {i} is {spec}")
-        if spec.role == "scratch" and spec.offset > program.arena:
-            raise ValueError(f"buffer {i} at byte {spec.offset} of an arena of {program.arena}")
+    names: set[tuple[str, str]] = set()
+    for spec in program.buffers:
+        texts = isinstance(spec.dtype, str) and isinstance(spec.name, str)
+        _expect(spec.role in ROLES and _is_count(spec.size) and texts, "buffer", spec)
+        in_arena = _is_count(spec.offset) and spec.offset <= program.arena
+        _expect(in_arena if spec.role == "scratch" else spec.offset == -1, "place", spec)
         key = ("value" if spec.role in ("param", "state") else spec.role, spec.name)
-        if spec.name and key in seen:
-            raise ValueError(f"two buffers are {spec.role} {spec.name}")
-        seen.add(key)
+        _expect(not spec.name or key not in names, "name of its own", spec)
+        names.add(key)
         if spec.shape is not None:
             sizes = [bounds[n] if isinstance(n, str) else n for n in spec.shape]
-            if min(sizes, default=0) < 0 or prod(sizes) != spec.size:
-                raise ValueError(f"buffer {i} of {spec.size} elements has shape {spec.shape}")
-    for kernel in program.kernels:
-        if kernel.language not in LANGUAGES:
-            raise ValueError(f"kernel {kernel.name} is in {kernel.language}")
-        if type(kernel.parallel) is not bool or not all(
-            type(n) is int and 0 <= n < kernel.n_buffers for n in kernel.writes
-        ):
-            raise ValueError(f"kernel {kernel.name} writes {kernel.writes}, parallel is {kernel.parallel}")
-    for launch in program.launches:
-        kernel = program.kernels[launch.kernel]
-        if len(launch.bindings) != kernel.n_buffers or launch.kernel < 0:
-            raise ValueError(f"kernel {kernel.name} with {len(launch.bindings)} buffers")
-        if not all(0 <= b.buffer < len(program.buffers) and b.offset >= 0 for b in launch.bindings):
-            raise ValueError(f"kernel {kernel.name} with {launch.bindings}")
-        if type(launch.barrier) is not bool:
-            raise ValueError(f"kernel {kernel.name} with a barrier {launch.barrier}")
-        grid = launch.grid
-        if (grid is not None) != (kernel.language == "wgsl") or (
-            grid is not None and (len(grid) != 3 or min(grid) < 1)
-        ):
-            raise ValueError(f"kernel {kernel.name} in {kernel.language} on a grid of {grid}")
+            _expect(all(_is_count(n) for n in sizes) and prod(sizes) == spec.size, "shape", spec)

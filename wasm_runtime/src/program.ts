@@ -127,19 +127,41 @@ function check(holds: boolean, what: string, got: unknown): void {
 }
 
 const isCount = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0;
+const isText = (text: unknown): text is string => typeof text === "string";
+
+/** The fields of the objects in a header; all are required, and there are no others. */
+const FIELDS = {
+  buffer: ["dtype", "name", "offset", "role", "shape", "size"],
+  kernel: ["code", "language", "n_buffers", "name", "parallel", "variables", "writes"],
+  launch: ["barrier", "bindings", "grid", "kernel"],
+  binding: ["buffer", "offset"],
+  variable: ["hi", "lo", "name"],
+} as const;
+
+function checkFields(kind: keyof typeof FIELDS, value: object): void {
+  check(Object.keys(value).sort().join() === FIELDS[kind].join(), `no ${kind}`, value);
+}
 
 /** Throws TypeError for a header that says what cannot be. */
 function checkHeader(header: Header): void {
   for (const part of [header.buffers, header.kernels, header.launches, header.variables]) {
     check(Array.isArray(part), "no list", part);
   }
+  check([header.device, header.target].every(isText), "no device and target", header.device);
   check([header.arena, header.driver, header.values].every(isCount), "no lengths", header.arena);
   check(isCount(header.threads) && header.threads > 0, "no number of threads", header.threads);
+  check(typeof header.shared_memory === "boolean", "no kind of memory", header.shared_memory);
+  for (const variable of header.variables) {
+    checkFields("variable", variable);
+    const { name, lo, hi } = variable;
+    check(isText(name) && [lo, hi].every(Number.isSafeInteger) && lo <= hi, "no Variable", variable);
+  }
   const bounds = new Map(header.variables.map(({ name, hi }) => [name, hi]));
   const names = new Set<string>();
   for (const spec of header.buffers) {
+    checkFields("buffer", spec);
     const { role, size, offset, name, shape } = spec;
-    check(ROLES.includes(role) && isCount(size) && typeof name === "string", "no buffer", spec);
+    check(ROLES.includes(role) && isCount(size) && isText(name) && isText(spec.dtype), "no buffer", spec);
     check(role === "scratch" ? isCount(offset) && offset <= header.arena : offset === -1, "no place", spec);
     const key = `${role === "param" || role === "state" ? "value" : role} ${name}`;
     check(name === "" || !names.has(key), "a name used twice", spec);
@@ -149,23 +171,25 @@ function checkHeader(header: Header): void {
     check(sizes.every(isCount) && sizes.reduce((a, b) => a * b, 1) === size, "no shape", spec);
   }
   for (const kernel of header.kernels) {
-    const { code, language, n_buffers: count, parallel, variables, writes } = kernel;
-    check(LANGUAGES.includes(language) && isCount(code) && isCount(count), "no kernel", kernel);
-    check(Array.isArray(variables), "no variables", kernel);
+    checkFields("kernel", kernel);
+    const { code, language, n_buffers: count, name, parallel, variables, writes } = kernel;
+    check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
+    const isKnown = (variable: string): boolean =>
+      bounds.has(variable) || THREAD_VARIABLES.includes(variable);
+    check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
     check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
-    check(parallel === variables.some((name) => THREAD_VARIABLES.includes(name)), "not parallel", kernel);
+    check(parallel === variables.some((variable) => THREAD_VARIABLES.includes(variable)), "parallel", kernel);
   }
   const isParallel = header.kernels.some(({ parallel }) => parallel);
   check(header.threads === 1 || isParallel, "threads and no parallel kernel", header.threads);
-  check(typeof header.shared_memory === "boolean", "no kind of memory", header.shared_memory);
   for (const launch of header.launches) {
-    const kernel = header.kernels[launch.kernel];
+    checkFields("launch", launch);
+    for (const binding of launch.bindings) checkFields("binding", binding);
+    const kernel = isCount(launch.kernel) ? header.kernels[launch.kernel] : undefined;
     check(kernel?.n_buffers === launch.bindings.length, "no launch", launch);
-    check(
-      launch.bindings.every(({ buffer, offset }) => header.buffers[buffer] !== undefined && isCount(offset)),
-      "no buffers",
-      launch,
-    );
+    const isBound = ({ buffer, offset }: Launch["bindings"][number]): boolean =>
+      isCount(buffer) && buffer < header.buffers.length && isCount(offset);
+    check(launch.bindings.every(isBound), "no buffers", launch);
     const grid: readonly number[] | null = launch.grid;
     const isGrid = Array.isArray(grid) && grid.length === 3 && grid.every((n) => isCount(n) && n > 0);
     check(kernel?.language === "wgsl" ? isGrid : grid === null, "no grid", launch);
