@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import polygrad.bridge
 import polygrad.capture.jit
-import polygrad.engine.backends.wasm_link
+import polygrad.engine.backends
+import polygrad.engine.link
 import polygrad.nn
 import polygrad.renderer.emit
-import polygrad.renderer.wasm
+import polygrad.renderer.wasm_builder
+import polygrad.renderer.wasm_driver
 import polygrad.runtime.threads
 import polygrad.runtime.wasm
 import polygrad.tensor.tensor

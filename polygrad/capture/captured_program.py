@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from polygrad.dtype import to_dtype
+from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.realize import arena_for, live_roots
@@ -35,7 +36,7 @@ class _Scratch(NamedTuple):
 
 class CapturedProgram:
     """A captured Program and its buffers: `buffers[i]` is the memory of buffer i, None for scratch. Inputs
-    come first.
+    come first. `program` has its driver, `_unlinked` is what that was made of.
 
     `written` are the positions of the buffers that a run writes, `arena_lower_bound` the most bytes of
     scratch alive at one time.
@@ -48,18 +49,40 @@ class CapturedProgram:
         variables: dict[str, int],
         arena_lower_bound: int,
     ) -> None:
-        self.program, self.buffers, self.variables = program, buffers, variables
+        self.buffers, self.variables = buffers, variables
         self.arena_lower_bound = arena_lower_bound
-        targets = {launch.bindings[0].buffer for launch in program.launches}
-        self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
         self._handles: list[Handle | None] = []
-        self._executable = Device[program.device].load(program)
+        self._unlinked = program
+        self._load(program)
+        self.written = tuple(i for i in sorted(self._targets()) if buffers[i] is not None)
+
+    def _load(self, program: Program) -> None:
+        link = Device.backend(program.device).link
+        self.program = program if link is None else link(program)
+        self._executable = Device[program.device].load(self.program)
+
+    def _targets(self) -> set[int]:
+        """The buffers that launches write."""
+        program = self._unlinked
+        return {
+            launch.bindings[i].buffer
+            for launch in program.launches
+            for i in program.kernels[launch.kernel].writes
+        }
 
     def bind(self, position: int, buffer: Buffer) -> None:
         """Let the Program's buffer `position` be `buffer`, of the same size and dtype."""
         self.buffers[position] = buffer
         if self._handles:
             self._handles[position] = buffer.handle
+
+    def order_shared_memory(self) -> None:
+        """Let launches that use the same memory run in order, where buffers share some since the capture."""
+        memory = [i if b is None else b.allocation for i, b in enumerate(self.buffers)]
+        program = place_barriers(self._unlinked, memory)
+        if program != self._unlinked:
+            self._unlinked = program
+            self._load(program)
 
     def run(self, variables: Mapping[str, int] | None = None) -> None:
         """Run the Program once. Raises CaptureError inside a captured function."""
@@ -107,7 +130,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
     roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
     launches, specs, memory = _gather(runs, roles, live)
     launches = _eliminate_dead(launches, roles)
-    for target in {x.pointers[0][0] for x in launches}:
+    for target in {target for x in launches for target in x.written}:
         if roles[target] in ("input", "param"):
             roles[target] = "state"
 
@@ -140,13 +163,12 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         ),
         tuple(bounds[name] for name in sorted(bounds)),
         arena,
-        threads=max(run.program.threads for run in runs),
+        threads=max(run.program.threads for run in runs) if any(k.parallel for k in kernels) else 1,
         shared_memory=runs[0].program.shared_memory,
     )
-    link = Device.backend(device).link
-    if link is not None:
-        program = link(program)
-    return CapturedProgram(program, [memory.get(key) for key in keys], values, arena_lower_bound)
+    return CapturedProgram(
+        place_barriers(program), [memory.get(key) for key in keys], values, arena_lower_bound
+    )
 
 
 def _existed(buffer: Buffer) -> bool:
@@ -159,6 +181,11 @@ class _Launch(NamedTuple):
 
     kernel: Kernel
     pointers: tuple[tuple[Hashable, int], ...]
+
+    @property
+    def written(self) -> list[Hashable]:
+        """The memory that it writes."""
+        return [self.pointers[i][0] for i in self.kernel.writes]
 
 
 def _gather(
@@ -195,8 +222,7 @@ def _eliminate_dead(launches: list[_Launch], roles: dict[Hashable, str]) -> list
     needed: set[Hashable] = set()
     kept = []
     for launch in reversed(launches):
-        target = launch.pointers[0][0]
-        if roles[target] != "scratch" or target in needed:
+        if any(roles[target] != "scratch" or target in needed for target in launch.written):
             needed.update(key for key, _ in launch.pointers)
             kept.append(launch)
     return kept[::-1]

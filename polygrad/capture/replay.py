@@ -6,6 +6,7 @@ values that read what is about to be overwritten, and makes one call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -216,6 +217,9 @@ class CapturedStep:
         self._written = {b.allocation for i in written if (b := buffers[i])}
         self._state = {b.allocation for i in written if i in used and (b := buffers[i])}
         self._used = {b.allocation for i in used if (b := buffers[i])}
+        count = Counter(b.allocation for b in buffers[self._inputs :] if b is not None)
+        if any(count[a] > 1 for a in self._written):
+            self.captured.order_shared_memory()
 
     def _rename(self) -> None:
         """Programs have run since: what they computed from the old contents must not pass for the new."""

@@ -131,11 +131,17 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
             break
         target = replace(target, simd_bytes=4 * min(widths))
     for r, tile in chosen.items():
+        axis = r.arg
+        axes = {n.arg for n in kernel.toposort() if n.op is Ops.RANGE}
+        while (
+            axis not in axes
+        ):  # what an axis before it was divided into; the first part has nearly all of it
+            axis = axis.segment(0)
         if tile.lanes > 1:
-            yield _opt(OptKind.SIMD, r, numbers=(tile.lanes, tile.unroll))
+            kernel = yield Opt(OptKind.SIMD, (axis.id,), (tile.lanes, tile.unroll))
         elif tile.unroll > 1:
             kind = OptKind.UNROLL if r.arg.kind is AxisKind.REDUCE else OptKind.UPCAST
-            yield _opt(kind, r, numbers=(tile.unroll,))
+            kernel = yield Opt(kind, (axis.id,), (tile.unroll,))
 
 
 # --- memory of the kernel's own, for tiles

@@ -10,13 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower import kernel_name, lower, parameters, signature
+from polygrad.engine.barriers import place_barriers
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError
 from polygrad.helpers import debug_level, env_int, prod
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
+from polygrad.runtime.program import (
+    THREAD,
+    THREADS,
+    Binding,
+    BufferSpec,
+    Kernel,
+    Launch,
+    Program,
+    Variable,
+)
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
 from polygrad.uop.node import AddrSpace, UOp, sint_max
@@ -87,10 +97,10 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
     disk = DiskCache.default() if backend.caches_on_disk else None
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
-        kernel, opts = ast.replace(arg=None), ast.arg
+        body, opts = ast.replace(arg=None), ast.arg
         if opts is None and optimized and width:
-            opts = search(kernel, device, backend, width)
-        linear = lower(kernel, target, optimized, opts)
+            opts = search(body, device, backend, width)
+        linear = lower(body, target, optimized, opts)
         text = signature(linear)
         name = kernel_name(linear, text)
         if debug_level() >= 3:
@@ -103,9 +113,16 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
         code = disk.get(key) if disk is not None else None
         if debug_level() >= 1:
             print(f"kernel {name}: {'compiled' if code is None else 'from the disk'}", file=sys.stderr)
-        built = Built(
-            Kernel(name, code or b"", len(params), variables, language=backend.language), slots, local
+        kernel = Kernel(
+            name,
+            code or b"",
+            len(params),
+            variables,
+            language=backend.language,
+            writes=_written(linear, params),
+            parallel=not {THREAD, THREADS}.isdisjoint(variables),
         )
+        built = Built(kernel, slots, local)
         if code is None:
             waiting.append((ast, built, key, backend.compile(name, linear)))
         else:
@@ -121,10 +138,22 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
     stats.compile_seconds += time.perf_counter() - started
 
 
+def _written(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:
+    """The positions of the PARAMs that a linear kernel stores to."""
+    targets = set()
+    for node in linear:
+        if node.op is Ops.STORE:
+            pointer = node.src[0]
+            while pointer.src:  # INDEX, and AFTER what was stored there before
+                pointer = pointer.src[0]
+            targets.add(pointer)
+    return tuple(i for i, param in enumerate(params) if param in targets)
+
+
 def _assemble(
     sink: UOp, done: Schedule, kernels: list[Built], device: str, backend: Backend, n_slots: int
 ) -> Compiled:
-    """Number the buffers (slots, outputs, scratch), plan the scratch, and list the launches."""
+    """Number the buffers (slots, outputs, scratch), plan the scratch, list the launches, place barriers."""
     specs: list[BufferSpec | None] = [None] * n_slots
     number: dict[UOp, int] = {}
     for node in sink.toposort():
@@ -180,7 +209,7 @@ def _assemble(
         threads=threads,
         shared_memory=backend.shared_memory,
     )
-    return Compiled(program, tuple(outputs))
+    return Compiled(place_barriers(program), tuple(outputs))
 
 
 def _variables(done: Schedule) -> list[UOp]:

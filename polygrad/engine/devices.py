@@ -42,9 +42,9 @@ class Backend:
 
 # The module that defines `BACKEND` for a device, and what to do when its packages are missing.
 _MODULES = {
-    "CPU": ("polygrad.engine.backends.cpu", "pip install llvmlite"),
-    "WASM": ("polygrad.engine.backends.wasm", "pip install wasmtime"),
-    "INTERP": ("polygrad.engine.backends.interp", "it needs nothing: please report this"),
+    "CPU": ("polygrad.engine.backends.cpu_backend", "pip install llvmlite"),
+    "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
+    "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),
 }
 
 

@@ -114,7 +114,17 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
         device=device,
         target=backend.target.key,
         buffers=tuple(specs),
-        kernels=(Kernel(name, code, len(params), names, language=backend.language),),
+        kernels=(
+            Kernel(
+                name,
+                code,
+                len(params),
+                names,
+                language=backend.language,
+                writes=tuple(range(len(params))),  # one launch alone needs no barriers
+                parallel=not {THREAD, THREADS}.isdisjoint(names),
+            ),
+        ),
         launches=(Launch(0, tuple(Binding(i) for i in range(len(params)))),),
         variables=tuple(Variable(v, 0, backend.target.threads) for v in names if v not in (THREAD, THREADS)),
         arena=at,

@@ -17,7 +17,7 @@ _RECLAIM_BYTES = 256 << 20
 
 
 class Allocation:
-    """Memory on a device, taken on first use; frees itself. Told apart by identity."""
+    """Memory on a device, taken on first use; frees itself. Compared by identity."""
 
     allocated_bytes = 0  # alive, all devices together
     _next_reclaim = _RECLAIM_BYTES
@@ -76,7 +76,7 @@ def run_reclaim() -> None:
 
 
 class Buffer:
-    """`size` elements of `dtype` on `runtime`'s device. Told apart by identity: it is a BUFFER's argument."""
+    """`size` elements of `dtype` on `runtime`'s device. Compared by identity: it is a BUFFER's argument."""
 
     __slots__ = ("allocation", "dtype", "runtime", "size", "version")
 

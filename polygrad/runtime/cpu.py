@@ -4,8 +4,8 @@ ctypes.
 A handle is the address of an allocation. Freed blocks are kept by size class and used again: fresh pages
 cost more to touch than most kernels take to run. A kernel is linked once, however many Programs hold it. A
 launch is one ctypes call: its argument table is made when the Program is loaded, and only pointers that
-have changed since the last run are written. A captured Program is one call altogether, and so is one that
-threads divide.
+have changed since the last run are written. A captured Program is one call altogether, and so is one with
+parallel kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
-from polygrad.runtime.cpu_native import MEET_BEFORE, PARALLEL, team_text
+from polygrad.runtime.cpu_native import BARRIER_BEFORE, PARALLEL, team_text
 from polygrad.runtime.cpu_threads import Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
 from polygrad.runtime.program import THREAD, THREADS, Program
@@ -193,7 +193,7 @@ class _Linker:
 class CPUExecutable(Executable):
     """A Program's launches as (function, address of its pointer table, address of its variables).
 
-    A Program that threads divide has them as a list for `run_list` as well, and variables for each thread.
+    A Program with parallel kernels has them as a list for `run_list` as well, and variables for each thread.
     """
 
     def __init__(self, program: Program, linker: _Linker, team: Callable[[], Team | None]) -> None:
@@ -205,19 +205,19 @@ class CPUExecutable(Executable):
         self._stride = -(-max(n_variables, 1) // 8) * 8  # between two threads' values
         self._values = (ctypes.c_int64 * (self._stride * program.threads))()
         self._launches: list[tuple[Any, int, int]] = []
-        self._team, self._most = team, program.threads
+        self._team, self._max_threads = team, program.threads
         # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
         self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
-        self._names: list[tuple[int, str]] = []  # positions of values that are given
+        self._names: list[tuple[int, str]] = []  # positions of the values of Variables
         self._counts: list[int] = []  # positions of the number of threads
-        at = n_variables = 0
+        n_pointers = n_variables = 0
         for launch in program.launches:
             kernel = program.kernels[launch.kernel]
             if len(launch.bindings) != kernel.n_buffers:
                 raise ProgramError(
                     f"kernel {kernel.name}: expected {kernel.n_buffers} bindings, got {len(launch.bindings)}"
                 )
-            table = ctypes.addressof(self._pointers) + 8 * at
+            table = ctypes.addressof(self._pointers) + 8 * n_pointers
             values = ctypes.addressof(self._values) + 8 * n_variables
             self._launches.append((functions[launch.kernel][0], table, values))
             for position, name in enumerate(kernel.variables, n_variables):
@@ -232,23 +232,20 @@ class CPUExecutable(Executable):
             for binding in launch.bindings:
                 spec = program.buffers[binding.buffer]
                 if spec.role == "scratch":
-                    self._slots[-1].append((at, spec.offset + binding.offset))
+                    self._slots[-1].append((n_pointers, spec.offset + binding.offset))
                 else:
-                    self._slots[binding.buffer].append((at, binding.offset))
-                at += 1
+                    self._slots[binding.buffer].append((n_pointers, binding.offset))
+                n_pointers += 1
         self._bound: list[Handle | None] = []  # what the table holds
         self._list = self._launch_list(program)
         self._list_address = ctypes.addressof(self._list)
 
     def _launch_list(self, program: Program) -> Any:
         """The launches for `run_list`."""
-        words, before, start = [len(self._launches), 8 * self._stride], False, ctypes.addressof(self._values)
-        for i, (launch, (function, table, values)) in enumerate(
-            zip(program.launches, self._launches, strict=True)
-        ):
-            parallel = program.kernels[launch.kernel].parallel
-            flags = (PARALLEL if parallel else 0) | (MEET_BEFORE if i and (parallel or before) else 0)
-            before = parallel
+        words, start = [len(self._launches), 8 * self._stride], ctypes.addressof(self._values)
+        for launch, (function, table, values) in zip(program.launches, self._launches, strict=True):
+            flags = PARALLEL if program.kernels[launch.kernel].parallel else 0
+            flags |= BARRIER_BEFORE if launch.barrier else 0
             address = ctypes.cast(function, ctypes.c_void_p).value or 0
             words += [address, table, values - start, flags]
         return (ctypes.c_int64 * len(words))(*words)
@@ -256,20 +253,20 @@ class CPUExecutable(Executable):
     def run(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> None:
-        given = [*buffers, arena]
-        if given != self._bound:
-            self._bind(given)
-        threads = min(get_num_threads(), self._most) if self._counts else 1
+        handles = [*buffers, arena]
+        if handles != self._bound:
+            self._bind(handles)
+        threads = min(get_num_threads(), self._max_threads) if self._max_threads > 1 else 1
         if self._names:
             self._set_variables(variables, threads)
-        if threads > 1 and self._run_together(threads):
+        if threads > 1 and self._run_parallel(threads):
             return
         for position in self._counts:
             self._values[position] = 1
         for function, table, values in self._launches:
             function(table, values)
 
-    def _run_together(self, threads: int) -> bool:
+    def _run_parallel(self, threads: int) -> bool:
         team = self._team()
         if team is None:
             return False
@@ -278,22 +275,22 @@ class CPUExecutable(Executable):
                 self._values[row + position] = threads
         return team.run(team.run_list, self._list_address, ctypes.addressof(self._values), threads)
 
-    def _bind(self, given: list[Handle | None]) -> None:
+    def _bind(self, handles: list[Handle | None]) -> None:
         """Write the pointers that differ from the last run's."""
-        if len(given) != len(self._slots):
-            raise ProgramError(f"run: expected {len(self._slots) - 1} buffers, got {len(given) - 1}")
-        before = self._bound or [None] * len(given)
+        if len(handles) != len(self._slots):
+            raise ProgramError(f"run: expected {len(self._slots) - 1} buffers, got {len(handles) - 1}")
+        before = self._bound or [None] * len(handles)
         self._bound = []  # until all is written
         pointers = self._pointers
-        for i, handle in enumerate(given):
+        for i, handle in enumerate(handles):
             if handle is None:
                 if self._slots[i]:
-                    what = f"buffer {i}" if i < len(given) - 1 else "the arena"
+                    what = f"buffer {i}" if i < len(handles) - 1 else "the arena"
                     raise ProgramError(f"run: expected memory for {what}, got None")
             elif handle != before[i]:
                 for slot, offset in self._slots[i]:
                     pointers[slot] = handle + offset
-        self._bound = given
+        self._bound = handles
 
     def _set_variables(self, variables: Mapping[str, int], threads: int) -> None:
         try:
@@ -312,7 +309,7 @@ class CPUStep(Executable):
     def __init__(self, program: Program, linker: _Linker, team: Callable[[], Team | None]) -> None:
         self._job, self._trackers = linker.link_driver(program)
         self._function = _DriverFunction(self._job)
-        self._team, self._most = team, program.threads
+        self._team, self._max_threads = team, program.threads
         self._names = [v.name for v in program.variables]
         self._needed = [
             i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size
@@ -338,21 +335,21 @@ class CPUStep(Executable):
                 raise ProgramError(
                     f"run: expected a value for the variable {name}, got {sorted(variables)}"
                 ) from None
-        if self._most > 1 and (threads := min(get_num_threads(), self._most)) > 1:
+        if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
             team = self._team()
             if team is not None and team.run(self._job, *self._addresses, threads):
                 return
         self._function(*self._addresses, 0, 1, None)
 
-    def _bind(self, given: list[Handle | None]) -> None:
-        if len(given) != len(self._table):
-            raise ProgramError(f"run: expected {len(self._table) - 1} buffers, got {len(given) - 1}")
+    def _bind(self, handles: list[Handle | None]) -> None:
+        if len(handles) != len(self._table):
+            raise ProgramError(f"run: expected {len(self._table) - 1} buffers, got {len(handles) - 1}")
         for i in self._needed:
-            if given[i] is None:
-                what = f"buffer {i}" if i < len(given) - 1 else "the arena"
+            if handles[i] is None:
+                what = f"buffer {i}" if i < len(handles) - 1 else "the arena"
                 raise ProgramError(f"run: expected memory for {what}, got None")
-        self._table[:] = [handle or 0 for handle in given]
-        *self._bound, self._arena = given
+        self._table[:] = [handle or 0 for handle in handles]
+        *self._bound, self._arena = handles
 
 
 class CPURuntime(Runtime):

@@ -1,20 +1,21 @@
-"""What threads of the CPU device do natively: start a job together, wait for each other, look for work.
+"""What the threads of the CPU device do natively: start a job, wait at barriers, look for work.
 
 LLVM IR text, compiled by whoever opens the device. A job is `void job(char *a, char *b, int64_t thread,
 int64_t threads, void **team)`: all threads call it. `team` is memory that they share, the words named below;
-words that one thread writes and another watches have cache lines of their own.
+words that one thread writes and another polls have cache lines of their own.
 
-    meet(team, threads)              waits until all threads are here: a counter, and a phase that the last of
-                                     them advances; those who wait spin, then let others run
-    start(team, job, a, b, threads)  posts a job; how many workers must be woken for it. If none, does its
-                                     share as thread 0, and all is done
-    finish(team)                     the share of thread 0 otherwise, once they are woken
-    serve(team, thread)              a worker: does jobs as they come, for some time after each; then returns
-    run_list(list, values, ...)      a job: launches in order
+    barrier(team, threads)               waits until all threads are here: a counter, and a phase that the
+                                         last of them advances; waiting threads spin, then yield
+    start_job(team, job, a, b, threads)  posts a job; returns how many workers must be woken for it. If none,
+                                         runs thread 0's share, and the job is done
+    finish_job(team)                     runs thread 0's share otherwise, once they are woken
+    serve_jobs(team, thread)             a worker: runs jobs as they are posted; returns after some time
+                                         without any
+    run_list(list, values, ...)          a job: launches in order, with their barriers
 
-A worker that gives up says so (`ASLEEP`) and then looks for a job once more; who posts one does so and then
-looks whether the worker had given up (`WOKEN`). Of the two at least one sees the other, and one of them only
-takes the job back.
+A worker that gives up stores `ASLEEP` in its state and then looks for a job once more; who posts one does so
+and then tries to change that state from `ASLEEP` to `WOKEN`. At least one of the two sees the other, and only
+one of them changes the state back.
 
 Must not know: Python's threads, Programs.
 """
@@ -24,11 +25,8 @@ from __future__ import annotations
 import platform
 
 # Words of the team.
-MEET, YIELD, PATIENCE = (
-    0,
-    1,
-    2,
-)  # addresses of `meet` and of the system's yield; spins until a worker gives up
+BARRIER, YIELD = 0, 1  # addresses of `barrier` and of the system's yield
+SPIN_LIMIT = 2  # how often a worker looks for a job before it gives up
 JOB, A, B, COUNT, OPEN = 8, 9, 10, 11, 12  # the job; OPEN: it is posted, and thread 0 has yet to do its share
 ARRIVED, PHASE = 16, 24
 WORKERS, WORDS_PER_WORKER = 32, 8  # thread t: from WORKERS + WORDS_PER_WORKER * t, the words below
@@ -37,7 +35,7 @@ AWAKE, ASLEEP, WOKEN = 0, 1, 2
 
 # Words of a launch list: how many launches, bytes between two threads' values; then for each launch its
 # function, the address of its pointers, the byte offset of its values, and flags.
-PARALLEL, MEET_BEFORE = 1, 2
+PARALLEL, BARRIER_BEFORE = 1, 2
 
 _SPINS_BEFORE_YIELD = 1000
 
@@ -62,16 +60,16 @@ def team_text() -> str:
 _TEXT = """
 {declare_pause}
 
-define void @meet(ptr %team, i64 %threads) {{
-  %alone = icmp ult i64 %threads, 2
-  br i1 %alone, label %done, label %arrive
+define void @barrier(ptr %team, i64 %threads) {{
+  %single = icmp ult i64 %threads, 2
+  br i1 %single, label %done, label %arrive
 arrive:
   %arrived = getelementptr i64, ptr %team, i64 {ARRIVED}
   %phase = getelementptr i64, ptr %team, i64 {PHASE}
   %now = load atomic i64, ptr %phase acquire, align 8
   %before = atomicrmw add ptr %arrived, i64 1 acq_rel, align 8
-  %here = add i64 %before, 1
-  %last = icmp eq i64 %here, %threads
+  %count = add i64 %before, 1
+  %last = icmp eq i64 %count, %threads
   br i1 %last, label %release, label %wait
 release:
   store atomic i64 0, ptr %arrived monotonic, align 8
@@ -79,7 +77,7 @@ release:
   store atomic i64 %next, ptr %phase release, align 8
   br label %done
 wait:
-  %spins = phi i64 [ 0, %arrive ], [ %more, %again ]
+  %spins = phi i64 [ 0, %arrive ], [ %more, %retry ]
   %current = load atomic i64, ptr %phase acquire, align 8
   %waiting = icmp eq i64 %current, %now
   br i1 %waiting, label %spin, label %done
@@ -88,42 +86,42 @@ spin:
   %long = icmp ugt i64 %more, {_SPINS_BEFORE_YIELD}
   br i1 %long, label %yield, label %pause
 yield:
-  %to = getelementptr i64, ptr %team, i64 {YIELD}
-  %function = load ptr, ptr %to
+  %yield.ptr = getelementptr i64, ptr %team, i64 {YIELD}
+  %function = load ptr, ptr %yield.ptr
   %ignored = call i32 %function()
-  br label %again
+  br label %retry
 pause:
   {pause}
-  br label %again
-again:
+  br label %retry
+retry:
   br label %wait
 done:
   ret void
 }}
 
-define internal void @share(ptr %team, i64 %thread) {{
-  %at.job = getelementptr i64, ptr %team, i64 {JOB}
-  %at.a = getelementptr i64, ptr %team, i64 {A}
-  %at.b = getelementptr i64, ptr %team, i64 {B}
-  %at.count = getelementptr i64, ptr %team, i64 {COUNT}
-  %job = load ptr, ptr %at.job
-  %a = load ptr, ptr %at.a
-  %b = load ptr, ptr %at.b
-  %threads = load i64, ptr %at.count
+define internal void @run_share(ptr %team, i64 %thread) {{
+  %job.ptr = getelementptr i64, ptr %team, i64 {JOB}
+  %a.ptr = getelementptr i64, ptr %team, i64 {A}
+  %b.ptr = getelementptr i64, ptr %team, i64 {B}
+  %count.ptr = getelementptr i64, ptr %team, i64 {COUNT}
+  %job = load ptr, ptr %job.ptr
+  %a = load ptr, ptr %a.ptr
+  %b = load ptr, ptr %b.ptr
+  %threads = load i64, ptr %count.ptr
   call void %job(ptr %a, ptr %b, i64 %thread, i64 %threads, ptr %team)
-  call void @meet(ptr %team, i64 %threads)
+  call void @barrier(ptr %team, i64 %threads)
   ret void
 }}
 
-define i64 @start(ptr %team, ptr %job, ptr %a, ptr %b, i64 %threads) {{
-  %at.job = getelementptr i64, ptr %team, i64 {JOB}
-  %at.a = getelementptr i64, ptr %team, i64 {A}
-  %at.b = getelementptr i64, ptr %team, i64 {B}
-  %at.count = getelementptr i64, ptr %team, i64 {COUNT}
-  store ptr %job, ptr %at.job
-  store ptr %a, ptr %at.a
-  store ptr %b, ptr %at.b
-  store i64 %threads, ptr %at.count
+define i64 @start_job(ptr %team, ptr %job, ptr %a, ptr %b, i64 %threads) {{
+  %job.ptr = getelementptr i64, ptr %team, i64 {JOB}
+  %a.ptr = getelementptr i64, ptr %team, i64 {A}
+  %b.ptr = getelementptr i64, ptr %team, i64 {B}
+  %count.ptr = getelementptr i64, ptr %team, i64 {COUNT}
+  store ptr %job, ptr %job.ptr
+  store ptr %a, ptr %a.ptr
+  store ptr %b, ptr %b.ptr
+  store i64 %threads, ptr %count.ptr
   br label %post
 post:
   %t = phi i64 [ 1, %0 ], [ %t.next, %posted ]
@@ -134,12 +132,12 @@ one:
   %offset = mul i64 %t, {WORDS_PER_WORKER}
   %word = add i64 %offset, {WORKERS}
   %worker = getelementptr i64, ptr %team, i64 %word
-  %at.posted = getelementptr i64, ptr %worker, i64 {POSTED}
-  %number = load i64, ptr %at.posted
+  %posted.ptr = getelementptr i64, ptr %worker, i64 {POSTED}
+  %number = load i64, ptr %posted.ptr
   %number.next = add i64 %number, 1
-  store atomic i64 %number.next, ptr %at.posted seq_cst, align 8
-  %at.state = getelementptr i64, ptr %worker, i64 {STATE}
-  %old = cmpxchg ptr %at.state, i64 {ASLEEP}, i64 {WOKEN} seq_cst seq_cst, align 8
+  store atomic i64 %number.next, ptr %posted.ptr seq_cst, align 8
+  %state.ptr = getelementptr i64, ptr %worker, i64 {STATE}
+  %old = cmpxchg ptr %state.ptr, i64 {ASLEEP}, i64 {WOKEN} seq_cst seq_cst, align 8
   %was = extractvalue {{ i64, i1 }} %old, 1
   %one.more = zext i1 %was to i64
   br label %posted
@@ -148,59 +146,59 @@ posted:
   %t.next = add i64 %t, 1
   br label %post
 all:
-  %nobody = icmp eq i64 %asleep, 0
-  br i1 %nobody, label %go, label %wake
+  %none.asleep = icmp eq i64 %asleep, 0
+  br i1 %none.asleep, label %go, label %wake
 go:
-  call void @share(ptr %team, i64 0)
+  call void @run_share(ptr %team, i64 0)
   ret i64 0
 wake:
-  %at.open = getelementptr i64, ptr %team, i64 {OPEN}
-  store i64 1, ptr %at.open
+  %open.ptr = getelementptr i64, ptr %team, i64 {OPEN}
+  store i64 1, ptr %open.ptr
   ret i64 %asleep
 }}
 
-define void @finish(ptr %team) {{
-  %at.open = getelementptr i64, ptr %team, i64 {OPEN}
-  store i64 0, ptr %at.open
-  call void @share(ptr %team, i64 0)
+define void @finish_job(ptr %team) {{
+  %open.ptr = getelementptr i64, ptr %team, i64 {OPEN}
+  store i64 0, ptr %open.ptr
+  call void @run_share(ptr %team, i64 0)
   ret void
 }}
 
-define void @serve(ptr %team, i64 %thread) {{
+define void @serve_jobs(ptr %team, i64 %thread) {{
   %offset = mul i64 %thread, {WORDS_PER_WORKER}
   %word = add i64 %offset, {WORKERS}
   %worker = getelementptr i64, ptr %team, i64 %word
-  %at.posted = getelementptr i64, ptr %worker, i64 {POSTED}
-  %at.seen = getelementptr i64, ptr %worker, i64 {SEEN}
-  %at.state = getelementptr i64, ptr %worker, i64 {STATE}
-  %at.patience = getelementptr i64, ptr %team, i64 {PATIENCE}
-  %patience = load i64, ptr %at.patience
-  store atomic i64 {AWAKE}, ptr %at.state seq_cst, align 8
+  %posted.ptr = getelementptr i64, ptr %worker, i64 {POSTED}
+  %seen.ptr = getelementptr i64, ptr %worker, i64 {SEEN}
+  %state.ptr = getelementptr i64, ptr %worker, i64 {STATE}
+  %limit.ptr = getelementptr i64, ptr %team, i64 {SPIN_LIMIT}
+  %limit = load i64, ptr %limit.ptr
+  store atomic i64 {AWAKE}, ptr %state.ptr seq_cst, align 8
   br label %look
 look:
   %spins = phi i64 [ 0, %0 ], [ %spins.next, %spin ], [ 0, %work ]
-  %posted = load atomic i64, ptr %at.posted acquire, align 8
-  %seen = load i64, ptr %at.seen
+  %posted = load atomic i64, ptr %posted.ptr acquire, align 8
+  %seen = load i64, ptr %seen.ptr
   %nothing = icmp eq i64 %posted, %seen
   br i1 %nothing, label %spin, label %work
 spin:
   {pause}
   %spins.next = add i64 %spins, 1
-  %patient = icmp ult i64 %spins.next, %patience
-  br i1 %patient, label %look, label %sleep
+  %below.limit = icmp ult i64 %spins.next, %limit
+  br i1 %below.limit, label %look, label %sleep
 sleep:
-  store atomic i64 {ASLEEP}, ptr %at.state seq_cst, align 8
-  %late = load atomic i64, ptr %at.posted seq_cst, align 8
-  %still = icmp eq i64 %late, %seen
-  br i1 %still, label %done, label %back
+  store atomic i64 {ASLEEP}, ptr %state.ptr seq_cst, align 8
+  %latest = load atomic i64, ptr %posted.ptr seq_cst, align 8
+  %unchanged = icmp eq i64 %latest, %seen
+  br i1 %unchanged, label %done, label %back
 back:
-  %old = cmpxchg ptr %at.state, i64 {ASLEEP}, i64 {AWAKE} seq_cst seq_cst, align 8
-  %mine = extractvalue {{ i64, i1 }} %old, 1
-  br i1 %mine, label %work, label %done
+  %old = cmpxchg ptr %state.ptr, i64 {ASLEEP}, i64 {AWAKE} seq_cst seq_cst, align 8
+  %reclaimed = extractvalue {{ i64, i1 }} %old, 1
+  br i1 %reclaimed, label %work, label %done
 work:
-  %number = phi i64 [ %posted, %look ], [ %late, %back ]
-  store i64 %number, ptr %at.seen
-  call void @share(ptr %team, i64 %thread)
+  %number = phi i64 [ %posted, %look ], [ %latest, %back ]
+  store i64 %number, ptr %seen.ptr
+  call void @run_share(ptr %team, i64 %thread)
   br label %look
 done:
   ret void
@@ -208,11 +206,11 @@ done:
 
 define void @run_list(ptr %list, ptr %values, i64 %thread, i64 %threads, ptr %team) {{
   %count = load i64, ptr %list
-  %at.stride = getelementptr i64, ptr %list, i64 1
-  %stride = load i64, ptr %at.stride
+  %stride.ptr = getelementptr i64, ptr %list, i64 1
+  %stride = load i64, ptr %stride.ptr
   %offset = mul i64 %stride, %thread
-  %mine = getelementptr i8, ptr %values, i64 %offset
-  %first = icmp eq i64 %thread, 0
+  %own.values = getelementptr i8, ptr %values, i64 %offset
+  %is.thread0 = icmp eq i64 %thread, 0
   %start = getelementptr i64, ptr %list, i64 2
   br label %loop
 loop:
@@ -221,27 +219,27 @@ loop:
   %more = icmp ult i64 %i, %count
   br i1 %more, label %one, label %done
 one:
-  %at.flags = getelementptr i64, ptr %launch, i64 3
-  %flags = load i64, ptr %at.flags
-  %meets = and i64 %flags, {MEET_BEFORE}
-  %apart = icmp eq i64 %meets, 0
-  br i1 %apart, label %ready, label %together
-together:
-  call void @meet(ptr %team, i64 %threads)
+  %flags.ptr = getelementptr i64, ptr %launch, i64 3
+  %flags = load i64, ptr %flags.ptr
+  %barrier.flag = and i64 %flags, {BARRIER_BEFORE}
+  %no.barrier = icmp eq i64 %barrier.flag, 0
+  br i1 %no.barrier, label %ready, label %wait
+wait:
+  call void @barrier(ptr %team, i64 %threads)
   br label %ready
 ready:
   %parallel = and i64 %flags, {PARALLEL}
   %is.parallel = icmp ne i64 %parallel, 0
-  %runs = or i1 %is.parallel, %first
+  %runs = or i1 %is.parallel, %is.thread0
   br i1 %runs, label %run, label %next
 run:
   %function = load ptr, ptr %launch
-  %at.table = getelementptr i64, ptr %launch, i64 1
-  %table = load ptr, ptr %at.table
-  %at.values = getelementptr i64, ptr %launch, i64 2
-  %where = load i64, ptr %at.values
-  %given = getelementptr i8, ptr %mine, i64 %where
-  call void %function(ptr %table, ptr %given)
+  %table.ptr = getelementptr i64, ptr %launch, i64 1
+  %table = load ptr, ptr %table.ptr
+  %values.ptr = getelementptr i64, ptr %launch, i64 2
+  %values.offset = load i64, ptr %values.ptr
+  %arguments = getelementptr i8, ptr %own.values, i64 %values.offset
+  call void %function(ptr %table, ptr %arguments)
   br label %next
 next:
   %i.next = add i64 %i, 1

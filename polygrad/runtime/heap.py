@@ -42,7 +42,7 @@ class Heap:
         self._free_by_end: dict[int, int] = {}  # end -> address
         self._bins: dict[int, dict[int, None]] = {}  # bin -> addresses, oldest first
         self._nonempty = 0  # a bit per bin
-        self._dead: list[int] = []  # freed, not yet given back
+        self._pending_free: list[int] = []  # released by `free`, not yet merged into the bins
         self._busy = False
         self._extend(end)
 
@@ -69,7 +69,7 @@ class Heap:
             self.allocated += size
         finally:
             self._busy = False
-            if self._dead:
+            if self._pending_free:
                 self._give_back()
         return address
 
@@ -79,16 +79,16 @@ class Heap:
         Safe to call from a finaliser, which may run in the middle of any other method: the block then
         waits until that method is done.
         """
-        self._dead.append(address)
+        self._pending_free.append(address)
         if not self._busy:
             self._give_back()
 
     def _give_back(self) -> None:
-        """Free every block in `_dead`."""
+        """Free every block in `_pending_free`."""
         self._busy = True
         try:
-            while self._dead:
-                address = self._dead.pop()
+            while self._pending_free:
+                address = self._pending_free.pop()
                 size = self._used.pop(address, 0)
                 if not size:
                     raise InternalError(f"heap: free of {address}, expected the address of a live allocation")

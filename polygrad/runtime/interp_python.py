@@ -5,7 +5,7 @@
             F[0] = p1[v3] + 1.0; v5 = F[0]     a float32: through one element of memory, which rounds it
             p0[v3] = v5
 
-Reads the JSON that `renderer/interp.py` writes (its format stands there) and knows nothing of UOps.
+Reads the JSON that `renderer/interp_json.py` writes (its format stands there) and knows nothing of UOps.
 """
 
 from __future__ import annotations

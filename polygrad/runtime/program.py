@@ -15,19 +15,23 @@ The language of a kernel is what its `code` is: `wasm` a module, `object` an obj
 workgroups (x, y, z), which is null for all others. No device of this version runs `wgsl`: such a Program is
 read, and refused when it is loaded.
 
-A kernel with variables named `thread` and `threads` is run by any number of threads up to `Program.threads`
-at the same time, each with its own number (from 0) and the count: each does its share. One thread alone runs
-it as thread 0 of 1.
+Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel, each with its own
+number (from 0) and their count as the variables `thread` and `threads`; each does its part. Thread 0 runs the
+other kernels. Each thread runs its launches in order, and only barriers order those of different threads: no
+thread starts a launch with a `barrier` before all threads have completed all launches before it. The end of a
+run is a barrier too. A run may always have one thread, which is thread 0 of 1 and needs no barriers. Where
+barriers are was decided when the Program was assembled (`engine/barriers.py`), and everything that runs it
+obeys. Buffers that are not scratch are different memory, unless no launch writes to them.
 
 A captured step has a `driver`: one artefact whose function `run` makes all launches. It takes a table: the
 address of each buffer by its number (anything for scratch), then the arena's.
 - CPU: an object file that calls the kernels by name; `void run(char **table, int64_t *variables, int64_t
-  thread, int64_t threads, void **team)`, called once by every thread. Where threads must wait for each other
-  it calls `void meet(void **team, int64_t threads)`, which is `team[0]`; `team` may be null for one thread.
+  thread, int64_t threads, void **team)`, called once by every thread. `team[0]` is the barrier,
+  `void barrier(void **team, int64_t threads)`; `team` may be null for one thread.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
-  in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is for several threads, so
-  is `run(i32 address of the table, i32 thread, i32 threads)`; its threads meet at words of the memory's first
-  64 bytes, all zero before the first run. Made for a target with threads, modules import a shared memory.
+  in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is parallel, it is
+  `run(i32 address of the table, i32 thread, i32 threads)`; the barrier's words are in the memory's first 64
+  bytes, all zero before the first run. Made for a target with threads, modules import a shared memory.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from typing import Any
 from polygrad.errors import ProgramError
 from polygrad.helpers import prod
 
-MAGIC, VERSION = b"PGRD", 3
+MAGIC, VERSION = b"PGRD", 4
 ROLES = ("input", "output", "param", "state", "scratch")
 LANGUAGES = ("wasm", "object", "linear", "wgsl")
 THREAD, THREADS = "thread", "threads"
@@ -68,18 +72,24 @@ class BufferSpec:
 @dataclass(frozen=True)
 class Kernel:
     """One compiled artefact: `code`, in `language`, holds a function `name` of `n_buffers` pointers, then the
-    named `variables`."""
+    named `variables`. `writes`: the positions of the pointers through which it writes. `parallel`: whether
+    all threads run it (see above).
+    """
 
     name: str
     code: bytes
     n_buffers: int
     variables: tuple[str, ...] = ()
     language: str = field(kw_only=True)
+    writes: tuple[int, ...] = field(kw_only=True)
+    parallel: bool = field(kw_only=True, default=False)
 
-    @property
-    def parallel(self) -> bool:
-        """Whether threads divide its work (see above)."""
-        return THREADS in self.variables
+    def __post_init__(self) -> None:
+        if self.parallel == {THREAD, THREADS}.isdisjoint(self.variables):
+            raise ProgramError(
+                f"kernel {self.name}: expected the variables thread or threads just if it is parallel, "
+                f"got {self.variables} and parallel={self.parallel}"
+            )
 
 
 @dataclass(frozen=True)
@@ -93,11 +103,12 @@ class Binding:
 @dataclass(frozen=True)
 class Launch:
     """Run kernel number `kernel` once with these buffers, in the order of its pointers; on a GPU, `grid`
-    workgroups of it."""
+    workgroups of it. `barrier`: after all threads have completed all launches before it."""
 
     kernel: int
     bindings: tuple[Binding, ...]
     grid: tuple[int, int, int] | None = None
+    barrier: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,9 +124,9 @@ class Variable:
 class Program:
     """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes.
 
-    `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: how many may run
-    its kernels, at most. `shared_memory`: whether its WebAssembly modules import a shared memory, as those do
-    that were made on a host with threads, also where no kernel is divided between them.
+    `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: the most threads
+    of a run, 1 if no kernel is parallel. `shared_memory`: whether its WebAssembly modules import a shared
+    memory, as those do that were made on a host with threads, also where no kernel is parallel.
     """
 
     device: str
@@ -186,16 +197,21 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
     ends = list(itertools.accumulate(lengths))
     *codes, driver, values = (blob[end - n : end] for n, end in zip(lengths, ends, strict=True))
     kernels = (
-        Kernel(**{**k, "code": code, "variables": tuple(k["variables"])})
+        _read(Kernel, k, code=code, variables=_tuple(k["variables"]), writes=_tuple(k["writes"]))
         for k, code in zip(header["kernels"], codes, strict=True)
     )
     launches = (
-        Launch(x["kernel"], tuple(Binding(**b) for b in x["bindings"]), x["grid"] and tuple(x["grid"]))
-        for x in header["launches"]
+        _read(
+            Launch,
+            x,
+            bindings=tuple(_read(Binding, b) for b in _tuple(x["bindings"])),
+            grid=None if x["grid"] is None else _tuple(x["grid"]),
+        )
+        for x in _tuple(header["launches"])
     )
     buffers = (
-        BufferSpec(**{**b, "shape": None if b["shape"] is None else tuple(b["shape"])})
-        for b in header["buffers"]
+        _read(BufferSpec, b, shape=None if b["shape"] is None else _tuple(b["shape"]))
+        for b in _tuple(header["buffers"])
     )
     program = Program(
         device=header["device"],
@@ -203,7 +219,7 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
         buffers=tuple(buffers),
         kernels=tuple(kernels),
         launches=tuple(launches),
-        variables=tuple(Variable(**v) for v in header["variables"]),
+        variables=tuple(_read(Variable, v) for v in _tuple(header["variables"])),
         arena=header["arena"],
         driver=driver,
         threads=header["threads"],
@@ -212,34 +228,71 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
     return program, values
 
 
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"no list: {value!r}")
+    return tuple(value)
+
+
+def _read(cls: Any, fields: dict[str, Any], **changed: Any) -> Any:
+    """An object of a header, which has exactly the fields of its class."""
+    if fields.keys() != {f.name for f in dataclasses.fields(cls)}:
+        raise ValueError(f"a {cls.__name__} with the fields {sorted(fields)}")
+    return cls(**{**fields, **changed})
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _expect(condition: bool, what: str, got: object) -> None:
+    if not condition:
+        raise ValueError(f"no {what}: {got}")
+
+
 def _check(program: Program) -> None:
     """Raises ValueError for a Program that says what cannot be."""
+    names = (program.device, program.target)
+    _expect(all(isinstance(name, str) for name in names), "device and target", names)
+    _expect(_is_count(program.arena), "size of an arena", program.arena)
+    _expect(_is_count(program.threads) and program.threads > 0, "number of threads", program.threads)
+    parallel = any(kernel.parallel for kernel in program.kernels)
+    _expect(program.threads == 1 or parallel, "parallel kernel for its threads", program.threads)
+    _expect(type(program.shared_memory) is bool, "kind of memory", program.shared_memory)
+    for v in program.variables:
+        numbers = type(v.lo) is int and type(v.hi) is int and v.lo <= v.hi
+        _expect(isinstance(v.name, str) and numbers, "Variable", v)
+    _check_buffers(program)
+    variables = {v.name for v in program.variables} | {THREAD, THREADS}
+    for k in program.kernels:
+        _expect(isinstance(k.name, str) and k.language in LANGUAGES, "kernel", k.name)
+        _expect(_is_count(k.n_buffers), "number of buffers", k.n_buffers)
+        _expect(variables.issuperset(k.variables), "variables of the Program", k.variables)
+        _expect(all(_is_count(n) and n < k.n_buffers for n in k.writes), "pointers of the kernel", k.writes)
+        _expect(type(k.parallel) is bool, "parallel kernel or serial one", k.parallel)
+    for launch in program.launches:
+        _expect(_is_count(launch.kernel) and launch.kernel < len(program.kernels), "kernel", launch)
+        kernel, grid = program.kernels[launch.kernel], launch.grid
+        _expect(len(launch.bindings) == kernel.n_buffers, "binding for each pointer", launch)
+        for b in launch.bindings:
+            within = _is_count(b.buffer) and b.buffer < len(program.buffers)
+            _expect(within and _is_count(b.offset), "buffer", b)
+        is_grid = grid is not None and len(grid) == 3 and all(_is_count(n) and n > 0 for n in grid)
+        _expect(is_grid if kernel.language == "wgsl" else grid is None, "grid", launch)
+        _expect(type(launch.barrier) is bool, "barrier", launch)
+
+
+def _check_buffers(program: Program) -> None:
     bounds = {v.name: v.hi for v in program.variables}
-    seen: set[tuple[str, str]] = set()
-    for i, spec in enumerate(program.buffers):
-        if spec.role not in ROLES or spec.size < 0 or (spec.role == "scratch") != (spec.offset >= 0):
-            raise ValueError(f"buffer {i} is {spec}")
-        if spec.role == "scratch" and spec.offset > program.arena:
-            raise ValueError(f"buffer {i} at byte {spec.offset} of an arena of {program.arena}")
+    names: set[tuple[str, str]] = set()
+    for spec in program.buffers:
+        texts = isinstance(spec.dtype, str) and isinstance(spec.name, str)
+        _expect(spec.role in ROLES and _is_count(spec.size) and texts, "buffer", spec)
+        in_arena = _is_count(spec.offset) and spec.offset <= program.arena
+        _expect(in_arena if spec.role == "scratch" else spec.offset == -1, "place", spec)
         key = ("value" if spec.role in ("param", "state") else spec.role, spec.name)
-        if spec.name and key in seen:
-            raise ValueError(f"two buffers are {spec.role} {spec.name}")
-        seen.add(key)
+        _expect(not spec.name or key not in names, "name of its own", spec)
+        names.add(key)
         if spec.shape is not None:
             sizes = [bounds[n] if isinstance(n, str) else n for n in spec.shape]
-            if min(sizes, default=0) < 0 or prod(sizes) != spec.size:
-                raise ValueError(f"buffer {i} of {spec.size} elements has shape {spec.shape}")
-    for kernel in program.kernels:
-        if kernel.language not in LANGUAGES:
-            raise ValueError(f"kernel {kernel.name} is in {kernel.language}")
-    for launch in program.launches:
-        kernel = program.kernels[launch.kernel]
-        if len(launch.bindings) != kernel.n_buffers or launch.kernel < 0:
-            raise ValueError(f"kernel {kernel.name} with {len(launch.bindings)} buffers")
-        if not all(0 <= b.buffer < len(program.buffers) and b.offset >= 0 for b in launch.bindings):
-            raise ValueError(f"kernel {kernel.name} with {launch.bindings}")
-        grid = launch.grid
-        if (grid is not None) != (kernel.language == "wgsl") or (
-            grid is not None and (len(grid) != 3 or min(grid) < 1)
-        ):
-            raise ValueError(f"kernel {kernel.name} in {kernel.language} on a grid of {grid}")
+            _expect(all(_is_count(n) for n in sizes) and prod(sizes) == spec.size, "shape", spec)

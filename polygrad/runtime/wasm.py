@@ -40,7 +40,7 @@ def default_host() -> WasmHost:
 class WasmRuntime(Runtime):
     """A WebAssembly engine as a device.
 
-    `limit` is the most bytes its memory may grow to; the environment's `WASM_MEMORY_LIMIT` unless given.
+    `limit` is the most bytes its memory may grow to; the environment's `WASM_MEMORY_LIMIT` by default.
     """
 
     name = "WASM"
@@ -85,7 +85,7 @@ class WasmExecutable(Executable):
         self._variables = program.variables
         functions = [runtime.function(k.name, k.code) for k in program.kernels]
         sources = _Sources(program, self._bound)
-        calls = [WasmCall(functions[x.kernel], *sources.of(x)) for x in program.launches]
+        calls = [sources.call(functions[x.kernel], x) for x in program.launches]
         self._calls = runtime.host.prepare(calls, sources.count)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
@@ -106,10 +106,11 @@ class WasmStep(Executable):
         self._runtime, self._variables = runtime, program.variables
         self._needed = [i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size]
         self._count = len(program.buffers)
-        self._given: list[int | None] = []
+        self._words: list[int | None] = []
         function = runtime.function("run", program.driver)
-        sources = (0, 1, 2) if any(k.parallel for k in program.kernels) else (0,)
-        self._call = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources))], 1)
+        parallel = any(kernel.parallel for kernel in program.kernels)
+        sources = (0, 1, 2) if parallel else (0,)
+        self._call = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources), parallel)], 1)
         self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
         self._bases = array(WORD, [self._table])
 
@@ -119,25 +120,25 @@ class WasmStep(Executable):
             self._runtime.heap.free(table)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
-        given = [*buffers, arena]
+        words = [*buffers, arena]
         if self._variables:
-            given += _checked(self._variables, variables)
-        if given != self._given:
-            self._write(given)
+            words += _checked(self._variables, variables)
+        if words != self._words:
+            self._write(words)
         self._call.run(self._bases)
 
-    def _write(self, given: list[int | None]) -> None:
-        if len(given) != self._count + 1 + len(self._variables):
-            raise ProgramError(f"run: expected {self._count} buffers, got {given}")
-        missing = [i for i in self._needed if given[i] is None]
+    def _write(self, words: list[int | None]) -> None:
+        if len(words) != self._count + 1 + len(self._variables):
+            raise ProgramError(f"run: expected {self._count} buffers, got {words}")
+        missing = [i for i in self._needed if words[i] is None]
         if missing:
             raise ProgramError(
                 f"run: expected allocations for buffers {self._needed}, got none for {missing}"
             )
-        self._given = []  # until all is written
-        words = array(WORD, [word or 0 for word in given])
-        self._runtime.host.write(self._table, memoryview(words).cast("B"))
-        self._given = given
+        self._words = []  # until all is written
+        table = array(WORD, [word or 0 for word in words])
+        self._runtime.host.write(self._table, memoryview(table).cast("B"))
+        self._words = words
 
 
 def _checked(variables: Sequence[Variable], values: Mapping[str, int]) -> list[int]:
@@ -164,8 +165,8 @@ class _Sources:
         self.count = len(bound) + 1 + len(program.variables)
         self._variables |= {THREAD: self.count, THREADS: self.count + 1}
 
-    def of(self, launch: Launch) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The arguments' places in the table, and what to add to each."""
+    def call(self, function: WasmFunction, launch: Launch) -> WasmCall:
+        """A launch of a kernel, whose function is `function`, as a call."""
         kernel = self._kernels[launch.kernel]
         if len(launch.bindings) != kernel.n_buffers:
             raise ProgramError(
@@ -179,4 +180,4 @@ class _Sources:
         for name in kernel.variables:
             sources.append(self._variables[name])
             offsets.append(0)
-        return tuple(sources), tuple(offsets)
+        return WasmCall(function, tuple(sources), tuple(offsets), kernel.parallel, launch.barrier)

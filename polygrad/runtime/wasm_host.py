@@ -30,13 +30,15 @@ class WasmFunction:
 class WasmCall:
     """One call. Argument number i is `bases[sources[i]] + offsets[i]`, modulo 2**32.
 
-    Two words follow the bases: a thread's number and the number of threads. A call that takes them is made by
-    every thread of the run, another by thread 0; neighbours of which one is made by all wait for each other.
+    Two words follow the bases: a thread's number and the number of threads. A parallel call is made by every
+    thread of the run, another by thread 0. `barrier`: after all threads have made all calls before it.
     """
 
     function: WasmFunction
     sources: tuple[int, ...]
     offsets: tuple[int, ...]
+    parallel: bool = False
+    barrier: bool = False
 
 
 class WasmCalls(ABC):
@@ -51,7 +53,7 @@ class WasmHost(ABC):
     """A WebAssembly engine with one memory."""
 
     features: frozenset[str]  # of "simd", "relaxed-simd", "threads"
-    threads: int = 1  # the most that make a call; with "threads" the memory is shared, else not
+    threads: int = 1  # the most of a run; with "threads" the memory is shared, else not
 
     @abstractmethod
     def grow(self, nbytes: int) -> int:

@@ -17,6 +17,8 @@ from polygrad.errors import CompileError, InternalError
 from polygrad.runtime.threads import get_num_threads
 from polygrad.runtime.wasm_host import WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
 
+_PARALLEL, _BARRIER = 1, 2  # flags of a call, as `wasm_runtime/src/launches.ts` has them
+
 
 def open_host() -> JsHost:
     return JsHost(polygrad_host.openHost())
@@ -66,6 +68,7 @@ class JsHost(WasmHost):
         plan = array(WORD)
         for call in calls:
             plan.append(numbers[id(call.function)])
+            plan.append((_PARALLEL if call.parallel else 0) | (_BARRIER if call.barrier else 0))
             plan.append(len(call.sources))
             for source, offset in zip(call.sources, call.offsets, strict=True):
                 plan.append(source)

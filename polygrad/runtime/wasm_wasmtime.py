@@ -61,13 +61,13 @@ class WasmtimeHost(WasmHost):
         self.engine = Engine(config)
         self.store = Store(self.engine)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))
-        # at exit the package's own finalizers find their module taken apart
+        # before the package's own finalizers, which at exit find their module torn down
         weakref.finalize(self, _close, self.store, self.engine)
         self._functions: dict[tuple[str, bytes], WasmFunction] = {}
         self._map()
 
     def _map(self) -> None:
-        """Look at the memory where it lies now."""
+        """Make the view of the memory, which moves when it grows."""
         length = self.memory.data_len(self.store)
         address = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self._view = memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")
@@ -123,14 +123,14 @@ class WasmtimeCalls(WasmCalls):
         self._trap = ctypes.c_void_p()
         context = ctypes.cast(host.store._context(), ctypes.c_void_p)
         trap = ctypes.c_void_p(ctypes.addressof(self._trap))
-        at = ctypes.addressof(self._values)
+        address = ctypes.addressof(self._values)
         self._calls = []
         for call in calls:
             _check_type(host.store, call)
             n = len(call.sources)
             function = ctypes.c_void_p(ctypes.addressof(call.function.value._func))
-            self._calls.append((context, function, ctypes.c_void_p(at), ctypes.c_size_t(n), trap))
-            at += n * _VALUE_BYTES
+            self._calls.append((context, function, ctypes.c_void_p(address), ctypes.c_size_t(n), trap))
+            address += n * _VALUE_BYTES
 
     def run(self, bases: array[int]) -> None:
         if bases != self._bases:

@@ -115,8 +115,8 @@ class Module:
     def _checked_exports(self) -> tuple[Export, ...]:
         names = [e.name for e in self.exports]
         if len(set(names)) != len(names):
-            again = next(n for n in names if names.count(n) > 1)
-            raise InternalError(f"WebAssembly module: expected distinct export names, got {again!r} twice")
+            repeated = next(n for n in names if names.count(n) > 1)
+            raise InternalError(f"WebAssembly module: expected distinct export names, got {repeated!r} twice")
         return self.exports
 
 

@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
 
     opcode: Opcode
     immediates: tuple[Any, ...]
-    at: int
+    offset: int
 
 
 @functools.cache
@@ -48,30 +48,29 @@ def _by_code() -> dict[bytes, Opcode]:
 
 
 class Reader:
-    """Bytes and a position in them."""
+    """Bytes and an offset in them."""
 
-    def __init__(self, data: bytes, at: int = 0, end: int | None = None) -> None:
-        self.data, self.at, self.end = data, at, len(data) if end is None else end
+    def __init__(self, data: bytes, offset: int = 0, end: int | None = None) -> None:
+        self.data, self.offset, self.end = data, offset, len(data) if end is None else end
 
-    def error(self, expected: str, got: object, at: int | None = None) -> CompileError:
-        """What to raise: `expected` here, `got` came."""
-        return CompileError(
-            f"WebAssembly binary, byte {self.at if at is None else at}: expected {expected}, got {got}"
-        )
+    def error(self, expected: str, got: object, offset: int | None = None) -> CompileError:
+        """The error to raise at `offset`, or at the current one."""
+        byte = self.offset if offset is None else offset
+        return CompileError(f"WebAssembly binary, byte {byte}: expected {expected}, got {got}")
 
     def take(self, count: int) -> bytes:
         """The next `count` bytes."""
-        if self.at + count > self.end:
-            raise self.error(f"{count} more bytes", f"{self.end - self.at}")
-        self.at += count
-        return self.data[self.at - count : self.at]
+        if self.offset + count > self.end:
+            raise self.error(f"{count} more bytes", f"{self.end - self.offset}")
+        self.offset += count
+        return self.data[self.offset - count : self.offset]
 
     def byte(self) -> int:
         return self.take(1)[0]
 
     def uleb(self, bits: int = 32) -> int:
         """An unsigned LEB128 integer below 2**bits."""
-        start, value, shift = self.at, 0, 0
+        start, value, shift = self.offset, 0, 0
         while True:
             byte = self.byte()
             value |= (byte & 127) << shift
@@ -86,7 +85,7 @@ class Reader:
 
     def sleb(self, bits: int) -> int:
         """A signed LEB128 integer of `bits`."""
-        start, value, shift = self.at, 0, 0
+        start, value, shift = self.offset, 0, 0
         while True:
             byte = self.byte()
             value |= (byte & 127) << shift
@@ -101,7 +100,7 @@ class Reader:
         return value
 
     def name(self) -> str:
-        start = self.at
+        start = self.offset
         try:
             return self.take(self.uleb()).decode()
         except UnicodeDecodeError as e:
@@ -114,7 +113,7 @@ class Reader:
     def valtype(self) -> int:
         byte = self.byte()
         if byte not in VALTYPE_NAMES:
-            raise self.error("a value type", f"0x{byte:02x}", self.at - 1)
+            raise self.error("a value type", f"0x{byte:02x}", self.offset - 1)
         return byte
 
     # --- types
@@ -122,13 +121,13 @@ class Reader:
     def functype(self) -> FuncType:
         tag = self.byte()
         if tag != 0x60:
-            raise self.error("a function type (0x60)", f"0x{tag:02x}", self.at - 1)
+            raise self.error("a function type (0x60)", f"0x{tag:02x}", self.offset - 1)
         return FuncType(self.vector(self.valtype), self.vector(self.valtype))
 
     def limits(self) -> tuple[int, int | None, bool]:
         flags = self.byte()
         if flags > 3:
-            raise self.error("limits of a 32-bit memory or table (flags 0 to 3)", flags, self.at - 1)
+            raise self.error("limits of a 32-bit memory or table (flags 0 to 3)", flags, self.offset - 1)
         minimum = self.uleb()
         return minimum, self.uleb() if flags & 1 else None, flags & 2 != 0
 
@@ -145,11 +144,11 @@ class Reader:
 
     def instruction(self) -> Instruction:
         """The next instruction. Raises CompileError for one that the opcode table does not have."""
-        start = self.at
+        start = self.offset
         first = self.take(1)
         if first in (b"\xfc", b"\xfd", b"\xfe"):
             self.uleb()
-            first = self.data[start : self.at]
+            first = self.data[start : self.offset]
         row = _by_code().get(first)
         if row is None:
             raise self.error("an opcode of the table", f"0x{first.hex()}", start)
@@ -172,7 +171,7 @@ class Reader:
     def _lane(self, bound: int) -> int:
         lane = self.byte()
         if lane >= bound:
-            raise self.error(f"a lane below {bound}", lane, self.at - 1)
+            raise self.error(f"a lane below {bound}", lane, self.offset - 1)
         return lane
 
     def _block(self, row: Opcode) -> tuple[int, ...]:
@@ -180,11 +179,11 @@ class Reader:
         if byte == EMPTY_BLOCK:
             return ()
         if byte not in VALTYPE_NAMES:
-            raise self.error("a block type of no or one result", f"0x{byte:02x}", self.at - 1)
+            raise self.error("a block type of no or one result", f"0x{byte:02x}", self.offset - 1)
         return (byte,)
 
     def _zeros(self, count: int) -> tuple[()]:
-        start, data = self.at, self.take(count)
+        start, data = self.offset, self.take(count)
         if any(data):
             raise self.error("zero, the only memory", data.hex(), start)
         return ()
@@ -200,15 +199,15 @@ class Reader:
             elif name == "end":
                 depth -= 1
             elif found.opcode.immediate == "label" and found.immediates[0] >= depth:
-                raise self.error(f"a label below {depth}", found.immediates[0], found.at)
+                raise self.error(f"a label below {depth}", found.immediates[0], found.offset)
             yield found
 
     def expression_bytes(self) -> bytes:
         """The next expression, not decoded."""
-        start = self.at
+        start = self.offset
         for _ in self.expression():
             pass
-        return self.data[start : self.at]
+        return self.data[start : self.offset]
 
     def locals(self) -> tuple[int, ...]:
         """The types of a code entry's locals."""
@@ -253,16 +252,16 @@ def read_module(data: bytes) -> Module:
     r = Reader(bytes(data))
     if data[:8] != MAGIC + VERSION:
         raise r.error(f"a module starting {(MAGIC + VERSION).hex()}", data[:8].hex() or "nothing")
-    r.at = 8
+    r.offset = 8
     types: tuple[FuncType, ...] = ()
     declared: tuple[int, ...] = ()
     codes: tuple[bytes, ...] = ()
     module = Module()
     order = 0
-    while r.at < r.end:
-        start, number = r.at, r.byte()
+    while r.offset < r.end:
+        start, number = r.offset, r.byte()
         size = r.uleb()
-        s = Reader(r.data, r.at, r.at + size)
+        s = Reader(r.data, r.offset, r.offset + size)
         r.take(size)
         if number == 0:
             continue
@@ -281,8 +280,8 @@ def read_module(data: bytes) -> Module:
         else:
             field, item = _SECTIONS[number]
             module = replace(module, **{field: s.vector(functools.partial(item, s, types))})
-        if s.at != s.end:
-            raise s.error(f"the end of section {number}", f"{s.end - s.at} more bytes")
+        if s.offset != s.end:
+            raise s.error(f"the end of section {number}", f"{s.end - s.offset} more bytes")
     if len(codes) != len(declared):
         raise r.error(f"{len(declared)} function bodies", len(codes))
     imported = sum(isinstance(i.type, FuncType) for i in module.imports)
@@ -315,21 +314,21 @@ def _import(r: Reader, types: tuple[FuncType, ...]) -> Import:
     elif kind == 3:
         found = r.globaltype()
     else:
-        raise r.error("an import kind of 0 to 3", kind, r.at - 1)
+        raise r.error("an import kind of 0 to 3", kind, r.offset - 1)
     return Import(module, name, found)
 
 
 def _export(r: Reader, types: tuple[FuncType, ...]) -> Export:
     name, kind = r.name(), r.byte()
     if kind not in _KIND_NAMES:
-        raise r.error("an export kind of 0 to 3", kind, r.at - 1)
+        raise r.error("an export kind of 0 to 3", kind, r.offset - 1)
     return Export(name, _KIND_NAMES[kind], r.uleb())
 
 
 def _element(r: Reader, types: tuple[FuncType, ...]) -> Element:
     tag = r.take(2)
     if tag != b"\1\0":
-        raise r.error("a passive segment of functions (0100)", tag.hex(), r.at - 2)
+        raise r.error("a passive segment of functions (0100)", tag.hex(), r.offset - 2)
     return Element(r.vector(r.uleb))
 
 

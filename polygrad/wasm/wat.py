@@ -43,13 +43,13 @@ def _function(index: int, name: str, functype: FuncType, code: bytes) -> list[st
         lines.append(f"    (local{_types(declared)})")
     indent = 2
     body = list(r.expression())
-    if r.at != r.end:
-        raise r.error(f"the end of the function {name!r}", f"{r.end - r.at} more bytes")
-    for at in body[:-1]:
-        if at.opcode.name in ("end", "else"):
+    if r.offset != r.end:
+        raise r.error(f"the end of the function {name!r}", f"{r.end - r.offset} more bytes")
+    for instruction in body[:-1]:
+        if instruction.opcode.name in ("end", "else"):
             indent -= 1
-        lines.append("  " * indent + format_instruction(at))
-        if at.opcode.immediate == "block" or at.opcode.name == "else":
+        lines.append("  " * indent + format_instruction(instruction))
+        if instruction.opcode.immediate == "block" or instruction.opcode.name == "else":
             indent += 1
     lines[-1] += ")"
     return lines

@@ -76,3 +76,14 @@ def test_sums_of_any_length_within_1e_5(device: str, n: int) -> None:
         np.testing.assert_allclose(got, data.astype(np.float64).sum(axis), rtol=1e-5, atol=1e-5)
         top = Tensor(data, device=device).max(axis).numpy()
         np.testing.assert_array_equal(top, data.max(axis))
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("shape", [(13, 7, 37), (40, 12, 50), (5, 9, 3)])
+def test_a_product_that_reads_what_it_writes(device: str, shape: tuple[int, int, int]) -> None:
+    """Its tiles must not overlap: the rest of each axis has loops of its own."""
+    m, k, n = shape
+    a, b, c = (RNG.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n), (m, n)))
+    x = Tensor(c, device=device).realize()
+    x.assign(x * 0.5 + Tensor(a, device=device) @ Tensor(b, device=device))
+    np.testing.assert_allclose(x.numpy(), c * 0.5 + a.astype(np.float64) @ b, rtol=1e-4, atol=1e-5)

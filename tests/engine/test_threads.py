@@ -12,9 +12,8 @@ import pytest
 import polygrad
 from polygrad import Device, Tensor, TinyJit, Variable, get_num_threads, nn, set_num_threads
 from polygrad.engine import realize
-from polygrad.engine.backends.cpu_link import driver_text
 from polygrad.errors import ArgumentError, ProgramError
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
+from polygrad.runtime.program import Program
 
 
 @pytest.fixture(autouse=True)
@@ -271,40 +270,3 @@ else:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == printed
-
-
-# --- drivers
-
-
-def driver_of(*parallel: bool) -> str:
-    kernels = tuple(
-        Kernel(f"k{i}", b"", 1, ("thread", "threads") if p else (), language="wasm")
-        for i, p in enumerate(parallel)
-    )
-    launches = tuple(Launch(i, (Binding(0),)) for i in range(len(parallel)))
-    return driver_text(Program("CPU", "", (BufferSpec(4, "float32", "state"),), kernels, launches))
-
-
-def calls(text: str) -> list[str]:
-    """What a driver calls, in order: kernels, meetings, `(` and `)` around what thread 0 does alone."""
-    out = []
-    for line in text.split("@run")[1].splitlines():
-        if "call void @" in line:
-            out.append(line.split("@")[1].split("(")[0])
-        elif line.startswith("alone"):
-            out.append("(")
-        elif line.startswith("all"):
-            out.append(")")
-    return out
-
-
-def test_drivers_meet_between_neighbours_of_which_one_is_divided():
-    assert calls(driver_of(True, True)) == ["k0", "meet", "k1"]
-    assert calls(driver_of(False, False)) == ["k0", "k1"]
-    assert calls(driver_of(True, False, False, True)) == [
-        "k0", "meet", "(", "k1", "k2", ")", "meet", "k3"
-    ]  # fmt: skip
-
-
-def test_the_first_and_the_last_kernel_may_be_for_one_thread():
-    assert calls(driver_of(False, True, False)) == ["(", "k0", ")", "meet", "k1", "meet", "(", "k2", ")"]

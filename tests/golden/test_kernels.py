@@ -19,7 +19,7 @@ from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm import WasmBuilder, wasm_module
+from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
@@ -134,6 +134,8 @@ def test_a_captured_step(golden, monkeypatch):
     for launch in program.launches:
         kernel = program.kernels[launch.kernel]
         arguments = [b.buffer for b in launch.bindings]
+        if launch.barrier:
+            parts.append("   barrier")
         parts.append(
             " ".join(map(str, ("  ", kernel.name.rpartition("_")[0], *arguments, *kernel.variables)))
         )

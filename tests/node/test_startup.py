@@ -258,7 +258,7 @@ from polygrad import Tensor
 ' '.join(sorted(set(sys.modules) - before))
 """
     assert set(start(cache, code)["value"].split()) <= {
-        "polygrad.engine.backends.wasm",
+        "polygrad.engine.backends.wasm_backend",
         "polygrad.runtime.wasm_js",
         "polygrad_host",
     }

@@ -25,7 +25,14 @@ def kernel(
     params = " ".join(["i32"] * (n_buffers + len(variables)))
     imports = f'(import "env" "memory" (memory {memory}))'
     text = f'(module {imports} (func (export "{name}") (param {params}) {body}))'
-    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables, language="wasm")
+    return Kernel(
+        name,
+        bytes(wasmtime.wat2wasm(text)),
+        n_buffers,
+        variables,
+        language="wasm",
+        writes=tuple(range(min(n_buffers, 1))),
+    )
 
 
 def chain(memory: str) -> Program:

@@ -34,7 +34,11 @@ def run(text: str, arrays: Sequence[np.ndarray], variables: dict[str, int] | Non
     specs = tuple(BufferSpec(a.nbytes, "uint8", "state") for a in arrays)
     launch = Launch(0, tuple(Binding(i) for i in range(len(arrays))))
     program = Program(
-        "CPU", "", specs, (Kernel("k", compile_ir(text), len(arrays), names, language="object"),), (launch,)
+        "CPU",
+        "",
+        specs,
+        (Kernel("k", compile_ir(text), len(arrays), names, language="object", writes=(0,)),),
+        (launch,),
     )
     handles = [RUNTIME.allocate(max(a.nbytes, 1)) for a in arrays]
     for handle, array in zip(handles, arrays, strict=True):

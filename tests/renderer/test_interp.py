@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from polygrad.dtype import dtypes
-from polygrad.renderer.interp import render_interp
+from polygrad.renderer.interp_json import render_interp
 from polygrad.uop.node import AxisKind, Param, Reg, UOp
 from polygrad.uop.ops import Ops
 

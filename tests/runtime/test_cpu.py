@@ -36,7 +36,7 @@ def add_kernel(name: str = "add", constant: int = 1, scaled: bool = False) -> Ke
     i = b.loop(b.const(dtypes.index, COUNT, 1))
     b.store(out, i, 0, b.alu(Ops.ADD, i64, [b.load(source, i, 0, i64, 1), addend], 1), i64, 1)
     b.end_loop()
-    return Kernel(name, compile_ir(b.finish()), 2, ("n",) if scaled else (), language="object")
+    return Kernel(name, compile_ir(b.finish()), 2, ("n",) if scaled else (), language="object", writes=(0,))
 
 
 def launch(kernel: int, *bindings: int | tuple[int, int]) -> Launch:
@@ -186,7 +186,11 @@ def test_kernels_of_one_name_are_told_apart_and_equal_ones_linked_once(runtime: 
     first, second = add_kernel("same", 1), add_kernel("same", 2)
     executables = [
         runtime.load(program((kernel,), (launch(0, 0, 0),), "state"))
-        for kernel in (first, second, Kernel("same", bytes(bytearray(first.code)), 2, language="object"))
+        for kernel in (
+            first,
+            second,
+            Kernel("same", bytes(bytearray(first.code)), 2, language="object", writes=(0,)),
+        )
     ]
     handle = put(runtime, np.zeros(COUNT, np.int64))
     for executable in executables:
@@ -255,5 +259,7 @@ def test_code_that_cannot_be_linked_is_a_compile_error(
     runtime: CPURuntime, code: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(CompileError, match="kernel add: expected an object file"):
-        runtime.load(program((Kernel("add", code, 2, language="object"),), (launch(0, 0, 0),), "state"))
+        runtime.load(
+            program((Kernel("add", code, 2, language="object", writes=(0,)),), (launch(0, 0, 0),), "state")
+        )
     runtime.load(program((add_kernel(),), (launch(0, 0, 0),), "state"))

@@ -16,32 +16,32 @@ from polygrad.runtime.cpu import CPURuntime
 from polygrad.runtime.cpu_threads import Team
 
 # add: words[thread] += thread + 1. chain: rounds in which each thread adds what its neighbour had before the
-# round to its own word, with a meeting between reading and writing.
+# round to its own word, with a barrier between reading and writing.
 JOBS = """
 define void @add(ptr %words, ptr %b, i64 %thread, i64 %threads, ptr %team) {
-  %at = getelementptr i64, ptr %words, i64 %thread
-  %old = load i64, ptr %at
+  %own.ptr = getelementptr i64, ptr %words, i64 %thread
+  %old = load i64, ptr %own.ptr
   %more = add i64 %thread, 1
   %new = add i64 %old, %more
-  store i64 %new, ptr %at
+  store i64 %new, ptr %own.ptr
   ret void
 }
 define void @chain(ptr %words, ptr %rounds, i64 %thread, i64 %threads, ptr %team) {
   %n = ptrtoint ptr %rounds to i64
-  %meet = load ptr, ptr %team
-  %at = getelementptr i64, ptr %words, i64 %thread
+  %barrier = load ptr, ptr %team
+  %own.ptr = getelementptr i64, ptr %words, i64 %thread
   %right = add i64 %thread, 1
   %neighbour = urem i64 %right, %threads
-  %there = getelementptr i64, ptr %words, i64 %neighbour
+  %other.ptr = getelementptr i64, ptr %words, i64 %neighbour
   br label %loop
 loop:
   %i = phi i64 [ 0, %0 ], [ %next, %loop ]
-  %other = load i64, ptr %there
-  %own = load i64, ptr %at
-  call void %meet(ptr %team, i64 %threads)
+  %other = load i64, ptr %other.ptr
+  %own = load i64, ptr %own.ptr
+  call void %barrier(ptr %team, i64 %threads)
   %sum = add i64 %own, %other
-  store i64 %sum, ptr %at
-  call void %meet(ptr %team, i64 %threads)
+  store i64 %sum, ptr %own.ptr
+  call void %barrier(ptr %team, i64 %threads)
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %done
@@ -98,7 +98,7 @@ def test_jobs_after_pauses_in_which_workers_fall_asleep(team, jobs):
 
 
 @pytest.mark.parametrize("threads", [2, 3, 4])
-def test_meetings_order_what_threads_do(team, jobs, threads):
+def test_barriers_order_what_threads_do(team, jobs, threads):
     memory, expected = words(*range(1, threads + 1)), list(range(1, threads + 1))
     for _ in range(40):
         expected = [(x + expected[(i + 1) % threads]) % 2**64 for i, x in enumerate(expected)]
@@ -106,7 +106,7 @@ def test_meetings_order_what_threads_do(team, jobs, threads):
     assert [x % 2**64 for x in memory] == expected
 
 
-def test_who_finds_the_team_busy_is_told(team, jobs):
+def test_a_caller_that_finds_the_team_busy_is_told(team, jobs):
     memory = words(0, 0)
     with team._busy:
         assert not run(team, jobs["add"], memory, 2)
@@ -116,30 +116,30 @@ def test_who_finds_the_team_busy_is_told(team, jobs):
 
 def test_an_interrupt_after_the_start_leaves_no_half_job(team, jobs):
     memory = words(0, 0)
-    time.sleep(0.01)  # asleep: `_start` returns before the job is done
-    start = team._start
+    time.sleep(0.01)  # asleep: `_start_job` returns before the job is done
+    start = team._start_job
 
     def interrupted(*arguments):
         start(*arguments)
         raise KeyboardInterrupt
 
-    team._start = interrupted
+    team._start_job = interrupted
     try:
         with pytest.raises(KeyboardInterrupt):
             run(team, jobs["add"], memory, 2)
     finally:
-        team._start = start
+        team._start_job = start
     assert list(memory) == [1, 2]
     assert run(team, jobs["add"], memory, 2)
     assert list(memory) == [2, 4]
 
 
-def test_a_team_that_nobody_has_any_more_sends_its_threads_home(jobs):
+def test_a_team_that_is_no_longer_used_ends_its_threads(jobs):
     runtime = CPURuntime(compile=compile_ir)
     team = runtime._team()
     memory = words(0, 0, 0)
     assert run(team, jobs["add"], memory, 3)
-    threads = list(team._crew.threads)
+    threads = list(team._workers.threads)
     assert len(threads) == 2
     team._stop()
     assert not any(t.is_alive() for t in threads)
@@ -211,5 +211,5 @@ def test_workers_keep_off_the_processor_of_who_wakes_them(jobs):
     for threads in (2, len(allowed) + 1):  # where there are others, and where there are too few
         assert run(team, jobs["add"], words(*[0] * threads), threads)
         expected = len(allowed) - 1 if len(allowed) >= threads else len(allowed)
-        for worker in team._crew.threads[: threads - 1]:
+        for worker in team._workers.threads[: threads - 1]:
             assert len(os.sched_getaffinity(worker.native_id)) == expected

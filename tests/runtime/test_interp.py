@@ -13,7 +13,7 @@ from polygrad.codegen.lower import Context, run_passes
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError
-from polygrad.renderer.interp import render_interp
+from polygrad.renderer.interp_json import render_interp
 from polygrad.runtime.interp import InterpRuntime
 from polygrad.runtime.interp_scalar import round_float
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
@@ -54,7 +54,7 @@ def run(
         device="INTERP",
         target="test",
         buffers=tuple(BufferSpec(len(x), d, "state") for d, x in buffers),
-        kernels=(Kernel("test", code, len(buffers), tuple(variables), language="linear"),),
+        kernels=(Kernel("test", code, len(buffers), tuple(variables), language="linear", writes=(0,)),),
         launches=(Launch(0, tuple(Binding(i) for i in range(len(buffers)))),),
         variables=tuple(Variable(name, 0, 100) for name in variables),
     )
@@ -334,7 +334,7 @@ def test_scratch_lies_in_the_arena_at_its_offset() -> None:
             (UOp(Ops.STORE, dtypes.void, (at(param(0, 4), r), load(param(1, 4), r) * 2)), r),
         )
     )
-    kernel = Kernel("copy", render_interp("copy", in_order(copy)), 2, language="linear")
+    kernel = Kernel("copy", render_interp("copy", in_order(copy)), 2, language="linear", writes=(0,))
     specs = (
         BufferSpec(4, "float32", "output"),
         BufferSpec(4, "float32", "scratch", 64),
@@ -372,7 +372,9 @@ def test_programs_and_kernels_of_others_are_refused() -> None:
     with pytest.raises(ProgramError, match="expected a Program for INTERP, got one for CPU"):
         RUNTIME.load(program)
     with pytest.raises(ProgramError, match="expected a kernel in JSON"):
-        RUNTIME.load(Program("INTERP", "test", (), (Kernel("k", b"\0asm", 0, language="linear"),), ()))
+        RUNTIME.load(
+            Program("INTERP", "test", (), (Kernel("k", b"\0asm", 0, language="linear", writes=(0,)),), ())
+        )
 
 
 def test_a_buffer_too_small_for_its_pointer_is_refused() -> None:
@@ -382,7 +384,7 @@ def test_a_buffer_too_small_for_its_pointer_is_refused() -> None:
         "INTERP",
         "t",
         specs,
-        (Kernel("k", code, 2, language="linear"),),
+        (Kernel("k", code, 2, language="linear", writes=(0,)),),
         (Launch(0, (Binding(0), Binding(1))),),
     )
     with pytest.raises(
@@ -400,7 +402,7 @@ def test_optimised_kernels_and_unknown_ops_are_refused() -> None:
     sink = UOp.sink(UOp(Ops.STORE, dtypes.void, (at(param(0, 1), UOp.index(0)), power)))
     code = render_interp("k", in_order(sink))
     with pytest.raises(CompileError, match="got POW of float32"):
-        RUNTIME.load(Program("INTERP", "t", (), (Kernel("k", code, 1, language="linear"),), ()))
+        RUNTIME.load(Program("INTERP", "t", (), (Kernel("k", code, 1, language="linear", writes=(0,)),), ()))
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32])

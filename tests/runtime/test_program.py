@@ -29,14 +29,28 @@ PROGRAM = Program(
         BufferSpec(1, "int32", "scratch", 64),
         BufferSpec(2, "int32", "output", name="y", shape=(2, 1)),
     ),
-    kernels=(Kernel("k", b"code", 2, ("n",), language="wasm"),),
-    launches=(Launch(0, (Binding(2, 4), Binding(0))),),
+    kernels=(
+        Kernel("k", b"code", 2, ("n",), language="wasm", writes=(0,)),
+        Kernel("all", b"more", 1, ("thread", "threads"), language="wasm", writes=(0,), parallel=True),
+    ),
+    launches=(Launch(0, (Binding(2, 4), Binding(0))), Launch(1, (Binding(2),), barrier=True)),
     variables=(Variable("n", 1, 4),),
     arena=128,
     driver=b"driver",
     threads=2,
     shared_memory=True,
 )
+
+
+REQUIRED = {
+    "program": [
+        "device", "target", "buffers", "kernels", "launches", "variables", "arena", "driver", "values",
+        "threads", "shared_memory",
+    ],
+    "buffer": ["size", "dtype", "role", "offset", "name", "shape"],
+    "kernel": ["name", "code", "n_buffers", "variables", "language", "writes", "parallel"],
+    "launch": ["kernel", "bindings", "grid", "barrier"],
+}  # fmt: skip
 
 
 def changed(change: Any) -> bytes:
@@ -56,9 +70,9 @@ def test_a_program_and_values_are_read_as_they_were_written() -> None:
 
 
 def test_there_is_room_for_shaders_on_grids_which_no_device_here_runs() -> None:
-    kernel = Kernel("k", b"fn main() {}", 2, language="wgsl")
+    kernel = Kernel("k", b"fn main() {}", 2, language="wgsl", writes=(0,))
     launch = replace(PROGRAM.launches[0], grid=(4, 2, 1))
-    program = replace(PROGRAM, kernels=(kernel,), launches=(launch,))
+    program = replace(PROGRAM, kernels=(kernel,), launches=(launch,), threads=1)
     assert Program.from_bytes(program.to_bytes()) == program
     with pytest.raises(ProgramError, match=r"kernel k: expected wasm, .* got wgsl: export"):
         program.require("WASM", "wasm")
@@ -66,10 +80,10 @@ def test_there_is_room_for_shaders_on_grids_which_no_device_here_runs() -> None:
         Device["INTERP"].load(replace(program, device="INTERP"))
 
 
-@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("version", [2, 3, 5])
 def test_another_version_is_refused(version: int) -> None:
     data = PROGRAM.to_bytes()
-    with pytest.raises(ProgramError, match=f"expected version 3, got {version}: export it again"):
+    with pytest.raises(ProgramError, match=f"expected version 4, got {version}: export it again"):
         Program.from_bytes(data[:4] + struct.pack("<I", version) + data[8:])
 
 
@@ -100,9 +114,27 @@ def test_every_cut_is_refused() -> None:
         lambda h: h["launches"][0].update(grid=[1, 1, 1]),
         lambda h: h["launches"][0]["bindings"].pop(),
         lambda h: h["launches"][0]["bindings"][0].update(buffer=3),
-        lambda h: (h["kernels"][0].update(language="wgsl"), h["launches"][0].update(grid=[1, 0, 1])),
-        lambda h: (h["kernels"][0].update(language="wgsl"), h["launches"][0].update(grid=None)),
-        lambda h: h.pop("threads"),
+        lambda h: (
+            h["kernels"][0].update(language="wgsl", writes=(0,)),
+            h["launches"][0].update(grid=[1, 0, 1]),
+        ),
+        lambda h: (h["kernels"][0].update(language="wgsl", writes=(0,)), h["launches"][0].update(grid=None)),
+        lambda h: h["kernels"][0].update(writes=[2]),
+        lambda h: h["kernels"][0].update(writes=[-1]),
+        lambda h: h["kernels"][0].update(writes=["0"]),
+        lambda h: h["kernels"][0].update(parallel=True),
+        lambda h: h["kernels"][1].update(parallel=False),
+        lambda h: h["kernels"][1].update(parallel=1),
+        lambda h: h["launches"][1].update(barrier=1),
+        lambda h: h["launches"][1].update(barrier=None),
+        *(lambda h, name=name: h.pop(name) for name in REQUIRED["program"]),
+        *(lambda h, name=name: h["buffers"][0].pop(name) for name in REQUIRED["buffer"]),
+        *(lambda h, name=name: h["kernels"][0].pop(name) for name in REQUIRED["kernel"]),
+        *(lambda h, name=name: h["launches"][0].pop(name) for name in REQUIRED["launch"]),
+        lambda h: h.update(threads=0),
+        lambda h: h.update(threads="2"),
+        lambda h: h.update(threads=2.0),
+        lambda h: (h["kernels"].pop(), h["launches"].pop()),
         lambda h: h.update(buffers=None),
     ],
 )
@@ -111,5 +143,56 @@ def test_a_header_that_says_what_cannot_be_is_refused(change: Any) -> None:
         Program.from_bytes(changed(change))
 
 
+def paths(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where each part of a header is, the whole of it left out."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = [((*prefix, key), part) for key, part in items]
+    return [p for path, part in found for p in (path, *paths(part, path))]
+
+
+JUNK = [None, True, -1, 0, 1, 1.5, "x", "", [], [1], {}]
+
+
+def parent_of(header: Any, path: tuple[Any, ...]) -> Any:
+    for key in path[:-1]:
+        header = header[key]
+    return header
+
+
+def is_read(data: bytes) -> bool:
+    try:
+        program, values = read_program(data)
+    except ProgramError:
+        return False
+    assert read_program(program.to_bytes(values)) == (program, values)
+    return True
+
+
+def test_readers_agree_on_every_header_with_one_part_changed(golden: Any) -> None:
+    """The golden file has the bytes, and for each part of their header what may stand in its place, and
+    whether it may be missing. The test of `wasm_runtime/src/program.ts` reads it too.
+    """
+    header: dict[str, Any] = {}
+    changed(header.update)
+    lines = [PROGRAM.to_bytes().hex()]
+    for path in sorted(paths(header), key=json.dumps):
+
+        def put(h: Any, junk: Any, path: tuple[Any, ...] = path) -> None:
+            parent_of(h, path)[path[-1]] = junk
+
+        def remove(h: Any, path: tuple[Any, ...] = path) -> None:
+            del parent_of(h, path)[path[-1]]
+
+        accepted = [junk for junk in JUNK if is_read(changed(lambda h, put=put, junk=junk: put(h, junk)))]
+        lines.append(json.dumps({"path": path, "accepted": accepted, "optional": is_read(changed(remove))}))
+    golden("program_header.txt", "\n".join(lines))
+
+
 def test_a_header_written_anew_is_the_same_program() -> None:
     assert Program.from_bytes(changed(lambda h: None)) == PROGRAM
+
+
+def test_a_kernel_is_parallel_just_if_it_takes_thread_or_threads() -> None:
+    for variables, parallel in ((("thread",), False), (("n",), True)):
+        with pytest.raises(ProgramError, match="expected the variables thread or threads just if"):
+            Kernel("k", b"", 0, variables, language="wasm", writes=(), parallel=parallel)

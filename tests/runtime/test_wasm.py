@@ -19,7 +19,14 @@ IMPORT = '(import "env" "memory" (memory 1))'
 def kernel(name: str, body: str, n_buffers: int = 2, variables: tuple[str, ...] = ()) -> Kernel:
     params = " ".join(["i32"] * (n_buffers + len(variables)))
     text = f'(module {IMPORT} (func (export "{name}") (param {params}) {body}))'
-    return Kernel(name, bytes(wasmtime.wat2wasm(text)), n_buffers, variables, language="wasm")
+    return Kernel(
+        name,
+        bytes(wasmtime.wat2wasm(text)),
+        n_buffers,
+        variables,
+        language="wasm",
+        writes=tuple(range(min(n_buffers, 1))),
+    )
 
 
 # out[0] = in[0] + n
@@ -128,7 +135,7 @@ def test_code_that_is_no_module_is_a_compile_error(runtime: WasmRuntime, code: b
 def test_a_missing_export_and_a_wrong_signature_are_compile_errors(runtime: WasmRuntime) -> None:
     with pytest.raises(CompileError, match="kernel nothing"):
         runtime.function("nothing", ADD.code)
-    wrong, buffer = Kernel("add", ADD.code, 2, language="wasm"), BufferSpec(1, "int32", "input")
+    wrong, buffer = Kernel("add", ADD.code, 2, language="wasm", writes=(0,)), BufferSpec(1, "int32", "input")
     with pytest.raises(CompileError, match="expected 2 parameters"):
         runtime.load(Program("WASM", "test", (buffer,), (wrong,), (Launch(0, (Binding(0),) * 2),)))
 

@@ -1,20 +1,20 @@
 /**
- * `Barrier`: where the threads of a run wait for each other. Its words are the first ones of the shared memory
+ * `Barrier`: the threads of a run wait for each other. Its words are the first ones of the shared memory
  * that the kernels work on, in the guard before the first buffer, which nothing else writes. The drivers of
- * captured Programs have the same barrier in WebAssembly (`engine/backends/wasm_link.py`).
+ * captured Programs have the same barrier in WebAssembly (`polygrad/renderer/wasm_driver.py`).
  *
- * A thread that waits looks again and again for some microseconds, then sleeps. A page's own thread never
- * sleeps, for browsers forbid it. The last to arrive counts up the generation, which the others watch.
+ * A thread that waits spins for some microseconds, then sleeps. A page's own thread never
+ * sleeps, for browsers forbid it. The last to arrive increments the generation, which the others poll.
  */
 
 const ARRIVED = 0;
 const GENERATION = 1;
 const SLEEPERS = 2;
-const FAILED = 3; // a thread trapped: nobody waits any more
-const PATIENT = 4; // thread 0 may sleep
+const FAILED = 3; // a thread trapped: no thread waits any more
+const MAY_SLEEP = 4; // whether thread 0 may sleep
 const WORDS = 5;
 
-/** How often to look before sleeping: some 30 microseconds. */
+/** How often a thread polls before it sleeps: some 30 microseconds. */
 export const SPINS = 10_000;
 
 export class Barrier {
@@ -25,8 +25,8 @@ export class Barrier {
   }
 
   /** Say whether thread 0 may sleep. */
-  set patient(patient: boolean) {
-    Atomics.store(this.#words, PATIENT, Number(patient));
+  set ownerMaySleep(may: boolean) {
+    Atomics.store(this.#words, MAY_SLEEP, Number(may));
   }
 
   /** Whether a thread trapped since `reset`. */
@@ -40,8 +40,8 @@ export class Barrier {
     Atomics.store(this.#words, FAILED, 0);
   }
 
-  /** Wait until all `threads` are here. False: one of them trapped, and this run is to be left. */
-  meet(thread: number, threads: number): boolean {
+  /** Wait until all `threads` have arrived. False: one of them trapped, and this thread must leave the run. */
+  wait(thread: number, threads: number): boolean {
     const words = this.#words;
     const generation = Atomics.load(words, GENERATION);
     if (Atomics.add(words, ARRIVED, 1) === threads - 1) {
@@ -49,7 +49,7 @@ export class Barrier {
       this.#release();
       return !this.failed;
     }
-    const sleeps = thread > 0 || Atomics.load(words, PATIENT) !== 0;
+    const sleeps = thread > 0 || Atomics.load(words, MAY_SLEEP) !== 0;
     for (let n = 0; Atomics.load(words, GENERATION) === generation && !this.failed; n++) {
       if (n < SPINS || !sleeps) continue;
       Atomics.add(words, SLEEPERS, 1);
@@ -59,7 +59,7 @@ export class Barrier {
     return !this.failed;
   }
 
-  /** Let go of all who wait, now and in the rest of this run. */
+  /** Release all threads that wait, now and in the rest of this run. */
   fail(): void {
     Atomics.store(this.#words, FAILED, 1);
     this.#release();

@@ -7,7 +7,7 @@
 
 import { CompileError } from "./errors";
 import { detectFeatures, type Feature } from "./features";
-import type { KernelFunction } from "./calls";
+import type { KernelFunction } from "./kernel_calls";
 import { LaunchList, type Kernel } from "./launches";
 import { compileModule } from "./modules";
 import type { ThreadPool } from "./thread_pool";
@@ -59,7 +59,7 @@ export class WasmHost {
   /** How many threads a run would have now: workers that are still starting are not waited for. */
   get ready(): number {
     this.#pool?.start();
-    return this.#pool?.muster() ?? 1;
+    return this.#pool?.acquire() ?? 1;
   }
 
   /** Make the memory at least `nbytes` long; its length then, or 0 when it cannot. Views of it die. */

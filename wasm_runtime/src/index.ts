@@ -1,7 +1,7 @@
 export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "./errors";
 export { detectFeatures, type Feature } from "./features";
 export { WasmHost } from "./host";
-export type { KernelFunction } from "./calls";
+export type { KernelFunction } from "./kernel_calls";
 export { LaunchList, type Kernel } from "./launches";
 export { readProgram, type BufferSpec, type KernelSpec, type Program, type Role } from "./program";
 export type { DType, TensorData } from "./arrays";

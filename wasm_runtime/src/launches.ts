@@ -1,10 +1,14 @@
 /** `LaunchList`: kernels to call in order, made ready once and run many times with new addresses. */
 
 import { Barrier } from "./barrier";
-import { makeAll, Trap, type Call, type KernelFunction } from "./calls";
+import { runAll, Trap, type Call, type KernelFunction } from "./kernel_calls";
 import { InternalError, ProgramError } from "./errors";
 import type { Job } from "./thread";
 import type { ThreadPool } from "./thread_pool";
+
+/** Flags of a call. */
+export const PARALLEL = 1;
+export const BARRIER = 2;
 
 /** A function in an instance. It keeps its module alive, so that the module is found again by its bytes. */
 export interface Kernel {
@@ -13,7 +17,7 @@ export interface Kernel {
   readonly module: WebAssembly.Module;
 }
 
-/** Who runs a list with several threads, on which memory. */
+/** The threads that run a list together, and the memory that it works on. */
 export interface Team {
   readonly pool: ThreadPool;
   readonly memory: WebAssembly.Memory;
@@ -23,8 +27,7 @@ export interface Team {
  * Calls in order. Each argument is one of the bases plus a constant, modulo 2**32.
  *
  * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated. Two more words
- * follow them that the list fills itself: the number of the thread, and the number of threads. A call that
- * takes them is parallel: every thread makes it. The others are made by thread 0.
+ * follow them that the list fills itself: the number of the thread, and the number of threads.
  */
 export class LaunchList {
   readonly bases: Uint32Array;
@@ -39,14 +42,17 @@ export class LaunchList {
   /** The job's number in the pool; 0 until threads are wanted. */
   #id = 0;
 
-  /** `plan` is, for each call: the kernel's number, how many arguments, then a source and an offset for each. */
+  /**
+   * `plan` is, for each call: the kernel's number, flags, how many arguments, then a source and an offset for each.
+   */
   constructor(kernels: readonly Kernel[], plan: Uint32Array, nBases: number, team?: Team) {
     const sources: number[] = [];
     const offsets: number[] = [];
     const words = plan.values();
     const next = (): number => words.next().value ?? 0;
-    for (let at = 0; at < plan.length;) {
+    for (let position = 0; position < plan.length;) {
       const kernel = kernels[next()];
+      const flags = next();
       const n = next();
       if (kernel?.call.length !== n) {
         throw new ProgramError(
@@ -60,8 +66,9 @@ export class LaunchList {
       }
       this.#kernels.push(kernel);
       this.#functions.push(kernel.call);
-      this.#calls.push({ at: first, n, parallel: sources.slice(first).some((source) => source >= nBases) });
-      at += 2 + 2 * n;
+      const [parallel, barrier] = [(flags & PARALLEL) !== 0, (flags & BARRIER) !== 0];
+      this.#calls.push({ first, n, parallel, barrier });
+      position += 3 + 2 * n;
     }
     this.#words = new Uint32Array(nBases + 2);
     this.bases = this.#words.subarray(0, nBases);
@@ -79,21 +86,21 @@ export class LaunchList {
         calls,
         kernels: this.#kernels.map(({ module, name }, i) => (calls[i]?.parallel ? { module, name } : null)),
         args: this.#args,
-        threadAt: [...sources.keys()].filter((i) => sources[i] === nBases),
+        threadArgs: [...sources.keys()].filter((i) => sources[i] === nBases),
       };
       const barrier = new Barrier(memory);
-      barrier.patient = pool.patient;
+      barrier.ownerMaySleep = pool.ownerMaySleep;
       this.#shared = { pool, barrier, job };
       if (pool.threads > 1) this.#id = pool.add(job, this);
     }
   }
 
-  /** How many threads the next run has. */
-  #muster(): number {
+  /** Acquire the workers of the next run; how many threads it has. */
+  #acquire(): number {
     if (this.#shared === undefined) return 1;
     const { pool, job } = this.#shared;
     if (this.#id === 0 && pool.threads > 1) this.#id = pool.add(job, this);
-    return pool.muster();
+    return pool.acquire();
   }
 
   /** Make every call. Throws InternalError when a kernel traps. */
@@ -101,13 +108,13 @@ export class LaunchList {
     const args = this.#args;
     const words = this.#words;
     const shared = this.#shared;
-    const threads = this.#muster();
+    const threads = this.#acquire();
     words[words.length - 1] = threads;
     for (let i = 0; i < args.length; i++) {
       args[i] = (words[this.#sources[i] ?? 0] ?? 0) + (this.#offsets[i] ?? 0);
     }
     try {
-      if (shared === undefined || threads === 1) makeAll(this.#calls, this.#functions, args);
+      if (shared === undefined || threads === 1) runAll(this.#calls, this.#functions, args);
       else shared.pool.run(this.#id, shared.barrier, this.#calls, this.#functions, args);
     } catch (cause) {
       if (!(cause instanceof Trap)) throw cause;

@@ -44,7 +44,7 @@ function keep(hash: number, code: Uint8Array, module: WebAssembly.Module): WebAs
   return module;
 }
 
-/** The module of `code`, compiled now unless it is there. Throws WebAssembly.CompileError. */
+/** The module of `code`, compiled now unless it is known. Throws WebAssembly.CompileError. */
 export function compileModule(code: Uint8Array): WebAssembly.Module {
   const hash = hashOf(code);
   const found = find(hash, code);

@@ -3,11 +3,14 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 3;
+const VERSION = 4;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
 const LANGUAGES = ["wasm", "object", "linear", "wgsl"] as const;
+
+/** The variables of a parallel kernel: the number of the thread that runs it, and how many there are. */
+export const THREAD_VARIABLES: readonly string[] = ["thread", "threads"];
 
 export type Role = (typeof ROLES)[number];
 
@@ -27,20 +30,29 @@ export interface BufferSpec {
   readonly shape: readonly Size[] | null;
 }
 
-/** One compiled function of `n_buffers` pointers, then its variables. */
+/**
+ * One compiled function of `n_buffers` pointers, then its variables. It writes through the pointers `writes`; all
+ * threads run a parallel one.
+ */
 export interface KernelSpec {
   readonly name: string;
   readonly code: Uint8Array;
   readonly n_buffers: number;
   readonly variables: readonly string[];
   readonly language: (typeof LANGUAGES)[number];
+  readonly writes: readonly number[];
+  readonly parallel: boolean;
 }
 
-/** `grid`: how many workgroups of a kernel in WGSL; null for all others. */
+/**
+ * `grid`: how many workgroups of a kernel in WGSL; null for all others. `barrier`: all threads have completed all
+ * launches before this one when one of them starts it.
+ */
 export interface Launch {
   readonly kernel: number;
   readonly bindings: readonly { readonly buffer: number; readonly offset: number }[];
   readonly grid: readonly [number, number, number] | null;
+  readonly barrier: boolean;
 }
 
 /** A symbolic integer, `lo` to `hi`, both included. */
@@ -58,7 +70,7 @@ export interface Program {
   readonly launches: readonly Launch[];
   readonly variables: readonly Variable[];
   readonly arena: number;
-  /** The most threads that share a run. */
+  /** The most threads of a run; 1 if no kernel is parallel. */
   readonly threads: number;
   /** Whether its modules import a shared memory. */
   readonly shared_memory: boolean;
@@ -87,13 +99,13 @@ export function readProgram(data: Uint8Array): Program {
   }
   const codeStart = PREFIX + view.getUint32(8, true);
   const header = readHeader(data.subarray(PREFIX, codeStart));
-  let at = codeStart;
-  const take = (length: number): Uint8Array => data.subarray(at, (at += length));
+  let end = codeStart;
+  const take = (length: number): Uint8Array => data.subarray(end, (end += length));
   const kernels = header.kernels.map((kernel) => ({ ...kernel, code: take(kernel.code) }));
   const driver = take(header.driver);
   const values = take(header.values);
-  if (at !== data.length) {
-    throw new ProgramError(`Program: expected ${at} bytes, got ${data.length}: the file is damaged`);
+  if (end !== data.length) {
+    throw new ProgramError(`Program: expected ${end} bytes, got ${data.length}: the file is damaged`);
   }
   return { ...header, kernels, driver, values };
 }
@@ -115,19 +127,41 @@ function check(holds: boolean, what: string, got: unknown): void {
 }
 
 const isCount = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0;
+const isText = (text: unknown): text is string => typeof text === "string";
+
+/** The fields of the objects in a header; all are required, and there are no others. */
+const FIELDS = {
+  buffer: ["dtype", "name", "offset", "role", "shape", "size"],
+  kernel: ["code", "language", "n_buffers", "name", "parallel", "variables", "writes"],
+  launch: ["barrier", "bindings", "grid", "kernel"],
+  binding: ["buffer", "offset"],
+  variable: ["hi", "lo", "name"],
+} as const;
+
+function checkFields(kind: keyof typeof FIELDS, value: object): void {
+  check(Object.keys(value).sort().join() === FIELDS[kind].join(), `no ${kind}`, value);
+}
 
 /** Throws TypeError for a header that says what cannot be. */
 function checkHeader(header: Header): void {
   for (const part of [header.buffers, header.kernels, header.launches, header.variables]) {
     check(Array.isArray(part), "no list", part);
   }
+  check([header.device, header.target].every(isText), "no device and target", header.device);
   check([header.arena, header.driver, header.values].every(isCount), "no lengths", header.arena);
   check(isCount(header.threads) && header.threads > 0, "no number of threads", header.threads);
+  check(typeof header.shared_memory === "boolean", "no kind of memory", header.shared_memory);
+  for (const variable of header.variables) {
+    checkFields("variable", variable);
+    const { name, lo, hi } = variable;
+    check(isText(name) && [lo, hi].every(Number.isSafeInteger) && lo <= hi, "no Variable", variable);
+  }
   const bounds = new Map(header.variables.map(({ name, hi }) => [name, hi]));
   const names = new Set<string>();
   for (const spec of header.buffers) {
+    checkFields("buffer", spec);
     const { role, size, offset, name, shape } = spec;
-    check(ROLES.includes(role) && isCount(size) && typeof name === "string", "no buffer", spec);
+    check(ROLES.includes(role) && isCount(size) && isText(name) && isText(spec.dtype), "no buffer", spec);
     check(role === "scratch" ? isCount(offset) && offset <= header.arena : offset === -1, "no place", spec);
     const key = `${role === "param" || role === "state" ? "value" : role} ${name}`;
     check(name === "" || !names.has(key), "a name used twice", spec);
@@ -137,19 +171,28 @@ function checkHeader(header: Header): void {
     check(sizes.every(isCount) && sizes.reduce((a, b) => a * b, 1) === size, "no shape", spec);
   }
   for (const kernel of header.kernels) {
-    check(LANGUAGES.includes(kernel.language) && isCount(kernel.code), "no kernel", kernel);
-    check(Array.isArray(kernel.variables), "no variables", kernel);
+    checkFields("kernel", kernel);
+    const { code, language, n_buffers: count, name, parallel, variables, writes } = kernel;
+    check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
+    const isKnown = (variable: string): boolean =>
+      bounds.has(variable) || THREAD_VARIABLES.includes(variable);
+    check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
+    check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
+    check(parallel === variables.some((variable) => THREAD_VARIABLES.includes(variable)), "parallel", kernel);
   }
+  const isParallel = header.kernels.some(({ parallel }) => parallel);
+  check(header.threads === 1 || isParallel, "threads and no parallel kernel", header.threads);
   for (const launch of header.launches) {
-    const kernel = header.kernels[launch.kernel];
+    checkFields("launch", launch);
+    for (const binding of launch.bindings) checkFields("binding", binding);
+    const kernel = isCount(launch.kernel) ? header.kernels[launch.kernel] : undefined;
     check(kernel?.n_buffers === launch.bindings.length, "no launch", launch);
-    check(
-      launch.bindings.every(({ buffer, offset }) => header.buffers[buffer] !== undefined && isCount(offset)),
-      "no buffers",
-      launch,
-    );
+    const isBound = ({ buffer, offset }: Launch["bindings"][number]): boolean =>
+      isCount(buffer) && buffer < header.buffers.length && isCount(offset);
+    check(launch.bindings.every(isBound), "no buffers", launch);
     const grid: readonly number[] | null = launch.grid;
     const isGrid = Array.isArray(grid) && grid.length === 3 && grid.every((n) => isCount(n) && n > 0);
     check(kernel?.language === "wgsl" ? isGrid : grid === null, "no grid", launch);
+    check(typeof launch.barrier === "boolean", "no barrier", launch);
   }
 }

@@ -8,9 +8,9 @@
 import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
 import { OutOfMemoryError, ProgramError } from "./errors";
 import { WasmHost } from "./host";
-import type { LaunchList } from "./launches";
+import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
-import { readProgram, type BufferSpec, type Program } from "./program";
+import { readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
 import type { ThreadPool } from "./thread_pool";
 
 const ALIGN = 64; // also the guard before the first and after the last buffer
@@ -29,7 +29,7 @@ export class LoadedProgram {
   #table = 0;
   readonly #calls: LaunchList;
 
-  /** `pool`: who shares the runs of a Program made for threads. */
+  /** `pool`: the threads of a Program that was made for several. */
   constructor(
     readonly program: Program,
     pool?: ThreadPool,
@@ -150,11 +150,11 @@ export class LoadedProgram {
     return [...addresses, arena];
   }
 
-  /** The driver as the only call; it takes the table, and the thread and the threads if its kernels do. */
+  /** The driver as the only call; it takes the table, and the thread and the threads if a kernel is parallel. */
   #prepareDriver(): LaunchList {
     const driver = this.#host.kernel("run", this.program.driver);
-    const n = driver.call.length;
-    const plan = [0, n, ...Array.from({ length: n }, (_, i) => [i, 0]).flat()];
+    const parallel = this.program.kernels.some((kernel) => kernel.parallel);
+    const plan = parallel ? [0, PARALLEL, 3, 0, 0, 1, 0, 2, 0] : [0, 0, 1, 0, 0];
     const calls = this.#host.launches([driver], Uint32Array.from(plan), 1);
     calls.bases[0] = this.#table;
     return calls;
@@ -164,12 +164,14 @@ export class LoadedProgram {
   #prepare(): LaunchList {
     const { program } = this;
     const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
-    const names = [...program.variables.map(({ name }) => name), "thread", "threads"];
+    const names = [...program.variables.map(({ name }) => name), ...THREAD_VARIABLES];
     const variables = new Map(names.map((name, i) => [name, program.buffers.length + 1 + i]));
     const plan = program.launches.flatMap((launch) => {
-      const names = program.kernels[launch.kernel]?.variables ?? [];
+      const kernel = program.kernels[launch.kernel];
+      const names = kernel?.variables ?? [];
+      const flags = (kernel?.parallel ? PARALLEL : 0) | (launch.barrier ? BARRIER : 0);
       return [
-        ...[launch.kernel, launch.bindings.length + names.length],
+        ...[launch.kernel, flags, launch.bindings.length + names.length],
         ...launch.bindings.flatMap(({ buffer, offset }) => [buffer, offset]),
         ...names.flatMap((name) => [variables.get(name) ?? 0, 0]),
       ];

@@ -55,10 +55,10 @@ async function collect(
     onProgress({ loaded, total });
   }
   const out = new Uint8Array(loaded);
-  let at = 0;
+  let offset = 0;
   for (const piece of pieces) {
-    out.set(piece, at);
-    at += piece.length;
+    out.set(piece, offset);
+    offset += piece.length;
   }
   return out;
 }

@@ -4,10 +4,10 @@
  */
 
 import { Barrier, SPINS } from "./barrier";
-import { makeShare, type Call, type KernelFunction } from "./calls";
+import { runShare, type Call, type KernelFunction } from "./kernel_calls";
 
 /** The control words that a pool and its workers share. From WORKERS on, two for each worker. */
-export const SIGNAL = 0; // counted up when there is something to see
+export const SIGNAL = 0; // incremented when there is a run or a message
 export const POSTED = 1; // how many messages every worker was sent
 export const JOB = 2; // what to run
 export const THREADS = 3; // with how many threads
@@ -28,7 +28,7 @@ export interface Job {
   /** Shared words: the arguments of all calls. */
   readonly args: Int32Array;
   /** Which of them are the number of the thread. */
-  readonly threadAt: readonly number[];
+  readonly threadArgs: readonly number[];
 }
 
 export type ThreadMessage =
@@ -44,7 +44,7 @@ interface ReadyJob extends Job {
 
 export class Thread {
   #control: Int32Array = new Int32Array(WORKERS);
-  #at = WORKERS;
+  #words = WORKERS; // where its own control words are
   #received = 0;
   #ticket = 0;
   readonly #jobs = new Map<number, ReadyJob>();
@@ -53,11 +53,11 @@ export class Thread {
   receive(message: ThreadMessage): void {
     if (message.kind === "start") {
       this.#control = message.control;
-      this.#at = WORKERS + 2 * message.worker;
+      this.#words = WORKERS + 2 * message.worker;
     } else if (message.kind === "add") this.#jobs.set(message.id, ready(message.job));
     else this.#jobs.delete(message.id);
     this.#received++;
-    Atomics.store(this.#control, this.#at + RECEIVED, this.#received);
+    Atomics.store(this.#control, this.#words + RECEIVED, this.#received);
     this.#serve();
   }
 
@@ -65,7 +65,7 @@ export class Thread {
     const control = this.#control;
     for (let n = 0; ; n++) {
       const signal = Atomics.load(control, SIGNAL);
-      const ticket = Atomics.load(control, this.#at + TICKET);
+      const ticket = Atomics.load(control, this.#words + TICKET);
       if (ticket !== this.#ticket) {
         this.#ticket = ticket;
         this.#run(ticket & ((1 << NUMBER_BITS) - 1));
@@ -86,9 +86,9 @@ export class Thread {
     if (job !== undefined) {
       const threads = Atomics.load(control, THREADS);
       job.own.set(job.args);
-      for (const at of job.threadAt) job.own[at] = thread;
+      for (const i of job.threadArgs) job.own[i] = thread;
       try {
-        makeShare(job.calls, job.functions, job.own, thread, () => job.barrier.meet(thread, threads));
+        runShare(job.calls, job.functions, job.own, thread, () => job.barrier.wait(thread, threads));
       } catch {
         job.barrier.fail();
       }

@@ -7,7 +7,7 @@
  */
 
 import { SPINS, type Barrier } from "./barrier";
-import { makeShare, type Call, type KernelFunction } from "./calls";
+import { runShare, type Call, type KernelFunction } from "./kernel_calls";
 import {
   DONE,
   JOB,
@@ -30,7 +30,7 @@ export interface ThreadWorker {
 
 const MAX_THREADS = 8;
 
-/** How many threads kernels are divided for, at most, on a machine of `processors`. */
+/** The most threads that run a parallel kernel, on a machine of `processors`. */
 export function threadBound(processors: number): number {
   return Math.max(2, Math.min(processors, MAX_THREADS));
 }
@@ -48,11 +48,12 @@ function maySleep(): boolean {
 export class ThreadPool {
   /** The most threads of a run, the owner's among them. */
   readonly bound: number;
-  readonly patient = maySleep();
+  readonly ownerMaySleep = maySleep();
   readonly #startWorker: () => ThreadWorker;
   readonly #control: Int32Array;
   #workers: ThreadWorker[] = [];
-  #crew: number[] = [];
+  /** The control words of the workers that the next run has. */
+  #acquired: number[] = [];
   #threads: number;
   #posted = 0;
   #jobs = 0;
@@ -76,7 +77,7 @@ export class ThreadPool {
     this.#threads = Math.max(1, Math.min(threads, this.bound));
   }
 
-  /** Start the workers, unless they are there. In a page they come up only while its thread is idle. */
+  /** Start the workers, unless they are started. In a page they become ready only while its thread is idle. */
   start(): void {
     if (this.#workers.length > 0) return;
     this.#workers = Array.from({ length: this.bound - 1 }, () => this.#startWorker());
@@ -92,17 +93,17 @@ export class ThreadPool {
     return id;
   }
 
-  /** How many threads a run would have now. */
-  muster(): number {
-    this.#crew = [];
-    for (let worker = 0; worker < this.#workers.length && this.#crew.length < this.#threads - 1; worker++) {
-      const at = WORKERS + 2 * worker;
-      if (Atomics.load(this.#control, at + RECEIVED) === this.#posted) this.#crew.push(at);
+  /** Acquire workers for a run: those that are wanted and ready. How many threads it has with them. */
+  acquire(): number {
+    this.#acquired = [];
+    for (let i = 0; i < this.#workers.length && this.#acquired.length < this.#threads - 1; i++) {
+      const words = WORKERS + 2 * i;
+      if (Atomics.load(this.#control, words + RECEIVED) === this.#posted) this.#acquired.push(words);
     }
-    return this.#crew.length + 1;
+    return this.#acquired.length + 1;
   }
 
-  /** Run a job with the threads that `muster` found. Throws Trap for this thread's calls. */
+  /** Run a job with the workers that `acquire` found. Throws Trap for this thread's calls. */
   run(
     id: number,
     barrier: Barrier,
@@ -111,24 +112,24 @@ export class ThreadPool {
     args: Int32Array,
   ): void {
     const control = this.#control;
-    const crew = this.#crew;
-    const threads = crew.length + 1;
+    const acquired = this.#acquired;
+    const threads = acquired.length + 1;
     barrier.reset();
     Atomics.store(control, JOB, id);
     Atomics.store(control, THREADS, threads);
     Atomics.store(control, DONE, 0);
-    crew.forEach((at, i) => {
-      const turn = ((Atomics.load(control, at + TICKET) >>> NUMBER_BITS) + 1) & 0x3fffff;
-      Atomics.store(control, at + TICKET, (turn << NUMBER_BITS) | (i + 1));
+    acquired.forEach((words, i) => {
+      const turn = ((Atomics.load(control, words + TICKET) >>> NUMBER_BITS) + 1) & 0x3fffff;
+      Atomics.store(control, words + TICKET, (turn << NUMBER_BITS) | (i + 1));
     });
     this.#signal();
     try {
-      makeShare(calls, functions, args, 0, () => barrier.meet(0, threads));
+      runShare(calls, functions, args, 0, () => barrier.wait(0, threads));
     } catch (error) {
       barrier.fail();
       throw error;
     } finally {
-      this.#join(crew.length);
+      this.#join(acquired.length);
     }
   }
 
@@ -136,7 +137,7 @@ export class ThreadPool {
     const control = this.#control;
     let done = Atomics.load(control, DONE);
     for (let n = 0; done < workers; n++) {
-      if (n >= SPINS && this.patient) Atomics.wait(control, DONE, done);
+      if (n >= SPINS && this.ownerMaySleep) Atomics.wait(control, DONE, done);
       done = Atomics.load(control, DONE);
     }
   }

@@ -26,7 +26,7 @@ test("a list of calls takes its arguments from bases and offsets, modulo 2**32",
   const add = host.kernel("add", ADD_KERNEL);
   const calls = host.launches(
     [add],
-    Uint32Array.of(0, 3, 0, 0, 0, 4, 1, 2 ** 32 - 1, 0, 3, 0, 8, 0, 0, 1, 1),
+    Uint32Array.of(0, 0, 3, 0, 0, 0, 4, 1, 2 ** 32 - 1, 0, 0, 3, 0, 8, 0, 0, 1, 1),
     2,
   );
   host.view(68, 1)[0] = 40;
@@ -41,7 +41,7 @@ test("kernels of more arguments than have a case of their own get them all", () 
     const sum = [0x20, 0, 0x20, n - 1, 0x36, 2, 0]; // store the last argument at the first
     const host = new WasmHost();
     const kernel = host.kernel("k", kernelModule("k", n, sum));
-    const plan = Uint32Array.from([0, n, ...Array.from({ length: n }, (_, i) => [i, 0]).flat()]);
+    const plan = Uint32Array.from([0, 0, n, ...Array.from({ length: n }, (_, i) => [i, 0]).flat()]);
     const calls = host.launches([kernel], plan, n);
     calls.bases.set(Array.from({ length: n }, (_, i) => 64 + i));
     calls.run();
@@ -83,13 +83,13 @@ test("what is no kernel is a CompileError that names it", () => {
 test("a call with the wrong number of arguments is refused when the list is made", () => {
   const host = new WasmHost();
   const add = host.kernel("add", ADD_KERNEL);
-  assert.throws(() => host.launches([add], Uint32Array.of(0, 1, 0, 0), 1), ProgramError);
-  assert.throws(() => host.launches([], Uint32Array.of(0, 0), 1), ProgramError);
+  assert.throws(() => host.launches([add], Uint32Array.of(0, 0, 1, 0, 0), 1), ProgramError);
+  assert.throws(() => host.launches([], Uint32Array.of(0, 0, 0), 1), ProgramError);
 });
 
 test("a trap is an InternalError that names the kernel", () => {
   const host = new WasmHost();
-  const calls = host.launches([host.kernel("boom", TRAP_KERNEL)], Uint32Array.of(0, 0), 0);
+  const calls = host.launches([host.kernel("boom", TRAP_KERNEL)], Uint32Array.of(0, 0, 0), 0);
   assert.throws(
     () => {
       calls.run();

@@ -9,7 +9,7 @@ import { loadModel, type Model } from "../src/model";
 import { sharedPool, threadCount } from "../src/pools";
 import { readEntries, writeEntries, type Entry } from "../src/safetensors";
 import { bytesOf } from "../src/source";
-import { CHAIN, kernelModule, programBytes } from "./modules";
+import { CHAIN, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
 const refused = (work: Promise<unknown>, pattern: RegExp): Promise<void> =>
   assert.rejects(work, (e) => e instanceof ProgramError && pattern.test(e.message));
@@ -168,7 +168,8 @@ test("a model made for threads runs with those of a shared pool, and without", a
   const fill = [...at(4), 0x20, 1, 0x41, 2, 0x74, 0x6a, 0x20, 2, 0x36, 2, 0];
   const driver = kernelModule("run", 3, fill, true);
   const buffers = [CHAIN.buffers[0], CHAIN.buffers[2]].flatMap((b) => b ?? []);
-  const parts = { buffers, kernels: [], launches: [], variables: [], threads: 2, shared_memory: true };
+  const kernels = [PARALLEL_KERNEL];
+  const parts = { buffers, kernels, launches: [], variables: [], threads: 2, shared_memory: true };
   const data = programBytes({ ...parts, driver });
   const start = (): Worker => {
     const worker = new Worker(new URL("./thread_worker.mjs", import.meta.url));

@@ -62,6 +62,8 @@ interface Parts {
   values?: Uint8Array;
 }
 
+const WASM = { language: "wasm", writes: [0], parallel: false } as const;
+
 /** out = (in + n) * 2 with the sum in scratch; the second element of `in` and `out` is used. */
 export const CHAIN: Parts = {
   device: "WASM",
@@ -73,8 +75,8 @@ export const CHAIN: Parts = {
     { size: 2, dtype: "int32", role: "output", offset: -1, name: "y", shape: [2] },
   ],
   kernels: [
-    { name: "add", code: ADD_KERNEL, n_buffers: 2, variables: ["n"], language: "wasm" },
-    { name: "double", code: DOUBLE_KERNEL, n_buffers: 2, variables: [], language: "wasm" },
+    { name: "add", code: ADD_KERNEL, n_buffers: 2, variables: ["n"], ...WASM },
+    { name: "double", code: DOUBLE_KERNEL, n_buffers: 2, variables: [], ...WASM },
   ],
   launches: [
     {
@@ -84,6 +86,7 @@ export const CHAIN: Parts = {
         { buffer: 0, offset: 4 },
       ],
       grid: null,
+      barrier: false,
     },
     {
       kernel: 1,
@@ -92,10 +95,17 @@ export const CHAIN: Parts = {
         { buffer: 1, offset: 0 },
       ],
       grid: null,
+      barrier: false,
     },
   ],
   variables: [{ name: "n", lo: -10, hi: 10 }],
   arena: 128,
+};
+
+/** A parallel kernel of a captured Program: its code is in the driver. */
+export const PARALLEL_KERNEL: KernelSpec = {
+  ...{ name: "parallel", code: new Uint8Array(), n_buffers: 2, variables: ["thread", "threads"] },
+  ...{ ...WASM, parallel: true },
 };
 
 const at = (offset: number): number[] => [0x28, 2, offset];
@@ -107,7 +117,7 @@ export const CHAIN_DRIVER = kernelModule("run", 1, [
 ]);
 
 /** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
-export function programBytes(parts: Partial<Parts> = {}, version = 3): Uint8Array {
+export function programBytes(parts: Partial<Parts> = {}, version = 4): Uint8Array {
   const { kernels, driver = new Uint8Array(), values = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
   const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
   const header = new TextEncoder().encode(

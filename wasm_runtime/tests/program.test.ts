@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { ProgramError } from "../src/errors";
 import { readProgram } from "../src/program";
 import { loadProgram } from "../src/runner";
-import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, kernelModule, programBytes } from "./modules";
+import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
 const fails = (run: () => unknown, pattern: RegExp): void => {
   assert.throws(run, (e) => e instanceof ProgramError && pattern.test(e.message));
@@ -22,7 +23,7 @@ test("bytes that are no Program of this version are refused", () => {
   const good = programBytes();
   fails(() => readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
   fails(() => readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
-  fails(() => readProgram(programBytes({}, 7)), /version 3, got 7/);
+  fails(() => readProgram(programBytes({}, 7)), /version 4, got 7: export it again/);
   fails(() => readProgram(good.subarray(0, 40)), /damaged/);
   fails(() => readProgram(good.subarray(0, good.length - 1)), /damaged/);
   fails(() => readProgram(Uint8Array.from([...good, 0])), /damaged/);
@@ -61,17 +62,16 @@ test("a Program made for threads runs on one, its memory shared with nobody", ()
   const fill = [...at(4), 0x20, 0, 0x28, 2, 0, 0x28, 2, 0, 0x20, 1, 0x6a, 0x20, 2, 0x6a, 0x36, 2, 0];
   const driver = kernelModule("run", 3, fill, true); // out[0] = in[0] + thread + threads
   const buffers = [CHAIN.buffers[0], CHAIN.buffers[2]].flatMap((b) => b ?? []);
-  const parts = { threads: 2, shared_memory: true, buffers, kernels: [], launches: [], variables: [] };
-  const program = loadProgram(programBytes({ ...parts, driver }));
+  const parts = { threads: 2, shared_memory: true, buffers, variables: [] };
+  const captured = { ...parts, kernels: [PARALLEL_KERNEL], launches: [], driver };
+  const program = loadProgram(programBytes(captured));
   assert.equal(program.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 
   const copy = kernelModule("copy", 4, [0x20, 0, 0x20, 1, 0x28, 2, 0, 0x20, 3, 0x6a, 0x36, 2, 0], true);
-  const kernels = [
-    { name: "copy", code: copy, n_buffers: 2, variables: ["thread", "threads"], language: "wasm" as const },
-  ];
+  const kernels = [{ ...PARALLEL_KERNEL, name: "copy", code: copy }];
   const bindings = [1, 0].map((buffer) => ({ buffer, offset: 0 }));
   const eager = loadProgram(
-    programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings, grid: null }] }),
+    programBytes({ ...parts, kernels, launches: [{ kernel: 0, bindings, grid: null, barrier: false }] }),
   );
   assert.equal(eager.run([Int32Array.of(41, 0)])[0]?.[0], 42);
 });
@@ -99,7 +99,8 @@ test("what does not fit is refused, with what was expected", () => {
 test("a header that says what cannot be is refused", () => {
   const [input, scratch, output] = CHAIN.buffers;
   const [launch] = CHAIN.launches;
-  assert.ok(input && scratch && output && launch);
+  const [kernel] = CHAIN.kernels;
+  assert.ok(input && scratch && output && launch && kernel);
   const bindings = launch.bindings;
   for (const parts of [
     { buffers: [{ ...input, role: "other" as "input" }, scratch, output] },
@@ -111,7 +112,16 @@ test("a header that says what cannot be is refused", () => {
     { launches: [{ ...launch, grid: [1, 1, 1] as const }] },
     { launches: [{ ...launch, bindings: bindings.slice(1) }] },
     { launches: [{ ...launch, bindings: bindings.map((b) => ({ ...b, buffer: 3 })) }] },
+    { launches: [{ ...launch, barrier: 1 as unknown as boolean }] },
+    { launches: [{ ...launch, barrier: undefined as unknown as boolean }] },
+    { kernels: [{ ...kernel, writes: [2] }, kernel] },
+    { kernels: [{ ...kernel, writes: undefined as unknown as number[] }, kernel] },
+    { kernels: [{ ...kernel, parallel: true }, kernel] },
+    { kernels: [{ ...kernel, parallel: undefined as unknown as boolean }, kernel] },
+    { kernels: [{ ...kernel, variables: ["thread"] }, kernel] },
     { threads: 0 },
+    { threads: 2 },
+    { shared_memory: undefined as unknown as boolean },
   ]) {
     fails(() => readProgram(programBytes(parts)), /damaged/);
   }
@@ -125,4 +135,64 @@ test("kernels in WGSL are read with their grids, and not run", () => {
   assert.deepEqual(readProgram(data).launches, launches);
   fails(() => loadProgram(data), /kernel add: expected wasm, got wgsl: use a newer/);
   fails(() => readProgram(programBytes({ kernels })), /damaged/);
+});
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+interface Verdict {
+  readonly path: readonly string[];
+  readonly accepted: readonly Json[];
+  readonly optional: boolean;
+}
+
+const JUNK: readonly Json[] = [null, true, -1, 0, 1, 1.5, "x", "", [], [1], {}];
+
+/** The bytes of a Program with its header changed; `change` gets the parent of the part at `path`, and its key. */
+function changedHeader(
+  good: Uint8Array,
+  path: readonly string[],
+  change: (parent: Record<string, Json>, key: string) => void,
+): Uint8Array {
+  const length = new DataView(good.buffer, good.byteOffset).getUint32(8, true);
+  const header = JSON.parse(new TextDecoder().decode(good.subarray(12, 12 + length))) as Json;
+  const parent = path.slice(0, -1).reduce((h, key) => (h as Record<string, Json>)[key] ?? null, header);
+  change(parent as Record<string, Json>, path.at(-1) ?? "");
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const prefix = good.slice(0, 12);
+  new DataView(prefix.buffer).setUint32(8, text.length, true);
+  return Uint8Array.from([...prefix, ...text, ...good.subarray(12 + length)]);
+}
+
+function isRead(data: Uint8Array): boolean {
+  try {
+    readProgram(data);
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof ProgramError, String(error));
+    return false;
+  }
+}
+
+test("this reader accepts and refuses the same headers as Python's", () => {
+  // relative to build/tests/wasm_runtime/tests
+  const golden = new URL("../../../../tests/golden/program_header.txt", import.meta.url);
+  const [hex = "", ...lines] = readFileSync(golden, "utf-8").trim().split("\n");
+  const good = Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
+  assert.ok(isRead(good) && lines.length > 50);
+  for (const line of lines) {
+    const { path, accepted, optional } = JSON.parse(line) as Verdict;
+    const readable = JUNK.filter((junk) =>
+      isRead(
+        changedHeader(good, path, (parent, key) => {
+          parent[key] = junk;
+        }),
+      ),
+    );
+    assert.deepEqual(readable, accepted, `${path.join(".")} may be`);
+    const without = changedHeader(good, path, (parent, key) => {
+      if (Array.isArray(parent)) parent.splice(Number(key), 1);
+      // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a header without a field is the test
+      else delete parent[key];
+    });
+    assert.equal(isRead(without), optional, `${path.join(".")} may be missing`);
+  }
 });

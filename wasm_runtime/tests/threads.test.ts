@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 
 import { InternalError } from "../src/errors";
 import { WasmHost } from "../src/host";
-import type { LaunchList } from "../src/launches";
+import { BARRIER, PARALLEL, type LaunchList } from "../src/launches";
 import type { ThreadMessage } from "../src/thread";
 import { threadBound, ThreadPool } from "../src/thread_pool";
 import { kernelModule } from "./modules";
@@ -60,10 +60,10 @@ function chain(host: WasmHost): LaunchList {
     host.kernel("sum", SUM),
   ];
   const plan = [
-    ...[0, 2, 0, 0, 1, 0], // set(base, x)
-    ...[1, 4, 0, 32, 0, 0, 2, 0, 3, 0], // spread(base + 32, base, thread, threads)
-    ...[2, 3, 0, 64, 0, 32, 2, 0], // copy(base + 64, base + 32, thread)
-    ...[3, 3, 0, 128, 0, 64, 0, 68], // sum(base + 128, base + 64, base + 68)
+    ...[0, 0, 2, 0, 0, 1, 0], // set(base, x)
+    ...[1, PARALLEL | BARRIER, 4, 0, 32, 0, 0, 2, 0, 3, 0], // spread(base + 32, base, thread, threads)
+    ...[2, PARALLEL | BARRIER, 3, 0, 64, 0, 32, 2, 0], // copy(base + 64, base + 32, thread)
+    ...[3, BARRIER, 3, 0, 128, 0, 64, 0, 68], // sum(base + 128, base + 64, base + 68)
   ];
   return host.launches(kernels, Uint32Array.from(plan), 2);
 }
@@ -72,7 +72,7 @@ function word(host: WasmHost, address: number): number {
   return new Int32Array(host.memory.buffer, address, 1)[0] ?? 0;
 }
 
-test("every thread does its share, and they meet between launches, run after run", async () => {
+test("every thread runs its share, and barriers order launches, run after run", async () => {
   const host = new WasmHost({ pool: new ThreadPool(2, startWorker) });
   const calls = chain(host);
   await allReady(host);
@@ -116,7 +116,8 @@ test("threads that are not asked for, not ready, or not to be had are done witho
 test("a trap in another thread is an InternalError, and the next run is whole", async () => {
   const host = new WasmHost({ pool: new ThreadPool(2, startWorker) });
   const kernels = [host.kernel("boom", TRAP), host.kernel("set", SET)];
-  const boom = host.launches(kernels, Uint32Array.of(0, 1, 1, 0, 1, 2, 0, 64, 0, 1), 1);
+  const plan = [...[0, PARALLEL, 1, 1, 0], ...[1, BARRIER, 2, 0, 64, 0, 1]];
+  const boom = host.launches(kernels, Uint32Array.from(plan), 1);
   const calls = chain(host);
   await allReady(host);
   for (let n = 0; n < 3; n++) {

@@ -60,7 +60,7 @@ result["wrong_signature"] = error_of(
             "WASM",
             "test",
             programs["chain"].buffers,
-            (Kernel(double.name, double.code, 1, language="wasm"),),
+            (Kernel(double.name, double.code, 1, language="wasm", writes=(0,)),),
             (type(programs["chain"].launches[1])(0, programs["chain"].launches[1].bindings[:1]),),
         )
     )

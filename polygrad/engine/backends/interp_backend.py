@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
-from polygrad.renderer.interp import render_interp
+from polygrad.renderer.interp_json import render_interp
 from polygrad.runtime.interp import InterpRuntime
 from polygrad.uop.node import UOp
 

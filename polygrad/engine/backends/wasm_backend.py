@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from polygrad.codegen.target import Target
-from polygrad.engine.backends.wasm_link import link_wasm
 from polygrad.engine.devices import Backend
+from polygrad.engine.link import driver_of
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm import WasmBuilder, wasm_module
+from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm_driver import wasm_driver
+from polygrad.runtime.program import Program
 from polygrad.runtime.wasm import WasmRuntime
 from polygrad.runtime.wasm_host import MAX_PAGES
 from polygrad.uop.node import UOp
@@ -24,6 +27,13 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     return lambda: code
 
 
+def _link(program: Program) -> Program:
+    """`program` with a driver that holds its kernels, which have no code of their own any more."""
+    driver = wasm_driver(driver_of(program), [kernel.code for kernel in program.kernels])
+    kernels = tuple(replace(kernel, code=b"") for kernel in program.kernels)
+    return replace(program, kernels=kernels, driver=driver)
+
+
 BACKEND = Backend(
     target=Target(
         "WASM", simd_bytes=16, registers=15, fma=_relaxed, threads=_runtime.host.threads, index_bits=32
@@ -31,6 +41,6 @@ BACKEND = Backend(
     compile=_compile,
     open=lambda: _runtime,
     language="wasm",
-    link=link_wasm,
+    link=_link,
     shared_memory=_shared,
 )

@@ -1,0 +1,46 @@
+"""What a driver is: the function `run` of a captured step, which calls its kernels in order on every thread.
+
+Plain data that `llvm_driver.py` and `wasm_driver.py` write in their languages. Must not know: Programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ThreadValue = Literal["thread", "threads"]
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The address in entry `entry` of the driver's table, plus `offset` bytes."""
+
+    entry: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of kernel number `kernel`, by all threads if `parallel`, else by thread 0. `values`: numbers of
+    the driver's variables, or the number of the thread or of threads. `barrier`: wait for all threads first.
+    """
+
+    kernel: int
+    pointers: tuple[Pointer, ...]
+    values: tuple[int | ThreadValue, ...]
+    parallel: bool
+    barrier: bool
+
+
+@dataclass(frozen=True)
+class Driver:
+    """`calls` in order, of the functions `kernels`; `entries` is the length of the table."""
+
+    kernels: tuple[str, ...]
+    calls: tuple[Call, ...]
+    entries: int
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several threads may run it."""
+        return any(call.parallel for call in self.calls)

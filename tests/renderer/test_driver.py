@@ -1,0 +1,151 @@
+"""Drivers in both languages: the same calls in the same order, with barriers where calls have them."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import random
+import re
+
+import llvmlite.binding as llvm
+import pytest
+import wasmtime
+from wasm_kernel import engine
+
+from polygrad.errors import InternalError
+from polygrad.renderer.driver import Call, Driver, Pointer
+from polygrad.renderer.llvm_compile import compile_ir
+from polygrad.renderer.llvm_driver import llvm_driver
+from polygrad.renderer.wasm_driver import wasm_driver
+from polygrad.wasm.wat import print_module
+
+
+def driver_of(*calls: str) -> Driver:
+    """`p` is a parallel call, `s` a serial one; `|` in front: with a barrier."""
+    return Driver(
+        tuple(f"k{i}" for i in range(len(calls))),
+        tuple(
+            Call(i, (Pointer(i % 2, 4 * i),), ("thread", "threads") if "p" in c else (0,), "p" in c, "|" in c)
+            for i, c in enumerate(calls)
+        ),
+        entries=2,
+    )
+
+
+def llvm_calls(driver: Driver) -> str:
+    """What a driver calls, in order; `( )` around what thread 0 runs alone."""
+    out = []
+    for line in llvm_driver(driver).split("@run(")[1].splitlines():
+        if "call void @" in line:
+            out.append(line.split("@")[1].split("(")[0])
+        elif line.startswith("serial"):
+            out.append("(")
+        elif line.startswith("all"):
+            out.append(")")
+    return " ".join(out).replace("barrier", "|")
+
+
+def kernel_module(name: str, n: int) -> bytes:
+    """A kernel of one pointer and `n` values, which appends to a list at 1024: the length, then bytes."""
+    params = " ".join(["i32"] * (1 + n))
+    number = int(name[1:])
+    last = f"(local.get {n})"
+    store = f"(i32.store8 offset=1028 (i32.load (i32.const 1024)) (i32.add (i32.const {16 * number}) {last}))"
+    count = "(i32.store (i32.const 1024) (i32.add (i32.load (i32.const 1024)) (i32.const 1)))"
+    memory = '(import "env" "memory" (memory 1))'
+    text = f'(module {memory} (func (export "{name}") (param {params}) {store} {count}))'
+    return bytes(wasmtime.wat2wasm(text))
+
+
+def wasm_module_of(driver: Driver) -> bytes:
+    numbered = zip(driver.kernels, driver.calls, strict=True)
+    return wasm_driver(driver, [kernel_module(name, len(call.values)) for name, call in numbered])
+
+
+def wasm_calls(driver: Driver) -> str:
+    text = print_module(wasm_module_of(driver))
+    body = re.split(r"(?m)^  \(func \(", text)[1 + len(driver.kernels)]
+    out, depth = [], []
+    lines = [line.strip().rstrip(")") for line in body.splitlines()[1:]]
+    for line, following in itertools.pairwise([*lines, ""]):
+        if line == "if":
+            depth.append(following != "return")
+            out += ["("] if depth[-1] else []
+        elif line == "end":
+            out += [")"] if depth.pop() else []
+        elif line.startswith("call "):
+            number = int(line.split()[1])
+            out.append(f"k{number}" if number < len(driver.kernels) else "|")
+    return " ".join(out)
+
+
+@pytest.mark.parametrize("calls_of", [llvm_calls, wasm_calls])
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (["s", "s"], "k0 k1"),
+        (["p", "p"], "k0 k1"),
+        (["p", "|p"], "k0 | k1"),
+        (["p", "|s", "s", "|p"], "k0 | ( k1 k2 ) | k3"),
+        (["s", "|p", "|s"], "( k0 ) | k1 | ( k2 )"),
+        (["s", "p", "s"], "( k0 ) k1 ( k2 )"),
+        (["p", "s", "|s", "p"], "k0 ( k1 ) | ( k2 ) k3"),
+        ([], ""),
+    ],
+)
+def test_calls_and_barriers_are_in_order(calls_of, calls, expected):
+    assert calls_of(driver_of(*calls)) == expected
+
+
+def test_both_languages_agree_on_random_drivers():
+    choose = random.Random(7)
+    for _ in range(100):
+        calls = [choose.choice(["p", "s", "|p", "|s"]) for _ in range(choose.randrange(1, 9))]
+        calls = calls if any("p" in c for c in calls) else [c[-1] for c in calls]
+        assert llvm_calls(driver_of(*calls)) == wasm_calls(driver_of(*calls))
+
+
+@pytest.mark.parametrize(("thread", "expected"), [(0, ["k0", "k1", "k2"]), (1, ["k1"])])
+def test_the_driver_in_llvm_runs_each_threads_calls(thread, expected):
+    seen: list[tuple[str, int, list[int]]] = []
+    driver = driver_of("s", "|p", "s")
+    kind = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64))
+    functions = [
+        kind(lambda p, v, i=i: seen.append((f"k{i}", p[0], [v[0], v[1]][: len(driver.calls[i].values)])))
+        for i in range(3)
+    ]
+    jit = llvm.create_lljit_compiler()
+    library = llvm.JITLibraryBuilder().add_object_img(compile_ir(llvm_driver(driver))).export_symbol("run")
+    for name, function in zip(driver.kernels, functions, strict=True):
+        library.import_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    tracker = library.link(jit, "driver")
+    run = ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+    )(tracker["run"])
+    waits: list[int] = []
+    barrier = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(lambda team, n: waits.append(n))
+    team = (ctypes.c_void_p * 1)(ctypes.cast(barrier, ctypes.c_void_p).value)
+    table, variables = (ctypes.c_int64 * 2)(1000, 2000), (ctypes.c_int64 * 1)(77)
+    run(ctypes.addressof(table), ctypes.addressof(variables), thread, 2, ctypes.addressof(team))
+    assert [name for name, *_ in seen] == expected
+    assert ("k1", 2004, [thread, 2]) in seen
+    assert thread or [x for x in seen if x[0] != "k1"] == [("k0", 1000, [77]), ("k2", 1008, [77])]
+    assert waits == [2]
+    run(ctypes.addressof(table), ctypes.addressof(variables), 0, 1, None)  # one thread needs no team
+    assert waits == [2]
+
+
+def test_the_driver_in_webassembly_runs_as_one_thread():
+    driver = driver_of("s", "|p", "s")
+    store = wasmtime.Store(engine())
+    memory = wasmtime.Memory(store, wasmtime.MemoryType(wasmtime.Limits(1, None)))
+    module = wasmtime.Module(engine(), wasm_module_of(driver))
+    run = wasmtime.Instance(store, module, [memory]).exports(store)["run"]
+    memory.write(store, (5).to_bytes(4, "little"), 512 + 8)  # the variable, behind two entries
+    run(store, 512, 0, 1)
+    assert list(memory.read(store, 1024, 1031))[4:] == [0 * 16 + 5, 1 * 16 + 1, 2 * 16 + 5]
+
+
+def test_a_module_of_more_than_a_kernel_is_refused():
+    with pytest.raises(InternalError, match="one function over one imported memory"):
+        wasm_driver(driver_of("s"), [bytes(wasmtime.wat2wasm('(module (func (export "k0")))'))])
