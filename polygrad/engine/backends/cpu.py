@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from polygrad.engine.backends.cpu_link import compile_cached, link_cpu
 from polygrad.engine.devices import Backend
+from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm import LLVMBuilder
 from polygrad.renderer.llvm_compile import host_has_half, host_target, submit, warm_up
@@ -19,6 +21,10 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     return submit(emit(name, linear, LLVMBuilder(_target, host_has_half()))).result
 
 
+def _assemble(write: Callable[[Builder], Any]) -> bytes:
+    return submit(write(LLVMBuilder(_target, host_has_half()))).result()
+
+
 BACKEND = Backend(
     target=_target,
     compile=_compile,
@@ -27,4 +33,5 @@ BACKEND = Backend(
     caches_on_disk=True,
     link=link_cpu,
     prepare=warm_up,
+    assemble=_assemble,
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.engine.backends.wasm_link import link_wasm
 from polygrad.engine.devices import Backend
+from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import WasmBuilder, wasm_module
 from polygrad.runtime.wasm import WasmRuntime
@@ -18,9 +20,13 @@ _relaxed = "relaxed-simd" in _runtime.features
 _shared = "threads" in _runtime.features
 
 
+def _assemble(write: Callable[[Builder], Any]) -> bytes:
+    function = write(WasmBuilder(_relaxed))
+    return wasm_module([function], maximum=MAX_PAGES if _shared else None, shared=_shared)
+
+
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    function = emit(name, linear, WasmBuilder(_relaxed))
-    code = wasm_module([function], maximum=MAX_PAGES if _shared else None, shared=_shared)
+    code = _assemble(lambda builder: emit(name, linear, builder))
     return lambda: code
 
 
@@ -33,4 +39,5 @@ BACKEND = Backend(
     language="wasm",
     link=link_wasm,
     shared_memory=_shared,
+    assemble=_assemble,
 )
