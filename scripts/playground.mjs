@@ -27,7 +27,9 @@ const SERVED = {
 export async function buildPlayground() {
   await rm(OUT, { recursive: true, force: true });
   await build({
-    entryPoints: [join(SOURCE, "src/main.ts"), join(SOURCE, "src/runner.ts"), join(SOURCE, "style.css")],
+    entryPoints: ["src/main.ts", "src/runner.ts", "src/layout.ts", "style.css"].map((name) =>
+      join(SOURCE, name),
+    ),
     entryNames: "[name]",
     outdir: OUT,
     bundle: true,
