@@ -31,6 +31,13 @@ export function nextFrame(): Promise<void> {
   });
 }
 
+/** A turn for whatever else the page has to do. */
+export function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
 let groups = 0;
 
 /** One of several, as a group of radio buttons, which arrow keys move in; `changed` is told of the number chosen. */
