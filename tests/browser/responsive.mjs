@@ -73,7 +73,7 @@ async function freeze(page) {
       new Promise((resolve) => {
         setTimeout(() => {
           let x = 0;
-          for (let i = 0; i < 3e8; i++) x = (x * 31 + i) | 0;
+          for (let i = 0; i < 5e7; i++) x = (x * 31 + i) | 0;
           resolve(x);
         }, 50);
       }),
