@@ -172,6 +172,7 @@ const browser = await launchChromium();
 const address = `${server.url}/playground/`;
 try {
   const { page, complaints } = await open(browser, address, { viewport: { width: 1200, height: 800 } });
+  await page.locator("#source[data-program]").waitFor(WAIT);
   const programs = {};
   for (const name of await page.locator("#program option").evaluateAll((all) => all.map((o) => o.value))) {
     programs[name] = await runProgram(page, name);

@@ -19,10 +19,13 @@ const PANELS: Readonly<Record<string, () => Promise<Start>>> = {
 };
 
 async function open(id: string): Promise<void> {
+  const panel = html(id);
+  panel.inert = true; // no button is pressed for nothing
   try {
     const start = await PANELS[id]?.();
     await nextTask();
     start?.();
+    panel.inert = false;
   } catch (error) {
     showStatus("failed", messageOf(error));
   }
