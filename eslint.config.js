@@ -92,8 +92,10 @@ export default tseslint.config(
           ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
           ...[
             "Blob",
+            "PerformanceObserver",
             "atob",
             "createImageBitmap",
+            "crypto",
             "devicePixelRatio",
             "document",
             "getComputedStyle",

@@ -26,8 +26,7 @@ const SERVED = {
 /** Build it. The package has to be in `web/dist` by now. */
 export async function buildPlayground() {
   await rm(OUT, { recursive: true, force: true });
-  await build({
-    entryPoints: [join(SOURCE, "src/main.ts"), join(SOURCE, "src/runner.ts"), join(SOURCE, "style.css")],
+  const common = {
     entryNames: "[name]",
     outdir: OUT,
     bundle: true,
@@ -39,7 +38,16 @@ export async function buildPlayground() {
     loader: { ".py": "text", ".txt": "text" },
     plugins: [SERVED],
     logLevel: "warning",
+  };
+  const sources = (...names) => names.map((name) => join(SOURCE, name));
+  await build({
+    ...common,
+    entryPoints: sources("src/main.ts", "style.css"),
+    splitting: true, // what a tab needs arrives when it is opened
+    chunkNames: "[name]-[hash]", // beside the entry, from where the package is found
   });
+  // Workers are files of their own: a host may send each with a policy of its own.
+  await build({ ...common, entryPoints: sources("src/runner.ts", "src/layout.ts") });
   // Compressed forms as well, where there are some.
   const served = (path) => !path.endsWith(".map") && !relative(DIST, path).startsWith("types");
   for (const name of ["index.html", "icon.svg"]) await cp(join(SOURCE, name), join(OUT, name));

@@ -93,7 +93,10 @@ class CapturedProgram:
         program = self.program
         if variables is None:
             variables = self.variables
-        self._executable.run(self._handles, arena_for(program), variables)
+        if watch.runner is None:
+            self._executable.run(self._handles, arena_for(program), variables)
+        else:
+            watch.runner(program, self._handles, arena_for(program), variables)
         stats.runs += 1
         stats.launches += len(program.launches)
 

@@ -30,23 +30,23 @@ from polygrad.uop.ops import GroupOp, Ops
 
 def choose(kernel: UOp, target: Target) -> tuple[Opt, ...]:
     """The Opts for a kernel, in the order in which they apply."""
-    return optimize(kernel, target)[1]
+    return tuple(opt for opt, _ in optimize(kernel, target))
 
 
-def optimize(kernel: UOp, target: Target) -> tuple[UOp, tuple[Opt, ...]]:
-    """A kernel with the Opts chosen for it carried out, and these."""
-    opts: list[Opt] = []
+def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
+    """The Opts for a kernel in order, and what each makes of it."""
+    steps: list[tuple[Opt, UOp]] = []
     for decide in _DECISIONS if target.simd_bytes else _LOOP_DECISIONS:
         pending = decide(kernel, target)
         opt = next(pending, None)
         while opt is not None:
             kernel = apply(kernel, opt)
-            opts.append(opt)
+            steps.append((opt, kernel))
             try:
                 opt = pending.send(kernel)
             except StopIteration:
                 break
-    return kernel, tuple(opts)
+    return steps
 
 
 Decisions = Generator[Opt, UOp, None]  # yields an Opt, is sent the kernel that it made

@@ -49,13 +49,20 @@ def _optimized(context: Context) -> bool:
 
 
 def _optimize(kernel: UOp, context: Context) -> UOp:
-    if context.opts is None:
-        kernel, opts = optimize(kernel, context.target)
-    else:
-        kernel, opts = apply_opts(kernel, context.opts), context.opts
+    steps = opt_steps(kernel, context)
     if debug_level() >= 3:
-        print(f"# opts: {render_opts(opts) or 'none'}", file=sys.stderr)
-    return kernel
+        print(f"# opts: {render_opts(opt for opt, _ in steps) or 'none'}", file=sys.stderr)
+    for opt, made in steps:
+        _check_and_show(str(opt), made)
+    return steps[-1][1] if steps else kernel
+
+
+def opt_steps(kernel: UOp, context: Context) -> list[tuple[Opt, UOp]]:
+    """The Opts of a kernel in order, and what each makes of it. Raises OptError for one given by hand that
+    does not apply."""
+    if context.opts is None:
+        return optimize(kernel, context.target)
+    return apply_opts(kernel, context.opts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +74,14 @@ class Pass:
     applies: Callable[[Context], bool] = _always
 
 
+OPTIMIZE = "optimize"
 PASSES = (
     # algebra
     Pass("simplify", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("simplify-reductions", lambda k, c: graph_rewrite(k, simplify_reductions)),
     Pass("flatten-reductions", lambda k, c: graph_rewrite(k, flatten_reductions), _optimized),
     # decisions: loops, tiles, memory of the kernel's own, threads
-    Pass("optimize", _optimize, _optimized),
+    Pass(OPTIMIZE, _optimize, _optimized),
     # what renderers take
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k)),
@@ -95,25 +103,29 @@ def run_passes(
     """`kernel` put through `PASSES`: from the first, or from the one that follows the pass `after`, to the
     last or to the pass `through`, included. The result is a graph until `linearize` makes a list of it.
 
-    DEBUG=4 shows the kernel after each pass, SPEC=1 checks each result against uop/spec.py.
+    DEBUG=4 shows the kernel after each pass and each Opt, SPEC=1 checks each result against uop/spec.py.
     Raises InternalError for a name that no pass has.
     """
     start = 0 if after is None else _position(after) + 1
     stop = len(PASSES) if through is None else _position(through) + 1
-    show, check = debug_level() >= 4, env_int("SPEC", 0)
     code: Code = kernel
     for p in PASSES[start:stop]:
         if not p.applies(context):
             continue
         assert isinstance(code, UOp)  # only the last pass makes a list
         code = p.run(code, context)
-        if show:
-            print(f"# after {p.name}\n{render(code)}", file=sys.stderr)
-        if check and isinstance(code, UOp):
-            verify(code.toposort(), "kernel")
-        elif check:
-            verify(code, "linear")
+        _check_and_show(p.name, code)
     return code
+
+
+def _check_and_show(name: str, code: Code) -> None:
+    if debug_level() >= 4:
+        print(f"# after {name}\n{render(code)}", file=sys.stderr)
+    if env_int("SPEC", 0):
+        if isinstance(code, UOp):
+            verify(code.toposort(), "kernel")
+        else:
+            verify(code, "linear")
 
 
 def _position(name: str) -> int:

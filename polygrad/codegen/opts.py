@@ -114,11 +114,14 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         raise OptError(f"opt {str(opt)!r}: {error}") from None
 
 
-def apply_opts(kernel: UOp, opts: Iterable[Opt]) -> UOp:
-    """The kernel with the decisions carried out one after the other. Raises OptError, as `apply` does."""
+def apply_opts(kernel: UOp, opts: Iterable[Opt]) -> list[tuple[Opt, UOp]]:
+    """Each decision and what it makes of the kernel, one after the other. Raises OptError, as `apply`
+    does."""
+    steps = []
     for opt in opts:
         kernel = apply(kernel, opt)
-    return kernel
+        steps.append((opt, kernel))
+    return steps
 
 
 def _fits(count: int, expected: str) -> bool:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.lower import kernel_name, lower, parameters, signature
+from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
@@ -48,11 +48,21 @@ class Compiled:
 @dataclass(frozen=True, slots=True)
 class Built:
     """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
-    the bytes of each buffer that it wants for itself."""
+    the bytes of each buffer that it wants for itself; `context`: how it was lowered."""
 
     kernel: Kernel
     slots: tuple[int, ...]
-    local: tuple[int, ...] = ()
+    local: tuple[int, ...]
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a compiled kernel was made of: `run_passes(ast, context)` is its linear form again."""
+
+    kernel: Kernel
+    ast: UOp
+    context: Context
 
 
 _kernels: OrderedDict[tuple[UOp, str, bool], Built] = OrderedDict()
@@ -91,6 +101,18 @@ def compile_kernels(asts: list[UOp], device: str, backend: Backend) -> list[Buil
     return out
 
 
+def origin_of(name: str, device: str) -> Origin | None:
+    """What the kernel of this name was compiled from; None unless it is among the kernels in memory.
+
+    A captured step's driver holds the code of its kernels; this one has its own.
+    """
+    target = Device.backend(device).target.key
+    for (ast, key, _), built in _kernels.items():
+        if built.kernel.name == name and key == target:
+            return Origin(built.kernel, ast.replace(arg=None), built.context)
+    return None
+
+
 def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: bool) -> None:
     started = time.perf_counter()
     target, width = backend.target, env_int("BEAM", 0)
@@ -122,7 +144,7 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
             writes=_written(linear, params),
             parallel=not {THREAD, THREADS}.isdisjoint(variables),
         )
-        built = Built(kernel, slots, local)
+        built = Built(kernel, slots, local, Context(target, optimized, opts))
         if code is None:
             waiting.append((ast, built, key, backend.compile(name, linear)))
         else:

@@ -11,9 +11,11 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.errors import DeviceError
+from polygrad.renderer.builder import Builder
 from polygrad.runtime.interface import Runtime
 from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
@@ -27,6 +29,7 @@ class Backend:
     calling its result waits for. `shared_memory`: whether artefacts import a shared memory.
     `link` gives a captured Program its driver; None: its launches are made one by one. `prepare` is called
     when kernels are soon to be compiled; it must return at once, and be cheap when called again.
+    `assemble` makes an artefact of a function that is written by hand, through a Builder; None: it has none.
     """
 
     target: Target
@@ -38,6 +41,7 @@ class Backend:
     link: Callable[[Program], Program] | None = None
     prepare: Callable[[], None] = lambda: None
     shared_memory: bool = False
+    assemble: Callable[[Callable[[Builder], Any]], bytes] | None = None
 
 
 # The module that defines `BACKEND` for a device, and what to do when its packages are missing.

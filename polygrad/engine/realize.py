@@ -306,7 +306,10 @@ def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str
         ready.executable = Device[program.device].load(program)
     handles = [b.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
-    ready.executable.run(handles, arena_for(program), variables)
+    if watch.runner is None:
+        ready.executable.run(handles, arena_for(program), variables)
+    else:
+        watch.runner(program, handles, arena_for(program), variables)
     if debug_level() >= 2:
         milliseconds = (time.perf_counter() - started) * 1e3
         size = f"{len(program.launches)} launches, {len(program.kernels)} different"

@@ -7,13 +7,17 @@ that a capture can be undone, or carried out, as a whole. What becomes of it: `p
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.interface import Handle
 from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
+
+# Runs a Program on these buffers, in this arena, with these variables, as an Executable does.
+Runner = Callable[[Program, Sequence[Handle | None], Handle | None, Mapping[str, int]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,13 @@ class Recording:
 class Watch:
     """`recording`: the capture that is going on.
 
-    `executed`: how many Programs have run outside of captures.
+    `executed`: how many Programs have run outside of captures. `runner`: what runs Programs in place of their
+    executables, while a profile is taken.
     """
 
     recording: Recording | None = None
     executed: int = 0
+    runner: Runner | None = None
 
     def forbid(self, what: str, remedy: str) -> None:
         """Raises CaptureError when a function is being captured: it cannot do `what`."""

@@ -66,18 +66,19 @@ class _Beam:
 
     def search(self, width: int) -> Opts:
         """The fastest sequence of Opts that a beam of this width finds."""
-        chosen, opts = optimize(self.kernel, self.backend.target)
-        start = self.time(chosen)
-        beam = sorted([(start, opts), (self.time(self.kernel), ())], key=lambda found: found[0])[:width]
+        steps = optimize(self.kernel, self.backend.target)
+        start = self.time(steps[-1][1] if steps else self.kernel)
+        opts = tuple(opt for opt, _ in steps)
+        beam = sorted([(start, opts), (self.time(self.kernel), ())], key=lambda entry: entry[0])[:width]
         for _ in range(_MAX_STEPS):
-            steps = [
+            found = [
                 (self.time(kernel), sequence)
                 for _, opts in beam
                 for sequence, kernel in neighbours(self.kernel, opts, self.backend.target)
                 if kernel not in self.times
             ]
             fastest = beam[0][0]
-            beam = sorted([*beam, *steps], key=lambda found: found[0])[:width]
+            beam = sorted([*beam, *found], key=lambda entry: entry[0])[:width]
             if beam[0][0] >= _FASTER * fastest:
                 break
         seconds, best = beam[0]

@@ -80,11 +80,99 @@ async function guessOf(page, draw) {
   return page.locator("#guess").innerText();
 }
 
+/** What the inspector says of a matrix product and of a training step, walked through with the keyboard. */
+async function inspect(page) {
+  const inspected = async () => {
+    await page.locator("#inspect:enabled").waitFor(WAIT);
+    await page.locator('.graph[aria-busy="false"] svg, #kernel-failure .failure').first().waitFor(WAIT);
+  };
+  const facts = () =>
+    page
+      .locator("#kernel-facts > div")
+      .evaluateAll((rows) =>
+        Object.fromEntries(rows.map((row) => [...row.children].map((x) => x.innerText))),
+      );
+  await inspected();
+  const product = {
+    note: await page.locator("#kernel-note").innerText(),
+    facts: await facts(),
+    launches: await page.locator(".timeline label").evaluateAll((all) => all.map((x) => x.title)),
+    passes: await page.locator(".pass-name").allInnerTexts(),
+    sizes: await page.locator(".pass-list .size").allInnerTexts(),
+    nodes: await page.locator(".node").evaluateAll((all) => all.map((x) => x.getAttribute("aria-label"))),
+  };
+  await shoot(page, "kernels");
+
+  // down the passes: each is drawn anew, and says what it did
+  await page.locator(".pass-list input").first().focus();
+  product.steps = [];
+  for (let i = 1; i < product.passes.length; i++) {
+    await page.keyboard.press("ArrowDown");
+    await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+    product.steps.push({
+      note: await page.locator(".pass-view > p").innerText(),
+      marked: await page.locator(".node.new").count(),
+    });
+  }
+  const changed = product.sizes.findIndex((size) => size.includes("→"));
+  await page.locator(".pass-list label").nth(changed).click();
+  await page.getByLabel("Before", { exact: true }).check({ force: true });
+  await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+  product.before = {
+    note: await page.locator(".pass-view > p").innerText(),
+    marked: await page.locator(".node.gone").count(),
+    nodes: await page.locator(".node").count(),
+  };
+  await page.getByLabel("index arithmetic").check();
+  await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+  product.before.withIndices = await page.locator(".node").count();
+
+  // from the end of the graph up to a source
+  await page.locator('.node[tabindex="0"]').focus();
+  product.walk = [await page.locator(".graph .readout").innerText()];
+  for (let i = 0; i < 3; i++) {
+    await page.keyboard.press("ArrowUp");
+    product.walk.push(await page.locator(".graph .readout").innerText());
+  }
+  await page.getByLabel("Text", { exact: true }).check({ force: true });
+  product.listing = await page.locator(".listing").innerText();
+  await page.getByLabel("WebAssembly", { exact: true }).check({ force: true });
+  product.wat = await page.locator(".listing").innerText();
+  await page.getByLabel("Graph", { exact: true }).check({ force: true });
+
+  await page.locator("#expression-choice").selectOption("training step");
+  await inspected();
+  const step = {
+    note: await page.locator("#kernel-note").innerText(),
+    bars: await page
+      .locator(".launch-bar")
+      .evaluateAll((all) => all.map(({ style }) => [parseFloat(style.left), parseFloat(style.width)])),
+  };
+  await page.locator(".timeline label").nth(1).hover();
+  step.hovered = await page.locator(".timeline .readout").innerText();
+  await page.locator(".timeline label").nth(2).click();
+  step.chosen = await page.locator(".timeline .readout").innerText();
+  step.kernel = (await facts()).Kernel;
+  await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+  await shoot(page, "step");
+
+  await page.locator("#expression").fill("3 + 4");
+  await page.locator("#expression").press("Control+Enter");
+  await page.locator("#kernel-failure .failure").waitFor(WAIT);
+  const failure = await page.locator("#kernel-failure .failure").innerText();
+  await page.locator("#expression").fill("x = Tensor.rand(5, 5)\nx * 2");
+  await page.locator("#expression").press("Control+Enter");
+  await inspected();
+  const after = await page.locator("#kernel-note").innerText();
+  return { product, step, failure, after };
+}
+
 const server = await startServer();
 const browser = await launchChromium();
 const address = `${server.url}/playground/`;
 try {
   const { page, complaints } = await open(browser, address, { viewport: { width: 1200, height: 800 } });
+  await page.locator("#source[data-program]").waitFor(WAIT);
   const programs = {};
   for (const name of await page.locator("#program option").evaluateAll((all) => all.map((o) => o.value))) {
     programs[name] = await runProgram(page, name);
@@ -134,12 +222,9 @@ try {
   const learnt = await page.locator("#characters-note").innerText();
 
   await page.locator("#tab-kernels").click();
-  await page.locator(".kernel, .failure").first().waitFor(WAIT);
-  const kernels = await page.locator("#kernel-note").innerText();
-  const wat = await page.locator(".wat").first().innerText();
-  await shoot(page, "kernels");
+  const inspector = await inspect(page);
 
-  const phone = { viewport: { width: 390, height: 800 }, colorScheme: "dark", hasTouch: true };
+  const phone = { viewport: { width: 375, height: 740 }, colorScheme: "dark", hasTouch: true };
   const small = await open(browser, `${address}#digits`, phone);
   await small.page.locator("#digits-note", { hasText: /epoch/ }).waitFor(WAIT);
   await drawZero(small.page);
@@ -169,7 +254,7 @@ try {
   console.log(
     JSON.stringify({
       ...{ programs, failed, failedPython, stopped, after, trained, guesses, bars, cleared },
-      ...{ written, learnt, kernels, wat, longest, widths, forbidden, allowed },
+      ...{ written, learnt, inspector, longest, widths, forbidden, allowed },
       complaints: [...complaints, ...small.complaints],
     }),
   );

@@ -99,8 +99,8 @@ def test_random_opts_agree_exactly_or_within_the_tracked_error(device, graph, se
 
 
 def random_opts(chance, kernel, target):
-    """A kernel with up to five Opts carried out, and these: instead of what the heuristics choose."""
-    opts = []
+    """Up to five Opts and what each makes of a kernel: instead of what the heuristics choose."""
+    steps = []
     for _ in range(chance.randrange(6)):
         possible = actions(kernel, target)
         if not possible:
@@ -111,9 +111,9 @@ def random_opts(chance, kernel, target):
             kernel = apply(kernel, opt)
         except OptError:
             continue
-        opts.append(opt)
-    note(render_opts(opts))
-    return kernel, tuple(opts)
+        steps.append((opt, kernel))
+    note(render_opts(opt for opt, _ in steps))
+    return steps
 
 
 @pytest.mark.parametrize("optimised", [True, False], ids=["optimised", "plain"])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
 from polygrad.engine.link import driver_of
+from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm import LLVMBuilder
 from polygrad.renderer.llvm_compile import compile_ir, host_has_half, host_target, submit, warm_up
@@ -21,6 +23,10 @@ _target = host_target()
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     return submit(emit(name, linear, LLVMBuilder(_target, host_has_half()))).result
+
+
+def _assemble(write: Callable[[Builder], Any]) -> bytes:
+    return submit(write(LLVMBuilder(_target, host_has_half()))).result()
 
 
 def _compile_cached(target: str, text: str) -> bytes:
@@ -46,4 +52,5 @@ BACKEND = Backend(
     caches_on_disk=True,
     link=_link,
     prepare=warm_up,
+    assemble=_assemble,
 )

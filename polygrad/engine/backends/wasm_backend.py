@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.engine.link import driver_of
+from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
 from polygrad.renderer.wasm_driver import wasm_driver
@@ -21,9 +23,13 @@ _relaxed = "relaxed-simd" in _runtime.features
 _shared = "threads" in _runtime.features
 
 
+def _assemble(write: Callable[[Builder], Any]) -> bytes:
+    function = write(WasmBuilder(_relaxed))
+    return wasm_module([function], maximum=MAX_PAGES if _shared else None, shared=_shared)
+
+
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    function = emit(name, linear, WasmBuilder(_relaxed))
-    code = wasm_module([function], maximum=MAX_PAGES if _shared else None, shared=_shared)
+    code = _assemble(lambda builder: emit(name, linear, builder))
     return lambda: code
 
 
@@ -43,4 +49,5 @@ BACKEND = Backend(
     language="wasm",
     link=_link,
     shared_memory=_shared,
+    assemble=_assemble,
 )

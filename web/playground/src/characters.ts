@@ -1,6 +1,7 @@
 /**
  * A character model that trains and writes as you watch: an embedding of the last characters, one hidden layer, scores
- * of the next one (Bengio et al., "A Neural Probabilistic Language Model", 2003, with letters for words).
+ * of the next one (Bengio et al., "A Neural Probabilistic Language Model", 2003, with letters for words). It reads
+ * Shakespeare's sonnets, half of them, in modern spelling.
  */
 
 import type { Polygrad, Tensor } from "polygrad";
@@ -10,9 +11,9 @@ import corpus from "./corpus.txt";
 import { button, element, html, make } from "./dom";
 import { messageOf } from "./failures";
 import { session } from "./session";
+import { prepareTraining } from "./training";
 
-// A longer context learns the text by heart sooner than it learns to write.
-const [CONTEXT, EMBEDDED, HIDDEN, BATCH] = [8, 16, 256, 128];
+const [CONTEXT, EMBEDDED, HIDDEN, BATCH] = [10, 16, 256, 128];
 const [SAMPLE, MOST_SAMPLES, SECOND] = [160, 12, 1000];
 
 const ALPHABET = Array.from(new Set(corpus)).sort();
@@ -80,14 +81,7 @@ export function startCharacters(): void {
     const optimizer = new optim.AdamW(nn.state.getParameters(model), { lr: 0.002, weightDecay: 0.01 });
     const x = new Int32Array(BATCH * CONTEXT);
     const y = new Int32Array(BATCH);
-    const given = [new Tensor(x, { shape: [BATCH, CONTEXT] }), new Tensor(y)] as const;
-    const step = pg.compileStep(
-      (m: Writer, a: Tensor, b: Tensor) => m.forward(a).sparseCategoricalCrossentropy(b),
-      model,
-      optimizer,
-      ...given,
-    );
-    await step.ready();
+    const step = await prepareTraining(pg, model, optimizer, x, y);
     const scores = pg.TinyJit((context: Tensor) => model.forward(context));
     const started = performance.now();
     let [done, writing, written] = [0, 0, started];
@@ -98,10 +92,7 @@ export function startCharacters(): void {
         x.set(CODES.subarray(at, at + CONTEXT), i * CONTEXT);
         y[i] = CODES[at + CONTEXT] ?? 0;
       }
-      const batch = [new Tensor(x.slice(), { shape: [BATCH, CONTEXT] }), new Tensor(y.slice())] as const;
-      const result = step.run(...batch);
-      const loss = Number(await result.item());
-      pg.dispose(result, ...batch);
+      const loss = await step.run();
       mean = Number.isNaN(mean) ? loss : 0.95 * mean + 0.05 * loss;
       if (++done % 5 === 0 || done === 1) chart.add(done, mean);
       const now = performance.now();
@@ -112,7 +103,8 @@ export function startCharacters(): void {
       written = performance.now();
       writing += written - now;
     }
-    pg.dispose(step, optimizer, model, ...given);
+    step.dispose();
+    pg.dispose(optimizer, model);
     note.textContent = `stopped after ${done} steps, loss ${mean.toFixed(3)}`;
   }
 
@@ -139,5 +131,5 @@ export function startCharacters(): void {
   };
 
   train.addEventListener("click", () => void start());
-  note.textContent = `${CODES.length} characters to learn from, ${ALPHABET.length} different ones`;
+  note.textContent = `${CODES.length.toLocaleString("en")} characters of sonnets to learn from, ${ALPHABET.length} different ones`;
 }

@@ -101,7 +101,7 @@ export class Chart {
                   ...axis,
                   scale: "percent",
                   side: 1 as const, // the right
-                  size: 44,
+                  size: 52,
                   grid: { show: false },
                   values: (_: uPlot, ticks: number[]) => ticks.map((tick) => `${tick}%`),
                 },

@@ -7,6 +7,7 @@ import { button, element, html, make } from "./dom";
 import { Drawing, SIDE } from "./drawing";
 import { messageOf } from "./failures";
 import { session } from "./session";
+import { prepareTraining } from "./training";
 
 const [BATCH, HIDDEN, EPOCHS, HELD_OUT] = [64, 128, 30, 360];
 const PIXELS = SIDE * SIDE;
@@ -192,14 +193,7 @@ export function startDigits(): void {
     const optimizer = new optim.Adam(nn.state.getParameters(classifier), { lr: 0.002 });
     const x = new Float32Array(BATCH * PIXELS);
     const y = new Int32Array(BATCH);
-    const given = [new Tensor(x, { shape: [BATCH, PIXELS] }), new Tensor(y)] as const;
-    const step = pg.compileStep(
-      (m: Classifier, a: Tensor, b: Tensor) => m.forward(a).sparseCategoricalCrossentropy(b),
-      classifier,
-      optimizer,
-      ...given,
-    );
-    await step.ready();
+    const step = await prepareTraining(pg, classifier, optimizer, x, y);
     const testX = new Float32Array(test.length * PIXELS);
     test.forEach((row, i) => {
       copyMoved(images, row, testX, i, [0, 0]);
@@ -224,10 +218,7 @@ export function startDigits(): void {
           copyMoved(images, row, x, i, random() < 0.5 ? [0, 0] : move);
           y[i] = labels[row] ?? 0;
         }
-        const batch = [new Tensor(x.slice(), { shape: [BATCH, PIXELS] }), new Tensor(y.slice())] as const;
-        const result = step.run(...batch);
-        const loss = Number(await result.item());
-        pg.dispose(result, ...batch);
+        const loss = await step.run();
         const last = ++done % 20 === 0;
         if (last) accuracy = await measure();
         chart.add(done, loss, last || done === 1 ? accuracy : null);
@@ -241,7 +232,8 @@ export function startDigits(): void {
     }
     accuracy = await measure();
     void guess();
-    pg.dispose(step, optimizer, testImages, testLabels, ...given);
+    step.dispose();
+    pg.dispose(optimizer, testImages, testLabels);
     return `trained: ${accuracy.toFixed(1)}% of ${test.length} unseen digits are read right. Draw one.`;
   }
 

@@ -30,3 +30,48 @@ export function nextFrame(): Promise<void> {
     });
   });
 }
+
+/** A turn for whatever else the page has to do. */
+export function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
+let groups = 0;
+
+/** One of several, as a group of radio buttons, which arrow keys move in; `changed` is told of the number chosen. */
+export class Choice {
+  readonly element: HTMLFieldSetElement;
+  readonly #inputs: HTMLInputElement[] = [];
+
+  constructor(
+    className: string,
+    legend: string,
+    labels: readonly (readonly (string | Node)[])[],
+    changed: (chosen: number) => void,
+  ) {
+    const group = `choice-${groups++}`;
+    this.element = make("fieldset", className, make("legend", "hidden-text", legend));
+    labels.forEach((content, i) => {
+      const input = make("input", "hidden-text");
+      input.type = "radio";
+      input.name = group;
+      input.addEventListener("change", () => {
+        changed(i);
+      });
+      this.#inputs.push(input);
+      this.element.append(make("label", "", input, ...content));
+    });
+  }
+
+  get chosen(): number {
+    return this.#inputs.findIndex(({ checked }) => checked);
+  }
+
+  /** Choose without telling. */
+  choose(number: number): void {
+    const input = this.#inputs[number];
+    if (input) input.checked = true;
+  }
+}

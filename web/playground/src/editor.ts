@@ -1,8 +1,6 @@
 /** The editor: programs in JavaScript and Python, run in a worker, with their output and a curve. */
 
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { javascript } from "@codemirror/lang-javascript";
-import { python } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import {
@@ -16,7 +14,7 @@ import {
 import { classHighlighter } from "@lezer/highlight";
 
 import { Chart } from "./chart";
-import { button, element, html, make } from "./dom";
+import { button, element, html, make, nextTask } from "./dom";
 import { messageOf } from "./failures";
 import type { Failure, Language, RunnerEvent, RunRequest } from "./messages";
 import { showStatus } from "./status";
@@ -37,8 +35,16 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 const MOST_OUTPUT = 200_000;
 
 const languageOf = (file: string): Language => (file.endsWith(".py") ? "python" : "javascript");
-const supportOf = (language: Language): Extension =>
-  language === "python" ? [python(), indentUnit.of("    ")] : [javascript(), indentUnit.of("  ")];
+
+/** What the editor knows of a language: fetched when a program in it is first opened. */
+async function supportOf(language: Language): Promise<Extension> {
+  if (language === "python") {
+    const { python } = await import("@codemirror/lang-python");
+    return [python(), indentUnit.of("    ")];
+  }
+  const { javascript } = await import("@codemirror/lang-javascript");
+  return [javascript(), indentUnit.of("  ")];
+}
 
 /** The worker, and what it is doing. */
 class Runner {
@@ -159,7 +165,7 @@ export function startEditor(): void {
         indentOnInput(),
         bracketMatching(),
         syntaxHighlighting(classHighlighter),
-        language.of(supportOf("javascript")),
+        language.of([]),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": "program" }),
         keymap.of([
@@ -178,10 +184,12 @@ export function startEditor(): void {
       const response = await fetch(`programs/${file}`);
       if (!response.ok) throw new Error(`expected programs/${file}, got status ${response.status}`);
       const source = await response.text();
+      const support = await supportOf(languageOf(file));
+      await nextTask();
       if (choice.value !== file) return; // another has been chosen meanwhile
       view.dispatch({
         changes: { from: 0, to: view.state.doc.length, insert: source },
-        effects: language.reconfigure(supportOf(languageOf(file))),
+        effects: language.reconfigure(support),
         selection: { anchor: 0 },
       });
       host.dataset.program = file;

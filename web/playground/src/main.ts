@@ -1,17 +1,34 @@
-/** The playground: an editor, and demonstrations that train as you watch. */
+/**
+ * The playground: an editor, and demonstrations that train as you watch.
+ *
+ * Each is loaded when it is first opened, and started in a task of its own, so that the page answers meanwhile.
+ */
 
-import { startCharacters } from "./characters";
-import { startDigits } from "./digits";
-import { html } from "./dom";
-import { startEditor } from "./editor";
-import { startKernels } from "./kernels";
+import { html, nextTask } from "./dom";
+import { messageOf } from "./failures";
+import { showStatus } from "./status";
 import { startTabs } from "./tabs";
 
-const PANELS: Readonly<Record<string, () => void>> = {
-  editor: startEditor,
-  digits: startDigits,
-  characters: startCharacters,
-  kernels: startKernels,
+type Start = () => void;
+
+const PANELS: Readonly<Record<string, () => Promise<Start>>> = {
+  editor: async () => (await import("./editor")).startEditor,
+  digits: async () => (await import("./digits")).startDigits,
+  characters: async () => (await import("./characters")).startCharacters,
+  kernels: async () => (await import("./kernels")).startKernels,
 };
 
-startTabs(html("tabs"), (id) => PANELS[id]?.());
+async function open(id: string): Promise<void> {
+  const panel = html(id);
+  panel.inert = true; // no button is pressed for nothing
+  try {
+    const start = await PANELS[id]?.();
+    await nextTask();
+    start?.();
+    panel.inert = false;
+  } catch (error) {
+    showStatus("failed", messageOf(error));
+  }
+}
+
+startTabs(html("tabs"), (id) => void open(id));

@@ -1,6 +1,6 @@
 /** The one session of the demonstrations, in a worker, started when the first of them is opened. */
 
-import { create, type Polygrad } from "polygrad";
+import type { Polygrad } from "polygrad";
 
 import { messageOf } from "./failures";
 import { showStatus } from "./status";
@@ -9,6 +9,7 @@ let started: Promise<Polygrad> | undefined;
 
 async function start(): Promise<Polygrad> {
   try {
+    const { create } = await import("polygrad"); // when it is wanted: pages with little else to do are sooner there
     const pg = await create({
       worker: true,
       baseURL: "polygrad",

@@ -1,0 +1,91 @@
+"""How many operations on float32 a device can do in a second: what the speed of a kernel is compared with.
+
+Measured, not looked up: a function of nothing but independent multiply-adds in registers, written through the
+Builder that kernels are written with, run by the runtime that runs them, on as many threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+from polygrad.dtype import dtypes
+from polygrad.engine.devices import Device
+from polygrad.errors import DeviceError
+from polygrad.renderer.builder import Builder
+from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.program import THREAD, THREADS, Binding, BufferSpec, Kernel, Launch, Program
+from polygrad.uop.ops import Ops
+
+_NAME = "multiply_adds"
+_SUMS = 12  # independent ones: enough for two units with a latency of four or five, and they fit 16 registers
+_UNROLLED = 4
+_ROUNDS = 1 << 18
+MULTIPLY_ADDS = _SUMS * _UNROLLED * _ROUNDS
+_WARM_SECONDS, _SECONDS = 0.15, 0.15  # engines compile anew, better, what has run for a while
+
+
+@functools.cache
+def peak_flops(device: str) -> float:
+    """float32 operations per second of `device`, a multiply-add counted as two; measured once, in 0.3 s.
+
+    Raises DeviceError for a device whose kernels are not made of instructions (INTERP).
+    """
+    program = multiply_adds(device)
+    buffer = Buffer(Device[device], program.buffers[0].size, dtypes.float32)
+    buffer.write(memoryview(bytes(buffer.nbytes)))
+    executable = Device[device].load(program)
+    best, started = float("inf"), time.perf_counter()
+    while (now := time.perf_counter()) < started + _WARM_SECONDS + _SECONDS:
+        executable.run([buffer.handle], None, {})
+        if now > started + _WARM_SECONDS:
+            best = min(best, time.perf_counter() - now)
+    return 2 * _lanes(device) * MULTIPLY_ADDS / best
+
+
+def multiply_adds(device: str) -> Program:
+    """The Program that `peak_flops` times: `MULTIPLY_ADDS` in every lane of a vector.
+
+    Its one buffer holds as many float32 as there are lanes, f, then for each thread as many again: f*f times
+    the multiply-adds of that thread. Raises DeviceError.
+    """
+    backend = Device.backend(device)
+    if backend.assemble is None:
+        raise DeviceError(f"peak: expected a device that runs instructions, got {device}: use CPU or WASM")
+    lanes, threads = _lanes(device), backend.target.threads
+    code = backend.assemble(lambda builder: _write(builder, lanes))
+    return Program(
+        device,
+        backend.target.key,
+        (BufferSpec(lanes * (1 + threads), "float32", "state"),),
+        (Kernel(_NAME, code, 1, (THREAD, THREADS), language=backend.language, writes=(0,), parallel=True),),
+        (Launch(0, (Binding(0),)),),
+        threads=threads,
+        shared_memory=backend.shared_memory,
+    )
+
+
+def _lanes(device: str) -> int:
+    return max(Device.backend(device).target.simd_bytes // dtypes.float32.itemsize, 1)
+
+
+def _write(builder: Builder, lanes: int) -> Any:
+    """The function: its threads share the rounds, and each stores what its sums come to."""
+    dtype, index = dtypes.float32, dtypes.index
+    (memory,), (thread, threads) = builder.begin(_NAME, [dtype], [THREAD, THREADS])
+    factor = builder.load(memory, None, 0, dtype, lanes)
+    sums = [builder.register(dtype, lanes) for _ in range(_SUMS)]
+    for sum_ in sums:
+        builder.set(sum_, builder.const(dtype, 0.0, lanes))
+    builder.loop(builder.alu(Ops.IDIV, index, [builder.const(index, _ROUNDS, 1), threads], 1))
+    for _ in range(_UNROLLED):
+        for sum_ in sums:
+            builder.set(sum_, builder.alu(Ops.MULACC, dtype, [factor, factor, builder.get(sum_)], lanes))
+    builder.end_loop()
+    total = builder.get(sums[0])
+    for sum_ in sums[1:]:
+        total = builder.alu(Ops.ADD, dtype, [total, builder.get(sum_)], lanes)
+    place = builder.alu(Ops.MUL, index, [thread, builder.const(index, lanes, 1)], 1)
+    builder.store(memory, place, lanes, total, dtype, lanes)
+    return builder.finish()

@@ -1,0 +1,167 @@
+"""Which kernels a computation launches, and how long each of them takes.
+
+    found = profile(lambda: step.run(x, y), seconds=0.2)
+    for launch in found.launches:
+        print(launch.kernel.name, launch.seconds)
+
+While a profile is taken, a Program is run launch by launch, each a Program of its own on the same buffers, in
+the same order: each call computes what it always does, so a training step may be profiled as it trains. A
+captured step's driver, which makes all launches in one call, is only used for the time of the whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from polygrad.engine.compile import Origin, origin_of
+from polygrad.engine.devices import Device
+from polygrad.engine.recording import watch
+from polygrad.errors import ArgumentError, CaptureError
+from polygrad.runtime.interface import Executable, Handle
+from polygrad.runtime.program import BufferSpec, Launch, Program
+
+_MOST_CALLS_BEFORE = 8  # a captured function is captured in the second
+_ADVICE = "capture it (TinyJit, compile_step)"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledLaunch:
+    """One launch of a computation. `origin`: its kernel, and what that was compiled from; `program`: the
+    launch alone, with all buffers of the Program that it is part of.
+
+    `seconds` is the mean over all rounds, with what calling the device from Python takes.
+    """
+
+    origin: Origin
+    program: Program
+    seconds: float
+
+    @property
+    def buffers(self) -> tuple[BufferSpec, ...]:
+        """What it was given, in the order of the kernel's pointers; the first is written."""
+        return tuple(self.program.buffers[b.buffer] for b in self.program.launches[0].bindings)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The launches of one call of a computation, in order. `rounds`: how many calls were timed.
+
+    `seconds`: the mean time of a call outside a profile, with all that Python does in it.
+    """
+
+    launches: tuple[ProfiledLaunch, ...]
+    rounds: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One launch of a Program as a Program of its own."""
+
+    program: Program
+    executable: Executable
+    origin: Origin
+
+
+@dataclass(slots=True)
+class _Runner:
+    """Runs Programs launch by launch while it is `watch.runner`. `timed`: each launch and its seconds."""
+
+    timed: list[tuple[_Part, float]] = field(default_factory=list)
+    _parts: dict[int, tuple[Program, list[_Part]]] = field(default_factory=dict)  # by identity: code is long
+
+    def round(self, compute: Callable[[], object]) -> list[tuple[_Part, float]]:
+        """The launches of one call of `compute`."""
+        self.timed = []
+        watch.runner = self.run
+        try:
+            compute()
+        finally:
+            watch.runner = None
+        return self.timed
+
+    def run(
+        self,
+        program: Program,
+        buffers: Sequence[Handle | None],
+        arena: Handle | None,
+        variables: Mapping[str, int],
+    ) -> None:
+        if id(program) not in self._parts:
+            self._parts[id(program)] = program, [_part(program, launch) for launch in program.launches]
+        for part in self._parts[id(program)][1]:
+            started = time.perf_counter()
+            part.executable.run(buffers, arena, variables)
+            self.timed.append((part, time.perf_counter() - started))
+
+
+def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
+    """Call `compute` again and again for some `seconds`; what it launches, and the mean time of each launch.
+
+    It is first called until it launches the same kernels twice in a row; so a `TinyJit` is captured by then.
+    A value that is lazy in the first call and known afterwards launches nothing in the second: capture what
+    computes it.
+
+    Raises ArgumentError when calls do not come to launch the same kernels, CaptureError inside a captured
+    function or another profile, or for a kernel that is none of those this process has in memory.
+    """
+    watch.forbid("a profile", "profile calls of the captured function")
+    if watch.runner is not None:
+        raise CaptureError("profile: expected no other profile to be going on, got one inside another")
+    runner = _Runner()
+    names = _settled(runner, compute)
+    rounds, sums = 0, [0.0] * len(names)
+    timed: list[tuple[_Part, float]] = []
+    end = time.perf_counter() + seconds
+    while rounds == 0 or time.perf_counter() < end:
+        timed = runner.round(compute)
+        if _names(timed) != names:
+            raise ArgumentError(
+                f"profile: expected the kernels {names} in each call, got {_names(timed)}: {_ADVICE}"
+            )
+        sums = [total + spent for total, (_, spent) in zip(sums, timed, strict=True)]
+        rounds += 1
+    compute()  # what makes all launches at once has not run for a while
+    started = time.perf_counter()
+    for _ in range(rounds):
+        compute()
+    whole = (time.perf_counter() - started) / rounds
+    launches = (
+        ProfiledLaunch(part.origin, part.program, total / rounds)
+        for (part, _), total in zip(timed, sums, strict=True)
+    )
+    return Profile(tuple(launches), rounds, whole)
+
+
+def _settled(runner: _Runner, compute: Callable[[], object]) -> list[str]:
+    """The names of the kernels that each call launches, once two calls agree."""
+    last: list[str] | None = None
+    for _ in range(_MOST_CALLS_BEFORE):
+        names = _names(runner.round(compute))
+        if names == last:
+            return names
+        last = names
+    raise ArgumentError(
+        "profile: expected each call to launch the same kernels, got other ones "
+        f"{_MOST_CALLS_BEFORE} times: {_ADVICE}"
+    )
+
+
+def _names(timed: list[tuple[_Part, float]]) -> list[str]:
+    return [part.origin.kernel.name for part, _ in timed]
+
+
+def _part(program: Program, launch: Launch) -> _Part:
+    name = program.kernels[launch.kernel].name
+    origin = origin_of(name, program.device)
+    if origin is None:
+        raise CaptureError(
+            f"profile: expected a kernel that is compiled in this process, got {name}, which is no longer in "
+            "memory: capture the function again"
+        )
+    alone = replace(
+        program, kernels=(origin.kernel,), launches=(replace(launch, kernel=0, barrier=False),), driver=b""
+    )
+    return _Part(alone, Device[program.device].load(alone), origin)

@@ -1,0 +1,36 @@
+"""With `create({ worker: true })` a page answers while polygrad loads, compiles and trains."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from javascript_hosts import ROOT, built
+
+pytestmark = [pytest.mark.e2e, built]
+DRIVER = Path(__file__).parent / "responsive.mjs"
+LONGEST = 50.0  # milliseconds
+
+
+@pytest.fixture(scope="module")
+def seen() -> Any:
+    done = subprocess.run(["node", str(DRIVER)], capture_output=True, text=True, timeout=280, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_page_that_freezes_is_seen(seen: Any) -> None:
+    assert max(task["processor"] for task in seen["frozen"]["long"]) > LONGEST
+
+
+@pytest.mark.parametrize(
+    ("page", "told"), [("digits", "trained: 9"), ("characters", "step "), ("kernels", "a Tensor of shape")]
+)
+def test_no_task_of_the_main_thread_takes_over_50_ms_of_a_processor(seen: Any, page: str, told: str) -> None:
+    watched = seen[page]
+    assert watched["told"].startswith(told)
+    assert watched["tasks"] > 100
+    assert [task for task in watched["long"] if task["processor"] > LONGEST] == []
