@@ -4,8 +4,10 @@ Every object that the other side holds is an entry of a `Session`'s table, under
 side chooses. So it may send `c = a.add(b)` and `d = c.sum()` without waiting for an answer. Names are those
 of the manifest (`Tensor.add`, `nn.Linear`); `$...` are the bridge's own, at the end of this file.
 
-Nothing here raises: what fails returns its error as text, `!` and a JSON object {type, message, traceback}. A
-result that failed may be kept under its number (`fail`): what is asked of it fails with the same error.
+Nothing here raises: what fails returns its error as text, `!` and a JSON object {type, name, message,
+traceback}. `type` is the error's class, or of Python's own the nearest one above it that other languages
+know; `name` is what Python calls it. A result that failed may be kept under its number (`fail`): what is
+asked of it fails with the same error.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 
 import polygrad
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
-from polygrad.engine import devices
+from polygrad.engine.devices import device_names
 from polygrad.errors import InternalError
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.step import CompiledStep
@@ -278,14 +280,34 @@ class Session:
             return e.text
         if isinstance(e, TypeError):
             e = _misuse(e, self._functions.get(name), name, args, kwargs)
-        kind = "OutOfMemoryError" if isinstance(e, MemoryError) else type(e).__name__.rstrip("_")
         trace = "".join(traceback.format_exception(e))
-        return "!" + json.dumps({"type": kind, "message": str(e), "traceback": trace})
+        name = type(e).__name__.rstrip("_")
+        error = {"type": _kind(e, name), "name": name, "message": _message(e, name), "traceback": trace}
+        return "!" + json.dumps(error)
 
 
 def describe() -> str:
     """What a session knows from its start, as JSON."""
-    return json.dumps({"device": Device.DEFAULT, "devices": list(devices._MODULES)})
+    return json.dumps({"device": Device.DEFAULT, "devices": device_names()})
+
+
+# Python's own exceptions that other languages have a word for.
+_KNOWN = (TypeError, IndexError, KeyError, ZeroDivisionError, NotImplementedError, SyntaxError, ValueError)
+
+
+def _kind(e: BaseException, name: str) -> str:
+    if isinstance(e, MemoryError):
+        return "OutOfMemoryError"
+    if isinstance(e, errors.PolygradError):
+        return name
+    return next((known.__name__ for known in _KNOWN if isinstance(e, known)), name)
+
+
+def _message(e: BaseException, name: str) -> str:
+    """What went wrong, in words: a KeyError's own message is the key alone."""
+    if isinstance(e, KeyError) and len(e.args) == 1:
+        return f"expected a key that is there, got {e.args[0]!r}"
+    return str(e) or name
 
 
 class _Body:

@@ -9,6 +9,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.bridge import Session, describe
+from polygrad.errors import AxisError, OverflowError_
 
 
 @pytest.fixture
@@ -80,6 +81,37 @@ def test_errors_are_text_with_type_message_and_traceback(
     error = error_of(session.call(name, 2, 1, "", 1, *args))
     assert error["type"] == kind and text in error["message"]
     assert error["traceback"].startswith("Traceback") and 2 not in session.table
+
+
+class Unlucky(ValueError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("e", "kind", "name", "message"),
+    [
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError", "ZeroDivisionError", "division by zero"),
+        (KeyError("a"), "KeyError", "KeyError", "expected a key that is there, got 'a'"),
+        (KeyError("a", "b"), "KeyError", "KeyError", "('a', 'b')"),
+        (Unlucky("no"), "ValueError", "Unlucky", "no"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"), "ValueError", "UnicodeDecodeError", "odd"),
+        (NotImplementedError(), "NotImplementedError", "NotImplementedError", "NotImplementedError"),
+        (ModuleNotFoundError("No module"), "ModuleNotFoundError", "ModuleNotFoundError", "No module"),
+        (MemoryError("full"), "OutOfMemoryError", "MemoryError", "full"),
+        (AxisError("axis"), "AxisError", "AxisError", "axis"),
+        (OverflowError_("large"), "OverflowError", "OverflowError", "large"),
+    ],
+)
+def test_pythons_own_errors_have_the_nearest_kind_that_is_known(
+    session: Session, e: BaseException, kind: str, name: str, message: str
+) -> None:
+    def fail() -> None:
+        raise e
+
+    session._functions["$fail"] = fail
+    error = error_of(session.call("$fail", 0, 0, ""))
+    assert (error["type"], error["name"]) == (kind, name) and message in error["message"]
+    assert not error["message"].startswith(f"{name}:")
 
 
 def test_an_object_that_was_released_is_an_error_that_says_so(session: Session) -> None:

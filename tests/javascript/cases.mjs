@@ -347,6 +347,11 @@ export const cases = {
       device: await thrown(() => t.to("TPU").item()),
       item: await thrown(() => t.item()),
       python: await thrown(() => python("import nowhere")),
+      zero: await thrown(() => python("1 / 0")),
+      key: await thrown(() => python("{}['b']")),
+      kind: await thrown(() => python("'a' + 1")),
+      todo: await thrown(() => python("raise NotImplementedError")),
+      type: (await python("import nowhere").catch((error) => error)).type,
       afterwards: await t.sum().item(),
     };
     const gone = new Tensor([1]);

@@ -116,7 +116,11 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
     assert is_error(found["device"], "DeviceError", "got 'TPU'")
     assert is_error(found["defaultDevice"], "DeviceError", 'got "TPU"')
     assert is_error(found["item"], "ShapeError", "item: expected one element, got shape [2]")
-    assert is_error(found["python"], "PolygradError", "ModuleNotFoundError: No module named 'nowhere'")
+    assert is_error(found["python"], "PythonError", "No module named 'nowhere'")
+    own = {"zero": "RangeError", "key": "RangeError", "kind": "TypeError", "todo": "NotImplementedError"}
+    assert {name: found[name]["name"] for name in own} == own
+    assert found["key"]["message"] == "expected a key that is there, got 'b'"
+    assert found["type"] == "ModuleNotFoundError"
     assert is_error(found["disposed"], "ArgumentError", "got one that was disposed of")
     assert found["shape"]["cause"] == "string"
     assert not any("Traceback" in e["message"] for e in found.values() if isinstance(e, dict))
