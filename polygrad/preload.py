@@ -18,3 +18,6 @@ import polygrad.runtime.threads
 import polygrad.runtime.wasm
 import polygrad.tensor.jit
 import polygrad.tensor.tensor
+from polygrad.engine.cache import code_digest
+
+code_digest()  # it is remembered

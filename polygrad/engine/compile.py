@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower import kernel_name, lower, signature
 from polygrad.codegen.stage import LOCAL_SLOT
+from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.search import search
@@ -34,16 +35,6 @@ class Compiled:
 
     program: Program
     outputs: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
-    the bytes of each buffer that it wants for itself."""
-
-    kernel: Kernel
-    slots: tuple[int, ...]
-    local: tuple[int, ...] = ()
 
 
 _kernels: OrderedDict[tuple[UOp, str, bool], Built] = OrderedDict()
@@ -86,8 +77,19 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
     started = time.perf_counter()
     target, steps = backend.target, env_int("BEAM", 0)
     disk = DiskCache.default() if backend.caches_on_disk else None
+    looking = debug_level() >= 3 or env_int("SPEC", 0)  # at what is done to a kernel: so it is done
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
+        key = ""
+        if disk is not None:
+            key = built_key(ast, target.key, backend.language, backend.shared_memory, optimized, steps)
+            kept = None if looking else disk.get(key)
+            if kept is not None:
+                found = _kernels[ast, target.key, optimized] = Built.from_bytes(kept)
+                if debug_level() >= 1:
+                    print(f"kernel {found.kernel.name}: from the disk", file=sys.stderr)
+                stats.kernels_found += 1
+                continue
         plan = search(ast, device, backend, steps) if optimized and steps else None
         linear = lower(ast, target, optimized, plan)
         text = signature(linear)
@@ -98,25 +100,18 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
         slots = tuple(n.arg.slot for n in params if n.arg.slot < LOCAL_SLOT)
         local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
-        key = DiskCache.key(target.key, text) if disk is not None else ""
-        code = disk.get(key) if disk is not None else None
         if debug_level() >= 1:
-            print(f"kernel {name}: {'compiled' if code is None else 'from the disk'}", file=sys.stderr)
-        built = Built(
-            Kernel(name, code or b"", len(params), variables, language=backend.language), slots, local
-        )
-        if code is None:
-            waiting.append((ast, built, key, backend.compile(name, linear)))
-        else:
-            _kernels[ast, target.key, optimized] = built
+            print(f"kernel {name}: compiled", file=sys.stderr)
+        built = Built(Kernel(name, b"", len(params), variables, language=backend.language), slots, local)
+        waiting.append((ast, built, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
     for ast, built, key, finish in waiting:
-        code = finish()
-        _kernels[ast, target.key, optimized] = replace(built, kernel=replace(built.kernel, code=code))
+        built = replace(built, kernel=replace(built.kernel, code=finish()))
+        _kernels[ast, target.key, optimized] = built
         if disk is not None:
-            disk.put(key, code)
-    stats.kernels_compiled += len(asts)
+            disk.put(key, built.to_bytes())
+    stats.kernels_compiled += len(waiting)
     stats.compile_seconds += time.perf_counter() - started
 
 

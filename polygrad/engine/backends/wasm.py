@@ -31,6 +31,7 @@ BACKEND = Backend(
     compile=_compile,
     open=lambda: _runtime,
     language="wasm",
+    caches_on_disk=True,
     link=link_wasm,
     shared_memory=_shared,
 )
