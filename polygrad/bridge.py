@@ -22,10 +22,14 @@ from typing import Any
 
 import polygrad
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
+from polygrad.dtype import dtypes, to_dtype
 from polygrad.engine.devices import device_names
 from polygrad.errors import InternalError
+from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
-from polygrad.nn.step import CompiledStep
+from polygrad.nn.state import get_state_dict
+from polygrad.nn.step import CompiledStep, input_specs
+from polygrad.tensor.arguments import Spec
 from polygrad.uop.node import UOp
 
 
@@ -182,7 +186,8 @@ class Session:
         return self._answer(lambda: self._get(handle) is None)
 
     def meta(self, handle: int, names: Sequence[str] = ()) -> Any:
-        """What is known of an entry without computing: a Tensor's shape, dtype and device, else `names`."""
+        """What is known of an entry without computing: a Tensor's shape, dtype and device, else `names`, of
+        which `$state` is the names of the Tensors in it."""
 
         def find() -> dict[str, Any]:
             x = self._get(handle)
@@ -194,7 +199,7 @@ class Session:
                     "device": x.device,
                     "requires_grad": x.requires_grad,
                 }
-            return {name: getattr(x, name) for name in _plain(names)}
+            return {n: list(get_state_dict(x)) if n == "$state" else getattr(x, n) for n in _plain(names)}
 
         return self._answer(find)
 
@@ -419,6 +424,31 @@ def _make(
     return out
 
 
+def _run_step(step: CompiledStep, *inputs: Any) -> Any:
+    """`step.run`, where an input may also be elements: (bytes, dtype, shape), see `_elements`."""
+    specs = input_specs(step)
+    if len(inputs) != len(specs):
+        return step.run(*inputs)
+    return step.run(*[_elements(s, *x) if isinstance(x, tuple) else x for s, x in zip(specs, inputs)])
+
+
+def _elements(spec: Spec, raw: bytes, dtype: str, shape: list[int] | None) -> Tensor:
+    """An input as a Tensor. Numbers of no dtype in particular, `float64` with a shape, become what the input
+    is; elements without a shape have the input's, if there are as many, and those without a dtype its dtype.
+    Raises ShapeError.
+    """
+    if shape is not None:
+        if dtype == "float64" and spec.dtype is not dtypes.float64:
+            return Tensor(memoryview(raw).cast("d").tolist(), spec.device, spec.dtype).reshape(tuple(shape))
+        return _make(raw, dtype, shape, spec.device, None)
+    given = to_dtype(dtype) if dtype else spec.dtype
+    count = len(raw) // given.itemsize
+    known = all(isinstance(n, int) for n in spec.shape)
+    if known and count != prod(spec.shape):
+        raise errors.ShapeError(f"{spec.name}: expected shape {spec.shape}, got {count} elements")
+    return _make(raw, given.name, spec.shape if known else None, spec.device, None)
+
+
 def _get(x: Any, name: str) -> Any:
     return getattr(x, name)
 
@@ -454,7 +484,6 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 _OWN: dict[str, Callable[..., Any]] = {
     # methods of classes that have no public name
     "CompiledStep.loss_value": CompiledStep.loss_value,
-    "CompiledStep.run": CompiledStep.run,
     "Variable.bind": UOp.bind,
     # the bridge's own
     "$make": _make,
@@ -467,6 +496,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$enter": lambda context: context.__enter__(),
     "$exit": lambda context: context.__exit__(None, None, None),
     "$jit": lambda: _Captured(),
+    "$run_step": _run_step,
+    "$state": lambda x: list(get_state_dict(x).values()),
     "$reset": lambda captured: captured.reset(),
     "$symbolic": _arithmetic,
     "$default_device": lambda name: setattr(Device, "DEFAULT", name),

@@ -86,6 +86,12 @@ export function pack(data: NestedData, wanted?: DType): Packed {
   return { bytes: wide, dtype: "float64", shape, ...(dtype !== "float64" && { cast: dtype }) };
 }
 
+/** Nested arrays as bytes; numbers as float64, which holds whatever they are to become. */
+export function packNumbers(data: NestedData): Packed {
+  const { flat } = flatten(data, ragged);
+  return pack(data, dtypeOf(flat) === "float32" ? "float64" : undefined);
+}
+
 /** A typed array, or raw bytes of `dtype`. Throws DTypeError. */
 export function packArray(data: TypedArray | ArrayBuffer | DataView, wanted?: DType): Packed {
   if (isTypedArray(data)) {
