@@ -166,7 +166,7 @@ def test_a_step_is_compiled_from_a_callback(session: Session) -> None:
         return "[7]"
 
     assert session.compile_step(8, "[1]", 4, 3, run, 5) is None
-    assert session.call("CompiledStep.run", 9, 0b11, "", 8, 2) is None
+    assert session.call("$run_step", 9, 0b11, "", 8, 2) is None
     assert session.unpack(9, 10, 1) is None
     assert elements(session, 10) == [6] and elements(session, 1) == [0.5]  # 2 - 0.5 * 3
 
