@@ -4,8 +4,10 @@ Every object that the other side holds is an entry of a `Session`'s table, under
 side chooses. So it may send `c = a.add(b)` and `d = c.sum()` without waiting for an answer. Names are those
 of the manifest (`Tensor.add`, `nn.Linear`); `$...` are the bridge's own, at the end of this file.
 
-Nothing here raises: what fails returns its error as text, `!` and a JSON object {type, message, traceback}. A
-result that failed may be kept under its number (`fail`): what is asked of it fails with the same error.
+Nothing here raises: what fails returns its error as text, `!` and a JSON object {type, name, message,
+traceback}. `type` is the error's class, or of Python's own the nearest one above it that other languages
+know; `name` is what Python calls it. A result that failed may be kept under its number (`fail`): what is
+asked of it fails with the same error.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from typing import Any
 
 import polygrad
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
-from polygrad.engine import devices
+from polygrad.capture.arguments import Spec
+from polygrad.dtype import dtypes, to_dtype
+from polygrad.engine.devices import device_names
 from polygrad.errors import InternalError
+from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
-from polygrad.nn.step import CompiledStep
+from polygrad.nn.state import get_state_dict
+from polygrad.nn.step import CompiledStep, input_specs
 from polygrad.uop.node import UOp
 
 
@@ -180,7 +186,8 @@ class Session:
         return self._answer(lambda: self._get(handle) is None)
 
     def meta(self, handle: int, names: Sequence[str] = ()) -> Any:
-        """What is known of an entry without computing: a Tensor's shape, dtype and device, else `names`."""
+        """What is known of an entry without computing: a Tensor's shape, dtype and device, else `names`, of
+        which `$state` is the names of the Tensors in it."""
 
         def find() -> dict[str, Any]:
             x = self._get(handle)
@@ -192,7 +199,7 @@ class Session:
                     "device": x.device,
                     "requires_grad": x.requires_grad,
                 }
-            return {name: getattr(x, name) for name in _plain(names)}
+            return {n: list(get_state_dict(x)) if n == "$state" else getattr(x, n) for n in _plain(names)}
 
         return self._answer(find)
 
@@ -278,14 +285,34 @@ class Session:
             return e.text
         if isinstance(e, TypeError):
             e = _misuse(e, self._functions.get(name), name, args, kwargs)
-        kind = "OutOfMemoryError" if isinstance(e, MemoryError) else type(e).__name__.rstrip("_")
         trace = "".join(traceback.format_exception(e))
-        return "!" + json.dumps({"type": kind, "message": str(e), "traceback": trace})
+        name = type(e).__name__.rstrip("_")
+        error = {"type": _kind(e, name), "name": name, "message": _message(e, name), "traceback": trace}
+        return "!" + json.dumps(error)
 
 
 def describe() -> str:
     """What a session knows from its start, as JSON."""
-    return json.dumps({"device": Device.DEFAULT, "devices": list(devices._MODULES)})
+    return json.dumps({"device": Device.DEFAULT, "devices": device_names()})
+
+
+# Python's own exceptions that other languages have a word for.
+_KNOWN = (TypeError, IndexError, KeyError, ZeroDivisionError, NotImplementedError, SyntaxError, ValueError)
+
+
+def _kind(e: BaseException, name: str) -> str:
+    if isinstance(e, MemoryError):
+        return "OutOfMemoryError"
+    if isinstance(e, errors.PolygradError):
+        return name
+    return next((known.__name__ for known in _KNOWN if isinstance(e, known)), name)
+
+
+def _message(e: BaseException, name: str) -> str:
+    """What went wrong, in words: a KeyError's own message is the key alone."""
+    if isinstance(e, KeyError) and len(e.args) == 1:
+        return f"expected a key that is there, got {e.args[0]!r}"
+    return str(e) or name
 
 
 class _Body:
@@ -397,6 +424,31 @@ def _make(
     return out
 
 
+def _run_step(step: CompiledStep, *inputs: Any) -> Any:
+    """`step.run`, where an input may also be elements: (bytes, dtype, shape), see `_elements`."""
+    specs = input_specs(step)
+    if len(inputs) != len(specs):
+        return step.run(*inputs)
+    return step.run(*[_elements(s, *x) if isinstance(x, tuple) else x for s, x in zip(specs, inputs)])
+
+
+def _elements(spec: Spec, raw: bytes, dtype: str, shape: list[int] | None) -> Tensor:
+    """An input as a Tensor. Numbers of no dtype in particular, `float64` with a shape, become what the input
+    is; elements without a shape have the input's, if there are as many, and those without a dtype its dtype.
+    Raises ShapeError.
+    """
+    if shape is not None:
+        if dtype == "float64" and spec.dtype is not dtypes.float64:
+            return Tensor(memoryview(raw).cast("d").tolist(), spec.device, spec.dtype).reshape(tuple(shape))
+        return _make(raw, dtype, shape, spec.device, None)
+    given = to_dtype(dtype) if dtype else spec.dtype
+    count = len(raw) // given.itemsize
+    known = all(isinstance(n, int) for n in spec.shape)
+    if known and count != prod(spec.shape):
+        raise errors.ShapeError(f"{spec.name}: expected shape {spec.shape}, got {count} elements")
+    return _make(raw, given.name, spec.shape if known else None, spec.device, None)
+
+
 def _get(x: Any, name: str) -> Any:
     return getattr(x, name)
 
@@ -432,7 +484,6 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 _OWN: dict[str, Callable[..., Any]] = {
     # methods of classes that have no public name
     "CompiledStep.loss_value": CompiledStep.loss_value,
-    "CompiledStep.run": CompiledStep.run,
     "Variable.bind": UOp.bind,
     # the bridge's own
     "$make": _make,
@@ -445,6 +496,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$enter": lambda context: context.__enter__(),
     "$exit": lambda context: context.__exit__(None, None, None),
     "$jit": lambda: _Captured(),
+    "$run_step": _run_step,
+    "$state": lambda x: list(get_state_dict(x).values()),
     "$reset": lambda captured: captured.reset(),
     "$symbolic": _arithmetic,
     "$default_device": lambda name: setattr(Device, "DEFAULT", name),

@@ -20,3 +20,6 @@ import polygrad.renderer.wasm_driver
 import polygrad.runtime.threads
 import polygrad.runtime.wasm
 import polygrad.tensor.tensor
+from polygrad.engine.cache import code_digest
+
+code_digest()  # it is remembered

@@ -10,20 +10,12 @@ import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 
+import { PYODIDE_FILES } from "../node/bin/pyodide_files.mjs";
 import { makeAssets } from "./assets.mjs";
 import { compressFolder } from "./compress.mjs";
 import { buildPlayground } from "./playground.mjs";
 
 const path = (relative) => fileURLToPath(new URL(`../${relative}`, import.meta.url));
-
-/** What a page takes of Pyodide: its start, and the whole standard library for what is imported later. */
-const PYODIDE = [
-  "pyodide.mjs",
-  "pyodide.asm.mjs",
-  "pyodide.asm.wasm",
-  "pyodide-lock.json",
-  "python_stdlib.zip",
-];
 
 const { assets, files } = await makeAssets();
 await Promise.all(
@@ -81,7 +73,6 @@ await Promise.all([
     entryPoints: {
       polygrad: path("web/src/index.ts"),
       "polygrad-worker": path("web/src/worker.ts"),
-      "polygrad-session": path("web/src/session_worker.ts"),
       "polygrad-thread": path("web/src/thread.ts"),
     },
     outdir: path("web/dist"),
@@ -107,7 +98,7 @@ await mkdir(path("web/dist/pyodide"));
 const resolve = createRequire(import.meta.url)
   .resolve("pyodide/package.json")
   .replace(/package\.json$/, "");
-for (const name of PYODIDE) await copyFile(resolve + name, path(`web/dist/pyodide/${name}`));
+for (const name of PYODIDE_FILES) await copyFile(resolve + name, path(`web/dist/pyodide/${name}`));
 await compressFolder(path("web/dist"));
 await buildPlayground();
 process.exit(); // Pyodide keeps Node alive

@@ -168,7 +168,16 @@ def compiled() -> dict[str, Any]:
         guesses = found.tolist()
     opt.lr.assign(Tensor([0.0]))
     step.run()
-    return {"losses": losses, "guesses": guesses, "modes": [True], "loss": step.loss_value()}
+    loss, state = step.loss_value(), nn.state.get_state_dict(opt)
+    forms = [[loss, step.run()[1].tolist(), [6]]] * 4
+    return {
+        "losses": losses,
+        "guesses": guesses,
+        "modes": [True],
+        "loss": loss,
+        "state": list(state),
+        "forms": forms,
+    }
 
 
 def jit() -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.bridge import Session, describe
+from polygrad.errors import AxisError, OverflowError_
 
 
 @pytest.fixture
@@ -82,6 +83,37 @@ def test_errors_are_text_with_type_message_and_traceback(
     assert error["traceback"].startswith("Traceback") and 2 not in session.table
 
 
+class Unlucky(ValueError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("e", "kind", "name", "message"),
+    [
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError", "ZeroDivisionError", "division by zero"),
+        (KeyError("a"), "KeyError", "KeyError", "expected a key that is there, got 'a'"),
+        (KeyError("a", "b"), "KeyError", "KeyError", "('a', 'b')"),
+        (Unlucky("no"), "ValueError", "Unlucky", "no"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"), "ValueError", "UnicodeDecodeError", "odd"),
+        (NotImplementedError(), "NotImplementedError", "NotImplementedError", "NotImplementedError"),
+        (ModuleNotFoundError("No module"), "ModuleNotFoundError", "ModuleNotFoundError", "No module"),
+        (MemoryError("full"), "OutOfMemoryError", "MemoryError", "full"),
+        (AxisError("axis"), "AxisError", "AxisError", "axis"),
+        (OverflowError_("large"), "OverflowError", "OverflowError", "large"),
+    ],
+)
+def test_pythons_own_errors_have_the_nearest_kind_that_is_known(
+    session: Session, e: BaseException, kind: str, name: str, message: str
+) -> None:
+    def fail() -> None:
+        raise e
+
+    session._functions["$fail"] = fail
+    error = error_of(session.call("$fail", 0, 0, ""))
+    assert (error["type"], error["name"]) == (kind, name) and message in error["message"]
+    assert not error["message"].startswith(f"{name}:")
+
+
 def test_an_object_that_was_released_is_an_error_that_says_so(session: Session) -> None:
     assert "disposed of" in error_of(session.call("Tensor.exp", 2, 1, "", 7))["message"]
     assert "disposed of" in error_of(session.read(7))["message"]
@@ -134,7 +166,7 @@ def test_a_step_is_compiled_from_a_callback(session: Session) -> None:
         return "[7]"
 
     assert session.compile_step(8, "[1]", 4, 3, run, 5) is None
-    assert session.call("CompiledStep.run", 9, 0b11, "", 8, 2) is None
+    assert session.call("$run_step", 9, 0b11, "", 8, 2) is None
     assert session.unpack(9, 10, 1) is None
     assert elements(session, 10) == [6] and elements(session, 1) == [0.5]  # 2 - 0.5 * 3
 

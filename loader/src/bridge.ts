@@ -5,6 +5,7 @@ import type { PyodideAPI } from "pyodide";
 import { errorFrom } from "../../wasm_runtime/src/api/errors";
 import type { SessionInfo } from "../../wasm_runtime/src/api/session";
 import type { Answer, Bridge, Operation, Plain, Question } from "../../wasm_runtime/src/api/transport";
+import type { Polygrad } from "./polygrad";
 import type { PyFunction, PyProxy } from "./pyodide_types";
 
 interface PyBytes extends PyProxy {
@@ -26,14 +27,32 @@ function answer(found: unknown, pyodide: PyodideAPI): Answer {
   }
 }
 
-/** A session of its own in this Python, and what is to be known of it. */
-export function startBridge(pyodide: PyodideAPI): { bridge: Bridge; info: SessionInfo } {
-  const info = pyodide.runPython("from polygrad import bridge; bridge.describe()") as string;
-  return { bridge: openBridge(pyodide), info: JSON.parse(info) as SessionInfo };
+/** What a session's start tells. */
+export interface Started {
+  readonly bridge: Bridge;
+  readonly info: SessionInfo;
+  /** Settles when all is stored that this start leaves for later ones. */
+  readonly kept: Promise<void>;
 }
 
-/** A session of its own in this Python. */
-export function openBridge(pyodide: PyodideAPI): Bridge {
+/** A session of its own in this Python, and what is to be known of it. */
+export function startBridge(python: Polygrad): Started {
+  const info = python.pyodide.runPython("from polygrad import bridge; bridge.describe()") as string;
+  return { bridge: openBridge(python), info: JSON.parse(info) as SessionInfo, kept: python.kept };
+}
+
+/** A value as it can be sent: Python's containers become JavaScript's. */
+function plain(value: unknown, pyodide: PyodideAPI): unknown {
+  if (!(value instanceof pyodide.ffi.PyProxy)) return value;
+  try {
+    return value.toJs({ create_pyproxies: false }) as unknown;
+  } finally {
+    value.destroy();
+  }
+}
+
+function openBridge(python: Polygrad): Bridge {
+  const { pyodide } = python;
   const session = pyodide.runPython("from polygrad.bridge import Session; Session()") as PyProxy &
     Readonly<Record<string, PyFunction>>;
   const methods = new Map<string, PyFunction>();
@@ -57,12 +76,11 @@ export function openBridge(pyodide: PyodideAPI): Bridge {
         if (!(error instanceof pyodide.ffi.PythonError)) throw error;
         throw errorFrom(method("last_error")() as string);
       }
-      if (!(found instanceof pyodide.ffi.PyProxy)) return found;
-      try {
-        return found.toJs({ create_pyproxies: false }) as unknown;
-      } finally {
-        found.destroy();
-      }
+      return plain(found, pyodide);
+    },
+    async host(name, args) {
+      const own = python as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
+      return plain(await own[name]?.(...args), pyodide);
     },
   };
 }

@@ -5,7 +5,7 @@ import { describe, errorFrom } from "../../wasm_runtime/src/api/errors";
 import { PolygradError } from "../../wasm_runtime/src/api/generated/errors";
 import { SessionServer } from "../../wasm_runtime/src/api/server";
 import { Session, type SessionInfo } from "../../wasm_runtime/src/api/session";
-import type { Bridge } from "../../wasm_runtime/src/api/transport";
+import type { Started } from "./bridge";
 import type { Progress } from "./polygrad";
 
 /** A worker, or the like: what a page's Worker and Node's have in common. */
@@ -17,14 +17,6 @@ export interface WorkerPort {
   /** Tells whether an answer is being waited for. */
   busy?(waiting: boolean): void;
   close(): void;
-}
-
-/** What a session's start tells. */
-export interface Started {
-  readonly bridge: Bridge;
-  readonly info: SessionInfo;
-  /** Settles when all is stored that this start leaves for later ones. */
-  readonly kept: Promise<void>;
 }
 
 /** What comes back beside answers. */

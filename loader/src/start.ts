@@ -14,6 +14,7 @@ import { WasmHost } from "../../wasm_runtime/src/host";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { ASSETS } from "./assets";
 import { bundle } from "./bundle";
+import { KernelCache, type KernelStorage } from "./kernels";
 import { Polygrad, routeOutput, type CommonOptions, type Origin, type Progress } from "./polygrad";
 import {
   fileSystem,
@@ -46,6 +47,8 @@ export interface Host {
   readonly engine: string;
   /** Where snapshots and bytecode of wheels are kept. */
   readonly store?: ByteStore | undefined;
+  /** Where compiled kernels are kept: a folder of Node's, or a database. */
+  readonly kernels?: string | KernelStorage | undefined;
 }
 
 /** A host, and who is told how far a start has come. */
@@ -61,6 +64,9 @@ const HOST_MODULE = "polygrad_host";
 
 /** Where polygrad lies in Python's file system. */
 const ARCHIVE = "/lib/polygrad.zip";
+
+/** Where the folder of compiled kernels lies in it. */
+const KERNELS = "/var/cache/polygrad";
 
 /** Variables of this prefix are read when Python starts, which a snapshot has behind it. */
 const READ_AT_START = "PYTHON";
@@ -196,23 +202,40 @@ interface Started {
   readonly pyodide: PyodideAPI;
   readonly origin: Origin;
   readonly kept?: Promise<void>;
+  readonly kernels: KernelCache | undefined;
 }
 
 /** By the quickest way, `env` being what Python has to know from the start. */
 async function startQuickly(host: Start, store: ByteStore | undefined, env: Variables): Promise<Started> {
   const found = await findPackage(host);
+  const storage = host.kernels;
+  const openKernels = (build: string): Promise<KernelCache> | undefined =>
+    typeof storage === "object" ? KernelCache.open(storage, build) : undefined;
+  let kernels = "id" in found ? openKernels(found.id) : undefined;
   let refused = false;
   if (store && "id" in found) {
     const entry = await recallUnchecked(store, await snapshotKey(host, found.id));
     const pyodide = entry?.length ? await restore(host, entry, env, found.bytes) : undefined;
-    if (pyodide) return { pyodide, origin: "snapshot" };
+    if (pyodide) return { pyodide, origin: "snapshot", kernels: await kernels };
     // Whole, and it did not start, or it is the empty entry that says so: this engine cannot restore what it makes.
     refused = entry !== undefined && (await entry.whole);
   }
   const { pyodide, id } = await start(host, env, found);
+  kernels ??= openKernels(id);
   const snapshot = refused ? new Uint8Array() : store && takeSnapshot(pyodide);
   const kept = store && snapshot && snapshotKey(host, id).then((key) => keep(store, key, snapshot));
-  return { pyodide, origin: "bytecode", ...(kept && { kept }) };
+  return { pyodide, origin: "bytecode", kernels: await kernels, ...(kept && { kept }) };
+}
+
+/** Mount the folder of compiled kernels, if there is one; what tells Python where they are. */
+function mountKernels(pyodide: PyodideAPI, { kernels }: Host): string {
+  if (typeof kernels !== "string") return "0";
+  try {
+    pyodide.mountNodeFS(KERNELS, kernels);
+    return KERNELS;
+  } catch {
+    return "0"; // there is no such folder, nor can there be: they are compiled at every start
+  }
 }
 
 /**
@@ -241,8 +264,12 @@ export async function startPolygrad(
     options.onProgress?.({ stage, fraction: FRACTIONS[stage] });
   };
   report("files");
-  const { pyodide, origin, kept } = await startQuickly({ ...host, report }, store, early);
+  const keepsKernels = !["", "0"].includes(variables.POLYGRAD_CACHE ?? "asked for");
+  const own = { ...host, kernels: keepsKernels ? host.kernels : undefined, report };
+  const { pyodide, origin, kept, kernels } = await startQuickly(own, store, early);
   register(pyodide, host, pool);
+  variables.POLYGRAD_CACHE = mountKernels(pyodide, own);
+  if (kernels) call(pyodide, "keep_kernels", kernels);
   const dictionary = pyodide.toPy(variables) as PyProxy;
   call(pyodide, "set_environment", dictionary);
   dictionary.destroy();

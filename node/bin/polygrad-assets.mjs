@@ -6,13 +6,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const PYODIDE = [
-  "pyodide.mjs",
-  "pyodide.asm.mjs",
-  "pyodide.asm.wasm",
-  "python_stdlib.zip",
-  "pyodide-lock.json",
-];
+import { PYODIDE_FILES } from "./pyodide_files.mjs";
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined || folder.startsWith("-")) {
@@ -22,5 +16,5 @@ if (folder === undefined || folder.startsWith("-")) {
   const pyodide = dirname(createRequire(import.meta.url).resolve("pyodide/package.json"));
   await mkdir(join(folder, "pyodide"), { recursive: true });
   await cp(fileURLToPath(new URL("../dist/browser", import.meta.url)), folder, { recursive: true });
-  for (const name of PYODIDE) await cp(join(pyodide, name), join(folder, "pyodide", name));
+  for (const name of PYODIDE_FILES) await cp(join(pyodide, name), join(folder, "pyodide", name));
 }

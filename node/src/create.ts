@@ -77,7 +77,6 @@ function startWorker(options: CreateOptions): Promise<Session> {
  */
 export async function create({ worker = false, ...options }: CreateOptions = {}): Promise<Polygrad> {
   if (worker) return createApi(await startWorker(options), host);
-  const { pyodide } = await loadPolygrad(loadOptions(options));
-  const { bridge, info } = startBridge(pyodide);
+  const { bridge, info } = startBridge(await loadPolygrad(loadOptions(options)));
   return createApi(new Session(new DirectTransport(bridge), info), host);
 }

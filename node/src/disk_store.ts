@@ -11,8 +11,9 @@ import { readBytes } from "./read_bytes";
 /** How many entries of a kind stay: for the versions of Node and of polygrad that somebody has in use at once. */
 const KEPT = 4;
 
-function defaultFolder(): string {
-  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "polygrad", "node");
+/** Where polygrad keeps things, in Python and here. */
+export function cacheFolder(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "polygrad");
 }
 
 /** Remove all but the newest entries of the kind of `key`. */
@@ -26,7 +27,7 @@ async function prune(folder: string, key: string): Promise<void> {
 }
 
 /** A store in `folder`. Entries appear whole, also when two processes write the same one. */
-export function diskStore(folder: string = defaultFolder()): ByteStore {
+export function diskStore(folder: string = join(cacheFolder(), "node")): ByteStore {
   return {
     async find(key) {
       const path = join(folder, key);

@@ -1,7 +1,8 @@
 /** Starts Python with polygrad in it, in Node. */
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { loadPyodide, version } from "pyodide";
@@ -10,7 +11,7 @@ import { ASSETS } from "../../loader/src/assets";
 import { poolFor, threadVariables } from "../../loader/src/pool";
 import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
 import { startPolygrad } from "../../loader/src/start";
-import { diskStore } from "./disk_store";
+import { cacheFolder, diskStore } from "./disk_store";
 import { startWorker } from "./engine";
 import { readBytes } from "./read_bytes";
 
@@ -18,8 +19,9 @@ export interface LoadOptions extends CommonOptions {
   /** The wheel: its bytes, or its path. The one that came with this package unless given. */
   wheel?: string | Uint8Array<ArrayBuffer>;
   /**
-   * Where a snapshot of Python's memory and bytecode of wheels are kept between starts; a folder in the user's
-   * cache unless given, nowhere if `false`.
+   * Where a snapshot of Python's memory, compiled kernels and bytecode of wheels are kept between starts; a folder
+   * in the user's cache unless given, nowhere if `false`. The variable `POLYGRAD_CACHE`, of this process or in `env`,
+   * is another folder for kernels; with 0 they are not kept.
    */
   cacheDir?: string | false;
 }
@@ -27,6 +29,20 @@ export interface LoadOptions extends CommonOptions {
 /** The path of a file that the build has put beside this one. */
 function asset(name: string): string {
   return fileURLToPath(new URL(`./python/${name}`, import.meta.url));
+}
+
+/** The folder of compiled kernels, which is there now; undefined if they are not to be kept, or cannot be. */
+function kernelFolder({ cacheDir, env }: LoadOptions): string | undefined {
+  if (cacheDir === false) return undefined;
+  const asked = env?.POLYGRAD_CACHE ?? process.env.POLYGRAD_CACHE;
+  if (asked === "" || asked === "0") return undefined;
+  const folder = resolve(asked ?? (cacheDir === undefined ? cacheFolder() : join(cacheDir, "kernels")));
+  try {
+    mkdirSync(folder, { recursive: true });
+    return folder;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Start Python with polygrad installed. */
@@ -48,6 +64,7 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
       readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
       engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
       store: cacheDir === false ? undefined : diskStore(cacheDir),
+      kernels: kernelFolder(options),
     },
     options,
     { HOME: "/home/pyodide", ...threadVariables(options, processors, pool) },

@@ -11,12 +11,8 @@ const port = parentPort;
 
 const receive = serveSession(
   (message, transfer) => port?.postMessage(message, transfer),
-  async (options, listeners) => {
-    const { pyodide, kept } = await loadPolygrad(
-      loadOptions({ ...(options as CreateOptions), ...listeners }),
-    );
-    return { ...startBridge(pyodide), kept };
-  },
+  async (options, listeners) =>
+    startBridge(await loadPolygrad(loadOptions({ ...(options as CreateOptions), ...listeners }))),
 );
 
 port?.on("message", receive);

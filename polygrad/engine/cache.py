@@ -8,13 +8,13 @@ written beside its place and moved there, so that a reader sees a whole entry or
 What does not check out is a miss, and is written anew. No trouble with the file system is ever an error: a
 cache that cannot keep things forgets them. The directory is `$POLYGRAD_CACHE`, else
 `$XDG_CACHE_HOME/polygrad`, else `~/.cache/polygrad`; `POLYGRAD_CACHE=0` (or set and empty) keeps to memory.
+In a page, which has no files, the host keeps the entries.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import os
 import struct
 import sys
@@ -22,6 +22,7 @@ import threading
 import time
 import zipfile
 from collections import OrderedDict
+from typing import Any
 
 _MAGIC = b"PGC1"
 _HEADER = struct.Struct("<4sQ16s")
@@ -29,16 +30,13 @@ _MEMORY_BYTES = 64 << 20
 _DISK_BYTES = 512 << 20
 _SHARDS = 256
 _DAY = 86400.0
-_RENDERERS = ("renderer", "wasm")  # what makes artefacts of linear kernels
-
-
-def source_digest(*layers: str) -> str:
-    """A digest of these layers' code, in hex: what another version made is not ours."""
-    return _code(layers).hexdigest()
+# What turns a kernel's AST into an artefact: packages, and the modules beside them.
+_COMPILERS = ("uop", "codegen", "renderer", "wasm", os.path.join("engine", "backends"), "")
 
 
 @functools.cache
-def _code(layers: tuple[str, ...]) -> hashlib._Hash:
+def code_digest() -> hashlib._Hash:
+    """A digest of the code that makes artefacts: what another version made is not ours."""
     digest = hashlib.sha256(_MAGIC)
     archive = getattr(
         sys.modules[__name__].__loader__, "archive", None
@@ -49,13 +47,12 @@ def _code(layers: tuple[str, ...]) -> hashlib._Hash:
                 digest.update(f"{member.filename} {member.CRC} {member.file_size}\n".encode())
         return digest
     package = os.path.dirname(os.path.dirname(__file__))
-    for layer in layers:
+    for layer in _COMPILERS:
         folder = os.path.join(package, layer)
         for name in sorted(os.listdir(folder)):
-            path = os.path.join(folder, name)
-            if os.path.isfile(path):
-                with open(path, "rb") as source:
-                    digest.update(source.read())
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), "rb") as source:
+                    digest.update(f"{name}\n".encode() + source.read())
     return digest
 
 
@@ -78,18 +75,18 @@ class DiskCache:
         self._memory: OrderedDict[str, bytes] = OrderedDict()  # least used first
         self._used = 0
         self._lock = threading.Lock()
-        self._serial = itertools.count()
 
     @staticmethod
     @functools.cache
     def default() -> DiskCache:
-        """The cache of this process, where the environment asked for it when it was first used."""
-        return DiskCache(cache_directory())
+        """The cache of this process: the host's, if it has one (`use_host`), else where the environment asked
+        for it when it was first used."""
+        return DiskCache(cache_directory()) if _host is None else HostCache(_host)
 
     @staticmethod
     def key(target: str, source: str | bytes) -> str:
-        """The key of an artefact: SHA-256 in hex of the renderers' code, the target's key and the source."""
-        digest = _code(_RENDERERS).copy()
+        """The key of an artefact: SHA-256 in hex of polygrad's code, the target's key and the source."""
+        digest = code_digest().copy()
         for part in (target, source):
             data = part.encode() if isinstance(part, str) else part
             digest.update(len(data).to_bytes(8, "little"))
@@ -147,7 +144,8 @@ class DiskCache:
             return
         path = self._path(key)
         folder = os.path.dirname(path)
-        part = os.path.join(folder, f".{key[2:]}.{os.getpid()}.{next(self._serial)}")
+        # Inside Pyodide all processes have one number.
+        part = os.path.join(folder, f".{key[2:]}.{os.urandom(8).hex()}")
         try:
             try:
                 file = open(part, "wb")
@@ -183,6 +181,35 @@ class DiskCache:
             if path != newest:
                 _remove(path)
                 room += size
+
+
+class HostCache(DiskCache):
+    """A cache whose entries the host keeps: in a page there are no files.
+
+    host: an object of JavaScript's, whose `find(key)` gives an entry or nothing, and `keep(key, entry)`
+        takes one; both at once.
+    """
+
+    def __init__(self, host: Any) -> None:
+        super().__init__(None)
+        self._host = host
+
+    def _read(self, key: str) -> bytes | None:
+        entry = self._host.find(key)
+        return None if entry is None else _unpacked(key, entry.to_bytes())
+
+    def _write(self, key: str, data: bytes) -> None:
+        self._host.keep(key, _packed(key, data))
+
+
+_host: Any = None
+
+
+def use_host(host: Any) -> None:
+    """Keep what is made from now on with the host: see `HostCache`."""
+    global _host
+    _host = host
+    DiskCache.default.cache_clear()
 
 
 def _checksum(key: str, data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.engine.barriers import place_barriers
+from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.search import search
@@ -43,17 +44,6 @@ class Compiled:
 
     program: Program
     outputs: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
-    the bytes of each buffer that it wants for itself; `context`: how it was lowered."""
-
-    kernel: Kernel
-    slots: tuple[int, ...]
-    local: tuple[int, ...]
-    context: Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +107,19 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
     started = time.perf_counter()
     target, width = backend.target, env_int("BEAM", 0)
     disk = DiskCache.default() if backend.caches_on_disk else None
+    looking = debug_level() >= 3 or env_int("SPEC", 0)  # at what is done to a kernel: so it is done
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
+        key = ""
+        if disk is not None:
+            key = built_key(ast, target.key, backend.language, backend.shared_memory, optimized, width)
+            kept = None if looking else disk.get(key)
+            if kept is not None:
+                found = _kernels[ast, target.key, optimized] = Built.from_bytes(kept, target, optimized)
+                if debug_level() >= 1:
+                    print(f"kernel {found.kernel.name}: from the disk", file=sys.stderr)
+                stats.kernels_found += 1
+                continue
         body, opts = ast.replace(arg=None), ast.arg
         if opts is None and optimized and width:
             opts = search(body, device, backend, width)
@@ -131,13 +132,11 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
         slots = tuple(n.arg.slot for n in params if n.arg.space is AddrSpace.GLOBAL)
         local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
         variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
-        key = DiskCache.key(target.key, text) if disk is not None else ""
-        code = disk.get(key) if disk is not None else None
         if debug_level() >= 1:
-            print(f"kernel {name}: {'compiled' if code is None else 'from the disk'}", file=sys.stderr)
+            print(f"kernel {name}: compiled", file=sys.stderr)
         kernel = Kernel(
             name,
-            code or b"",
+            b"",
             len(params),
             variables,
             language=backend.language,
@@ -145,18 +144,15 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
             parallel=not {THREAD, THREADS}.isdisjoint(variables),
         )
         built = Built(kernel, slots, local, Context(target, optimized, opts))
-        if code is None:
-            waiting.append((ast, built, key, backend.compile(name, linear)))
-        else:
-            _kernels[ast, target.key, optimized] = built
+        waiting.append((ast, built, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
     for ast, built, key, finish in waiting:
-        code = finish()
-        _kernels[ast, target.key, optimized] = replace(built, kernel=replace(built.kernel, code=code))
+        built = replace(built, kernel=replace(built.kernel, code=finish()))
+        _kernels[ast, target.key, optimized] = built
         if disk is not None:
-            disk.put(key, code)
-    stats.kernels_compiled += len(asts)
+            disk.put(key, built.to_bytes())
+    stats.kernels_compiled += len(waiting)
     stats.compile_seconds += time.perf_counter() - started
 
 

@@ -52,6 +52,11 @@ _MODULES = {
 }
 
 
+def device_names() -> tuple[str, ...]:
+    """Every device that there is, whether this host has it or not."""
+    return tuple(_MODULES)
+
+
 class _Devices:
     """The registry; `Device` is its only instance."""
 

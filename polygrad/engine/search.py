@@ -15,7 +15,7 @@ from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, parameters, run_passes, signature
 from polygrad.codegen.opts import Opt, parse_opts, render_opts
 from polygrad.codegen.parallel import THREAD, THREADS
-from polygrad.engine.cache import DiskCache, source_digest
+from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
 from polygrad.errors import ArgumentError, CompileError, InternalError
 from polygrad.helpers import debug_level
@@ -40,7 +40,7 @@ def search(ast: UOp, device: str, backend: Backend, width: int) -> Opts | None:
     if any(n.op is Ops.DEFINE_VAR for n in plain) or not target.simd_bytes:
         return None
     disk = DiskCache.default()
-    key = DiskCache.key(target.key, f"beam {width} {source_digest('codegen')}\n{signature(plain)}")
+    key = DiskCache.key(target.key, f"beam {width}\n{signature(plain)}")
     kept = disk.get(key)
     if kept is not None and (opts := _read(kept)) is not None:
         return opts

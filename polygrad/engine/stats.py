@@ -11,6 +11,7 @@ class Stats:
 
     launches: int = 0  # kernels run
     kernels_compiled: int = 0  # distinct kernels lowered
+    kernels_found: int = 0  # distinct kernels that the disk had
     programs: int = 0  # distinct schedules made
     runs: int = 0  # Programs run
     schedule_seconds: float = 0.0

@@ -109,6 +109,11 @@ class CompiledStep:
         return self._step.captured.arena_lower_bound
 
 
+def input_specs(step: CompiledStep) -> list[Spec]:
+    """What the inputs of `run` have to be like."""
+    return step._specs
+
+
 def compile_step(
     fn: Callable[..., Any], model: Any, opt: Optimizer | OptimizerGroup, *inputs: Any
 ) -> CompiledStep:

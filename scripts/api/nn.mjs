@@ -53,6 +53,7 @@ function classText(entry, inherited, names) {
       .filter(({ result }) => result.kind === "tensor")
       .map((a) => tensorAttribute(a, constructor ?? [], names)),
     values: all.filter(({ result }) => result.kind === "value").map(({ name }) => name),
+    ...(all.some(({ result }) => result.kind === "tensors") && { lists: true }),
   };
   const parts = attributes.map((a) => attribute(a, entry.name));
   const methods = entry.methods

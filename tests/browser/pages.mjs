@@ -41,13 +41,13 @@ const CASES = {
   /** Starts, one after the other: from bytecode, from a snapshot, and with the snapshot damaged. */
   async starts(browser, url) {
     const { page, complaints } = await open(browser, `${url}/run.html`);
-    /** What is stored: the keys, and how long the first entry is, one bit of which `damage` flips. */
+    /** What is stored beside kernels: the keys, and how long the first entry is, one bit of which `damage` flips. */
     const stored = (damage) =>
       page.evaluate(async (damage) => {
         const settled = (request) => new Promise((done) => (request.onsuccess = () => done(request.result)));
         const database = await settled(indexedDB.open("polygrad"));
         const table = () => database.transaction("bytes", "readwrite").objectStore("bytes");
-        const keys = await settled(table().getAllKeys());
+        const keys = (await settled(table().getAllKeys())).filter((key) => !key.startsWith("kernel-"));
         const bytes = new Uint8Array(await (await settled(table().get(keys[0]))).arrayBuffer());
         if (damage) {
           bytes[bytes.length >> 1] ^= 1;
@@ -79,6 +79,74 @@ const CASES = {
       const rest = await python.runPython("import html.parser; html.parser.unescape('&lt;')");
       return { value, rest, stages };
     });
+    return { ...result, complaints };
+  },
+
+  /**
+   * Kernels kept between visits: two pages compile the same at once, then a visit finds them, then all are damaged, then
+   * there is no room for any.
+   */
+  async kernels(browser, url) {
+    const context = await browser.newContext();
+    const pages = await Promise.all([context.newPage(), context.newPage()]);
+    const complaints = [];
+    for (const page of pages) page.on("pageerror", (error) => complaints.push(String(error)));
+    const [page] = pages;
+    const visit = (page, worker) =>
+      page.evaluate(async (worker) => {
+        const python = await window.polygrad[worker ? "loadWorker" : "load"]();
+        const code = [
+          "from polygrad import Tensor; from polygrad.engine.stats import stats",
+          "value = (Tensor.ones(3, 4).contiguous() @ Tensor.ones(4, 5).contiguous() + Tensor.arange(5)).sum().item()",
+          "[value, stats.kernels_compiled, stats.kernels_found]",
+        ].join("\n");
+        const found = await python.runPython(code);
+        const seen = worker ? found : found.toJs();
+        // Those of this visit are written a little later.
+        for (let i = 0; i < 50 && seen[1] > 0 && !(await window.storedKernels()).length; i++) {
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+        return seen;
+      }, worker);
+    const open = (page) =>
+      page.goto(`${url}/run.html`).then(() =>
+        page.evaluate(() => {
+          const settled = (request) =>
+            new Promise((done) => (request.onsuccess = () => done(request.result)));
+          /** The records of kernels; those that `change` gives are written in their place. */
+          window.storedKernels = async (change) => {
+            const database = await settled(indexedDB.open("polygrad"));
+            const table = database.transaction("bytes", "readwrite").objectStore("bytes");
+            const range = window.IDBKeyRange.bound("kernel-", "kernel-\uffff");
+            const [keys, values] = await Promise.all([
+              settled(table.getAllKeys(range)),
+              settled(table.getAll(range)),
+            ]);
+            for (const [i, key] of keys.entries())
+              if (change) await settled(table.put(change(values[i]), key));
+            database.close();
+            return keys;
+          };
+        }),
+      );
+    await Promise.all(pages.map(open));
+    const result = { together: await Promise.all(pages.map((page) => visit(page, false))) };
+    result.found = await visit(page, false);
+    result.worker = await visit(page, true);
+    const kept = await page.evaluate(() => window.storedKernels((bytes) => bytes.fill(7, 40)));
+    result.kept = kept.length;
+    await open(page);
+    result.damaged = await visit(page, false);
+    await page.waitForTimeout(1000);
+    result.mended = await visit(page, false);
+    await page.evaluate(() => window.storedKernels(() => "no bytes at all"));
+    await page.evaluate(() => {
+      window.IDBObjectStore.prototype.put = () => {
+        throw new window.DOMException("full", "QuotaExceededError");
+      };
+    });
+    result.full = [await visit(page, false), await visit(page, false)];
+    await context.close();
     return { ...result, complaints };
   },
 

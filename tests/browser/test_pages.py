@@ -48,6 +48,18 @@ def test_a_page_starts_from_a_snapshot_of_an_earlier_visit_and_never_from_a_dama
     assert key.startswith("snapshot-") and seen["kept"]["size"] > 5_000_000
 
 
+def test_a_later_visit_compiles_no_kernel_unless_what_was_kept_is_damaged_or_there_was_no_room() -> None:
+    seen = drive("kernels")
+    assert seen["complaints"] == []
+    (value, compiled, found), other = seen["together"]
+    assert value == 3 * 5 * 4 + 3 * 10 and compiled > 1 and found == 0
+    assert other[0] == value and other[1] + other[2] == compiled
+    assert seen["kept"] == compiled
+    assert seen["found"] == seen["worker"] == seen["mended"] == [value, 0, compiled]
+    assert seen["damaged"] == [value, compiled, 0]
+    assert seen["full"] == [[value, compiled, 0]] * 2
+
+
 def test_a_worker_has_the_same_calls_and_the_page_goes_on() -> None:
     seen = drive("worker")
     assert seen["complaints"] == []

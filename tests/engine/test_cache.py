@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import polygrad
-from polygrad.engine.cache import DiskCache, cache_directory
+from polygrad.engine.cache import DiskCache, HostCache, cache_directory, use_host
 
 DATA = bytes(range(256)) * 20
 PACKAGE = Path(polygrad.__file__).parent
@@ -229,6 +229,46 @@ def test_without_a_directory_nothing_is_written(tmp_path: Path, monkeypatch: pyt
     cache.put(key(0), DATA)
     assert cache.get(key(0)) == DATA
     assert list(tmp_path.iterdir()) == []
+
+
+class Host:
+    """What a page does, with JavaScript's arrays."""
+
+    class Array:
+        def __init__(self, data: bytes) -> None:
+            self.data = data
+
+        def to_bytes(self) -> bytes:
+            return self.data
+
+    def __init__(self) -> None:
+        self.entries: dict[str, bytes] = {}
+
+    def find(self, k: str) -> Array | None:
+        return self.Array(self.entries[k]) if k in self.entries else None
+
+    def keep(self, k: str, entry: bytes) -> None:
+        self.entries[k] = entry
+
+
+def test_a_host_keeps_entries_and_damaged_ones_are_misses() -> None:
+    host = Host()
+    HostCache(host).put(key(0), DATA)
+    assert list(host.entries) == [key(0)]
+    assert HostCache(host).get(key(0)) == DATA and HostCache(host).get(key(1)) is None
+    host.entries[key(1)] = host.entries[key(0)]  # another key's
+    host.entries[key(0)] = _flip(host.entries[key(0)], 100)
+    assert HostCache(host).get(key(0)) is None and HostCache(host).get(key(1)) is None
+
+
+def test_the_default_cache_is_the_hosts_where_there_is_one() -> None:
+    before = DiskCache.default()
+    try:
+        use_host(Host())
+        assert isinstance(DiskCache.default(), HostCache)
+    finally:
+        use_host(None)
+    assert type(DiskCache.default()) is DiskCache is type(before)
 
 
 def test_threads_share_a_cache(tmp_path: Path) -> None:

@@ -241,8 +241,21 @@ export const cases = {
       losses.push(await loss.item());
       guesses = await found.tolist();
     }
+    const state = Object.keys(nn.state.getStateDict(await opt.ready()));
+    // The same inputs in every form that there is.
     opt.lr.assign(new Tensor([0]));
-    step.run();
+    const flat = new Float32Array(rows(6, 4).flat());
+    const forms = [];
+    for (const [a, b] of [
+      [rows(6, 4), [0, 1, 2, 0, 1, 2]],
+      [flat, new Int32Array([0, 1, 2, 0, 1, 2])],
+      [flat.buffer, y],
+      [x, [0n, 1n, 2n, 0n, 1n, 2n].map(Number)],
+    ]) {
+      const [loss, found] = step.run(a, b);
+      forms.push([await loss.item(), await found.tolist(), found.shape]);
+    }
+    step.run(x, y);
     await step.ready();
     return {
       losses,
@@ -250,6 +263,13 @@ export const cases = {
       modes,
       kernels: step.nKernels,
       loss: await step.lossValue(),
+      state,
+      forms,
+      wrongCount: await thrown(() => step.run(flat.subarray(1), y)[0].item()),
+      wrongRows: await thrown(() => step.run(rows(4, 6), y)[0].item()),
+      wrongDType: await thrown(() => step.run(new Float64Array(24), y)[0].item()),
+      ragged: await thrown(() => step.run([[1], [2, 3]], y)),
+      one: await thrown(() => step.run(x)[0].item()),
       wrongShape: await thrown(() => step.run(new Tensor([1]), y)[0].item()),
       noLoss: await thrown(() => compileStep((model, a) => model.forward(a), net, opt, x).ready()),
       throws: await thrown(() =>
@@ -347,6 +367,11 @@ export const cases = {
       device: await thrown(() => t.to("TPU").item()),
       item: await thrown(() => t.item()),
       python: await thrown(() => python("import nowhere")),
+      zero: await thrown(() => python("1 / 0")),
+      key: await thrown(() => python("{}['b']")),
+      kind: await thrown(() => python("'a' + 1")),
+      todo: await thrown(() => python("raise NotImplementedError")),
+      type: (await python("import nowhere").catch((error) => error)).type,
       afterwards: await t.sum().item(),
     };
     const gone = new Tensor([1]);

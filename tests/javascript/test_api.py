@@ -116,7 +116,11 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
     assert is_error(found["device"], "DeviceError", "got 'TPU'")
     assert is_error(found["defaultDevice"], "DeviceError", 'got "TPU"')
     assert is_error(found["item"], "ShapeError", "item: expected one element, got shape [2]")
-    assert is_error(found["python"], "PolygradError", "ModuleNotFoundError: No module named 'nowhere'")
+    assert is_error(found["python"], "PythonError", "No module named 'nowhere'")
+    own = {"zero": "RangeError", "key": "RangeError", "kind": "TypeError", "todo": "NotImplementedError"}
+    assert {name: found[name]["name"] for name in own} == own
+    assert found["key"]["message"] == "expected a key that is there, got 'b'"
+    assert found["type"] == "ModuleNotFoundError"
     assert is_error(found["disposed"], "ArgumentError", "got one that was disposed of")
     assert found["shape"]["cause"] == "string"
     assert not any("Traceback" in e["message"] for e in found.values() if isinstance(e, dict))
@@ -135,6 +139,13 @@ def test_views_see_what_is_written_through_any_of_them(results: dict[str, Any]) 
 def test_captures_say_what_cannot_be_captured(results: dict[str, Any]) -> None:
     step, jit = results["compileStep"], results["tinyJit"]
     assert is_error(step["wrongShape"], "ShapeError", "input 0: expected shape (6, 4)")
+    assert is_error(step["wrongCount"], "ShapeError", "input 0: expected shape (6, 4), got 23 elements")
+    assert is_error(
+        step["wrongRows"], "ShapeError", "input 0: expected shape (6, 4), as captured, got (4, 6)"
+    )
+    assert is_error(step["wrongDType"], "DTypeError", "input 0: expected dtype float32")
+    assert is_error(step["ragged"], "ShapeError", "expected 1 elements in every array at depth 1, got 2")
+    assert is_error(step["one"], "ArgumentError", "expected 2 inputs")
     assert is_error(step["noLoss"], "ArgumentError", "expected fn to return a loss of one element")
     assert is_error(step["throws"], "RangeError", "mine")
     assert is_error(jit["other"], "CaptureError", "expected the arguments that are no Tensors to stay")

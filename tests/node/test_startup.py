@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,54 @@ def test_a_wheel_of_the_callers_is_compiled_once_and_gets_a_snapshot_of_its_own(
     assert start(cache, code, wheel=str(wheel))["value"] == "changed"
     assert start(cache, code, wheel=str(wheel))["origin"] == "snapshot"
     assert start(cache)["origin"] == "bytecode"  # of the wheel that was built
+
+
+KERNELS = """
+import json
+from polygrad import Tensor, compile_step, nn
+from polygrad.engine.stats import stats
+Tensor.manual_seed(1)
+net = nn.Linear(4, 2)
+opt = nn.optim.SGD(nn.state.get_parameters(net), lr=0.1)
+step = compile_step(lambda m, x: (m(x) ** 2).mean(), net, opt, Tensor.rand(8, 4))
+loss = [step.run().item() for _ in range(2)]
+json.dumps([loss, stats.kernels_compiled, stats.kernels_found])
+"""
+
+
+def kernels_of(cache: Path, **options: Any) -> tuple[list[float], int, int]:
+    """What a start computes; how many kernels it compiled, and found in its cache."""
+    loss, compiled, found = json.loads(start(cache, KERNELS, **options)["value"])
+    return loss, compiled, found
+
+
+def test_a_later_start_compiles_no_kernel_and_damaged_ones_anew(tmp_path: Path) -> None:
+    loss, compiled, found = kernels_of(tmp_path)
+    assert compiled > 3 and found == 0
+    assert kernels_of(tmp_path) == (loss, 0, compiled)
+    entries = [path for path in (tmp_path / "kernels").rglob("*") if path.is_file()]
+    assert len(entries) == compiled
+    for path in entries:
+        path.write_bytes(path.read_bytes()[:-1])
+    assert kernels_of(tmp_path) == (loss, compiled, 0)
+    assert kernels_of(tmp_path) == (loss, 0, compiled)
+
+
+def test_kernels_are_kept_where_the_environment_says_or_nowhere(cache: Path, tmp_path: Path) -> None:
+    chosen, before = tmp_path / "chosen", sorted((cache / "kernels").rglob("*"))
+    for env, folder in (({"POLYGRAD_CACHE": str(chosen)}, chosen), ({"POLYGRAD_CACHE": "0"}, None)):
+        first, second = (kernels_of(cache, env=env) for _ in range(2))
+        assert second == ((first[0], 0, first[1]) if folder else first)
+        assert sorted((cache / "kernels").rglob("*")) == before
+    assert any(chosen.iterdir())
+
+
+def test_two_processes_keep_the_same_kernels_at_once(cache: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(kernels_of, (cache, cache))
+    assert first[0] == second[0]
+    assert kernels_of(cache)[1] == 0
+    assert not list((cache / "kernels").rglob(".*")), "no temporary file is left"
 
 
 REST = """

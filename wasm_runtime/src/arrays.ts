@@ -1,7 +1,8 @@
-/** How the elements of each dtype come to JavaScript. The 16-bit floats come as their bits. */
+/** How the elements of each dtype come to JavaScript, and JavaScript data as elements. */
 
 import { ProgramError } from "./errors";
 
+/** The 16-bit floats come as their bits. */
 export const ARRAYS = {
   bool: Uint8Array,
   int8: Int8Array,
@@ -21,10 +22,64 @@ export const ARRAYS = {
 export type DType = keyof typeof ARRAYS;
 export type TensorData = InstanceType<(typeof ARRAYS)[DType]>;
 
+export const DTYPES = Object.keys(ARRAYS) as readonly DType[];
+
+export function isDType(name: string): name is DType {
+  return Object.hasOwn(ARRAYS, name);
+}
+
 /** The dtype called `name`. Throws ProgramError for one that does not exist. */
 export function dtypeOf(name: string, subject: string): DType {
-  if (!Object.hasOwn(ARRAYS, name)) {
-    throw new ProgramError(`${subject}: expected one of ${Object.keys(ARRAYS).join(", ")}, got ${name}`);
+  if (!isDType(name)) {
+    throw new ProgramError(`${subject}: expected one of ${DTYPES.join(", ")}, got ${name}`);
   }
-  return name as DType;
+  return name;
+}
+
+/** Bytes per element. */
+export function itemSize(dtype: DType): number {
+  return ARRAYS[dtype].BYTES_PER_ELEMENT;
+}
+
+/** Arrays of elements, over memory of the kind `Buffer`. */
+export type TypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> =
+  | Int8Array<Buffer>
+  | Uint8Array<Buffer>
+  | Uint8ClampedArray<Buffer>
+  | Int16Array<Buffer>
+  | Uint16Array<Buffer>
+  | Int32Array<Buffer>
+  | Uint32Array<Buffer>
+  | Float32Array<Buffer>
+  | Float64Array<Buffer>
+  | BigInt64Array<Buffer>
+  | BigUint64Array<Buffer>;
+
+/** One element: int64 and uint64 are bigints, bool is a boolean. */
+export type Scalar = number | bigint | boolean;
+
+/** Arrays in arrays; all of one depth and of equal lengths. */
+export type NestedData = Scalar | readonly NestedData[];
+
+/**
+ * The elements of nested arrays in row-major order, and their shape. Ragged ones throw what `ragged` makes: at that
+ * depth arrays of the length `expected` were expected, and there is `got`.
+ */
+export function flatten(
+  data: NestedData,
+  ragged: (depth: number, expected: number, got: string) => Error,
+): { flat: Scalar[]; shape: number[] } {
+  const shape: number[] = [];
+  let level: readonly NestedData[] = [data];
+  while (level.some(Array.isArray)) {
+    const rows = level;
+    const length = rows.find(Array.isArray)?.length ?? 0;
+    for (const row of rows) {
+      const got = Array.isArray(row) ? row.length : undefined;
+      if (got !== length) throw ragged(shape.length, length, String(got ?? "a scalar"));
+    }
+    shape.push(length);
+    level = (rows as readonly (readonly NestedData[])[]).flat();
+  }
+  return { flat: level as Scalar[], shape };
 }

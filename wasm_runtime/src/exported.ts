@@ -1,8 +1,8 @@
 /** What the packages' `polygrad/runtime` have in common. */
 
-export type { DType, TensorData } from "./arrays";
+export type { DType, NestedData, TensorData, TypedArray } from "./arrays";
 export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "./errors";
-export type { NestedData, TensorInput, TensorSpec, TensorValue, TypedArray } from "./input";
+export type { TensorInput, TensorSpec, TensorValue } from "./input";
 export { Model, type Parameter } from "./model";
 export type { Program, Size } from "./program";
 export type { ByteSource, LoadProgress, ModelOptions } from "./source";

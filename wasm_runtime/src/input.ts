@@ -1,6 +1,6 @@
 /** What an exported model takes: JavaScript data as the elements of an input, parameter or state. */
 
-import { ARRAYS, type DType, type TensorData } from "./arrays";
+import { ARRAYS, flatten, type DType, type NestedData, type TensorData, type TypedArray } from "./arrays";
 import { ProgramError } from "./errors";
 import type { Size } from "./program";
 
@@ -18,24 +18,7 @@ export interface TensorValue {
   readonly dtype: DType;
 }
 
-export type TypedArray =
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int8Array
-  | Uint16Array
-  | Int16Array
-  | Uint32Array
-  | Int32Array
-  | BigUint64Array
-  | BigInt64Array
-  | Float32Array
-  | Float64Array;
-
-type Scalar = number | bigint | boolean;
 const SCALARS: readonly string[] = ["number", "bigint", "boolean"];
-
-/** Arrays in arrays; all of one depth and of equal lengths. */
-export type NestedData = Scalar | readonly NestedData[];
 
 /** What stands for a tensor: elements in order, those and their shape, or nested arrays. */
 export type TensorInput =
@@ -127,20 +110,9 @@ function checked(spec: TensorSpec, data: unknown): TypedArray {
 /** Nested arrays as elements. Throws ProgramError for ragged ones, and for numbers that the dtype cannot hold. */
 function converted(spec: TensorSpec, value: NestedData): Elements {
   const { name, dtype } = spec;
-  const shape: number[] = [];
-  let level: readonly NestedData[] = [value];
-  while (level.some((item) => Array.isArray(item))) {
-    const rows = level as readonly (readonly NestedData[])[];
-    const length = rows[0]?.length ?? 0;
-    if (rows.some((row) => !Array.isArray(row) || row.length !== length)) {
-      throw new ProgramError(
-        `${name}: expected arrays of ${length} at depth ${shape.length}, got ragged ones`,
-      );
-    }
-    shape.push(length);
-    level = rows.flat();
-  }
-  const flat = level as readonly Scalar[];
+  const { flat, shape } = flatten(value, (depth, expected, got) => {
+    return new ProgramError(`${name}: expected arrays of ${expected} at depth ${depth}, got ${got}`);
+  });
   if (dtype === "float16" || dtype === "bfloat16") {
     throw new ProgramError(`${name}: expected the bits of ${dtype} in a Uint16Array, got numbers`);
   }

@@ -1,9 +1,9 @@
 /**
- * Safetensors files in memory: u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data, little-endian
+ * Safetensors files: u64 header length | JSON header {name: {dtype, shape, data_offsets}} | data, little-endian
  * (https://github.com/huggingface/safetensors#format).
  */
 
-import { ARRAYS, type DType } from "./arrays";
+import { itemSize, type DType } from "./arrays";
 import { ProgramError } from "./errors";
 
 const DTYPES: Readonly<Record<string, DType>> = {
@@ -22,7 +22,8 @@ const DTYPES: Readonly<Record<string, DType>> = {
   F64: "float64",
 };
 const NAMES = new Map(Object.entries(DTYPES).map(([name, dtype]) => [dtype, name]));
-const PREFIX = 8;
+/** The bytes before the header. */
+export const PREFIX = 8;
 
 export interface Entry {
   readonly dtype: DType;
@@ -31,55 +32,80 @@ export interface Entry {
   readonly data: Uint8Array;
 }
 
+/** A tensor of a file: where its data lies, counted from the end of the header. */
+export interface Place {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The class of the errors that a damaged file gives. */
+export type Damage = new (message: string, options?: ErrorOptions) => Error;
+
 /** What is in the file `bytes`, by name; no data is copied. Throws ProgramError for a damaged one. */
 export function readEntries(bytes: Uint8Array): Map<string, Entry> {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const length = bytes.length < PREFIX ? Infinity : Number(view.getBigUint64(0, true));
+  const length = bytes.length < PREFIX ? Infinity : headerLength(bytes);
   if (length > bytes.length - PREFIX) {
     throw new ProgramError(
       `safetensors: expected a header of ${length} bytes, got a file of ${bytes.length}: it is cut short`,
     );
   }
   const data = bytes.subarray(PREFIX + length);
-  const header = parse(bytes.subarray(PREFIX, PREFIX + length));
-  const entries = Object.entries(header).filter(([name]) => name !== "__metadata__");
-  return new Map(entries.map(([name, entry]) => [name, entryOf(name, entry, data)]));
+  const places = parseHeader(bytes.subarray(PREFIX, PREFIX + length), ProgramError);
+  return new Map(
+    places.map(({ name, dtype, shape, start, end }) => {
+      if (end > data.length) {
+        throw new ProgramError(
+          `safetensors: ${name}: expected ${end - start} bytes, got ${start}..${end} of ${data.length}`,
+        );
+      }
+      return [name, { dtype, shape, data: data.subarray(start, end) }];
+    }),
+  );
 }
 
-function parse(bytes: Uint8Array): object {
+/** How long the header behind the first `PREFIX` bytes of a file is. */
+export function headerLength(prefix: Uint8Array): number {
+  return Number(new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true));
+}
+
+/** The tensors of a header, in its order. Throws `Failure` for a damaged one. */
+export function parseHeader(bytes: Uint8Array, Failure: Damage): Place[] {
   let header: unknown;
   try {
     header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new ProgramError(`safetensors: expected a JSON header, got damaged bytes`, { cause });
+    throw new Failure("safetensors: expected a JSON header, got damaged bytes", { cause });
   }
   if (typeof header !== "object" || header === null || Array.isArray(header)) {
-    throw new ProgramError(
-      `safetensors: expected a JSON object as header, got ${JSON.stringify(header).slice(0, 40)}`,
-    );
+    const got = JSON.stringify(header).slice(0, 40);
+    throw new Failure(`safetensors: expected a JSON object as header, got ${got}`);
   }
-  return header;
+  const entries = Object.entries(header).filter(([name]) => name !== "__metadata__");
+  return entries.map(([name, entry]) => placeOf(name, entry, Failure));
 }
 
-function entryOf(name: string, value: unknown, data: Uint8Array): Entry {
+function isCounts(list: unknown): list is number[] {
+  return Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
+}
+
+function placeOf(name: string, value: unknown, Failure: Damage): Place {
   const entry = (value ?? {}) as { dtype?: unknown; shape?: unknown; data_offsets?: unknown };
   const dtype = typeof entry.dtype === "string" ? DTYPES[entry.dtype] : undefined;
-  const isCounts = (list: unknown): list is number[] =>
-    Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
   const { shape, data_offsets: offsets } = entry;
-  if (dtype === undefined || !isCounts(shape) || !isCounts(offsets)) {
-    throw new ProgramError(
+  if (dtype === undefined || !isCounts(shape) || !isCounts(offsets) || offsets.length !== 2) {
+    throw new Failure(
       `safetensors: ${name}: expected dtype, shape and data_offsets, got ${JSON.stringify(value)}`,
     );
   }
   const [start = 0, end = 0] = offsets;
-  const nbytes = shape.reduce((a, b) => a * b, ARRAYS[dtype].BYTES_PER_ELEMENT);
-  if (end - start !== nbytes || end > data.length) {
-    throw new ProgramError(
-      `safetensors: ${name}: expected ${nbytes} bytes, got ${start}..${end} of ${data.length}`,
-    );
+  const nbytes = shape.reduce((a, b) => a * b, itemSize(dtype));
+  if (end - start !== nbytes) {
+    throw new Failure(`safetensors: ${name}: expected ${nbytes} bytes, got ${start}..${end}`);
   }
-  return { dtype, shape, data: data.subarray(start, end) };
+  return { name, dtype, shape, start, end };
 }
 
 /** A file of `entries`. */

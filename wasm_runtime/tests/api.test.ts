@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { flatten } from "../src/arrays";
 import { WorkerTransport, type FromWorker, type Item, type ToWorker } from "../src/api/client";
-import { flatten, pack, packArray } from "../src/api/data";
+import { pack, packArray } from "../src/api/data";
 import { asArray, halfToNumber, nest, toDType, type DType } from "../src/api/dtypes";
 import { encode, encodePlain, isOptions } from "../src/api/encode";
-import { describe as describeError, errorFrom } from "../src/api/errors";
+import { describe as describeError, errorFrom, NotImplementedError, PythonError } from "../src/api/errors";
 import { ArgumentError, CaptureError, PolygradError, ShapeError } from "../src/api/generated/errors";
 import { ByteReader, readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
@@ -19,11 +20,13 @@ const refuse = (): never => {
 };
 
 test("nested arrays are flattened with their shape, and ragged ones are errors", () => {
-  assert.deepEqual(flatten(3), { flat: [3], shape: [] });
-  assert.deepEqual(flatten([[1], [2]]), { flat: [1, 2], shape: [2, 1] });
-  assert.deepEqual(flatten([[], []]), { flat: [], shape: [2, 0] });
-  assert.throws(() => flatten([[1], 2]), ShapeError);
-  assert.throws(() => flatten([[1], [2, 3]]), /expected 1 elements in every array at depth 1, got 2/);
+  const none = (): Error => new Error("not ragged");
+  assert.deepEqual(flatten(3, none), { flat: [3], shape: [] });
+  assert.deepEqual(flatten([[1], [2]], none), { flat: [1, 2], shape: [2, 1] });
+  assert.deepEqual(flatten([[], []], none), { flat: [], shape: [2, 0] });
+  assert.throws(() => pack([[1], 2]), ShapeError);
+  assert.throws(() => pack([1, [2]]), /expected 1 elements in every array at depth 1, got a scalar/);
+  assert.throws(() => pack([[1], [2, 3]]), /expected 1 elements in every array at depth 1, got 2/);
 });
 
 test("numbers become bytes of every integer dtype, at both ends of its range", () => {
@@ -195,6 +198,19 @@ class FakeBridge implements Bridge {
   python(code: string): Promise<unknown> {
     return code === "raise" ? Promise.reject(new TypeError("raised")) : Promise.resolve(code);
   }
+
+  /** Calls of the host wait until one is the last. */
+  readonly #calls: (() => void)[] = [];
+
+  host(method: string, [kind]: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#calls.push(() => {
+        resolve(method);
+      });
+      if (kind === "fail") reject(Object.assign(new Error("no"), { name: "PythonError", type: "OSError" }));
+      else if (kind === "last") for (const call of this.#calls) call();
+    });
+  }
 }
 
 function connected(): {
@@ -244,6 +260,17 @@ test("a failed operation is the error of its result, and of the next answer if i
   await assert.rejects(transport.ask(["python", "raise"]), /TypeError: raised/);
 });
 
+test("calls of the host's own wait for each other, and hold up nothing", async () => {
+  const { transport } = connected();
+  const first = transport.ask(["host", "wait", ["first"]]);
+  assert.deepEqual(await transport.ask(["value", 4]), ["value", 4]);
+  assert.equal(await transport.ask(["host", "end", ["last"]]), "end");
+  assert.equal(await first, "wait");
+  const failed = await transport.ask(["host", "fail", ["fail"]]).catch((error: unknown) => error);
+  assert.ok(failed instanceof PythonError);
+  assert.deepEqual([failed.name, failed.type, failed.message], ["PythonError", "OSError", "no"]);
+});
+
 test("when the worker fails, what is pending and what comes later rejects", async () => {
   const { transport, fail } = connected();
   const pending = transport.ask(["python", "1"]);
@@ -277,5 +304,29 @@ test("errors have the class, the message and the traceback of Python's", () => {
   const known = errorFrom(text("ArgumentError"));
   assert.ok(known instanceof ArgumentError && known instanceof PolygradError);
   assert.deepEqual([known.message, known.cause, known.name], ["m", "t", "ArgumentError"]);
-  assert.equal(errorFrom(text("KeyError")).message, "KeyError: m");
+  const other = errorFrom(text("OSError"));
+  assert.ok(other instanceof PythonError && other instanceof PolygradError);
+  assert.deepEqual([other.type, other.message, other.cause], ["OSError", "m", "t"]);
+  const natives = {
+    TypeError,
+    ValueError: RangeError,
+    IndexError: RangeError,
+    KeyError: RangeError,
+    SyntaxError,
+  };
+  for (const [type, own] of Object.entries({
+    ...natives,
+    ZeroDivisionError: RangeError,
+    NotImplementedError,
+  })) {
+    const error = errorFrom(text(type));
+    assert.deepEqual([error.constructor, error.message, error.cause], [own, "m", "t"]);
+  }
+  for (const error of [new RangeError("r"), new PythonError("p", "OSError"), new ArgumentError("a")]) {
+    const back = errorFrom(describeError(error));
+    assert.deepEqual([back.constructor, back.message], [error.constructor, error.message]);
+  }
+  const back = errorFrom(describeError(new PythonError("p", "OSError")));
+  assert.ok(back instanceof PythonError && back.type === "OSError");
+  assert.equal(errorFrom(describeError("text")).message, "text");
 });

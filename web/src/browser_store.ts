@@ -1,5 +1,6 @@
 /** Bytes kept in the browser's database: blobs there are read faster than what its cache storage holds. */
 
+import type { KernelStorage } from "../../loader/src/kernels";
 import { kindOf, type ByteStore } from "../../loader/src/store";
 
 const [DATABASE, TABLE] = ["polygrad", "bytes"];
@@ -27,16 +28,33 @@ async function open(): Promise<IDBDatabase> {
   return database;
 }
 
-/** The keys of one kind: `kind-` up to whatever comes behind it. */
-function keysOf(key: string): IDBKeyRange {
-  return IDBKeyRange.bound(kindOf(key), `${kindOf(key)}\uffff`);
+/** The keys that begin so. */
+function keysWith(prefix: string): IDBKeyRange {
+  return IDBKeyRange.bound(prefix, `${prefix}\uffff`);
 }
 
+/** Settles when all of it is stored; rejects when nothing of it is. */
+function stored(transaction: IDBTransaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = () => {
+      resolve();
+    };
+    transaction.onabort = () => {
+      reject(transaction.error ?? new Error("the database refused"));
+    };
+  });
+}
+
+/** What an origin keeps. */
+export interface BrowserStore extends ByteStore, KernelStorage {}
+
+const KERNEL = "kernel-";
+
 /**
- * The store of this origin. Of each kind one entry is kept, the newest: a page is of one build at a time, and room is
- * scarce. Undefined where pages have no digests to check entries by: in contexts that are not secure.
+ * The store of this origin. Of each kind one entry is kept, the newest, and kernels of one build: a page is of one
+ * build at a time, and room is scarce. Two pages may write at once: each entry is one record. Undefined where pages have no digests to check entries by: in contexts that are not secure.
  */
-export function browserStore(): ByteStore | undefined {
+export function browserStore(): BrowserStore | undefined {
   if (!globalThis.isSecureContext || typeof indexedDB === "undefined") return undefined;
   const opened = open(); // now, while files arrive: in a new profile it takes long
   opened.catch(() => undefined); // as if the store were empty
@@ -55,10 +73,42 @@ export function browserStore(): ByteStore | undefined {
     async set(key, bytes) {
       try {
         const entries = await table("readwrite");
-        void entries.delete(keysOf(key));
+        void entries.delete(keysWith(kindOf(key)));
         await settled(entries.put(new Blob([bytes]), key));
       } catch {
         // No room, or storage is switched off: the next visit starts as this one did.
+      }
+    },
+    async load(build) {
+      try {
+        const entries = await table("readonly");
+        const range = keysWith(`${KERNEL}${build}-`);
+        const [keys, values] = await Promise.all([
+          settled(entries.getAllKeys(range)) as Promise<string[]>,
+          settled(entries.getAll(range)) as Promise<unknown[]>,
+        ]);
+        const found = new Map<string, Uint8Array<ArrayBuffer>>();
+        for (const [i, value] of values.entries()) {
+          const key = keys[i]?.slice(`${KERNEL}${build}-`.length) ?? "";
+          if (value instanceof Uint8Array) found.set(key, value as Uint8Array<ArrayBuffer>);
+        }
+        return found;
+      } catch {
+        return new Map();
+      }
+    },
+    async save(build, added, removed) {
+      try {
+        const entries = await table("readwrite");
+        const own = `${KERNEL}${build}-`;
+        void entries.delete(IDBKeyRange.bound(KERNEL, own, false, true));
+        void entries.delete(IDBKeyRange.bound(`${own}\uffff`, `${KERNEL}\uffff`));
+        for (const key of removed) void entries.delete(own + key);
+        for (const [key, bytes] of added) void entries.put(bytes, own + key);
+        await stored(entries.transaction);
+        return true;
+      } catch {
+        return false;
       }
     },
   };

@@ -1,7 +1,6 @@
 /** `create`: polygrad for JavaScript, in a page. */
 
 import { startBridge } from "../../loader/src/bridge";
-import { connectSession, type Listeners } from "../../loader/src/hosting";
 import {
   createApi,
   DirectTransport,
@@ -9,25 +8,15 @@ import {
   Session,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
+import { connectWorker, loadOptions, type SessionOptions } from "./connect";
 import { pixelsOf } from "./image";
-import { absolute, load, type LoadOptions } from "./load";
-import { startWorker } from "./start_worker";
+import { load } from "./load";
 
-export interface CreateOptions extends LoadOptions {
-  /** The default device, such as "WASM"; "auto", unless given, is the best that there is. */
-  device?: string;
+export interface CreateOptions extends SessionOptions {
   /** Whether it runs in a worker, so that the page never freezes; then only awaited reads work. */
   worker?: boolean;
   /** The folder with this package's files; that of this script unless given. */
   baseURL?: string | URL;
-}
-
-/** Options as they can be sent to a worker. */
-export type SentOptions = Omit<CreateOptions, keyof Listeners | "worker">;
-
-/** The options that the loader takes. */
-export function loadOptions({ device = "auto", ...options }: Omit<CreateOptions, "worker">): LoadOptions {
-  return device === "auto" ? options : { ...options, env: { DEVICE: device, ...options.env } };
 }
 
 let said = false;
@@ -41,38 +30,9 @@ function sayOneThread({ threads }: CreateOptions): void {
   );
 }
 
-async function inThisThread(options: CreateOptions, base: string | URL): Promise<Session> {
-  const { pyodide } = await load(loadOptions(options), base);
-  const { bridge, info } = startBridge(pyodide);
+async function inThisThread(options: SessionOptions, base: string | URL): Promise<Session> {
+  const { bridge, info } = startBridge(await load(loadOptions(options), base));
   return new Session(new DirectTransport(bridge), info);
-}
-
-function inWorker(options: CreateOptions, base: string | URL): Promise<Session> {
-  const { stdout, stderr, onProgress, ...sent } = absolute(options, base) as CreateOptions;
-  const url = new URL("polygrad-session.mjs", base);
-  const worker = startWorker(url);
-  return connectSession(
-    {
-      post: (message, transfer) => {
-        worker.postMessage(message, transfer);
-      },
-      listen: (listener) => {
-        worker.addEventListener("message", (event) => {
-          listener(event.data);
-        });
-      },
-      failed: (listener) => {
-        worker.addEventListener("error", (event) => {
-          listener(event.message || `${url.href} could not be loaded`);
-        });
-      },
-      close: () => {
-        worker.terminate();
-      },
-    },
-    sent,
-    { stdout, stderr, onProgress },
-  );
 }
 
 /** Starts polygrad; its files are where `script` is, unless an option says otherwise. */
@@ -80,7 +40,7 @@ export function creator(script: string | URL): (options?: CreateOptions) => Prom
   return async ({ worker = false, baseURL, ...options } = {}) => {
     const base = baseURL === undefined ? script : new URL(`${String(baseURL)}/`, document.baseURI);
     sayOneThread(options);
-    const session = await (worker ? inWorker(options, base) : inThisThread(options, base));
+    const session = await (worker ? connectWorker(options, base) : inThisThread(options, base));
     session.pixels = pixelsOf;
     return createApi(session, { open: openUrl });
   };

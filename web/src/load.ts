@@ -16,7 +16,7 @@ export interface LoadOptions extends CommonOptions {
   wheelUrl?: string | URL;
   /** The folder with Pyodide's files; `pyodide/` beside this script unless given. */
   indexURL?: string | URL;
-  /** Whether a snapshot of Python's memory and bytecode of wheels are kept in the browser between visits. */
+  /** Whether a snapshot of Python's memory, compiled kernels and bytecode of wheels are kept in the browser between visits. */
   cache?: boolean;
 }
 
@@ -99,6 +99,7 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
       engine: navigator.userAgent,
       store,
+      kernels: store,
     },
     options,
     { HOME: "/home/pyodide", ...threadVariables(options, navigator.hardwareConcurrency, pool) },

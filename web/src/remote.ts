@@ -1,55 +1,28 @@
-/** The page's end of the worker: the same calls as on this thread, each of which gives a promise. */
+/** Python in a worker: the same calls as on this thread, each of which gives a promise. */
 
 import type { Python } from "../../loader/src/polygrad";
-import { absolute, type LoadOptions } from "./load";
-import type { Reply, Request } from "./messages";
-import { startWorker } from "./start_worker";
-
-interface Pending {
-  resolve(value: unknown): void;
-  reject(error: Error): void;
-}
-
-/** What the page hears from the worker unasked. */
-type Listeners = Pick<LoadOptions, "stdout" | "stderr" | "onProgress">;
+import type { Session } from "../../wasm_runtime/src/api/index";
+import { connectWorker } from "./connect";
+import type { LoadOptions } from "./load";
 
 /** A Python with polygrad in a worker. Results are copies: Python's containers arrive as JavaScript's. */
 export class RemotePolygrad implements Python {
-  readonly #worker: Worker;
-  readonly #pending = new Map<number, Pending>();
-  readonly #listeners: Listeners;
-  #next = 0;
+  readonly #session: Session;
 
-  private constructor(url: URL, listeners: Listeners) {
-    this.#listeners = listeners;
-    this.#worker = startWorker(url);
-    this.#worker.addEventListener("message", (event: MessageEvent<Reply>) => {
-      this.#receive(event.data);
-    });
-    this.#worker.addEventListener("error", (event) => {
-      this.#fail(
-        new Error(`polygrad: the worker ${url.href} failed: ${event.message || "it could not be loaded"}`),
-      );
-    });
+  private constructor(session: Session) {
+    this.#session = session;
   }
 
-  /** Start a worker with the script `polygrad-worker.mjs` of the folder `base`. */
+  /** Start a worker with the script in the folder `base`. */
   static async load(options: LoadOptions, base: string | URL): Promise<RemotePolygrad> {
-    const { stdout, stderr, onProgress, ...sent } = absolute(options, base);
-    const remote = new RemotePolygrad(new URL("polygrad-worker.mjs", base), {
-      ...(stdout && { stdout }),
-      ...(stderr && { stderr }),
-      ...(onProgress && { onProgress }),
-    });
-    await remote.#call("load", [sent]);
-    return remote;
+    return new RemotePolygrad(await connectWorker(options, base));
   }
 
-  async runPython(code: string): Promise<unknown> {
+  runPython(code: string): Promise<unknown> {
     return this.#call("runPython", [code]);
   }
 
-  async runPythonAsync(code: string): Promise<unknown> {
+  runPythonAsync(code: string): Promise<unknown> {
     return this.#call("runPythonAsync", [code]);
   }
 
@@ -63,35 +36,10 @@ export class RemotePolygrad implements Python {
 
   /** Stop the worker at once, also in the middle of a call, whose promise is then rejected. */
   terminate(): void {
-    this.#worker.terminate();
-    this.#fail(new Error("polygrad: the worker was terminated"));
+    this.#session.transport.close("the worker was terminated");
   }
 
-  #call(method: Request["method"], args: readonly unknown[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const id = this.#next++;
-      this.#pending.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, method, args });
-    });
-  }
-
-  #receive(reply: Reply): void {
-    if (reply.kind === "output") {
-      this.#listeners[reply.stream]?.(reply.text);
-      return;
-    }
-    if (reply.kind === "progress") {
-      this.#listeners.onProgress?.(reply.progress);
-      return;
-    }
-    const pending = this.#pending.get(reply.id);
-    this.#pending.delete(reply.id);
-    if (reply.kind === "result") pending?.resolve(reply.value);
-    else pending?.reject(Object.assign(new Error(reply.message), { name: reply.name }));
-  }
-
-  #fail(error: Error): void {
-    for (const pending of this.#pending.values()) pending.reject(error);
-    this.#pending.clear();
+  #call(method: keyof Python, args: readonly unknown[]): Promise<unknown> {
+    return this.#session.ask(["host", method, args]);
   }
 }

@@ -5,6 +5,7 @@ import os
 import random
 import sys
 from importlib.machinery import FileFinder
+from typing import Any
 
 
 def add_package(archive: str) -> None:
@@ -20,6 +21,11 @@ def refresh() -> None:
     for finder in sys.path_importer_cache.values():
         if isinstance(finder, FileFinder):
             finder.invalidate_caches()  # they remember folders of another file system
+
+
+def keep_kernels(store: Any) -> None:
+    """Have compiled kernels kept in `store`, a JavaScript object."""
+    importlib.import_module("polygrad.engine.cache").use_host(store)
 
 
 def set_environment(variables: dict[str, str]) -> None:

@@ -47,6 +47,7 @@ BACKEND = Backend(
     compile=_compile,
     open=lambda: _runtime,
     language="wasm",
+    caches_on_disk=True,
     link=_link,
     shared_memory=_shared,
     assemble=_assemble,

@@ -9,7 +9,8 @@ import {
   type CapturedFunction,
   type CompiledStep,
 } from "./capture";
-import * as errors from "./generated/errors";
+import { NotImplementedError, PythonError } from "./errors";
+import * as generated from "./generated/errors";
 import {
   LAYERS,
   OPTIMIZERS,
@@ -33,6 +34,8 @@ import { ByteReader, readTensors } from "./safetensors";
 import { Session } from "./session";
 import { slice } from "./slice";
 import { Variable } from "./variable";
+
+const errors = { ...generated, NotImplementedError, PythonError };
 
 /** The class `Tensor` of a session: `new Tensor([[1, 2], [3, 4]])`, and its statics. */
 export type TensorClass = Omit<typeof Tensor, "prototype" | "bound" | "session"> &
@@ -119,7 +122,13 @@ export interface Polygrad {
   /** How many threads a large kernel is divided between. */
   getNumThreads(): Promise<number>;
   setNumThreads(n: number): void;
-  /** Run Python source, which may use `await`; the value of its last expression. */
+  /**
+   * Run Python source, which may use `await`; the value of its last expression.
+   *
+   * Rejects with polygrad's errors as they are; with a TypeError, SyntaxError or NotImplementedError for Python's of
+   * that name; with a RangeError for ValueError, IndexError, KeyError and ZeroDivisionError; with a PythonError, which
+   * has the exception's name as its `type`, for all others. The traceback is the error's `cause`.
+   */
   python(code: string): Promise<unknown>;
   /** The classes of errors. */
   readonly errors: typeof errors;

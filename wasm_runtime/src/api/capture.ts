@@ -7,6 +7,7 @@
  */
 
 import { unpack, wrap } from "./calls";
+import { packArray, packNumbers, type NestedData } from "./data";
 import { isTypedArray } from "./dtypes";
 import { isOptions } from "./encode";
 import { ArgumentError, CaptureError } from "./generated/errors";
@@ -15,7 +16,7 @@ import { Tensor } from "./generated/tensor";
 import { getParameters } from "./models";
 import { makeTensor, type TensorData } from "./make";
 import { PythonObject, type Shape } from "./object";
-import type { Session } from "./session";
+import { handlesIn, type Session } from "./session";
 import type { Body } from "./transport";
 
 /** What a captured function may return: a tensor, or arrays and objects of them. Other values stay as captured. */
@@ -72,6 +73,19 @@ class Results {
 
 // --- compileStep
 
+/** An input of `CompiledStep.run` as JSON: a tensor, or elements for `_elements` of polygrad/bridge.py. */
+function encodeInput(session: Session, input: TensorData, buffers: Uint8Array[]): string {
+  if (input instanceof Tensor) return `{"$":${input.number}}`;
+  const flat = isTypedArray(input) || input instanceof ArrayBuffer || input instanceof DataView;
+  if (!flat && handlesIn(input).length > 0)
+    return `{"$":${wrap(session, makeTensor(session, input)).number}}`;
+  const { bytes, dtype, shape } = flat ? packArray(input) : packNumbers(input as NestedData);
+  const buffer = session.transport.synchronous ? bytes : bytes.slice();
+  const raw = flat && !isTypedArray(input);
+  const fields = [{ b: buffers.push(buffer) - 1 }, raw ? "" : dtype, flat ? null : shape];
+  return JSON.stringify({ t: fields });
+}
+
 /** A training step made by `compileStep`. */
 export class CompiledStep<R = unknown> extends PythonObject {
   /** @internal */
@@ -91,12 +105,18 @@ export class CompiledStep<R = unknown> extends PythonObject {
   /**
    * Take one step; what the function returned, in tensors of this call: the next one overwrites them.
    *
-   * `inputs`: tensors or typed arrays of the shapes and dtypes of those it was compiled with; none: the last again.
-   * Throws ShapeError, DTypeError, DeviceError, ArgumentError.
+   * `inputs`: of the shapes and dtypes of those it was compiled with; none: the last again. Tensors; typed arrays or
+   * bytes, whose elements are in row-major order; nested arrays, whose numbers become the input's dtype. Throws
+   * ShapeError, DTypeError, DeviceError, OverflowError, ArgumentError.
    */
   run(...inputs: TensorData[]): R {
-    const result = this.session.call("CompiledStep.run", [this, ...inputs]);
-    return this.#results.take(this.session, result) as R;
+    const { session } = this;
+    const buffers: Uint8Array[] = [];
+    const given = inputs.map((input) => encodeInput(session, input, buffers));
+    const result = session.allocate();
+    const text = `[[${[`{"$":${this.number}}`, ...given].join(",")}],{"d":[]}]`;
+    session.transport.send(["call_packed", "$run_step", result, text, buffers]);
+    return this.#results.take(session, result) as R;
   }
 
   /** The loss of the last run. Rejects with CaptureError before the first. */

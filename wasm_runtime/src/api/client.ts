@@ -111,9 +111,9 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  close(): void {
+  close(reason = "the session was closed"): void {
     this.#port.close();
-    this.#end(new PolygradError("polygrad: the session was closed"));
+    this.#end(new PolygradError(`polygrad: ${reason}`));
   }
 
   #schedule(): void {

@@ -1,10 +1,10 @@
 /** JavaScript data as the bytes of a tensor: numbers, booleans, bigints, arrays of them nested, typed arrays. */
 
+import { flatten, itemSize, type NestedData } from "../arrays";
 import { dtypeOfArray, isTypedArray, type DType, type Scalar, type TypedArray } from "./dtypes";
 import { DTypeError, OverflowError, ShapeError } from "./generated/errors";
 
-/** Arrays in arrays; all of one depth and of equal lengths. */
-export type NestedData = Scalar | readonly NestedData[];
+export type { NestedData } from "../arrays";
 
 /** Elements in memory, as they are sent: `cast` is the dtype they become. */
 export interface Packed {
@@ -14,26 +14,9 @@ export interface Packed {
   readonly cast?: DType;
 }
 
-/** The elements of nested arrays in row-major order, and their shape. Throws ShapeError when they are ragged. */
-export function flatten(data: NestedData): { flat: Scalar[]; shape: number[] } {
-  const shape: number[] = [];
-  let level: readonly NestedData[] = [data];
-  while (level.some(Array.isArray)) {
-    const rows = level;
-    const length = (rows[0] as readonly NestedData[]).length;
-    for (const row of rows) {
-      const got = Array.isArray(row) ? row.length : "a scalar";
-      if (got !== length) {
-        throw new ShapeError(
-          `data: expected ${length} elements in every array at depth ${shape.length}, got ${got}`,
-        );
-      }
-    }
-    shape.push(length);
-    level = (rows as readonly (readonly NestedData[])[]).flat();
-    if (length === 0) break;
-  }
-  return { flat: level as Scalar[], shape };
+/** The error of arrays that are ragged. */
+function ragged(depth: number, expected: number, got: string): Error {
+  return new ShapeError(`data: expected ${expected} elements in every array at depth ${depth}, got ${got}`);
 }
 
 const RANGES: Partial<Record<DType, readonly [bigint, bigint]>> = {};
@@ -69,10 +52,6 @@ function dtypeOf(flat: readonly Scalar[]): DType {
   return kinds.has("bigint") && !kinds.has("number") ? "int64" : "float32";
 }
 
-function itemSize(dtype: DType): number {
-  return Number(/\d+$/.exec(dtype)?.[0] ?? 8) / 8;
-}
-
 function bytesOf(array: TypedArray): Uint8Array<ArrayBuffer> {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
@@ -93,7 +72,7 @@ function integers(
 
 /** Nested arrays as bytes. Throws ShapeError, DTypeError, OverflowError. */
 export function pack(data: NestedData, wanted?: DType): Packed {
-  const { flat, shape } = flatten(data);
+  const { flat, shape } = flatten(data, ragged);
   const natural = dtypeOf(flat);
   const dtype = wanted ?? natural;
   if (dtype === "bool") {
@@ -105,6 +84,12 @@ export function pack(data: NestedData, wanted?: DType): Packed {
   if (dtype === "float32") return { bytes: bytesOf(Float32Array.from(floats)), dtype, shape };
   const wide = bytesOf(Float64Array.from(floats));
   return { bytes: wide, dtype: "float64", shape, ...(dtype !== "float64" && { cast: dtype }) };
+}
+
+/** Nested arrays as bytes; numbers as float64, which holds whatever they are to become. */
+export function packNumbers(data: NestedData): Packed {
+  const { flat } = flatten(data, ragged);
+  return pack(data, dtypeOf(flat) === "float32" ? "float64" : undefined);
 }
 
 /** A typed array, or raw bytes of `dtype`. Throws DTypeError. */

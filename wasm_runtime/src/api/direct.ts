@@ -24,6 +24,7 @@ export class DirectTransport implements Transport {
 
   ask(question: Question): Promise<unknown> {
     if (question[0] === "python") return this.#bridge.python(question[1]);
+    if (question[0] === "host") return this.#bridge.host(question[1], question[2]);
     return new Promise((resolve) => {
       resolve(this.askSync(question));
     });

@@ -1,21 +1,9 @@
 /** Elements as JavaScript has them: the typed array of a dtype, and single elements as numbers, booleans, bigints. */
 
+import { ARRAYS, DTYPES, isDType, type DType, type Scalar, type TypedArray as AnyArray } from "../arrays";
 import { DTypeError } from "./generated/errors";
 
-export type DType =
-  | "bool"
-  | "int8"
-  | "uint8"
-  | "int16"
-  | "uint16"
-  | "int32"
-  | "uint32"
-  | "int64"
-  | "uint64"
-  | "float16"
-  | "bfloat16"
-  | "float32"
-  | "float64";
+export type { DType, Scalar } from "../arrays";
 
 const ALIASES = {
   half: "float16",
@@ -35,21 +23,7 @@ const ALIASES = {
 export type DTypeName = DType | keyof typeof ALIASES;
 
 /** What `data()` gives. float16 comes as a Float16Array where the engine has one, else as its bits; bfloat16 as bits. */
-export type TypedArray =
-  | Int8Array<ArrayBuffer>
-  | Uint8Array<ArrayBuffer>
-  | Uint8ClampedArray<ArrayBuffer>
-  | Int16Array<ArrayBuffer>
-  | Uint16Array<ArrayBuffer>
-  | Int32Array<ArrayBuffer>
-  | Uint32Array<ArrayBuffer>
-  | Float32Array<ArrayBuffer>
-  | Float64Array<ArrayBuffer>
-  | BigInt64Array<ArrayBuffer>
-  | BigUint64Array<ArrayBuffer>;
-
-/** One element: int64 and uint64 are bigints, bool is a boolean. */
-export type Scalar = number | bigint | boolean;
+export type TypedArray = AnyArray<ArrayBuffer>;
 
 /** Elements in arrays nested as the shape says; one element for shape (). */
 export type Nested = Scalar | Nested[];
@@ -62,21 +36,8 @@ interface ArrayType {
 
 const HALF = (globalThis as { Float16Array?: ArrayType }).Float16Array;
 
-const ARRAYS: Record<DType, ArrayType> = {
-  bool: Uint8Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int16: Int16Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int64: BigInt64Array,
-  uint64: BigUint64Array,
-  float16: HALF ?? Uint16Array,
-  bfloat16: Uint16Array,
-  float32: Float32Array,
-  float64: Float64Array,
-};
+/** The arrays of each dtype, in this engine. */
+const OWN_ARRAYS: Readonly<Record<DType, ArrayType>> = { ...ARRAYS, ...(HALF && { float16: HALF }) };
 
 const OF_ARRAY: Record<string, DType> = {
   Int8Array: "int8",
@@ -96,12 +57,10 @@ const OF_ARRAY: Record<string, DType> = {
 /** The dtype of this name. Throws DTypeError. */
 export function toDType(name: DTypeName): DType {
   const found = (ALIASES as Record<string, DType | undefined>)[name] ?? name;
-  if (!(found in ARRAYS)) {
-    throw new DTypeError(
-      `dtype: expected one of ${Object.keys(ARRAYS).join(", ")}, got ${JSON.stringify(name)}`,
-    );
+  if (!isDType(found)) {
+    throw new DTypeError(`dtype: expected one of ${DTYPES.join(", ")}, got ${JSON.stringify(name)}`);
   }
-  return found as DType;
+  return found;
 }
 
 export function isTypedArray(x: unknown): x is TypedArray {
@@ -118,7 +77,7 @@ export function dtypeOfArray(array: TypedArray): DType {
 
 /** The bytes of a tensor as a typed array. */
 export function asArray(bytes: ArrayBuffer, dtype: DType): TypedArray {
-  return new ARRAYS[dtype](bytes);
+  return new OWN_ARRAYS[dtype](bytes);
 }
 
 /** The number whose IEEE 754 half-precision bits these are. */

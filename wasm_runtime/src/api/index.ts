@@ -17,6 +17,7 @@ export { WorkerTransport, type FromWorker, type Port, type ToWorker } from "./cl
 export type { NestedData } from "./data";
 export { DirectTransport } from "./direct";
 export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
+export { NotImplementedError, PythonError } from "./errors";
 export * from "./generated/errors";
 export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";

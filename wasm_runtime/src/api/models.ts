@@ -14,19 +14,18 @@ function children(x: unknown): [string, unknown][] | undefined {
   if (typeof x !== "object" || x === null || ArrayBuffer.isView(x)) return undefined;
   if (x instanceof Map) return Array.from(x as Map<unknown, unknown>, ([key, value]) => [String(key), value]);
   if (x instanceof PythonObject) {
-    if (x.tensorNames.length === 0) {
-      throw new ArgumentError(
-        `getStateDict: expected layers, objects, arrays and tensors, got a ${x.constructor.name}`,
-      );
-    }
-    return x.tensorNames.map((name) => [name, x.attribute(name)]);
+    const found = x.state();
+    if (found.length > 0) return found;
+    throw new ArgumentError(
+      `getStateDict: expected layers, optimizers, objects, arrays and tensors, got a ${x.constructor.name}`,
+    );
   }
   return x instanceof Handle ? undefined : Object.entries(x);
 }
 
 /**
  * Every tensor in `model` by its dotted name, in order. It looks into arrays, Maps, layers, and the properties of
- * objects, each once.
+ * objects, each once; and into optimizers, in a worker once their `ready()` was awaited.
  */
 export function getStateDict(model: unknown, prefix = ""): StateDict {
   const found: StateDict = {};

@@ -1,6 +1,6 @@
 /** Objects of the Python side that are no tensors: layers, optimizers, captured steps. */
 
-import { callTensorList, split, wrap } from "./calls";
+import { callTensorList, split, unpack, wrap } from "./calls";
 import { PolygradError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
@@ -25,6 +25,8 @@ export interface Shape {
   readonly tensors: readonly TensorAttribute[];
   /** The attributes that are plain data, by their Python names. */
   readonly values: readonly string[];
+  /** Whether it holds lists of tensors, so that only Python knows all that are in it. */
+  readonly lists?: boolean;
 }
 
 /** Which tensors an object made with these arguments has. */
@@ -34,6 +36,9 @@ function present(shape: Shape, args: readonly unknown[]): ReadonlySet<string> {
     flag === undefined || Boolean(given[flag.position] ?? options?.[flag.name] ?? flag.default);
   return new Set(shape.tensors.filter(has).map(({ name }) => name));
 }
+
+/** The bridge's name for the tensors in an object. */
+const STATE = "$state";
 
 /** An object with attributes. */
 export class PythonObject extends Handle {
@@ -52,9 +57,17 @@ export class PythonObject extends Handle {
     return (this.constructor as typeof PythonObject).shape;
   }
 
-  /** @internal The names of the attributes that hold a tensor, in order. */
-  get tensorNames(): readonly string[] {
+  /** The names of the attributes that hold a tensor, in order. */
+  private get tensorNames(): readonly string[] {
     return this.shape.tensors.map(({ name }) => name).filter((name) => this.#present.has(name));
+  }
+
+  /** @internal Its tensors by their dotted names, in order. In a worker known after `ready()`. */
+  state(): [string, Tensor][] {
+    if (!this.shape.lists) return this.tensorNames.map((name) => [name, this.attribute(name)]);
+    const names = this.plain(STATE) as string[];
+    const tensors = unpack(this.session, this.session.call(STATE, [this]), names.length);
+    return tensors.map((tensor, i) => [names[i] ?? "", tensor]);
   }
 
   /** @internal */
@@ -85,7 +98,7 @@ export class PythonObject extends Handle {
     }
     if (this.#values === undefined) {
       throw new PolygradError(
-        `${name}: expected an object that has arrived from the worker: await its ready() first`,
+        `${name.replace("$", "")}: expected an object that has arrived from the worker: await its ready() first`,
       );
     }
     return this.#values[name];
@@ -93,7 +106,8 @@ export class PythonObject extends Handle {
 
   /** Resolves when it has been made, and what it knows has arrived; rejects if that failed. */
   async ready(): Promise<this> {
-    const found = await this.session.ask(["meta", this.number, this.shape.values]);
+    const names = this.shape.lists ? [...this.shape.values, STATE] : this.shape.values;
+    const found = await this.session.ask(["meta", this.number, names]);
     this.#values = found as Record<string, unknown>;
     return this;
   }

@@ -10,5 +10,6 @@ export {
   OverflowError,
   ShapeError,
 } from "./generated/errors";
+export { NotImplementedError, PythonError } from "./errors";
 export type * from "./index";
 export { slice } from "./slice";

@@ -21,8 +21,9 @@ export class SessionServer {
   receive({ items }: ToWorker): void {
     this.#before = this.#before.then(async () => {
       for (const item of items) {
-        if (item[0] === "ask") await this.#answer(item[1], item[2]);
-        else this.#run(item);
+        if (item[0] !== "ask") this.#run(item);
+        else if (item[2][0] === "host") void this.#answerFromHost(item[1], item[2][1], item[2][2]);
+        else await this.#answer(item[1], item[2]);
       }
     });
   }
@@ -36,6 +37,17 @@ export class SessionServer {
     const result = resultOf(operation);
     if (result) this.#bridge.fail(result, error);
     else this.#failure ??= error;
+  }
+
+  /** Python that waits for something lets other calls go on, as on its own thread. */
+  async #answerFromHost(id: number, method: string, args: readonly unknown[]): Promise<void> {
+    let answer: Answer;
+    try {
+      answer = { value: await this.#bridge.host(method, args) };
+    } catch (error) {
+      answer = { error: describe(error) };
+    }
+    this.#reply({ kind: "answer", id, answer }, []);
   }
 
   async #answer(id: number, question: Question): Promise<void> {

@@ -1,5 +1,6 @@
 /** What of `Tensor` is written by hand: what it is known to be, reading it, indexing, training mode. */
 
+import { itemSize } from "../arrays";
 import { afterwards, callTensor, wrap } from "./calls";
 import type { NestedData } from "./data";
 import { asArray, nest, type DType, type Nested, type Scalar, type TypedArray } from "./dtypes";
@@ -34,11 +35,6 @@ interface Meta {
   readonly dtype: DType;
   readonly device: string;
   readonly requires_grad: boolean | null;
-}
-
-/** Sizes in bytes by dtype. */
-function sizeOf(dtype: DType): number {
-  return Number(/\d+$/.exec(dtype)?.[0] ?? 8) / 8;
 }
 
 /** `"1:3"` as the slice it means, `"..."` as Python's ellipsis. */
@@ -121,7 +117,7 @@ export class TensorBase extends Handle {
 
   /** Bytes per element. */
   elementSize(): number {
-    return sizeOf(this.dtype);
+    return itemSize(this.dtype);
   }
 
   /** Bytes of all elements. */

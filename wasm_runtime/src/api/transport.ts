@@ -31,7 +31,8 @@ export type Question =
   | readonly ["is_none", handle: number]
   | readonly ["meta", handle: number, names: readonly string[]]
   | readonly ["read", handle: number]
-  | readonly ["python", code: string];
+  | readonly ["python", code: string]
+  | readonly ["host", method: string, args: readonly unknown[]];
 
 /** What a captured function does: a function that does it, or the operations; and then its results' numbers. */
 export type Body = (() => string) | readonly [operations: Operation[], results: number[]];
@@ -52,11 +53,11 @@ export interface Transport {
    * results. Called back while Python captures, or recorded now, to be sent.
    */
   body(run: () => number[]): Body;
-  /** End the Python behind it. */
-  close(): void;
+  /** End the Python behind it. What is still asked is rejected with `reason`. */
+  close(reason?: string): void;
 }
 
-/** What a Python has to offer to be driven: the methods of polygrad/bridge.py's Session, and running source. */
+/** What a Python has to offer to be driven: the methods of polygrad/bridge.py's Session, and running source, and what else the host offers. */
 export interface Bridge {
   run(operation: Operation): string | undefined;
   call(
@@ -69,6 +70,8 @@ export interface Bridge {
   fail(handle: number, text: string): void;
   ask(question: Question): Answer;
   python(code: string): Promise<unknown>;
+  /** Call a method of the host's own Python object; what it gives, as plain data. */
+  host(method: string, args: readonly unknown[]): Promise<unknown>;
 }
 
 /** `error` is text, see `errorFrom`. */

@@ -454,6 +454,7 @@ export class Optimizer extends PythonObject {
     id: "nn.optim.Optimizer",
     tensors: [{ name: "lr" }],
     values: ["device"],
+    lists: true,
   };
 
   /** A promise: how many there are is known when it has been made. */
@@ -510,7 +511,12 @@ export type OptimizerGroupArguments = [...optimizers: (readonly Optimizer[])[]];
 /** Several optimizers as one. */
 export class OptimizerGroup extends PythonObject {
   /** @internal */
-  static override readonly shape: Shape = { id: "nn.optim.OptimizerGroup", tensors: [], values: [] };
+  static override readonly shape: Shape = {
+    id: "nn.optim.OptimizerGroup",
+    tensors: [],
+    values: [],
+    lists: true,
+  };
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -587,6 +593,7 @@ export class SGD extends Optimizer {
     id: "nn.optim.SGD",
     tensors: [{ name: "lr" }],
     values: ["device", "momentum", "weight_decay", "nesterov", "classic"],
+    lists: true,
   };
 
   /** In a worker known after `ready()`. */
@@ -640,6 +647,7 @@ export class AdamW extends Optimizer {
     id: "nn.optim.AdamW",
     tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
     values: ["device", "b1", "b2", "eps", "weight_decay"],
+    lists: true,
   };
 
   /** In a worker known after `ready()`. */

@@ -1,0 +1,60 @@
+"""Compiled kernels as they are kept: in the memory of the process, and as bytes for the disk."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+
+from polygrad.codegen.lower import Context, signature
+from polygrad.codegen.opts import parse_opts, render_opts
+from polygrad.codegen.target import Target
+from polygrad.engine.cache import DiskCache
+from polygrad.runtime.program import Kernel
+from polygrad.uop.node import UOp
+
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
+    the bytes of each buffer that it wants for itself; `context`: how it was lowered."""
+
+    kernel: Kernel
+    slots: tuple[int, ...]
+    local: tuple[int, ...]
+    context: Context
+
+    def to_bytes(self) -> bytes:
+        """u32 length (little-endian) | JSON | the kernel's code."""
+        k = self.kernel
+        opts = None if self.context.opts is None else render_opts(self.context.opts)
+        of_kernel = [k.name, k.n_buffers, k.variables, k.language, k.writes, k.parallel]
+        head = json.dumps([*of_kernel, self.slots, self.local, opts]).encode()
+        return _LENGTH.pack(len(head)) + head + k.code
+
+    @staticmethod
+    def from_bytes(data: bytes, target: Target, optimized: bool) -> Built:
+        """What `to_bytes` wrote of a kernel for `target`; the cache sees to it that it is nothing else."""
+        (length,) = _LENGTH.unpack_from(data)
+        start = _LENGTH.size + length
+        fields = json.loads(data[_LENGTH.size : start])
+        name, n_buffers, variables, language, writes, parallel, slots, local, opts = fields
+        kernel = Kernel(
+            name,
+            data[start:],
+            n_buffers,
+            tuple(variables),
+            language=language,
+            writes=tuple(writes),
+            parallel=parallel,
+        )
+        context = Context(target, optimized, None if opts is None else parse_opts(opts))
+        return Built(kernel, tuple(slots), tuple(local), context)
+
+
+def built_key(ast: UOp, *how: object) -> str:
+    """The key of the kernel that an AST becomes. `how`: all that its code depends on beside the AST and
+    polygrad's own code."""
+    return DiskCache.key(f"kernel {how!r}", signature(ast.toposort()))

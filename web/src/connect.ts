@@ -1,0 +1,49 @@
+/** The page's end of the worker. */
+
+import { connectSession, type Listeners } from "../../loader/src/hosting";
+import type { Session } from "../../wasm_runtime/src/api/index";
+import { absolute, type LoadOptions } from "./load";
+import { startWorker } from "./start_worker";
+
+/** How a session starts, in the page or in a worker. */
+export interface SessionOptions extends LoadOptions {
+  /** The default device, such as "WASM"; "auto", unless given, is the best that there is. */
+  device?: string;
+}
+
+/** Options as they can be sent to a worker. */
+export type SentOptions = Omit<SessionOptions, keyof Listeners>;
+
+/** The options that the loader takes. */
+export function loadOptions({ device = "auto", ...options }: SessionOptions): LoadOptions {
+  return device === "auto" ? options : { ...options, env: { DEVICE: device, ...options.env } };
+}
+
+/** A session in a worker, whose script `polygrad-worker.mjs` lies in the folder `base`. */
+export function connectWorker(options: SessionOptions, base: string | URL): Promise<Session> {
+  const { stdout, stderr, onProgress, ...sent } = absolute(options, base) as SessionOptions;
+  const url = new URL("polygrad-worker.mjs", base);
+  const worker = startWorker(url);
+  return connectSession(
+    {
+      post: (message, transfer) => {
+        worker.postMessage(message, transfer);
+      },
+      listen: (listener) => {
+        worker.addEventListener("message", (event) => {
+          listener(event.data);
+        });
+      },
+      failed: (listener) => {
+        worker.addEventListener("error", (event) => {
+          listener(event.message || `${url.href} could not be loaded`);
+        });
+      },
+      close: () => {
+        worker.terminate();
+      },
+    },
+    sent,
+    { stdout, stderr, onProgress },
+  );
+}
