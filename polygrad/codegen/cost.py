@@ -89,12 +89,16 @@ def register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[
         for rows in range(1, min(height, 14) + 1):
             if rows * vectors + vectors + 1 > target.registers:
                 break
-            work = rows * vectors
-            speed = work / (max(work, FMA_LATENCY) + LOAD * (rows + vectors) + ROUND)
-            speed *= _used(height, rows) * _used(width, vectors * lanes)
+            speed = tile_speed(rows, vectors) * _used(height, rows) * _used(width, vectors * lanes)
             if speed > best_speed:
                 best, best_speed = (rows, vectors), speed
     return best
+
+
+def tile_speed(rows: int, vectors: int) -> float:
+    """Multiply-adds of a register tile per time that one takes: 1 would be the machine's peak."""
+    work = rows * vectors
+    return work / (max(work, FMA_LATENCY) + LOAD * (rows + vectors) + ROUND)
 
 
 def _used(size: int, tile: int) -> float:

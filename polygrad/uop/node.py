@@ -235,6 +235,7 @@ _UNSET: Any = object()
 _SHAPE_OF_FIRST = GroupOp.Elementwise | {
     Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP, Ops.COPY, Ops.ASSIGN, Ops.AFTER, Ops.BIND
 }  # fmt: skip
+_KERNELS = frozenset({Ops.SINK, Ops.END})  # every pass walks through these
 _SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
@@ -258,7 +259,7 @@ class UOp:
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
 
-    __slots__ = ("_ranges", "_shape", "arg", "bounds", "dtype", "op", "src", "value")
+    __slots__ = ("_below", "_ranges", "_shape", "arg", "bounds", "dtype", "op", "src", "value")
 
     op: Ops
     dtype: DType
@@ -268,6 +269,7 @@ class UOp:
     value: UOp | None  # tensor graph: the BUFFER that holds this node's value, once computed
     _shape: Any
     _ranges: frozenset[UOp] | None
+    _below: list[UOp] | None  # kernels: what `toposort` gives, kept
 
     def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
         # 1, 1.0 and True are equal, but not the same constant
@@ -283,6 +285,7 @@ class UOp:
         node.value = None
         node._shape = _UNSET
         node._ranges = None
+        node._below = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
         _table[key] = node
         if len(_table) > _limit:
@@ -620,6 +623,13 @@ class UOp:
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> list[UOp]:
         """This node and all it is made of, sources before consumers. Sources of nodes that fail `gate` are
         left out."""
+        if gate is None and self.op in _KERNELS:
+            if self._below is None:  # without itself: a node that holds itself is never freed
+                self._below = self._sorted(None)[:-1]
+            return [*self._below, self]
+        return self._sorted(gate)
+
+    def _sorted(self, gate: Callable[[UOp], bool] | None) -> list[UOp]:
         order: dict[UOp, None] = {}
         stack: list[tuple[UOp, bool]] = [(self, False)]
         while stack:

@@ -3,6 +3,9 @@ say why. `tests/device/test_random_graphs.py` has random sequences of them."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,9 +18,12 @@ from polygrad.codegen.opts import OptKind, apply, apply_opts, parse_opts, render
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.errors import ArgumentError, OptError
+from polygrad.renderer.emit import emit
+from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import AddrSpace, AxisKind, UOp
 from polygrad.uop.ops import Ops
+from polygrad.wasm.wat import print_module
 
 RNG = np.random.default_rng(5)
 TARGET = Target("test", simd_bytes=16, registers=15, fma=True, threads=4)
@@ -145,6 +151,32 @@ def test_what_is_given_is_what_the_kernel_has():
     assert {(AxisKind.LANE, 4), (AxisKind.UPCAST, 2), (AxisKind.UPCAST, 6)} <= tiles
     (panel,) = [n for n in nodes if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL]
     assert panel.arg.size == 20 * 8
+
+
+def test_the_architecture_follows_a_kernel_as_it_is():
+    """Its Opts, in order, and the instructions of its innermost loop."""
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.split("### One kernel, from AST to WAT")[1]
+    written = re.findall(r"^\d\. `([A-Z]+ r[^`]*)`", section, re.MULTILINE)
+    wasm = Target("WASM", simd_bytes=16, registers=15, fma=True, threads=4, index_bits=32)
+    out = empty(512, 512).linear(empty(512, 512), empty(512)).gelu()
+    (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
+    context = Context(wasm)
+    ast = run_passes(call.ast, context, through=UNOPTIMIZED)
+    assert ", ".join(written) == render_opts(choose(ast, wasm))
+    module = wasm_module([emit("kernel", lowering.lower(call.ast, wasm), WasmBuilder(relaxed=True))])
+    lines = print_module(module).splitlines()
+    depth = max(len(line) - len(line.lstrip()) for line in lines if line.lstrip() == "loop")
+    first = lines.index(" " * depth + "loop")
+    inner = [line.split() for line in lines[first : lines.index(" " * depth + "end", first)]]
+    splats = [
+        int(words[1].removeprefix("offset="))
+        for words in inner
+        if words[0] == "v128.load32_splat" and words[1:]
+    ]
+    assert sum(words[0] == "f32x4.relaxed_madd" for words in inner) == 12
+    assert splats == [2048 * i for i in range(1, 6)]
+    assert sum(words[0] == "v128.load" for words in inner) == 2
 
 
 # --- errors
