@@ -1,6 +1,7 @@
-"""How far the cost model (polygrad/codegen/cost.py) is from this machine: `python bench/calibrate.py [--device CPU]`.
+"""How far the cost model (polygrad/codegen/cost.py) is from this machine: `python bench/calibrate.py`.
 
-Measures what its numbers stand for, with kernels whose Opts are given by hand, on one thread but for the last:
+Measures what its numbers stand for, with kernels whose Opts are given by hand, on one thread but for the
+last:
 
 - what operations cost, in multiply-adds of one SIMD value;
 - register tiles of a product: the speed of each, beside what the model says, and what its choice loses;
@@ -126,11 +127,9 @@ def parallel(device: str, lanes: int) -> Figure:
     columns, rows = 64 * lanes, 4 * threads
     while True:
         x = uniform(rows, columns)
-        opts = f"SIMD r1 {lanes} 4"
-        alone = seconds(lambda x=x, opts=opts: (x * x).sum(1).contiguous(opts=opts))
-        together = seconds(
-            lambda x=x, opts=opts: (x * x).sum(1).contiguous(opts=f"{opts}, PARALLEL r0 {threads}")
-        )
+        one = f"SIMD r1 {lanes} 4"
+        both = (one, f"{one}, PARALLEL r0 {threads}")
+        alone, together = [seconds(lambda x=x, o=o: (x * x).sum(1).contiguous(opts=o)) for o in both]
         if together < alone or rows > 1 << 16:
             set_num_threads(1)
             return Figure("PARALLEL", cost.PARALLEL, rows * columns / lanes * 3)  # load, square, add

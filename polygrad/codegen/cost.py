@@ -80,8 +80,7 @@ def native_lanes(target: Target) -> int:
 
 def register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
     """Rows and vectors of the register tile with the most useful multiply-adds per time: `rows x vectors` of
-    them
-    need `rows + vectors` loads."""
+    them need `rows + vectors` loads."""
     best, best_speed = (1, 1), 0.0
     for vectors in (1, 2, 3, 4):
         if vectors > 1 and vectors * lanes > width:

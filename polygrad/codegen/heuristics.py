@@ -133,9 +133,7 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
     for r, tile in chosen.items():
         axis = r.arg
         axes = {n.arg for n in kernel.toposort() if n.op is Ops.RANGE}
-        while (
-            axis not in axes
-        ):  # what an axis before it was divided into; the first part has nearly all of it
+        while axis not in axes:  # it was divided with one before it: the first part has nearly all of it
             axis = axis.segment(0)
         if tile.lanes > 1:
             kernel = yield Opt(OptKind.SIMD, (axis.id,), (tile.lanes, tile.unroll))
@@ -204,8 +202,7 @@ class _Panel(NamedTuple):
 
 def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp], UOp | None] | None:
     """An operand that is worth copying, the loops that read it again, and the summed axis along which its
-    memory
-    goes if its lanes jump: copied in blocks, the emitter loads along that axis and transposes."""
+    memory goes if its lanes jump: copied in blocks, the emitter loads along that axis and transposes."""
     ks = sorted(total.src[1:], key=lambda r: r.arg)
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
@@ -286,8 +283,7 @@ def _epilogues(kernel: UOp, target: Target) -> Decisions:
 
 def _parallel(kernel: UOp, target: Target) -> Decisions:
     """Of each output nest, the outermost loop that gives every thread a share, of those that sums are inside
-    of if
-    there are any (every thread would compute all of the others' sums)."""
+    of if there are any (every thread would compute all of the others' sums)."""
     count = target.threads
     if count < 2 or any(n.op is not Ops.END for n in kernel.src) or _work(kernel) < cost.PARALLEL:
         return

@@ -4,8 +4,7 @@ a loop over tiles of T elements, r.1 is unrolled and r.2 are L lanes.
 A size that is no multiple of T is covered without masks on memory and without a scalar remainder:
 
 - an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes some
-  elements
-  twice with the same value (not in a kernel that reads what it writes);
+  elements twice with the same value (not in a kernel that reads what it writes);
 - a reduced range ends in a tile that overlaps likewise, where the elements already counted are the identity;
 - otherwise, and where the size is less than a tile, the rest gets a loop of its own.
 """

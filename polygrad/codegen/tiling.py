@@ -160,8 +160,7 @@ class Tiling:
 
     def tile_for_reuse(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
         """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all
-        of
-        them. Without such a loop, several accumulators hide the latency of the sum."""
+        of them. Without such a loop, several accumulators hide the latency of the sum."""
         loads = [n.ranges for n in self.order if n.op is Ops.LOAD and not n.ranges.isdisjoint(self.reduced)]
 
         def reuse(r: UOp) -> int:

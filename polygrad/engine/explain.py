@@ -21,8 +21,7 @@ _ARITHMETIC = GroupOp.ALU - GroupOp.Comparison - {Ops.WHERE}
 @dataclass(frozen=True, slots=True)
 class PassResult:
     """A kernel after the pass `name`, or after the Opt of that name: a SINK, or its linear form. `changed`:
-    by
-    it."""
+    by it."""
 
     name: str
     code: Code

@@ -48,8 +48,7 @@ class AxisKind(IntEnum):
 
 class Axis(NamedTuple):
     """RANGE: `id` is a path, from the axis of the kernel as it was scheduled to what was made of it:
-    splitting
-    (1,) gives (1, 0), (1, 1), ... So ids are unique without looking at the rest of the kernel."""
+    splitting (1,) gives (1, 0), (1, 1), ... So ids are unique without looking at the rest of the kernel."""
 
     id: tuple[int, ...]
     kind: AxisKind

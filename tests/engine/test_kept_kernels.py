@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from polygrad.codegen.lower import Context
+from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.built import Built, built_key
 from polygrad.runtime.program import Kernel
@@ -68,9 +71,16 @@ def test_a_second_process_compiles_no_kernel_and_computes_the_same(device: str, 
 
 
 def test_a_kernel_comes_back_from_bytes_as_it_was() -> None:
-    kernel = Kernel("e_4", bytes(range(256)), 3, ("n", "threads"), language="wasm")
-    for built in (Built(kernel, (0, 2), (64,)), Built(Kernel("x", b"", 0, language="object"), ())):
-        assert Built.from_bytes(built.to_bytes()) == built
+    target = Target("T", simd_bytes=16)
+    names = ("n", "thread", "threads")
+    kernel = Kernel("e_4", bytes(range(256)), 3, names, language="wasm", writes=(0, 2), parallel=True)
+    plain = Kernel("x", b"", 0, language="object", writes=())
+    opts = parse_opts("SIMD r1 4 2, STAGE r2 LOAD 1")
+    for built in (
+        Built(kernel, (0, 2), (64,), Context(target, True, opts)),
+        Built(plain, (), (), Context(target, False)),
+    ):
+        assert Built.from_bytes(built.to_bytes(), target, built.context.optimized) == built
 
 
 def test_a_key_depends_on_the_ast_and_on_how_it_is_compiled() -> None:
