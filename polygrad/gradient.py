@@ -13,7 +13,8 @@ from collections.abc import Callable
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import GradientError, InternalError
 from polygrad.helpers import argsort
-from polygrad.uop.node import Shear, UOp
+from polygrad.uop.args import Shear
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.power import constant_power
 

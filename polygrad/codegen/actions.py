@@ -16,7 +16,8 @@ from polygrad.codegen.stage import values_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile
 from polygrad.errors import OptError
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 Opts = tuple[Opt, ...]

@@ -23,8 +23,9 @@ from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 

@@ -7,8 +7,9 @@ import itertools
 from polygrad.codegen.split import substituted
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
+from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
 
@@ -52,7 +53,7 @@ def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp]
     """What each index becomes, and the loop. Raises OptError."""
     n = inner.src[0].arg
     both = {outer, inner}
-    merged = outer.arg.range(outer.src[0].arg * n)
+    merged = UOp.range(outer.src[0].arg * n, outer.arg)
     positions: dict[UOp, UOp] = {}
     for node in nest.toposort():
         if node.op is Ops.INDEX and not both.isdisjoint(node.ranges):
@@ -81,7 +82,8 @@ def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
     nest = nest_of(kernel, r)
     if size < 2 or r.src[0].arg % size or size == r.src[0].arg:
         raise OptError(f"expected a part of the loop's size that divides it, {r.src[0].arg}, got {size}")
-    blocks, inner = r.arg.child(0).range(r.src[0].arg // size), r.arg.child(1).range(size)
+    blocks = UOp.range(r.src[0].arg // size, r.arg.child(0))
+    inner = UOp.range(size, r.arg.child(1))
     loops = [x for q in nest.src[1:] for x in ((blocks, inner) if q is r else (q,))]
     store = substituted(nest.src[0], {r: blocks * size + inner})
     return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (store, *loops)))

@@ -27,7 +27,8 @@ from polygrad.codegen.partition import partition
 from polygrad.codegen.split import Tile, tile_range
 from polygrad.codegen.stage import stage
 from polygrad.errors import ArgumentError, OptError
-from polygrad.uop.node import AxisKind, UOp
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import axis_id
 from polygrad.uop.printer import axis_name

@@ -31,7 +31,7 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
         r = divided[nest]
         size = r.src[0].arg
         first = (thread * size) // threads
-        share = r.arg.range(((thread + 1) * size) // threads - first)
+        share = UOp.range(((thread + 1) * size) // threads - first, r.arg)
         loops = tuple(share if q is r else q for q in nest.src[1:])
         nests.append(UOp(Ops.END, dtypes.void, (nest.src[0].substitute({r: share + first}), *loops)))
     return UOp.sink(*nests)

@@ -51,6 +51,6 @@ def _part(nest: UOp, r: UOp, start: int, stop: int, number: int) -> UOp:
     """The elements from `start` to `stop` of `r`, in loops of their own."""
     ranges = [n for n in nest.toposort() if n.op is Ops.RANGE]
     new = {q: q.replace(arg=q.arg.segment(number)) for q in ranges}
-    new[r] = new[r].arg.range(stop - start)
+    new[r] = UOp.range(stop - start, new[r].arg)
     store = nest.src[0].substitute(new | {r: new[r] + start} if start else new)
     return graph_rewrite(UOp(Ops.END, dtypes.void, (store, *(new[q] for q in nest.src[1:]))), symbolic)

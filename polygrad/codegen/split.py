@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from polygrad.codegen.reductions import identity_element
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
-from polygrad.uop.node import Axis, AxisKind, UOp
+from polygrad.uop.args import Axis, AxisKind
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
 from polygrad.uop.symbolic import simplify
@@ -134,7 +135,7 @@ def _tile(segment: _Segment, r: UOp) -> tuple[tuple[UOp, ...], UOp]:
     out: list[UOp] = []
     terms: list[UOp] = []
     if segment.trips > 1:
-        outer = axis.child(0).range(segment.trips)
+        outer = UOp.range(segment.trips, axis.child(0))
         out.append(outer)
         step = outer * segment.tile.size if segment.tile.size > 1 else outer
         if segment.overlap:
@@ -143,11 +144,11 @@ def _tile(segment: _Segment, r: UOp) -> tuple[tuple[UOp, ...], UOp]:
         terms.append(step)
     if unroll > 1:
         kind = AxisKind.UNROLL if axis.kind is AxisKind.REDUCE else AxisKind.UPCAST
-        inner = axis.child(1, kind).range(unroll)
+        inner = UOp.range(unroll, axis.child(1, kind))
         out.append(inner)
         terms.append(inner * lanes if lanes > 1 else inner)
     if lanes > 1:
-        lane = axis.child(2, AxisKind.LANE).range(lanes)
+        lane = UOp.range(lanes, axis.child(2, AxisKind.LANE))
         out.append(lane)
         terms.append(lane)
     value = UOp.index(segment.start)

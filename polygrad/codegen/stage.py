@@ -33,7 +33,8 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.uop.node import AddrSpace, AxisKind, Memory, Param, Reg, UOp
+from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
 from polygrad.uop.symbolic import simplify
@@ -79,7 +80,8 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
         return flat_index(sizes, tuple(ranges.get(r, r) for r in extent))
 
     fill = {
-        r: r.arg.copy(number, r.arg.kind if is_tile(r) else AxisKind.LOOP).range(r.src[0].arg) for r in extent
+        r: UOp.range(r.src[0].arg, r.arg.copy(number, r.arg.kind if is_tile(r) else AxisKind.LOOP))
+        for r in extent
     }
     again = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
     own = {q: q.replace(arg=q.arg.copy(number)) for n in again for q in n.src[1:]}  # a loop runs in one place

@@ -11,8 +11,9 @@ so that a renderer can put the steps into instruction offsets. An INDEX that is 
 
 from __future__ import annotations
 
+from polygrad.uop.args import AxisKind, Steps
 from polygrad.uop.linear import linear_terms, sum_of
-from polygrad.uop.node import AxisKind, Steps, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 TILE_KINDS = frozenset({AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE})

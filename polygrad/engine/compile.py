@@ -30,7 +30,8 @@ from polygrad.runtime.program import (
 )
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
-from polygrad.uop.node import AddrSpace, UOp, sint_max
+from polygrad.uop.args import AddrSpace
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
 

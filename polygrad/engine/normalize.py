@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from polygrad.errors import ArgumentError, InternalError
 from polygrad.runtime.buffer import Allocation
-from polygrad.uop.node import Shear, UOp
+from polygrad.uop.args import Shear
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 

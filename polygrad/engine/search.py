@@ -22,7 +22,8 @@ from polygrad.helpers import debug_level
 from polygrad.runtime.interface import Handle, Runtime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import ALIGN, GUARD
-from polygrad.uop.node import AddrSpace, UOp
+from polygrad.uop.args import AddrSpace
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 _RUNS = 5

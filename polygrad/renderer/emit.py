@@ -22,7 +22,8 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.renderer.builder import Builder, Value
-from polygrad.uop.node import AxisKind, Steps, UOp
+from polygrad.uop.args import AxisKind, Steps
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 Axes = tuple[UOp, ...]  # UPCAST and UNROLL ranges, by id

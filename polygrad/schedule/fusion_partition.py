@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
-from polygrad.uop.node import AxisKind, UOp, sint_max
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 MAX_BUFFERS = 3  # that a duplicated expression reads

@@ -13,7 +13,8 @@ import functools
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import Shape, Shear, UOp
+from polygrad.uop.args import Shear
+from polygrad.uop.node import Shape, UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.symbolic import simplify

@@ -13,7 +13,8 @@ from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.schedule.fusion_partition import LEAVES, output_ranges, reduced_indices
 from polygrad.schedule.index_maps import TRUE, Indices, flat_index, input_indices
-from polygrad.uop.node import Param, UOp, sint_max
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 

@@ -10,8 +10,9 @@ from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
 from polygrad.tensor.base import TensorBase, filled
 from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
+from polygrad.uop.args import Shear
 from polygrad.uop.linear import canonical, canonical_shape
-from polygrad.uop.node import Shape, Shear, Sint, UOp
+from polygrad.uop.node import Shape, Sint, UOp
 from polygrad.uop.ops import Ops
 
 

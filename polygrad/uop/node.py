@@ -13,138 +13,21 @@ Knows nothing of tensors, devices or rewriting. The idea is tinygrad's.
 from __future__ import annotations
 
 import math
-import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from enum import IntEnum
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
+from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
 from polygrad.uop.ops import GroupOp, Ops
 
 Sint = Any  # an int, or a UOp of dtype index: a symbolic size
 Shape = tuple[Sint, ...]
-
-
-# --- structured arguments -------------------------------------------------------------------------
-
-
-class AxisKind(IntEnum):
-    """How a RANGE runs."""
-
-    LOOP = 0  # a loop over output elements
-    REDUCE = 1  # a loop over reduced elements
-    UPCAST = 2  # unrolled output elements: a tile of registers
-    UNROLL = 3  # unrolled reduced elements
-    LANE = 4  # the lanes of a SIMD vector
-
-    __hash__ = int.__hash__
-
-
-class Axis(NamedTuple):
-    """RANGE: `id` is a path, from the axis of the kernel as it was scheduled to what was made of it:
-    splitting (1,) gives (1, 0), (1, 1), ... So ids are unique without looking at the rest of the kernel."""
-
-    id: tuple[int, ...]
-    kind: AxisKind
-
-    def range(self, size: Sint) -> UOp:
-        """The RANGE of this axis, 0 to `size - 1`."""
-        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), self)
-
-    def child(self, number: int, kind: AxisKind | None = None) -> Axis:
-        """The axis made of this one: 0 the loop over its tiles, 1 unrolled, 2 its lanes."""
-        return Axis((*self.id, number), self.kind if kind is None else kind)
-
-    def segment(self, number: int) -> Axis:
-        """This axis in one of the parts that its loop, or one around or inside it, was divided into."""
-        return self.child(3 + 2 * number)
-
-    def copy(self, number: int, kind: AxisKind | None = None) -> Axis:
-        """This axis in what fills the kernel's STAGE `number`."""
-        return self.child(4 + 2 * number, kind)
-
-
-class AddrSpace(IntEnum):
-    """Where memory is."""
-
-    GLOBAL = 0  # a buffer that the kernel is given
-    LOCAL = 1  # the kernel's own, one for each thread
-
-    __hash__ = int.__hash__
-
-
-class Param(NamedTuple):
-    """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first."""
-
-    slot: int
-    size: int
-    space: AddrSpace = AddrSpace.GLOBAL
-
-
-class Memory(NamedTuple):
-    """STAGE: `size` elements in `space`."""
-
-    size: int
-    space: AddrSpace
-
-
-class Reg(NamedTuple):
-    """DEFINE_REG: a mutable register, told apart by `id`."""
-
-    id: int
-
-
-class Var(NamedTuple):
-    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included."""
-
-    name: str
-    lo: int
-    hi: int
-
-
-class Steps(NamedTuple):
-    """INDEX: the part of the position that is constant per tile element, sum(step * range) + offset."""
-
-    steps: tuple[tuple[UOp, int], ...]
-    offset: int
-
-
-class Shear(NamedTuple):
-    """SHEAR: at position `k` of axis `along`, `size` elements of `axis` from `start + step * k` on."""
-
-    axis: int
-    along: int
-    start: Sint
-    step: Sint
-    size: Sint
-
-
-class Reduction(NamedTuple):
-    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1."""
-
-    op: Ops
-    axes: tuple[int, ...]
-
-
-class ExactFloat(float):
-    """A float constant that is told apart by its bits: -0.0 is not 0.0 and NaN equals NaN."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, float) and struct.pack("<d", self) == struct.pack("<d", other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(struct.pack("<d", self))
 
 
 _NAN, _NEGATIVE_ZERO = ExactFloat("nan"), ExactFloat("-0.0")
@@ -239,7 +122,7 @@ _SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
 class UOp:
-    """One operation. `src` are its operands, `arg` what `op` needs besides (see the classes above).
+    """One operation. `src` are its operands, `arg` what `op` needs besides (args.py).
 
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
@@ -345,9 +228,10 @@ class UOp:
         return UOp(Ops.SINK, dtypes.void, src)
 
     @staticmethod
-    def range(size: Sint, id: int, kind: AxisKind = AxisKind.LOOP) -> UOp:
-        """The axis `id` of a kernel as it is scheduled."""
-        return Axis((id,), kind).range(size)
+    def range(size: Sint, axis: int | Axis, kind: AxisKind = AxisKind.LOOP) -> UOp:
+        """The RANGE 0 to `size - 1` of an axis: any, or number `axis` of a kernel as it is scheduled."""
+        axis = axis if isinstance(axis, Axis) else Axis((axis,), kind)
+        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), axis)
 
     def const_like(self, value: Any, dtype: DType | None = None) -> UOp:
         """A constant of this node's shape and, unless told, dtype."""

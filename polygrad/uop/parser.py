@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
-from polygrad.uop.node import AddrSpace, Axis, AxisKind, Memory, Param, Reg, Steps, UOp, Var
+from polygrad.uop.args import AddrSpace, Axis, AxisKind, Memory, Param, Reg, Steps, Var
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 _ARITY = {
@@ -190,7 +191,7 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
         if not digits.removeprefix("-").isdecimal() or step not in (f"{digits})", f"{digits}))"):
             line.fail("a step and the closing parenthesis")
         axis = Axis(axis_id(name[1:]), _KINDS[rest[0]])
-        steps.append((axis.range(int(rest[1])), int(digits)))
+        steps.append((UOp.range(int(rest[1]), axis), int(digits)))
     return Steps(tuple(steps), line.integer("the constant part"))
 
 

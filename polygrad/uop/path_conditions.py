@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv
+from polygrad.uop.args import Var
 from polygrad.uop.divmod import build
 from polygrad.uop.linear import linear_terms, scaled_bounds
-from polygrad.uop.node import UOp, Var
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.symbolic import memos, simplify
 

@@ -16,7 +16,8 @@ from enum import Enum
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.uop.node import AddrSpace, Axis, Param, UOp
+from polygrad.uop.args import AddrSpace, Axis, Param
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 _INFIX = {

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import Axis, AxisKind, Memory, Param, Reduction, Reg, Shear, Steps, UOp, Var
+from polygrad.uop.args import Axis, AxisKind, Memory, Param, Reduction, Reg, Shear, Steps, Var
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 Rule = tuple[str, Callable[[UOp], bool]]

@@ -11,7 +11,8 @@ from polygrad.codegen.lower import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import AddrSpace, UOp
+from polygrad.uop.args import AddrSpace
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 RNG = np.random.default_rng(11)

@@ -12,7 +12,8 @@ from codegen.vectorised import cast, evaluate, numpy_dtype, round_bfloat16
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.node import AxisKind, Param, Reg, UOp
+from polygrad.uop.args import AxisKind, Param, Reg
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.rewrite import graph_rewrite
 

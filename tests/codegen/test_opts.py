@@ -21,7 +21,8 @@ from polygrad.errors import ArgumentError, OptError
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import AddrSpace, AxisKind, UOp
+from polygrad.uop.args import AddrSpace, AxisKind
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.wasm.wat import print_module
 

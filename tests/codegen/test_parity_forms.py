@@ -10,7 +10,8 @@ from typing import Any
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
-from polygrad.uop.node import Param, UOp
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
 

@@ -11,7 +11,8 @@ from polygrad.codegen.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.alu import evaluate as fold
-from polygrad.uop.node import Param, UOp
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.power import constant_power
 from polygrad.uop.rewrite import graph_rewrite

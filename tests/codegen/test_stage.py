@@ -10,7 +10,8 @@ from polygrad.codegen.lower import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import AddrSpace, UOp
+from polygrad.uop.args import AddrSpace
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 RNG = np.random.default_rng(7)

@@ -6,7 +6,8 @@ import json
 
 from polygrad.dtype import dtypes
 from polygrad.renderer.interp_json import render_interp
-from polygrad.uop.node import AxisKind, Param, Reg, UOp
+from polygrad.uop.args import AxisKind, Param, Reg
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 

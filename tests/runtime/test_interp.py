@@ -17,7 +17,8 @@ from polygrad.renderer.interp_json import render_interp
 from polygrad.runtime.interp import InterpRuntime
 from polygrad.runtime.interp_scalar import round_float
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
-from polygrad.uop.node import Param, Reg, UOp
+from polygrad.uop.args import Param, Reg
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 RUNTIME = InterpRuntime()

@@ -6,7 +6,8 @@ import pytest
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import Param, UOp
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
 from polygrad.uop.prelude import c, const, not_, op, x, y

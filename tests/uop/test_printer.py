@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from polygrad.dtype import dtypes
-from polygrad.uop.node import AxisKind, Param, Reg, UOp
+from polygrad.uop.args import AxisKind, Param, Reg
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import infix, render
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from uop.evaluation import leaves, value_of
 
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.node import Param, UOp
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.printer import infix

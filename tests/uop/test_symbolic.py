@@ -7,7 +7,8 @@ import math
 import pytest
 
 from polygrad.dtype import dtypes
-from polygrad.uop.node import Param, UOp
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.printer import infix
