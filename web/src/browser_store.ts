@@ -52,7 +52,8 @@ const KERNEL = "kernel-";
 
 /**
  * The store of this origin. Of each kind one entry is kept, the newest, and kernels of one build: a page is of one
- * build at a time, and room is scarce. Two pages may write at once: each entry is one record. Undefined where pages have no digests to check entries by: in contexts that are not secure.
+ * build at a time, and room is scarce. Two pages may write at once: each entry is one record. Undefined where pages
+ * have no digests to check entries by: in contexts that are not secure.
  */
 export function browserStore(): BrowserStore | undefined {
   if (!globalThis.isSecureContext || typeof indexedDB === "undefined") return undefined;

@@ -37,7 +37,7 @@ function byLine(write: (line: string) => void): (text: string) => void {
   };
 }
 
-/** Run all Python script tags. An error goes to the console, and as an `error` event to its tag. */
+/** Run all Python script tags. An error's traceback goes to the console, and it as an `error` event to its tag. */
 export async function runPythonTags(create: (options: CreateOptions) => Promise<Polygrad>): Promise<void> {
   const tags = Array.from(document.querySelectorAll<HTMLScriptElement>(SELECTOR));
   const [first] = tags;
@@ -62,7 +62,8 @@ export async function runPythonTags(create: (options: CreateOptions) => Promise<
       await pg.python(await sourceOf(tag));
       tag.dispatchEvent(new Event("load"));
     } catch (error) {
-      console.error(error);
+      const traceback = error instanceof Error && typeof error.cause === "string" ? error.cause : undefined;
+      console.error(traceback ?? error);
       tag.dispatchEvent(new ErrorEvent("error", { error, message: String(error) }));
     }
   }

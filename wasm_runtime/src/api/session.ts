@@ -236,14 +236,15 @@ export class Session {
 
   /**
    * The bytes of a tensor. The engine does not know how much memory its dead objects hold here: when there is none
-   * left, it is made to collect them, and the tensor is computed again.
+   * left, it is made to collect them, and the tensor is computed again, until that frees no more.
    */
   async read(number: number): Promise<ArrayBuffer> {
-    try {
-      return (await this.ask(["read", number])) as ArrayBuffer;
-    } catch (error) {
-      if (!(error instanceof OutOfMemoryError) || !(await this.#collect())) throw error;
-      return (await this.ask(["read", number])) as ArrayBuffer;
+    for (;;) {
+      try {
+        return (await this.ask(["read", number])) as ArrayBuffer;
+      } catch (error) {
+        if (!(error instanceof OutOfMemoryError) || !(await this.#collect())) throw error;
+      }
     }
   }
 

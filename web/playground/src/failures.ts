@@ -1,10 +1,14 @@
 /** Errors as they are shown. */
 
-/** Its name and message: an error of Python that is none of polygrad's has its own name before the message. */
+/** Its name and message. A program in Python has its errors by the names that Python gives them. */
 export function described(error: unknown): { readonly name: string; readonly message: string } {
   if (!(error instanceof Error)) return { name: "Error", message: String(error) };
-  const own = /^(\w+): (.*)$/s.exec(error.name === "PolygradError" ? error.message : "");
-  return { name: own?.[1] ?? error.name, message: own?.[2] ?? error.message };
+  const { message, cause } = error;
+  const raised = typeof cause === "string" && cause.includes('File "<exec>"') ? cause.trimEnd() : "";
+  const name = raised.endsWith(`: ${message}`)
+    ? /(\w+)$/.exec(raised.slice(0, -message.length - 2))?.[1]
+    : undefined;
+  return { name: name ?? error.name, message };
 }
 
 /** The same as one line of text. */
