@@ -74,7 +74,7 @@ async function visit(context) {
 /** Go away when the first snapshot is on its way to the disk, `delay` milliseconds later. */
 async function leaveWhileWriting(profile, leave, delay) {
   const context = await launchProfile(profile);
-  await context.route("**/polygrad-session.mjs", async (route) => {
+  await context.route("**/polygrad-worker.mjs", async (route) => {
     const response = await route.fetch();
     const headers = response.headers();
     for (const name of ["content-encoding", "content-length"]) delete headers[name];
@@ -82,7 +82,7 @@ async function leaveWhileWriting(profile, leave, delay) {
       const { put } = IDBObjectStore.prototype;
       IDBObjectStore.prototype.put = function (...args) {
         const request = put.apply(this, args);
-        console.log(${JSON.stringify(WRITING)});
+        if (args[1].startsWith("snapshot-")) console.log(${JSON.stringify(WRITING)});
         return request;
       };
     }`;
