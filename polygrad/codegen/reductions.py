@@ -104,9 +104,9 @@ def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
         elif node.op is Ops.LOAD:
             index = src[0]
             gate = simplify(index.src[2] & inside) if len(index.src) == 3 else inside
-            at = UOp(Ops.INDEX, index.dtype, (*index.src[:2], gate))
+            gated = UOp(Ops.INDEX, index.dtype, (*index.src[:2], gate))
             other = src[1] if len(src) > 1 else UOp.const(node.dtype, 0)
-            new[node] = UOp(Ops.LOAD, node.dtype, (at, other))
+            new[node] = UOp(Ops.LOAD, node.dtype, (gated, other))
         else:
             new[node] = UOp(node.op, node.dtype, src, node.arg)
     return new[value]

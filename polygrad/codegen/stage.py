@@ -83,8 +83,10 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
         r: UOp.range(r.src[0].arg, r.arg.copy(number, r.arg.kind if is_tile(r) else AxisKind.LOOP))
         for r in extent
     }
-    again = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
-    own = {q: q.replace(arg=q.arg.copy(number)) for n in again for q in n.src[1:]}  # a loop runs in one place
+    nested = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
+    own = {
+        q: q.replace(arg=q.arg.copy(number)) for n in nested for q in n.src[1:]
+    }  # a loop runs in one place
     source = (substituted(value, fill | own), index(fill), *fill.values())
     memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), AddrSpace.LOCAL))
 

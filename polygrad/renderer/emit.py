@@ -159,10 +159,10 @@ class _Emitter:
             sizes = [r.src[0].arg for r in inner]
             where = [outer.index(r) for r in inner]
             found = []
-            for at in _coordinates(outer):
+            for coordinate in _coordinates(outer):
                 position = 0
                 for size, w in zip(sizes, where, strict=True):
-                    position = position * size + at[w]
+                    position = position * size + coordinate[w]
                 found.append(position)
             self.projections[key] = found
         return found
@@ -251,7 +251,7 @@ class _Emitter:
         sources = [(s, self._project(axes, self.axes[s])) for s in node.src]
 
         def make(k: int) -> Value:
-            args = [self._value(s, at[k], simd) for s, at in sources]
+            args = [self._value(s, positions[k], simd) for s, positions in sources]
             if op is Ops.CAST:
                 return b.cast(args[0], operand, node.dtype, lanes)
             if op is Ops.BITCAST:
@@ -260,7 +260,7 @@ class _Emitter:
 
         count = len(sources[0][1])
         # each value of the largest deferred source is used up before the next is made
-        waiting = [at for s, at in sources if s in self.deferred]
+        waiting = [positions for s, positions in sources if s in self.deferred]
         most = max(waiting, key=max, default=None)
         order = range(count) if most is None else sorted(range(count), key=most.__getitem__)
         self._make(node, count, make, order)
@@ -308,7 +308,7 @@ class _Emitter:
         offset."""
         base = index.src[1]
         steps = index.arg or _NO_STEPS
-        at = self._project(axes, self.axes[base])
+        positions = self._project(axes, self.axes[base])
         sizes = [(axes.index(r), step) for r, step in steps.steps if r.arg.kind is not AxisKind.LANE]
         out: list[tuple[Value | None, int]] = []
         for k, coordinate in enumerate(_coordinates(axes)):
@@ -316,7 +316,7 @@ class _Emitter:
             if base.op is Ops.CONST:
                 out.append((None, offset + base.arg))
             else:
-                out.append((self.values[base][at[k]], offset))
+                out.append((self.values[base][positions[k]], offset))
         return out
 
     def _lane_step(self, index: UOp) -> int | None:
@@ -348,8 +348,8 @@ class _Emitter:
                 return self._load(node, base, offset, step, simd)
             assert gates is not None and others is not None
             other = self._value(node.src[1], others[k], simd)
-            held = self.values[gate][gates[k]]
-            return self._load_gated(node, base, offset, step, simd, gate, held, other)
+            predicate = self.values[gate][gates[k]]
+            return self._load_gated(node, base, offset, step, simd, gate, predicate, other)
 
         self._make(node, len(addresses), make, range(len(addresses)))
 
@@ -367,7 +367,7 @@ class _Emitter:
         b, index, lanes = self.builder, node.src[0], self.lanes
         pointer, step = self.values[pointer_of(index)][0], self._lane_step(index)
         assert step is not None
-        apart = prod(r.src[0].arg for r in axes[axes.index(across) + 1 :])
+        stride = prod(r.src[0].arg for r in axes[axes.index(across) + 1 :])
         addresses = self._addresses(index, axes)
         out: list[Value] = [None] * len(addresses)
         for k, coordinate in enumerate(_coordinates(axes)):
@@ -383,7 +383,7 @@ class _Emitter:
                 rows = [v for pair in pairs for v in pair]
                 width //= 2
             for u, row in enumerate(rows):
-                out[k + u * apart] = row
+                out[k + u * stride] = row
         return out
 
     def _load(self, node: UOp, base: Value | None, offset: int, step: int | None, simd: bool) -> Value:
@@ -411,49 +411,49 @@ class _Emitter:
         step: int | None,
         simd: bool,
         gate: UOp,
-        held: Value,
+        predicate: Value,
         other: Value,
     ) -> Value:
         b, dtype = self.builder, node.dtype
         pointer = self.values[pointer_of(node.src[0])][0]
         if not self.simd[gate] and (not simd or step is not None):
-            safe = self._safe(held, base, offset)
+            safe = self._safe(predicate, base, offset)
             loaded = self._load(node, safe, offset, step, simd)
             if simd:
-                held = b.splat(held, dtypes.bool, self.lanes)
-            return b.alu(Ops.WHERE, dtype, [held, loaded, other], self.lanes if simd else 1)
+                predicate = b.splat(predicate, dtypes.bool, self.lanes)
+            return b.alu(Ops.WHERE, dtype, [predicate, loaded, other], self.lanes if simd else 1)
         if step == 1:
-            return b.load_masked(pointer, base, offset, dtype, self.lanes, held, other)
+            return b.load_masked(pointer, base, offset, dtype, self.lanes, predicate, other)
         picked = []
         for i in range(self.lanes):
-            at, off = self._lane(base, offset, step, i)
-            ok = b.extract(held, dtypes.bool, i, self.lanes) if self.simd[gate] else held
-            picked.append(b.load(pointer, self._safe(ok, at, off), off, dtype, 1))
-        mask = held if self.simd[gate] else b.splat(held, dtypes.bool, self.lanes)
+            index, off = self._lane(base, offset, step, i)
+            ok = b.extract(predicate, dtypes.bool, i, self.lanes) if self.simd[gate] else predicate
+            picked.append(b.load(pointer, self._safe(ok, index, off), off, dtype, 1))
+        mask = predicate if self.simd[gate] else b.splat(predicate, dtypes.bool, self.lanes)
         return b.alu(Ops.WHERE, dtype, [mask, b.pack(picked, dtype), other], self.lanes)
 
-    def _safe(self, held: Value, base: Value | None, offset: int) -> Value:
+    def _safe(self, predicate: Value, base: Value | None, offset: int) -> Value:
         """The index where the gate holds, else one that makes the address the buffer's start."""
         b = self.builder
         index = b.const(dtypes.index, 0, 1) if base is None else base
-        return b.alu(Ops.WHERE, dtypes.index, [held, index, b.const(dtypes.index, -offset, 1)], 1)
+        return b.alu(Ops.WHERE, dtypes.index, [predicate, index, b.const(dtypes.index, -offset, 1)], 1)
 
     def _emit_store(self, node: UOp) -> None:
         b, (index, value) = self.builder, node.src
         pointer = pointer_of(index)
         if pointer.op is Ops.DEFINE_REG:
             axes, simd = self.axes[pointer], self.simd[pointer]
-            at = self._project(axes, self.axes[value])
+            positions = self._project(axes, self.axes[value])
             for k, register in enumerate(self.values[pointer]):
-                b.set(register, self._value(value, at[k], simd))
+                b.set(register, self._value(value, positions[k], simd))
             return
         axes = tuple(sorted({*self.axes[index], *self.axes[value]}, key=_by_id))
-        at = self._project(axes, self.axes[value])
+        positions = self._project(axes, self.axes[value])
         target = self.values[pointer][0]
         simd = self.simd[index]
         step = self._lane_step(index) if simd else 1
         for k, (base, offset) in enumerate(self._addresses(index, axes)):
-            stored = self._value(value, at[k], simd)
+            stored = self._value(value, positions[k], simd)
             if not simd or step == 1:
                 b.store(target, base, offset, stored, node.src[1].dtype, self.lanes if simd else 1)
                 continue
