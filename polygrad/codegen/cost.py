@@ -46,11 +46,12 @@ MIN_PART, MAX_PARTS = 16, 4  # of a loop partition: elements of the least part, 
 MIN_ROW = 32  # elements of a row that is staged
 MIN_STAGED_ROWS = 4  # of a register tile that is staged
 MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
-MIN_GATHERED_ROW_TILES = 40  # where the copy goes lane by lane,
-STAGED_READS = 400  # and how often each element, for lanes along the axis that it is copied for
+MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
+STAGED_READS = 24  # and how often each element, for lanes along the axis that it is copied for
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
+MAX_REORDERED, MIN_LESS_TRAFFIC = 4, 2  # loops that other orders are tried of, and what one must save
 ROWS, VECTORS = 6, 4  # of a register tile, about, before it is chosen
 
 # threads: those that are awake are worth it from 5 us on, to wake some takes 50 us; this is 15 to 60 us
