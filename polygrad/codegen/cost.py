@@ -52,6 +52,7 @@ MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
 MAX_REORDERED, MIN_LESS_TRAFFIC = 4, 2  # loops that other orders are tried of, and what one must save
+MAX_ROWS = 14  # of a register tile
 ROWS, VECTORS = 6, 4  # of a register tile, about, before it is chosen
 
 # threads: those that are awake are worth it from 5 us on, to wake some takes 50 us; this is 15 to 60 us
@@ -81,19 +82,34 @@ def native_lanes(target: Target) -> int:
     return max(target.simd_bytes // 4, 1)
 
 
-def register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
-    """Rows and vectors of the register tile with the most useful multiply-adds per time: `rows x vectors` of
-    them need `rows + vectors` loads."""
-    best, best_speed = (1, 1), 0.0
+def panel_bytes(target: Target) -> int:
+    """The most that a panel of a product may take: it is read again for every row tile."""
+    return target.cache[1] // 2
+
+
+def register_tile(
+    heights: tuple[int, ...], width: int, lanes: int, target: Target
+) -> tuple[tuple[int, int], int]:
+    """The register tile with the most useful multiply-adds per time: how many rows of an axis, and of another
+    once there are no more of the first (`heights`: their sizes), and how many vectors. `rows x vectors`
+    multiply-adds need `rows + vectors` loads."""
+    height = heights[0]
+    tiles = [(rows, 1) for rows in range(1, min(height, MAX_ROWS) + 1)]
+    if len(heights) > 1:
+        tiles += [(height, more) for more in range(2, min(heights[1], MAX_ROWS // height) + 1)]
+    best, best_speed = ((1, 1), 1), 0.0
     for vectors in (1, 2, 3, 4):
         if vectors > 1 and vectors * lanes > width:
             break
-        for rows in range(1, min(height, 14) + 1):
-            if rows * vectors + vectors + 1 > target.registers:
+        for rows, more in tiles:
+            if rows * more * vectors + vectors + 1 > target.registers:
                 break
-            speed = tile_speed(rows, vectors) * _used(height, rows) * _used(width, vectors * lanes)
+            useful = _used(height, rows) * _used(width, vectors * lanes)
+            if more > 1:
+                useful *= _used(heights[1], more)
+            speed = tile_speed(rows * more, vectors) * useful
             if speed > best_speed:
-                best, best_speed = (rows, vectors), speed
+                best, best_speed = ((rows, more), vectors), speed
     return best
 
 

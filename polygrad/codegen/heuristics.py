@@ -248,7 +248,7 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] 
         if any(not a.ranges.isdisjoint(tile) and a not in tile for a in terms):
             continue
         panel = _Panel(value, ks, tile, lanes, terms.get(lanes, 0), load.dtype.itemsize)
-        if panel.nbytes > target.cache[1] // 2:
+        if panel.nbytes > cost.panel_bytes(target):
             continue
         row_tiles = cost.rounds(rows)
         if panel.step != 1:

@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.split import Tile
 from polygrad.codegen.target import Target
+from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
@@ -91,19 +93,16 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     first = len([n for n in order if n.op is Ops.PARAM])
     copies: list[_Copy] = []
     changes: dict[UOp, UOp] = {}
+    tiles = Tiling(ast.src[0], target).choose()
     for factor in dedup(product.src):
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue
-        if box.guarded:
-            axes = box.axes
-        elif _is_transposed(box, total, ast.src[0], target):
-            axes = sorted(box.axes, key=lambda a: not a.ranges.isdisjoint(total.src[1:]))
-        else:
+        axes = _axes_in_order(box, total, tiles, target)
+        if axes == box.axes and not box.guarded:
             continue
-        sizes = tuple(a.size for a in axes)
         memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
-        position = flat_index(sizes, tuple(a.position for a in axes))
+        position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
         changes[factor] = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
         copies.append(_copy(factor, axes))
     if not copies:
@@ -260,18 +259,28 @@ def _is_multiple(form: Form, group: Form) -> bool:
     return not rest and all(form.get(r, 0) == times * f for r, f in group.items())
 
 
-def _is_transposed(box: _Box, total: UOp, nest: UOp, target: Target) -> bool:
-    """The summed axes of an operand step far over memory, and it is not the one that is read along the lanes
-    of the output: that is copied by panels while the product is computed."""
-    summed = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges <= set(total.src[1:])]
-    others = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges.isdisjoint(total.src[1:])]
-    if not summed or len(summed) + len(others) < len(box.axes) or 1 not in others:
-        return False
-    stored, _ = linear_terms(nest.src[0].src[0].src[1])
-    if any(stored.get(r) == 1 for a in box.axes for r in a.ranges):
-        return False
-    length = prod(a.size for a in box.axes if a.ranges <= set(total.src[1:]))
-    return min(summed) * length * total.dtype.itemsize >= target.cache[1] // 8
+def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target) -> list[_Axis]:
+    """The axes of an operand's box in the order in which its memory is read best.
+
+    That is the order it has, but for two. Along the lanes, the lanes go last, if they jump and a panel of it
+    is more than a cache holds. Elsewhere the summed axes do, if they step far over memory.
+    """
+    summed = frozenset(total.src[1:])
+    steps = dict(zip(map(id, box.axes), box.steps, strict=True))
+    inner = [a for a in box.axes if a.ranges <= summed]
+    mixed = any(not a.ranges <= summed and not a.ranges.isdisjoint(summed) for a in box.axes)
+    length = int(prod(a.size for a in inner)) * total.dtype.itemsize
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    along = next((a for a in box.axes if lanes in a.ranges), None)
+    if lanes is None or lanes in summed or mixed or not inner:
+        return box.axes
+    if along is not None:
+        if steps[id(along)] == 1 or length * tiles[lanes].size <= cost.panel_bytes(target):
+            return box.axes
+        return [*(a for a in box.axes if a is not along), along]
+    if min(steps[id(a)] for a in inner) * length < target.cache[1] // 8:
+        return box.axes
+    return [*(a for a in box.axes if a not in inner), *inner]
 
 
 # --- the kernel that copies

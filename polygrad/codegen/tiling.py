@@ -188,8 +188,11 @@ class Tiling:
             if len(reused) > 1:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
-        rows, across = cost.register_tile(first.src[0].arg, lane.src[0].arg, lanes, self.target)
-        return {lane: Tile(lanes, across), first: Tile(1, rows)}
+        second = next((r for r in reused[1:] if reuse(r) == reuse(first)), None)
+        heights = tuple(r.src[0].arg for r in (first, second) if r is not None)
+        (rows, more), across = cost.register_tile(heights, lane.src[0].arg, lanes, self.target)
+        tiles = {lane: Tile(lanes, across), first: Tile(1, rows)}
+        return tiles | {second: Tile(1, more)} if second is not None and more > 1 else tiles
 
 
 def _lanes(native: int, size: int) -> int:
