@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
+from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.split import Tile
 from polygrad.codegen.target import Target
@@ -83,6 +84,7 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     if ast.arg is not None or not _is_large(ast):  # Opts are given for this kernel, or it is not worth a look
         return None
     ast = graph_rewrite(graph_rewrite(graph_rewrite(ast, symbolic), simplify_reductions), flatten_reductions)
+    ast = polyphase(ast)
     order = ast.toposort()
     sums = [n for n in order if n.op is Ops.REDUCE]
     if len(sums) != 1 or sums[0].arg is not Ops.ADD or sums[0].src[0].op is not Ops.MUL or len(ast.src) != 1:
