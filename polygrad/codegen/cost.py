@@ -29,7 +29,8 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
-LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds
+LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
+SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop
 
 # latencies, in values
@@ -52,7 +53,7 @@ MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
 MAX_REORDERED, MIN_LESS_TRAFFIC = 4, 2  # loops that other orders are tried of, and what one must save
-MAX_ROWS = 14  # of a register tile
+MAX_ROWS, MAX_SPLATS = 14, 7  # scalars of a register tile: read by multiply-adds, or by loads of their own
 ROWS, VECTORS = 6, 4  # of a register tile, about, before it is chosen
 
 # threads: those that are awake are worth it from 5 us on, to wake some takes 50 us; this is 15 to 60 us
@@ -87,38 +88,22 @@ def panel_bytes(target: Target) -> int:
     return target.cache[1] // 2
 
 
-def register_tile(
-    heights: tuple[int, ...], width: int, lanes: int, target: Target
-) -> tuple[tuple[int, int], int]:
-    """The register tile with the most useful multiply-adds per time: how many rows of an axis, and of another
-    once there are no more of the first (`heights`: their sizes), and how many vectors. `rows x vectors`
-    multiply-adds need `rows + vectors` loads."""
-    height = heights[0]
-    tiles = [(rows, 1) for rows in range(1, min(height, MAX_ROWS) + 1)]
-    if len(heights) > 1:
-        tiles += [(height, more) for more in range(2, min(heights[1], MAX_ROWS // height) + 1)]
-    best, best_speed = ((1, 1), 1), 0.0
-    for vectors in (1, 2, 3, 4):
-        if vectors > 1 and vectors * lanes > width:
-            break
-        for rows, more in tiles:
-            if rows * more * vectors + vectors + 1 > target.registers:
-                break
-            useful = _used(height, rows) * _used(width, vectors * lanes)
-            if more > 1:
-                useful *= _used(heights[1], more)
-            speed = tile_speed(rows * more, vectors) * useful
-            if speed > best_speed:
-                best, best_speed = ((rows, more), vectors), speed
-    return best
+def tile_speed(sums: int, vectors: int, scalars: int, target: Target) -> float:
+    """Multiply-adds of a register tile of so many sums per time that one takes, with the vectors and the
+    scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold."""
+    if sums + vectors + 1 > target.registers or scalars > (
+        MAX_ROWS if _takes_scalars(target) else MAX_SPLATS
+    ):
+        return 0.0
+    load = LOAD if _takes_scalars(target) else SPLAT
+    return sums / (max(sums, FMA_LATENCY) + load * (vectors + scalars) + ROUND)
 
 
-def tile_speed(rows: int, vectors: int) -> float:
-    """Multiply-adds of a register tile per time that one takes: 1 would be the machine's peak."""
-    work = rows * vectors
-    return work / (max(work, FMA_LATENCY) + LOAD * (rows + vectors) + ROUND)
+def _takes_scalars(target: Target) -> bool:
+    """Multiply-adds read a scalar from memory and spread it themselves: AVX-512's do."""
+    return target.simd_bytes >= 64
 
 
-def _used(size: int, tile: int) -> float:
+def used(size: int, tile: int) -> float:
     """The part of the tiles' elements that are no repetition."""
     return size / (ceildiv(size, tile) * tile)
