@@ -45,6 +45,7 @@ LONG_EPILOGUE = 6  # of a sum: a register tile would not leave registers for it
 # what an Opt must save to pay
 MIN_PART, MAX_PARTS = 16, 4  # of a loop partition: elements of the least part, and how many
 MIN_ROW = 32  # elements of a row that is staged
+MIN_BLOCK_ROWS = 16  # of a block that one kernel computes for another
 MIN_STAGED_ROWS = 4  # of a register tile that is staged
 MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
 MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
@@ -86,6 +87,11 @@ def native_lanes(target: Target) -> int:
 def panel_bytes(target: Target) -> int:
     """The most that a panel of a product may take: it is read again for every row tile."""
     return target.cache[1] // 2
+
+
+def stage_bytes(target: Target) -> int:
+    """The most that a block of rows between two kernels takes, beside what else their rounds read."""
+    return target.cache[1] // 8
 
 
 def tile_speed(sums: int, vectors: int, scalars: int, target: Target) -> float:
