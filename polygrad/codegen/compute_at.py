@@ -54,7 +54,9 @@ def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelC
         _size(producer) // cost.rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
     )
     last = shared[-1]
-    if len(shared) == len(producer.ast.src[0].src) - 2:  # a round makes a row: several are better
+    if (
+        last.block == 1 and len(shared) == len(producer.ast.src[0].src) - 2
+    ):  # a round makes a row: more are better
         rows = last.producer.src[0].arg
         blocks = range(cost.MIN_BLOCK_ROWS, rows + 1)
         fits = [n for n in blocks if rows % n == 0 and n * round_bytes <= cost.stage_bytes(target)]

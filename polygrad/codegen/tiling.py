@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.split import Tile
+from polygrad.codegen.stage import nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
@@ -36,7 +37,7 @@ class Tiling:
 
     def __init__(self, nest: UOp, target: Target) -> None:
         self.target = target
-        self.order = nest.toposort()
+        self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
         # one memory is filled at a time
@@ -47,7 +48,7 @@ class Tiling:
         around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
         for node in reversed(self.order):
             above = node.ranges if node.op is Ops.REDUCE else around[node]
-            for s in node.src:
+            for s in node.src if node.op is not Ops.STAGE else ():
                 around[s] |= above
         out = []
         for node in self.order:
