@@ -90,7 +90,7 @@ def _is_large(producer: KernelCall, target: Target) -> bool:
     loops = nest.src[1:]
     if any(not n.src[0].is_const for n in producer.ast.toposort() if n.op is Ops.RANGE):
         return False
-    if _size(producer) * producer.args[0].dtype.itemsize < target.cache[1]:
+    if _size(producer) * producer.args[0].dtype.itemsize < cost.worth_staging(target):
         return False
     index = nest.src[0].src[0].src[1]
     return (

@@ -89,6 +89,11 @@ def panel_bytes(target: Target) -> int:
     return target.cache[1] // 2
 
 
+def worth_staging(target: Target) -> int:
+    """The least that goes through memory between two kernels of which one computes it for the other."""
+    return target.cache[1]
+
+
 def stage_bytes(target: Target) -> int:
     """The most that a block of rows between two kernels takes, beside what else their rounds read."""
     return target.cache[1] // 8

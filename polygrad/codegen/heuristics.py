@@ -17,7 +17,7 @@ from polygrad.codegen.loops import filled_over, mergeable
 from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
-from polygrad.codegen.stage import nests_of, nodes_of, values_of
+from polygrad.codegen.stage import loops_around, nests_of, nodes_of, values_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
@@ -172,7 +172,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
         extent, innermost = list(panel.reduced), list(rows)
         column, count = _column_block(nest, total, panel, rows, target) if nest in kernel.src else (None, 1)
         value = panel.value
-        around = _loops_around(nest)
+        around = loops_around(nest)
         if (
             around - panel.value.ranges
         ):  # read again in each round of a loop outside: all of it is copied once
@@ -218,12 +218,6 @@ def _transposed(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, 
     return kernel
 
 
-def _loops_around(nest: UOp) -> frozenset[UOp]:
-    """The loops that a nest is inside of, and those that memory that it reads is inside of."""
-    memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE]
-    return nest.ranges.union(*memory)
-
-
 class _Panel(NamedTuple):
     """What is copied for a product: a value that a load is all there is to, its ranges."""
 
@@ -246,7 +240,7 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] 
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
     inside = nodes_of(total.src[0])
-    around = _loops_around(nest)
+    around = loops_around(nest)
     for load in inside:
         if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or not load.ranges.issuperset(ks):
             continue

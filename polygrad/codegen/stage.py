@@ -62,6 +62,12 @@ def nodes_of(nest: UOp) -> list[UOp]:
     return nest.toposort(lambda n: n.op is not Ops.STAGE)
 
 
+def loops_around(nest: UOp) -> frozenset[UOp]:
+    """The loops that a nest is inside of, and those that memory that it reads is inside of."""
+    memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE]
+    return nest.ranges.union(*memory)
+
+
 def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     """Value `number` of those that `op` makes, in memory for all of `axes` and the tile that it depends on.
 

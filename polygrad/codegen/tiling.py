@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.split import Tile
-from polygrad.codegen.stage import nodes_of
+from polygrad.codegen.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
@@ -41,7 +41,7 @@ class Tiling:
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
         # one memory is filled at a time
-        self.fixed = {r for n in self.order if n.op is Ops.STAGE for r in n.ranges}
+        self.fixed = loops_around(nest)
         self.items = self._items()
 
     def _items(self) -> list[_Item]:
