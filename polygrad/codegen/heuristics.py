@@ -263,10 +263,13 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] 
         if panel.step != 1:
             if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
                 return panel, rows
-        elif row_tiles >= cost.MIN_ROW_TILES:
-            spread = abs(terms.get(ks[-1], 0)) * cost.rounds(ks) * panel.itemsize
-            if spread >= target.cache[1] // 8:
-                return panel, rows
+            continue
+        step = abs(terms.get(ks[-1], 0)) * panel.itemsize
+        least = (
+            cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, cost.rounds(ks)) else cost.MIN_ROW_TILES
+        )
+        if row_tiles >= least and cost.is_far(step, cost.rounds(ks), target):
+            return panel, rows
     return None
 
 

@@ -280,7 +280,7 @@ def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target
         if steps[id(along)] == 1 or length * tiles[lanes].size <= cost.panel_bytes(target):
             return box.axes
         return [*(a for a in box.axes if a is not along), along]
-    if min(steps[id(a)] for a in inner) * length < target.cache[1] // 8:
+    if not cost.is_far(min(steps[id(a)] for a in inner), length, target):
         return box.axes
     return [*(a for a in box.axes if a not in inner), *inner]
 

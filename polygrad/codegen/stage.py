@@ -65,7 +65,7 @@ def nodes_of(nest: UOp) -> list[UOp]:
 def loops_around(nest: UOp) -> frozenset[UOp]:
     """The loops that a nest is inside of, and those that memory that it reads is inside of."""
     memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE]
-    return nest.ranges.union(*memory)
+    return frozenset(r for r in nest.ranges.union(*memory) if not is_tile(r))
 
 
 def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:

@@ -30,6 +30,7 @@ class _Item(NamedTuple):
     reads: int  # of a load in a sum: how often the loops around the sum read the same element again
     strides: dict[UOp, int]  # of its index
     nonlinear: frozenset[UOp]  # ranges that its index depends on in another way
+    far: bool  # of a load in a sum: how far its elements lie apart
 
 
 class Tiling:
@@ -57,6 +58,7 @@ class Tiling:
             loops, reads = node.ranges, 1
             strides: dict[UOp, int] = {}
             nonlinear: frozenset[UOp] = frozenset()
+            far = False
             if node.op in (Ops.REDUCE, Ops.STORE):
                 loops = node.src[0].ranges | node.src[-1].ranges
             if node.op in (Ops.LOAD, Ops.STORE):
@@ -65,9 +67,15 @@ class Tiling:
                 nonlinear = frozenset().union(*[a.ranges for a in terms if a.op is not Ops.RANGE])
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = cost.rounds(around[node] - self.reduced - loops)
+                far = self._is_far(node, strides)
             weight = cost.op_cost(node.op)
-            out.append(_Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear))
+            out.append(_Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear, far))
         return out
+
+    def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
+        summed = [r for r in strides if r in self.reduced]
+        nbytes = cost.rounds(summed) * load.dtype.itemsize
+        return bool(summed) and cost.is_far(min(abs(strides[r]) for r in summed), nbytes, self.target)
 
     def cost(self, chosen: list[UOp], lanes: int) -> float:
         """How much work the nest is with the `chosen` ranges in SIMD lanes."""
@@ -86,6 +94,8 @@ class Tiling:
                     if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
                         weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
                 runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
+                if item.far and not vector and chosen and self.reduced.isdisjoint(chosen):
+                    total += cost.FAR_LOAD * item.runs
             total += weight * runs / lanes if vector else weight * runs
         return total * cost.ACROSS_LANES if chosen and self.reduced.issuperset(chosen) else total
 
