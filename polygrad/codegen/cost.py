@@ -30,6 +30,7 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
 FAR_LOAD = 3.0  # of an element that is copied first, for it lies far from the next one that a sum reads
+FAR_BYTES = 128  # that are read there at a time: two lines
 LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
 SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop

@@ -190,7 +190,9 @@ class Tiling:
             and reuse(r)
         ]
         if not reused:
-            return {lane: Tile(lanes, _fit(vectors, cost.ADD_LATENCY))}
+            far = any(item.far and lane in item.loops for item in self.items)
+            most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
+            return {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
