@@ -20,6 +20,7 @@ class Program:
 
 LABELS = [7 * i % 10 for i in range(64)]
 MLP_LR, CONVNET_LR = 0.1, 0.05
+GRADIENT_SEED = 99  # of the gradient that comes in at an output
 STEPS_CHECKED = 3  # losses of a training program that are compared
 
 # name, seed, shape, scale

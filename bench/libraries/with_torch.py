@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from bench.libraries import shapes
+from bench.libraries import ops_torch, shapes
 from bench.libraries.inputs import into, numbers, uniform
 from bench.libraries.shapes import Program
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def make(kind: str, sizes: dict[str, int], compiled: bool = False) -> Program:
+def make(kind: str, sizes: dict[str, Any], compiled: bool = False) -> Program:
     return KINDS[kind](torch.compile if compiled else lambda f: f, **sizes)
 
 
@@ -163,4 +163,5 @@ KINDS = {
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,
+    "operation": lambda compiled, **row: ops_torch.make(**row),
 }

@@ -1,0 +1,88 @@
+"""The dense work that people run, in many shapes (`breadth_rows.py`): is there one where a peer is far ahead?
+
+A figure is the *fastest* of many short samples, for all libraries alike: whatever else the machine does only
+adds time, to one sample more than to another, and the rows are too many to take long samples of each.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections.abc import Iterator
+
+from bench.contest import Case, Contest, Sampling
+from bench.goals import times_best_peer
+from bench.report import Result
+from bench.suites.breadth_rows import NATIVE, ROWS, Row, reason_against
+
+SAMPLING, QUICK = Sampling(8, 0.05, min, most=24, hopeless=8), Sampling(3, 0.03, min, hopeless=4)
+EACH = {"cpython": 0.8, "chromium": 1.0}  # ours against the best peer: of every row
+MEAN = {"cpython": 1.5, "chromium": 2.5}  # and the geometric mean
+PEERS = {"cpython": NATIVE}
+HOSTS = tuple(PEERS)
+ALL = "all rows"
+BUSY = 0.5  # processors: while one of two threads that wait by spinning is stopped, both stand
+
+Ratios = dict[tuple[str, int, str], list[float]]  # (host, threads, family) -> ours against the best peer
+
+
+def case(row: Row, host: str, threads: int) -> Case:
+    against = {library: reason_against(library, row) for library in PEERS[host]}
+    return Case(
+        name=f"{row.family}: {row.name}",
+        kind="operation",
+        sizes=row.sizes,
+        host=host,
+        threads=threads,
+        peers=tuple(library for library, reason in against.items() if reason is None),
+        goals=(times_best_peer(EACH[host], "lower"),),
+        cannot={library: reason for library, reason in against.items() if reason is not None},
+        tolerance=row.tolerance,
+    )
+
+
+def cases(only: str = "", host: str | None = None) -> list[Case]:
+    """The cases whose names the pattern `only` is found in, on all hosts or one."""
+    made = [
+        case(row, where, threads)
+        for where in HOSTS
+        for threads in (1, 2)
+        for row in ROWS
+        if threads in row.threads and (where == "cpython" or row.page)
+    ]
+    return [c for c in made if re.search(only, c.name) and host in (None, c.host)]
+
+
+def run(quick: bool, only: str = "", host: str | None = None) -> Iterator[Result]:
+    ratios: Ratios = {}
+    if os.getloadavg()[0] > BUSY:
+        print("breadth: the machine is busy, rows with two threads will mean little", file=sys.stderr)
+    with Contest("breadth", quick, QUICK if quick else SAMPLING) as contest:
+        for c in cases(only, host):
+            result = contest.measure(c)
+            yield result
+            if result.ratio is not None:
+                for family in (ALL, c.name.partition(":")[0]):
+                    ratios.setdefault((c.host, c.threads, family), []).append(result.ratio)
+    yield from means(ratios)
+
+
+def means(ratios: Ratios) -> Iterator[Result]:
+    """The geometric mean of the ratios, of each host and number of threads, and of each family there."""
+    for (host, threads, family), members in ratios.items():
+        value = math.exp(sum(map(math.log, members)) / len(members))
+        limit = MEAN[host] if family == ALL else None
+        yield Result(
+            suite="breadth",
+            case=f"geometric mean: {family} ({len(members)})",
+            host=host,
+            device="CPU" if host == "cpython" else "WASM",
+            value=value,
+            unit="×",
+            better="higher",
+            target="-" if limit is None else f"≥ {limit:g}×",
+            met=limit is None or value >= limit,
+            threads=threads,
+        )
