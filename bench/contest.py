@@ -64,7 +64,7 @@ class Sampling:
     """How often each contestant has its turn, for how long, and which of its samples is its figure.
 
     `most`: up to so many rounds, until ours and the fastest peer each have two fastest samples that agree.
-    `hopeless`: a peer that many times slower than the fastest has two turns only.
+    `hopeless`: a peer that many times slower than the fastest after one round, or two, has no more turns.
     """
 
     rounds: int
@@ -178,10 +178,10 @@ class Contest:
                     samples[name].append(ask({"op": "sample", "seconds": sampling.seconds})["value"])
                 except Unavailable as reason:
                     skipped[name] = str(reason)
-            if i == 1:
+            if i < 2:
                 fastest = {name: min(values) for name, values in samples.items() if values}
                 slow = sampling.hopeless * min(fastest.values(), default=0.0)
-                hopeless = {name for name in case.peers if fastest.get(name, 0.0) > slow}
+                hopeless |= {name for name in case.peers if fastest.get(name, 0.0) > slow}
         return samples
 
     def _result(self, case: Case, found: dict[str, float], skipped: dict[str, str], threads: int) -> Result:
@@ -275,7 +275,8 @@ class Contest:
     def _model(self, kind: str, sizes: dict[str, Any]) -> None:
         path = MODELS / f"{_key(kind, sizes)}.onnx"
         MODELS.mkdir(exist_ok=True)
-        if not path.exists():
+        made_by = max(source.stat().st_mtime for source in (ROOT / "bench").glob("onnx_*.py"))
+        if not path.exists() or path.stat().st_mtime < made_by:
             command = [str(peer_python()), "-m", "bench.onnx_models", str(path), kind]
             done = subprocess.run([*command, json.dumps(sizes)], cwd=ROOT, capture_output=True, text=True)
             if done.returncode:

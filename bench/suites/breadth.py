@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from bench.contest import Case, Contest, Sampling
 from bench.goals import times_best_peer
 from bench.report import Result
-from bench.suites.breadth_rows import NATIVE, ROWS, Row, reason_against
+from bench.suites.breadth_rows import NATIVE, PAGE, ROWS, Row, reason_against
 
 SAMPLING, QUICK = Sampling(8, 0.05, min, most=24, hopeless=8), Sampling(3, 0.03, min, hopeless=4)
 EACH = {"cpython": 0.8, "chromium": 1.0}  # ours against the best peer: of every row
 MEAN = {"cpython": 1.5, "chromium": 2.5}  # and the geometric mean
-PEERS = {"cpython": NATIVE}
+PEERS = {"cpython": NATIVE, "chromium": PAGE}
 HOSTS = tuple(PEERS)
 ALL = "all rows"
 BUSY = 0.5  # processors: while one of two threads that wait by spinning is stopped, both stand

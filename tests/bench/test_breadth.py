@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -29,10 +30,20 @@ def python_operations(path: Path) -> set[str]:
     return {key.value for node in dicts for key in node.keys if isinstance(key, ast.Constant)}
 
 
+def javascript_operations(path: Path) -> set[str]:
+    """The keys of its table, which is called OPERATIONS and indented as prettier does."""
+    table = re.search(r"^const OPERATIONS = \{\n(.*?)^\};", path.read_text(), re.MULTILINE | re.DOTALL)
+    assert table is not None
+    return set(re.findall(r"^  (\w+)[:,]", table[1], re.MULTILINE))
+
+
 OPERATIONS = {
     "polygrad": python_operations(BENCH / "libraries" / "ops_tensor.py"),
     "numpy": python_operations(BENCH / "libraries" / "ops_numpy.py"),
     "torch": python_operations(BENCH / "libraries" / "ops_torch.py"),
+    "onnxruntime-web": python_operations(BENCH / "onnx_ops.py"),
+    "tfjs-wasm": javascript_operations(BENCH / "page" / "ops_tfjs.mjs"),
+    "jax-js": javascript_operations(BENCH / "page" / "ops_jax.mjs"),
 }
 
 
@@ -67,7 +78,8 @@ def test_a_reason_may_be_a_dtype_or_that_gradients_are_asked_for(table) -> None:
 
 
 def test_reasons_are_of_rows_that_are_there(table) -> None:
-    known = {row.op for row in table.ROWS} | {x.dtype for row in table.ROWS for x in row.operands}
+    dtypes = {x.dtype for row in table.ROWS for x in row.operands}
+    known = {row.op for row in table.ROWS} | dtypes | {row.attributes.get("to") for row in table.ROWS}
     for library, reasons in table.LACKS.items():
         assert set(reasons) <= known | {"gradients"}, library
 
