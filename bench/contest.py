@@ -20,7 +20,15 @@ from statistics import median
 from typing import Any
 
 from bench.channel import Channel
-from bench.hosts import ROOT, Unavailable, build_javascript, peer_packages, peer_python
+from bench.hosts import (
+    CPYTHON,
+    DEVICES,
+    ROOT,
+    Unavailable,
+    build_javascript,
+    peer_packages,
+    peer_python,
+)
 from bench.report import Result, number
 
 TOLERANCE = 1e-3  # of the largest number
@@ -96,7 +104,7 @@ class Case:
     name: str
     kind: str  # what the libraries know it by
     sizes: dict[str, Any]
-    host: str  # "cpython" or "chromium"
+    host: str  # CPYTHON or CHROMIUM
     threads: int
     peers: tuple[str, ...]
     goals: tuple[Goal, ...]
@@ -196,7 +204,7 @@ class Contest:
             suite=self.suite,
             case=case.name,
             host=case.host,
-            device="CPU" if case.host == "cpython" else "WASM",
+            device=DEVICES[case.host],
             value=value,
             unit=case.unit,
             better="higher" if case.flops else "lower",
@@ -237,7 +245,7 @@ class Contest:
     def _asker(
         self, library: str, host: str, threads: int, kind: str, sizes: dict[str, Any], slot: str
     ) -> Ask:
-        if host == "cpython":
+        if host == CPYTHON:
             native = self._native(library, threads)
             return lambda request: native.ask(request | {"slot": slot})
         if library == "onnxruntime-web":

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 
 from bench.contest import Case, Contest, Sampling
 from bench.goals import times_best_peer
+from bench.hosts import CHROMIUM, CPYTHON, DEVICES
 from bench.report import Result
 from bench.suites.breadth_rows import NATIVE, PAGE, ROWS, Row, reason_against
 
 SAMPLING, QUICK = Sampling(8, 0.05, min, most=24, hopeless=8), Sampling(3, 0.03, min, hopeless=4)
-EACH = {"cpython": 0.8, "chromium": 1.0}  # ours against the best peer: of every row
-MEAN = {"cpython": 1.5, "chromium": 2.5}  # and the geometric mean
-PEERS = {"cpython": NATIVE, "chromium": PAGE}
+EACH = {CPYTHON: 0.8, CHROMIUM: 1.0}  # ours against the best peer: of every row
+MEAN = {CPYTHON: 1.5, CHROMIUM: 2.5}  # and the geometric mean
+PEERS = {CPYTHON: NATIVE, CHROMIUM: PAGE}
 HOSTS = tuple(PEERS)
 ALL = "all rows"
 BUSY = 0.5  # processors: while one of two threads that wait by spinning is stopped, both stand
@@ -50,7 +51,7 @@ def cases(only: str = "", host: str | None = None) -> list[Case]:
         for where in HOSTS
         for threads in (1, 2)
         for row in ROWS
-        if threads in row.threads and (where == "cpython" or row.page)
+        if threads in row.threads and (where == CPYTHON or row.page)
     ]
     return [c for c in made if re.search(only, c.name) and host in (None, c.host)]
 
@@ -78,7 +79,7 @@ def means(ratios: Ratios) -> Iterator[Result]:
             suite="breadth",
             case=f"geometric mean: {family} ({len(members)})",
             host=host,
-            device="CPU" if host == "cpython" else "WASM",
+            device=DEVICES[host],
             value=value,
             unit="×",
             better="higher",
