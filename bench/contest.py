@@ -219,7 +219,7 @@ class Contest:
         """A library that has shown that it computes what the reference does; the threads it says it uses."""
         ask = self._asker(library, case.host, case.threads, case.kind, case.sizes, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
-        got, expected = answer["check"], self._reference(case)
+        got, expected = answer["check"], self.reference(case.kind, case.sizes)
         if len(got) != len(expected):
             raise Unavailable(f"wrong result: expected {len(expected)} numbers, got {len(got)}")
         scale = max(abs(x) for x in expected) or 1.0
@@ -233,12 +233,25 @@ class Contest:
         ask({"op": "prepare", "kind": limit.kind, "sizes": limit.sizes})
         return ask
 
-    def _reference(self, case: Case) -> list[float]:
-        key = _key(case.kind, case.sizes)
+    def reference(self, kind: str, sizes: dict[str, Any]) -> list[float]:
+        """What torch computes."""
+        key = _key(kind, sizes)
         if key not in self._references:
-            request = {"op": "prepare", "slot": "reference", "kind": case.kind, "sizes": case.sizes}
+            request = {"op": "prepare", "slot": "reference", "kind": kind, "sizes": sizes}
             self._references[key] = self._native("torch", 1).ask(request)["check"]
         return self._references[key]
+
+    def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[float]:
+        """What a program checks, in a page that is opened for it and closed."""
+        _progress(f"{kind} chromium {threads} threads, {library}")
+        where = {"library": PAGES[library], "threads": threads, "page": "fresh", "slot": "case"}
+        try:
+            check: list[float] = self._browser.ask({"op": "prepare", "kind": kind, "sizes": sizes} | where)[
+                "check"
+            ]
+        finally:
+            self._browser.ask({"op": "close"} | where)
+        return check
 
     # --- processes
 
@@ -289,6 +302,10 @@ class Contest:
             done = subprocess.run([*command, json.dumps(sizes)], cwd=ROOT, capture_output=True, text=True)
             if done.returncode:
                 raise Unavailable(done.stderr.strip().splitlines()[-1])
+
+
+def agrees(got: float, expected: float, tolerance: float = TOLERANCE) -> bool:
+    return abs(got - expected) <= tolerance * abs(expected)
 
 
 def _agree(samples: dict[str, list[float]], peers: Sequence[str]) -> bool:

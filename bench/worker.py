@@ -11,10 +11,9 @@ import importlib
 import json
 import os
 import sys
-import time
 from typing import Any
 
-from bench.libraries.shapes import Program
+from bench.libraries.shapes import Program, sample
 
 
 def maker(library: str) -> Any:
@@ -36,20 +35,6 @@ def maker(library: str) -> Any:
 
     importlib.import_module(f"{library}.nn")
     return with_tensor.Maker(importlib.import_module(library), inputs.uniform).make
-
-
-def sample(program: Program, seconds: float) -> float:
-    """Seconds per step, of as many steps as take about `seconds`."""
-    steps = 1
-    while True:
-        start = time.perf_counter()
-        for _ in range(steps):
-            program.step()
-        program.finish()
-        taken = time.perf_counter() - start
-        if taken >= 0.5 * seconds:
-            return taken / steps
-        steps = max(steps + 1, int(steps * min(20.0, seconds / max(taken, 1e-9))))
 
 
 def main(library: str) -> None:

@@ -7,6 +7,7 @@ captured (`TinyJit`): kernels only, no Python per operation.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -68,16 +69,24 @@ class Maker:
     def parameters(self, specs: Any) -> dict[str, Any]:
         return {name: self.tensor(seed, *shape, scale=scale) for name, seed, shape, scale in specs}
 
-    def training(self, scores: Callable[[Any], Any], parameters: list[Any], lr: float, x: Any) -> Program:
+    def training(
+        self,
+        scores: Callable[[Any], Any],
+        parameters: list[Any],
+        lr: float,
+        x: Any,
+        capture: Callable[[Any], Any] | None = None,
+    ) -> Program:
         optimizer = self.lib.nn.optim.SGD(parameters, lr=lr)
         labels = self.lib.Tensor(shapes.LABELS[: x.shape[0]], dtype="int32").realize()
 
-        @self.lib.TinyJit
-        def captured(x: Any, labels: Any) -> Any:
+        def train(x: Any, labels: Any) -> Any:
             optimizer.zero_grad()
             loss = scores(x).sparse_categorical_crossentropy(labels).backward()
             self.lib.Tensor.realize(loss, *optimizer.schedule_step())
             return loss
+
+        captured = (capture or self.lib.TinyJit)(train)
 
         def check() -> list[float]:
             return [captured(x, labels).item() for _ in range(shapes.STEPS_CHECKED)]
@@ -99,11 +108,46 @@ class Maker:
     def tiny(self) -> Program:
         return self.two_layers(shapes.TINY, self.tensor(1, 1, 4))
 
-    def two_layers(self, specs: Any, x: Any) -> Program:
+    def eager_mlp(self) -> Program:
+        """`mlp` as written, nothing captured."""
+        return self.two_layers(shapes.MLP, self.tensor(1, 64, 784), lambda function: function)
+
+    def eager_update(self) -> Program:
+        """Next to nothing to compute, and nothing captured: what an operation costs by itself."""
+        x = self.tensor(1, 4)
+        y = self.tensor(2, 4)
+
+        def step() -> None:
+            nonlocal y
+            y = (y * 1.0001 + x).realize()
+
+        def check() -> list[float]:
+            for _ in range(shapes.STEPS_CHECKED):
+                step()
+            return numbers(y)
+
+        return Program(step, check, self.finish, self.threads)
+
+    def first_call(self, m: int, k: int, n: int) -> Program:
+        """A product at its first call, and captured; the seconds of both are what the check gives."""
+        a, b = self.tensor(1, m, k), self.tensor(2, k, n)
+        later = self.matmul(m, k, n)
+
+        def check() -> list[float]:
+            start = time.perf_counter()
+            (a @ b).realize()
+            self.finish()
+            first = time.perf_counter() - start
+            later.check()
+            return [first, min(shapes.sample(later, 0.1) for _ in range(10))]
+
+        return Program(later.step, check, self.finish, self.threads)
+
+    def two_layers(self, specs: Any, x: Any, capture: Callable[[Any], Any] | None = None) -> Program:
         p = self.parameters(specs)
         l1, l2 = self.linear(p["w1"], p["b1"]), self.linear(p["w2"], p["b2"])
         parameters = [l1.weight, l1.bias, l2.weight, l2.bias]
-        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, x)
+        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, x, capture)
 
     def convnet(self) -> Program:
         p = self.parameters(shapes.CONVNET)

@@ -93,6 +93,21 @@ def mlp(compiled: Compile) -> Program:
     return two_layers(compiled, shapes.MLP, tensor(1, 64, 784))
 
 
+def eager_update(compiled: Compile) -> Program:
+    x, y = tensor(1, 4), tensor(2, 4)
+
+    def step() -> None:
+        nonlocal y
+        y = y * 1.0001 + x
+
+    def check() -> list[float]:
+        for _ in range(shapes.STEPS_CHECKED):
+            step()
+        return numbers(y)
+
+    return Program(step, check)
+
+
 def tiny(compiled: Compile) -> Program:
     return two_layers(compiled, shapes.TINY, tensor(1, 1, 4))
 
@@ -160,6 +175,8 @@ KINDS = {
     "copy": copy,
     "mlp": mlp,
     "tiny": tiny,
+    "eager-mlp": mlp,
+    "eager-update": eager_update,
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,

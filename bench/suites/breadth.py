@@ -14,15 +14,16 @@ from collections.abc import Iterator
 
 from bench.contest import Case, Contest, Sampling
 from bench.goals import times_best_peer
-from bench.hosts import CHROMIUM, CPYTHON, DEVICES
+from bench.hosts import CHROMIUM, CPYTHON, DEVICES, NODE
 from bench.report import Result
+from bench.suites import eager
 from bench.suites.breadth_rows import NATIVE, PAGE, ROWS, Row, reason_against
 
 SAMPLING, QUICK = Sampling(8, 0.05, min, most=24, hopeless=8), Sampling(3, 0.03, min, hopeless=4)
 EACH = {CPYTHON: 0.8, CHROMIUM: 1.0}  # ours against the best peer: of every row
 MEAN = {CPYTHON: 1.5, CHROMIUM: 2.5}  # and the geometric mean
 PEERS = {CPYTHON: NATIVE, CHROMIUM: PAGE}
-HOSTS = tuple(PEERS)
+HOSTS = (CPYTHON, CHROMIUM, NODE)
 ALL = "all rows"
 BUSY = 0.5  # processors: while one of two threads that wait by spinning is stopped, both stand
 
@@ -48,12 +49,16 @@ def cases(only: str = "", host: str | None = None) -> list[Case]:
     """The cases whose names the pattern `only` is found in, on all hosts or one."""
     made = [
         case(row, where, threads)
-        for where in HOSTS
+        for where in PEERS
         for threads in (1, 2)
         for row in ROWS
         if threads in row.threads and (where == CPYTHON or row.page)
     ]
-    return [c for c in made if re.search(only, c.name) and host in (None, c.host)]
+    return [c for c in made if wanted(c.name, c.host, only, host)]
+
+
+def wanted(name: str, where: str, only: str, host: str | None) -> bool:
+    return bool(re.search(only, name)) and host in (None, where)
 
 
 def run(quick: bool, only: str = "", host: str | None = None) -> Iterator[Result]:
@@ -67,6 +72,7 @@ def run(quick: bool, only: str = "", host: str | None = None) -> Iterator[Result
             if result.ratio is not None:
                 for family in (ALL, c.name.partition(":")[0]):
                     ratios.setdefault((c.host, c.threads, family), []).append(result.ratio)
+        yield from eager.run(contest, lambda name, where: wanted(name, where, only, host))
     yield from means(ratios)
 
 
