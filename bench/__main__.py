@@ -1,6 +1,6 @@
 """`python -m bench SUITE [--json] [--quick]`: progress on standard error, results on standard output.
 
-`python -m bench breadth --only REGEX --host HOST` runs some of its rows.
+`python -m bench breadth --only REGEX --host HOST --threads N` runs some of its rows.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="breadth: the rows with such a name")
     parser.add_argument("--host", choices=breadth.HOSTS, help="breadth: the rows of one host")
+    parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
     arguments = parser.parse_args()
-    partial = bool(arguments.only or arguments.host)
+    chosen = {"only": arguments.only, "host": arguments.host, "threads": arguments.threads}
+    partial = any(chosen.values())
     if partial and (arguments.suite != "breadth" or arguments.save):
-        parser.error("--only and --host: expected the suite breadth, without --save, which keeps whole runs")
-    runs = SUITES | {"breadth": functools.partial(breadth.run, only=arguments.only, host=arguments.host)}
+        parser.error(
+            "--only, --host and --threads: expected the suite breadth, without --save, which keeps whole runs"
+        )
+    runs = SUITES | {"breadth": functools.partial(breadth.run, **chosen)}
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
         found = []
         for result in runs[suite](arguments.quick):

@@ -72,6 +72,7 @@ class Sampling:
     """How often each contestant has its turn, for how long, and which of its samples is its figure.
 
     `most`: up to so many rounds, until ours and the fastest peer each have two fastest samples that agree.
+    `process_time`: that of the process is measured instead of the wall's, where one thread runs natively.
     `hopeless`: a peer that many times slower than the fastest after one round, or two, has no more turns.
     """
 
@@ -79,6 +80,7 @@ class Sampling:
     seconds: float
     figure: Callable[[list[float]], float]
     most: int = 0
+    process_time: bool = False
     hopeless: float = math.inf
 
 
@@ -173,6 +175,8 @@ class Contest:
         """Seconds per step, in turn; who fails is skipped."""
         samples: dict[str, list[float]] = {name: [] for name in running}
         sampling, hopeless = self.sampling, set[str]()
+        process = sampling.process_time and case.host == CPYTHON and case.threads == 1
+        request = {"op": "sample", "seconds": sampling.seconds, "clock": "process" if process else "wall"}
         for i in range(max(sampling.rounds, sampling.most)):
             if i >= sampling.rounds and _agree(samples, case.peers):
                 break
@@ -183,7 +187,7 @@ class Contest:
                 if case.threads > 1:
                     time.sleep(SETTLING)
                 try:
-                    samples[name].append(ask({"op": "sample", "seconds": sampling.seconds})["value"])
+                    samples[name].append(ask(request)["value"])
                 except Unavailable as reason:
                     skipped[name] = str(reason)
             if i < 2:

@@ -1,7 +1,8 @@
 """One library in one process: `python -m bench.worker LIBRARY`, a JSON request a line on standard input.
 
 `{"op": "prepare", "slot", "kind", "sizes"}` -> `{"check": [...], "threads"}`, and what was in the slot goes;
-`{"op": "sample", "slot", "seconds"}` -> `{"value": seconds per step}`; what fails answers `{"error": text}`.
+`{"op": "sample", "slot", "seconds", "clock"}` -> `{"value": seconds per step}`; what fails answers
+`{"error": text}`.
 How many threads may be used, the environment says.
 """
 
@@ -11,9 +12,12 @@ import importlib
 import json
 import os
 import sys
+import time
 from typing import Any
 
 from bench.libraries.shapes import Program, sample
+
+CLOCKS = {"wall": time.perf_counter, "process": time.process_time}
 
 
 def maker(library: str) -> Any:
@@ -50,7 +54,8 @@ def main(library: str) -> None:
                 programs[slot] = program = make(request["kind"], request["sizes"])
                 answer: dict[str, Any] = {"check": program.check(), "threads": program.threads}
             else:
-                answer = {"value": sample(programs[slot], request["seconds"])}
+                clock = CLOCKS[request.get("clock", "wall")]
+                answer = {"value": sample(programs[slot], request["seconds"], clock)}
         except Exception as error:  # reported as the reason why it was skipped
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         print(json.dumps(answer), file=answers, flush=True)

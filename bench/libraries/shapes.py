@@ -19,15 +19,15 @@ class Program:
     threads: int | None = None
 
 
-def sample(program: Program, seconds: float) -> float:
+def sample(program: Program, seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
     """Seconds per step, of as many steps as take about `seconds`."""
     steps = 1
     while True:
-        start = time.perf_counter()
+        start = clock()
         for _ in range(steps):
             program.step()
         program.finish()
-        taken = time.perf_counter() - start
+        taken = clock() - start
         if taken >= 0.5 * seconds:
             return taken / steps
         steps = max(steps + 1, int(steps * min(20.0, seconds / max(taken, 1e-9))))

@@ -1,7 +1,8 @@
 """The dense work that people run, in many shapes (`breadth_rows.py`): is there one where a peer is far ahead?
 
 A figure is the *fastest* of many short samples, for all libraries alike: whatever else the machine does only
-adds time, to one sample more than to another, and the rows are too many to take long samples of each.
+adds time, to one sample more than to another, and the rows are too many to take long samples of each. For the
+same reason one thread is timed natively by its process's own clock, which stands while others run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from bench.report import Result
 from bench.suites import eager
 from bench.suites.breadth_rows import NATIVE, PAGE, ROWS, Row, reason_against
 
-SAMPLING, QUICK = Sampling(8, 0.05, min, most=24, hopeless=8), Sampling(3, 0.03, min, hopeless=4)
+SAMPLING = Sampling(8, 0.05, min, most=24, process_time=True, hopeless=8)
+QUICK = Sampling(3, 0.03, min, process_time=True, hopeless=4)
 EACH = {CPYTHON: 0.8, CHROMIUM: 1.0}  # ours against the best peer: of every row
 MEAN = {CPYTHON: 1.5, CHROMIUM: 2.5}  # and the geometric mean
 PEERS = {CPYTHON: NATIVE, CHROMIUM: PAGE}
@@ -45,34 +47,35 @@ def case(row: Row, host: str, threads: int) -> Case:
     )
 
 
-def cases(only: str = "", host: str | None = None) -> list[Case]:
-    """The cases whose names the pattern `only` is found in, on all hosts or one."""
-    made = [
-        case(row, where, threads)
-        for where in PEERS
+def cases() -> list[Case]:
+    return [
+        case(row, host, threads)
+        for host in PEERS
         for threads in (1, 2)
         for row in ROWS
-        if threads in row.threads and (where == CPYTHON or row.page)
+        if threads in row.threads and (host == CPYTHON or row.page)
     ]
-    return [c for c in made if wanted(c.name, c.host, only, host)]
 
 
-def wanted(name: str, where: str, only: str, host: str | None) -> bool:
-    return bool(re.search(only, name)) and host in (None, where)
+def run(quick: bool, only: str = "", host: str | None = None, threads: int | None = None) -> Iterator[Result]:
+    """All rows, or those whose names the pattern `only` is found in, of one host, of so many threads."""
 
+    def wanted(name: str, on: str, using: int) -> bool:
+        return bool(re.search(only, name)) and host in (None, on) and threads in (None, using)
 
-def run(quick: bool, only: str = "", host: str | None = None) -> Iterator[Result]:
     ratios: Ratios = {}
     if os.getloadavg()[0] > BUSY:
         print("breadth: the machine is busy, rows with two threads will mean little", file=sys.stderr)
     with Contest("breadth", quick, QUICK if quick else SAMPLING) as contest:
-        for c in cases(only, host):
+        for c in cases():
+            if not wanted(c.name, c.host, c.threads):
+                continue
             result = contest.measure(c)
             yield result
             if result.ratio is not None:
                 for family in (ALL, c.name.partition(":")[0]):
                     ratios.setdefault((c.host, c.threads, family), []).append(result.ratio)
-        yield from eager.run(contest, lambda name, where: wanted(name, where, only, host))
+        yield from eager.run(contest, lambda name, on: wanted(name, on, 1))
     yield from means(ratios)
 
 
