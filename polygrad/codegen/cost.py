@@ -73,20 +73,23 @@ def rounds(ranges: Collection[UOp]) -> int:
     return out
 
 
-def native_lanes(target: Target) -> int:
-    """How many 32-bit lanes a vector register has; wider elements take several registers."""
-    return max(target.simd_bytes // 4, 1)
+def native_lanes(target: Target, itemsize: int = 4) -> int:
+    """How many lanes SIMD values have in a kernel that works on elements of `itemsize` bytes: what a register
+    holds, but no fewer than 4 of those that vectors have at all (what transposes blocks wants as many), and
+    no more than of 32 bits: narrower elements are computed in those."""
+    return max(target.simd_bytes // max(itemsize, 4), min(target.simd_bytes // 4, 4), 1)
 
 
-def register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[int, int]:
+def register_tile(height: int, width: int, lanes: int, target: Target, itemsize: int = 4) -> tuple[int, int]:
     """Rows and vectors of the register tile with the most useful multiply-adds per time: `rows x vectors` of
-    them need `rows + vectors` loads."""
+    them need `rows + vectors` loads. `itemsize`: of the sums, whose vectors may take several registers."""
     best, best_speed = (1, 1), 0.0
+    registers = target.registers // max(lanes * itemsize // max(target.simd_bytes, 1), 1)
     for vectors in (1, 2, 3, 4):
         if vectors > 1 and vectors * lanes > width:
             break
         for rows in range(1, min(height, 14) + 1):
-            if rows * vectors + vectors + 1 > target.registers:
+            if rows * vectors + vectors + 1 > registers:
                 break
             speed = tile_speed(rows, vectors) * _used(height, rows) * _used(width, vectors * lanes)
             if speed > best_speed:

@@ -22,6 +22,7 @@ class _Item(NamedTuple):
     """What costs something: a node and what `Tiling.cost` asks of it."""
 
     op: Ops
+    itemsize: int
     weight: int
     loops: frozenset[UOp]  # that it depends on
     runs: int  # how often they go round
@@ -33,7 +34,7 @@ class _Item(NamedTuple):
 class Tiling:
     """The choice of an output nest's tiles."""
 
-    def __init__(self, nest: UOp, target: Target) -> None:
+    def __init__(self, nest: UOp, target: Target, most_lanes: int | None = None) -> None:
         self.target = target
         self.order = nest.toposort()
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
@@ -41,6 +42,15 @@ class Tiling:
         # one memory is filled at a time
         self.fixed = {r for n in self.order if n.op is Ops.STAGE for r in n.ranges}
         self.items = self._items()
+        self.itemsize = self._itemsize()
+        self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
+
+    def _itemsize(self) -> int:
+        """Bytes of the elements that most of the work is on."""
+        work: dict[int, int] = {}
+        for item in self.items:
+            work[item.itemsize] = work.get(item.itemsize, 0) + item.weight * item.runs
+        return max(work, key=work.__getitem__, default=4)
 
     def _items(self) -> list[_Item]:
         around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
@@ -64,7 +74,9 @@ class Tiling:
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = cost.rounds(around[node] - self.reduced - loops)
             weight = cost.op_cost(node.op)
-            out.append(_Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear))
+            out.append(
+                _Item(node.op, _width(node), weight, loops, cost.rounds(loops), reads, strides, nonlinear)
+            )
         return out
 
     def cost(self, chosen: list[UOp], lanes: int) -> float:
@@ -112,7 +124,7 @@ class Tiling:
 
     def simd_axes(self) -> tuple[list[UOp], int]:
         """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
-        native = cost.native_lanes(self.target)
+        native = self.native
         scalar = self.cost([], 1)
         best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
         candidates = [r for r in self.ranges if r not in self.fixed and r.src[0].is_const]
@@ -153,7 +165,7 @@ class Tiling:
         if len(loaded) != 1:
             return None
         (across,) = loaded
-        lanes = cost.native_lanes(self.target)
+        lanes = self.native
         if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
             return None
         return {lane: Tile(lanes, 1), across: Tile(1, lanes)}
@@ -188,8 +200,17 @@ class Tiling:
             if len(reused) > 1:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
-        rows, across = cost.register_tile(first.src[0].arg, lane.src[0].arg, lanes, self.target)
+        rows, across = cost.register_tile(
+            first.src[0].arg, lane.src[0].arg, lanes, self.target, self.itemsize
+        )
         return {lane: Tile(lanes, across), first: Tile(1, rows)}
+
+
+def _width(node: UOp) -> int:
+    """Bytes of an element that a node works on."""
+    operand = node.src[0 if node.op in (Ops.REDUCE, Ops.LOAD) else -1].dtype
+    # THREEFRY is of words of 32 bits; comparisons of indices are for what they guard
+    return 4 if node.op is Ops.THREEFRY or operand is dtypes.index else operand.itemsize
 
 
 def _lanes(native: int, size: int) -> int:
