@@ -48,6 +48,8 @@ MIN_STAGED_ROWS = 4  # of a register tile that is staged
 MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
 MIN_GATHERED_ROW_TILES = 40  # where the copy goes lane by lane,
 STAGED_READS = 400  # and how often each element, for lanes along the axis that it is copied for
+MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
+MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
 ROWS, VECTORS = 6, 4  # of a register tile, about, before it is chosen
 

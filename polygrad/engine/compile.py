@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
+from polygrad.codegen.relayout import relayout
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
@@ -64,7 +65,10 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     started = time.perf_counter()
     backend = Device.backend(device)
     backend.prepare()
-    plan_ = schedule(sink, backend.optimized and optimizing())
+    optimized = backend.optimized and optimizing()
+    plan_ = schedule(sink, optimized)
+    if optimized:
+        plan_ = replace(plan_, calls=tuple(relayout(list(plan_.calls), backend.target)))
     stats.schedule_seconds += time.perf_counter() - started
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1

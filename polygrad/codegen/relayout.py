@@ -1,0 +1,294 @@
+"""Relayout: an operand of a large product that is costly to read is first copied to one that is not.
+
+    sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
+
+There are two kinds. One is read under conditions (the padding of a convolution, the zeros between a
+transposed convolution's elements), which are then looked at once for each element and not in each term. Of
+the other the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The copy is a kernel
+of its own, tiled and divided between threads as any other. oneDNN calls it a reorder, TVM a layout rewrite.
+
+Where the operand depends on its axes by sums alone (y - ky: the windows of a convolution), the copy has an
+axis for each sum and holds each element once: the bounding box of what is read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polygrad.codegen import cost
+from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType, dtypes
+from polygrad.helpers import dedup, prod
+from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.args import AxisKind, Param
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import simplify, symbolic
+
+Form = dict[UOp, int]  # a sum of ranges, with their coefficients
+
+
+def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
+    """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
+    out: list[KernelCall] = []
+    copied: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}  # the copies that are up to date
+    splits: dict[UOp, _Split | None] = {}
+    count = 0
+    for call in calls:
+        if call.ast not in splits:
+            splits[call.ast] = _split(call.ast, target)
+        split = splits[call.ast]
+        if split is not None:
+            args = list(call.args)
+            for copy in split.copies:
+                read = tuple(call.args[slot] for slot in copy.slots)
+                made = copied.get((copy.ast, read))
+                if made is None:
+                    count += 1
+                    made = UOp(Ops.BUFFER, copy.dtype, (), Param(-count, copy.size))
+                    copied[copy.ast, read] = made
+                    out.append(KernelCall(copy.ast, (made, *read)))
+                args.append(made)
+            call = KernelCall(split.ast, tuple(args[slot] for slot in split.slots))
+        out.append(call)
+        copied = {key: made for key, made in copied.items() if call.args[0] not in key[1]}
+    return out
+
+
+class _Copy(NamedTuple):
+    """A kernel that copies an operand; `slots`: the arguments of the product's kernel that it reads."""
+
+    ast: UOp
+    dtype: DType
+    size: int
+    slots: tuple[int, ...]
+
+
+class _Split(NamedTuple):
+    """A kernel that reads copies; `slots`: which arguments it takes, of those before and then the copies."""
+
+    ast: UOp
+    copies: tuple[_Copy, ...]
+    slots: tuple[int, ...]
+
+
+def _split(ast: UOp, target: Target) -> _Split | None:
+    """The kernel of an AST divided into copies and the rest; None where that would not pay."""
+    if ast.arg is not None or not _is_large(ast):  # Opts are given for this kernel, or it is not worth a look
+        return None
+    ast = graph_rewrite(graph_rewrite(graph_rewrite(ast, symbolic), simplify_reductions), flatten_reductions)
+    order = ast.toposort()
+    sums = [n for n in order if n.op is Ops.REDUCE]
+    if len(sums) != 1 or sums[0].arg is not Ops.ADD or sums[0].src[0].op is not Ops.MUL or len(ast.src) != 1:
+        return None
+    (total,) = sums
+    product = total.src[0]
+    work = cost.rounds(product.ranges)
+    first = len([n for n in order if n.op is Ops.PARAM])
+    copies: list[_Copy] = []
+    changes: dict[UOp, UOp] = {}
+    for factor in dedup(product.src):
+        box = _box(factor)
+        if box is None or work < cost.MIN_COPIED_READS * box.size:
+            continue
+        if box.guarded:
+            axes = box.axes
+        elif _is_transposed(box, total, ast.src[0], target):
+            axes = sorted(box.axes, key=lambda a: not a.ranges.isdisjoint(total.src[1:]))
+        else:
+            continue
+        sizes = tuple(a.size for a in axes)
+        memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
+        position = flat_index(sizes, tuple(a.position for a in axes))
+        changes[factor] = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
+        copies.append(_copy(factor, axes))
+    if not copies:
+        return None
+    made = ast.substitute(changes)
+    slots = sorted(n.arg.slot for n in made.toposort() if n.op is Ops.PARAM)
+    return _Split(_renumbered(made, slots), tuple(copies), tuple(slots))
+
+
+def _is_large(ast: UOp) -> bool:
+    """A kernel with a sum and constant sizes, worth copying for."""
+    ranges = [n for n in ast.toposort() if n.op is Ops.RANGE]
+    return (
+        any(r.arg.kind is AxisKind.REDUCE for r in ranges)
+        and all(r.src[0].is_const for r in ranges)
+        and cost.rounds(ranges) >= cost.MIN_COPIED_FOR
+    )
+
+
+def _renumbered(ast: UOp, slots: list[int]) -> UOp:
+    """PARAMs by their place in `slots`."""
+    return ast.substitute(
+        {
+            n: n.replace(arg=n.arg._replace(slot=slots.index(n.arg.slot)))
+            for n in ast.toposort()
+            if n.op is Ops.PARAM
+        }
+    )
+
+
+# --- the box of elements that an operand has
+
+
+class _Axis(NamedTuple):
+    """An axis of a box: a sum of ranges, from `low` on, `size` values of it."""
+
+    form: Form
+    low: int
+    size: int
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        return frozenset(self.form)
+
+    @property
+    def position(self) -> UOp:
+        """Where on the axis an element is."""
+        out = UOp.index(-self.low)
+        for r, factor in self.form.items():
+            out = out + r * factor
+        return simplify(out)
+
+
+class _Box(NamedTuple):
+    """What an operand depends on, in the order of its memory; `steps`: how far a step on an axis goes there.
+    `guarded`: some of it is read under conditions."""
+
+    axes: list[_Axis]
+    steps: list[int]
+    guarded: bool
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return int(prod(a.size for a in self.axes))
+
+
+def _box(value: UOp) -> _Box | None:
+    """The box of an operand; None for one that depends on an axis in several ways, or reads nothing."""
+    order = value.toposort()
+    loads = [n for n in order if n.op is Ops.LOAD]
+    if not loads or any(n.op in (Ops.REDUCE, Ops.DEFINE_VAR) for n in order):
+        return None
+    positions = {n.src[0].src[1] for n in loads}
+    forms = [_form(n) for n in _affine(order)]
+    flat = [_form(n) for n in positions]
+    groups: list[Form] = []
+    for form in forms:
+        if form and not _join(groups, form):
+            return None
+    for form in flat:
+        grouped = {r for g in groups for r in g}
+        for part in _mixed_radix({r: f for r, f in form.items() if r not in grouped}):
+            groups.append(part)
+    if any(not _is_multiple(form, g) for form in (*forms, *flat) for g in groups):
+        return None
+    if {r for g in groups for r in g} != set(value.ranges):
+        return None
+    axes = []
+    for g in groups:
+        ends = [f * (r.src[0].arg - 1) for r, f in g.items()]
+        low = sum(min(e, 0) for e in ends)
+        axes.append(_Axis(g, low, sum(max(e, 0) for e in ends) - low + 1))
+    terms, _ = linear_terms(next(n for n in loads).src[0].src[1])
+    steps = [max((abs(f) for a, f in terms.items() if not a.ranges.isdisjoint(g)), default=0) for g in groups]
+    by_step = sorted(zip(steps, axes, strict=True), key=lambda t: -t[0])
+    guarded = any(len(n.src[0].src) > 2 for n in loads) or any(n.op is Ops.WHERE for n in order)
+    return _Box([a for _, a in by_step], [s for s, _ in by_step], guarded)
+
+
+def _affine(order: list[UOp]) -> list[UOp]:
+    """Sums of ranges that something other than a sum or a position in memory takes."""
+    inside = (Ops.ADD, Ops.MUL)
+    found: dict[UOp, None] = {}
+    for n in order:
+        if n.dtype is dtypes.index and n.op in inside:
+            sources = [a for a in linear_terms(n).terms if a.op is not Ops.RANGE]
+        elif n.op is Ops.INDEX:
+            sources = [a for a in linear_terms(n.src[1]).terms if a.op is not Ops.RANGE]
+        else:
+            sources = [s for s in n.src if s.dtype is dtypes.index]
+        found.update(dict.fromkeys(s for s in sources if s.op in (*inside, Ops.RANGE)))
+    return list(found)
+
+
+def _form(position: UOp) -> Form:
+    return {a: f for a, f in linear_terms(position).terms.items() if a.op is Ops.RANGE}
+
+
+def _join(groups: list[Form], form: Form) -> bool:
+    """Make `form` a group unless it is a multiple of one. False where it shares ranges with another."""
+    if any(not g.keys().isdisjoint(form) for g in groups):
+        return any(g.keys() == form.keys() and _is_multiple(form, g) for g in groups)
+    unit = min(form.values(), key=abs)
+    if any(f % unit for f in form.values()):
+        return False
+    groups.append({r: f // unit for r, f in form.items()})
+    return True
+
+
+def _mixed_radix(form: Form) -> list[Form]:
+    """The parts of a position that do not meet: each step of one goes beyond all of the smaller ones."""
+    parts: list[Form] = []
+    reach = 0
+    for r, f in sorted(form.items(), key=lambda t: abs(t[1])):
+        if not parts or abs(f) > reach:
+            parts.append({})
+        parts[-1][r] = f
+        reach += abs(f) * (r.src[0].arg - 1)
+    out: list[Form] = []
+    for part in parts:
+        unit = min(part.values(), key=abs)
+        if any(f % unit for f in part.values()):
+            out += [{r: 1} for r in part]
+        else:
+            out.append({r: f // unit for r, f in part.items()})
+    return out
+
+
+def _is_multiple(form: Form, group: Form) -> bool:
+    """The ranges of `group` stand in `form` as a multiple of it."""
+    r, f = next(iter(group.items()))
+    times, rest = divmod(form.get(r, 0), f)
+    return not rest and all(form.get(r, 0) == times * f for r, f in group.items())
+
+
+def _is_transposed(box: _Box, total: UOp, nest: UOp, target: Target) -> bool:
+    """The summed axes of an operand step far over memory, and it is not the one that is read along the lanes
+    of the output: that is copied by panels while the product is computed."""
+    summed = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges <= set(total.src[1:])]
+    others = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges.isdisjoint(total.src[1:])]
+    if not summed or len(summed) + len(others) < len(box.axes) or 1 not in others:
+        return False
+    stored, _ = linear_terms(nest.src[0].src[0].src[1])
+    if any(stored.get(r) == 1 for a in box.axes for r in a.ranges):
+        return False
+    length = prod(a.size for a in box.axes if a.ranges <= set(total.src[1:]))
+    return min(summed) * length * total.dtype.itemsize >= target.cache[1] // 8
+
+
+# --- the kernel that copies
+
+
+def _copy(value: UOp, axes: list[_Axis]) -> _Copy:
+    """copy[u, v, ...] = the operand where its sums are u, v, ..."""
+    loops = [UOp.range(a.size, i) if a.size > 1 else UOp.index(0) for i, a in enumerate(axes)]
+    changes: dict[UOp, UOp] = {}
+    for a, loop in zip(axes, loops, strict=True):
+        unit = next(r for r, f in a.form.items() if abs(f) == 1)
+        changes |= {r: UOp.index(0) for r in a.form}
+        changes[unit] = (loop + a.low) * a.form[unit]
+    size = int(prod(a.size for a in axes))
+    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, size))
+    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(tuple(a.size for a in axes), tuple(loops))))
+    store = UOp(Ops.STORE, dtypes.void, (index, value.substitute(changes)))
+    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *(r for r in loops if r.op is Ops.RANGE))))
+    slots = sorted(n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM)
+    return _Copy(_renumbered(sink, slots), value.dtype, size, tuple(slots[1:]))
