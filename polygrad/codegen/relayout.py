@@ -2,10 +2,12 @@
 
     sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
 
-There are two kinds. One is read under conditions (the padding of a convolution, the zeros between a
+There are three kinds. One is read under conditions (the padding of a convolution, the zeros between a
 transposed convolution's elements), which are then looked at once for each element and not in each term. Of
-the other the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The copy is a kernel
-of its own, tiled and divided between threads as any other. oneDNN calls it a reorder, TVM a layout rewrite.
+the second the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The third is
+computed (float16 converted to float32) and read as scalars, element by element for each vector of the
+output. The copy is a kernel of its own, tiled and divided between threads as any other. oneDNN calls it a
+reorder, TVM a layout rewrite.
 
 Where the operand depends on its axes by sums alone (y - ky: the windows of a convolution), the copy has an
 axis for each sum and holds each element once: the bounding box of what is read.
@@ -95,7 +97,7 @@ def _split(ast: UOp, target: Target) -> _Split | None:
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue
-        if box.guarded:
+        if box.guarded or (factor.op is not Ops.LOAD and not _is_along_lanes(box, ast.src[0])):
             axes = box.axes
         elif _is_transposed(box, total, ast.src[0], target):
             axes = sorted(box.axes, key=lambda a: not a.ranges.isdisjoint(total.src[1:]))
@@ -267,11 +269,16 @@ def _is_transposed(box: _Box, total: UOp, nest: UOp, target: Target) -> bool:
     others = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges.isdisjoint(total.src[1:])]
     if not summed or len(summed) + len(others) < len(box.axes) or 1 not in others:
         return False
-    stored, _ = linear_terms(nest.src[0].src[0].src[1])
-    if any(stored.get(r) == 1 for a in box.axes for r in a.ranges):
+    if _is_along_lanes(box, nest):
         return False
     length = prod(a.size for a in box.axes if a.ranges <= set(total.src[1:]))
     return min(summed) * length * total.dtype.itemsize >= target.cache[1] // 8
+
+
+def _is_along_lanes(box: _Box, nest: UOp) -> bool:
+    """Whether an operand depends on the axis along which the output is stored, the one for SIMD lanes."""
+    stored, _ = linear_terms(nest.src[0].src[0].src[1])
+    return any(stored.get(r) == 1 for a in box.axes for r in a.ranges)
 
 
 # --- the kernel that copies
