@@ -18,7 +18,7 @@ from polygrad.uop.ops import GroupOp, Ops
 _OP_COST = {
     Ops.EXP2: 20,
     Ops.LOG2: 25,
-    Ops.SIN: 60,
+    Ops.SIN: 30,
     Ops.POW: 90,
     Ops.THREEFRY: 80,
     Ops.FDIV: 4,
@@ -39,6 +39,7 @@ ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a fact
 
 # bodies, in operations
 SMALL_BODY = 24  # is worth unrolling
+LONG_BODY = 80  # is more than a processor looks ahead in: what hides its latency is in the same round
 LONG_EPILOGUE = 6  # of a sum: a register tile would not leave registers for it
 
 # what an Opt must save to pay

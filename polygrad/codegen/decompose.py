@@ -16,6 +16,7 @@ from polygrad.codegen.target import Target
 from polygrad.codegen.threefry import threefry
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
+from polygrad.uop.args import Magnitude
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
@@ -95,6 +96,7 @@ def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
         # see transcendental.py
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
         (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),
+        (UPat(Ops.SIN, _SINGLE, (_x,), arg=Magnitude.NEAR), lambda x: transcendental.near_sin(x, fused)),
         (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x, fused)),
         (UPat(Ops.POW, _SINGLE, (_x, _y)), lambda x, y: transcendental.power(x, y, fused)),
     ])  # fmt: skip
@@ -179,6 +181,11 @@ def _sub_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:
     return _sub(x, y << _log2(-c.arg)) if is_pow2(-c.arg) else None
 
 
+def _magnitude(x: UOp) -> UOp:
+    unsigned = dtypes.uint32 if x.dtype is dtypes.float32 else dtypes.uint64
+    return (x.bitcast(unsigned) & ((1 << (unsigned.bits - 1)) - 1)).bitcast(x.dtype)
+
+
 _MINUS_ONE = UPat(Ops.CONST, (*_SIGNED, *_SINGLE), arg=-1)
 _INVERSE = _op(Ops.FDIV, UPat.const(_SINGLE, 1), _b)
 
@@ -198,6 +205,12 @@ cheaper = PatternMatcher([
     (_op(Ops.MUL, _INVERSE, _a), _fdiv),
 ])  # fmt: skip
 
+
+lean_magnitudes = PatternMatcher([
+    # max(x, -x) = max(-x, x) = x without its sign bit
+    (_op(Ops.MAX, _x, _op(Ops.NEG, _x), dtype=_SINGLE), _magnitude),
+    (_op(Ops.MAX, _op(Ops.NEG, _x), _x, dtype=_SINGLE), _magnitude),
+])  # fmt: skip
 
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
@@ -220,6 +233,6 @@ sums = PatternMatcher([
 
 _REST = halves + words + divisions + cheaper
 _PLAIN = _transcendentals(lean=False, fused=False) + _REST
-_LEAN = _transcendentals(lean=True, fused=False) + _REST
+_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes
 _FUSED_SUMS = _LEAN + sums
-_FUSED = _transcendentals(lean=True, fused=True) + _REST + sums
+_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + sums

@@ -16,6 +16,7 @@ from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.linearize import linearize, order_loops, split_ends
 from polygrad.codegen.opts import Opt, apply_opts, render_opts
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.slow_paths import branch_slow_paths
 from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import split_indices
@@ -85,6 +86,7 @@ PASSES = (
     # what renderers take
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k)),
+    Pass("branch-slow-paths", lambda k, c: branch_slow_paths(k, c.target.scalar_fma), _optimized),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution

@@ -119,7 +119,8 @@ class Tiling:
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
-            return {lane: Tile(lanes, _fit(vectors, 4) if body < cost.SMALL_BODY else 1)}
+            interleaved = body < cost.SMALL_BODY or (body >= cost.LONG_BODY and self.target.registers >= 32)
+            return {lane: Tile(lanes, _fit(vectors, 4) if interleaved else 1)}
         return self.tile_for_reuse(lane, lanes, vectors)
 
     def simd_axes(self) -> tuple[list[UOp], int]:

@@ -314,7 +314,12 @@ class LLVMBuilder(Builder):
         return half(0), half(lanes // 2)
 
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
-        """The low half with the high half, until one is left."""
+        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        if dtype.is_bool:
+            bits = self._emit(f"bitcast {vector('i1', lanes)} {value} to i{lanes}")
+            return self._emit(
+                f"icmp {'eq' if op is Ops.MUL else 'ne'} i{lanes} {bits}, {-1 if op is Ops.MUL else 0}"
+            )
         while lanes > 1:
             t, half = vector(_TYPE[dtype], lanes), lanes // 2
             if half == 1:

@@ -68,6 +68,14 @@ class Memory(NamedTuple):
     space: AddrSpace
 
 
+class Magnitude(IntEnum):
+    """SIN: what is known of its argument."""
+
+    NEAR = 0  # it needs no long range reduction (`transcendental.is_far`)
+
+    __hash__ = int.__hash__
+
+
 class Reg(NamedTuple):
     """DEFINE_REG: a mutable register, told apart by `id`."""
 

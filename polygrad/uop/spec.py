@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.args import Axis, AxisKind, Memory, Param, Reduction, Reg, Shear, Steps, Var
+from polygrad.uop.args import Axis, AxisKind, Magnitude, Memory, Param, Reduction, Reg, Shear, Steps, Var
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -112,6 +112,7 @@ _ELEMENTWISE = _table(
     )),
     ((Ops.MULACC,), (_sources(3), _ALIKE)),
     (_FLOAT_OPS, (_FLOAT,)),
+    ((Ops.SIN,), (("its argument is None or a Magnitude", lambda u: isinstance(u.arg, Magnitude | None)),)),
     (_INTEGER_OPS, (_INTEGER,)),
     (_BIT_OPS, (_WHOLE,)),
     ((Ops.THREEFRY,), (("its dtype is uint64", lambda u: u.dtype is dtypes.uint64),)),
