@@ -14,6 +14,7 @@ Prints a table and, with `--json`, the same as one JSON object. Run it on a quie
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -98,15 +99,19 @@ def register_tiles(device: str) -> tuple[list[Figure], str]:
     lanes, n = cost.native_lanes(target), PRODUCT
     a, b = uniform(n, n), uniform(n, n)
     fits = [t for t in TILES if t[0] * t[1] + t[1] + 1 <= target.registers]
-    chosen = cost.register_tile(n, n, lanes, target)
+
+    def model(tile: tuple[int, int]) -> float:
+        rows, vectors = tile
+        return cost.tile_speed(rows * vectors, vectors, rows, target)
+
+    chosen = max(itertools.product(range(1, cost.MAX_ROWS + 1), range(1, cost.VECTORS + 1)), key=model)
     measured = {}
     for rows, vectors in dict.fromkeys([*fits, chosen]):
         upcast = f", UPCAST r0 {rows}" if rows > 1 else ""
         opts = f"SIMD r1 {lanes} {vectors}{upcast}"
         measured[rows, vectors] = 1 / seconds(lambda opts=opts: (a @ b).contiguous(opts=opts))
-    model = {tile: cost.tile_speed(*tile) for tile in measured}
-    best, most = max(measured.values()), max(model.values())
-    figures = [Figure(f"tile {r} x {v}", model[r, v] / most, measured[r, v] / best) for r, v in measured]
+    best, most = max(measured.values()), model(chosen)
+    figures = [Figure(f"tile {r} x {v}", model((r, v)) / most, measured[r, v] / best) for r, v in measured]
     fastest = max(measured, key=measured.__getitem__)
     loses = f"{1 - measured[chosen] / best:.0%}"
     return figures, f"chosen {chosen[0]} x {chosen[1]}, fastest {fastest[0]} x {fastest[1]}: {loses} lost"

@@ -29,7 +29,8 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
-LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds
+LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
+SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop
 
 # latencies, in values
@@ -47,11 +48,13 @@ MIN_PART, MAX_PARTS = 16, 4  # of a loop partition: elements of the least part, 
 MIN_ROW = 32  # elements of a row that is staged
 MIN_STAGED_ROWS = 4  # of a register tile that is staged
 MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
-MIN_GATHERED_ROW_TILES = 40  # where the copy goes lane by lane,
-STAGED_READS = 400  # and how often each element, for lanes along the axis that it is copied for
+MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
+STAGED_READS = 24  # and how often each element, for lanes along the axis that it is copied for
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
+MAX_REORDERED, MIN_LESS_TRAFFIC = 4, 2  # loops that other orders are tried of, and what one must save
+MAX_ROWS, MAX_SPLATS = 14, 7  # scalars of a register tile: read by multiply-adds, or by loads of their own
 ROWS, VECTORS = 6, 4  # of a register tile, about, before it is chosen
 
 # threads: those that are awake are worth it from 5 us on, to wake some takes 50 us; this is 15 to 60 us
@@ -83,29 +86,28 @@ def native_lanes(target: Target, itemsize: int = 4) -> int:
     return max(target.simd_bytes // max(itemsize, 4), min(target.simd_bytes // 4, 4), 1)
 
 
-def register_tile(height: int, width: int, lanes: int, target: Target, itemsize: int = 4) -> tuple[int, int]:
-    """Rows and vectors of the register tile with the most useful multiply-adds per time: `rows x vectors` of
-    them need `rows + vectors` loads. `itemsize`: of the sums, whose vectors may take several registers."""
-    best, best_speed = (1, 1), 0.0
-    registers = target.registers // max(lanes * itemsize // max(target.simd_bytes, 1), 1)
-    for vectors in (1, 2, 3, 4):
-        if vectors > 1 and vectors * lanes > width:
-            break
-        for rows in range(1, min(height, 14) + 1):
-            if rows * vectors + vectors + 1 > registers:
-                break
-            speed = tile_speed(rows, vectors) * _used(height, rows) * _used(width, vectors * lanes)
-            if speed > best_speed:
-                best, best_speed = (rows, vectors), speed
-    return best
+def panel_bytes(target: Target) -> int:
+    """The most that a panel of a product may take: it is read again for every row tile."""
+    return target.cache[1] // 2
 
 
-def tile_speed(rows: int, vectors: int) -> float:
-    """Multiply-adds of a register tile per time that one takes: 1 would be the machine's peak."""
-    work = rows * vectors
-    return work / (max(work, FMA_LATENCY) + LOAD * (rows + vectors) + ROUND)
+def tile_speed(sums: int, vectors: int, scalars: int, target: Target, registers: int = 1) -> float:
+    """Multiply-adds of a register tile of so many sums per time that one takes, with the vectors and the
+    scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold, of
+    which a SIMD value takes `registers`."""
+    if (sums + vectors + 1) * registers > target.registers or scalars > (
+        MAX_ROWS if _takes_scalars(target) else MAX_SPLATS
+    ):
+        return 0.0
+    load = LOAD if _takes_scalars(target) else SPLAT
+    return sums / (max(sums, FMA_LATENCY) + load * (vectors + scalars) + ROUND)
 
 
-def _used(size: int, tile: int) -> float:
+def _takes_scalars(target: Target) -> bool:
+    """Multiply-adds read a scalar from memory and spread it themselves: AVX-512's do."""
+    return target.simd_bytes >= 64
+
+
+def used(size: int, tile: int) -> float:
     """The part of the tiles' elements that are no repetition."""
     return size / (ceildiv(size, tile) * tile)

@@ -8,11 +8,11 @@ threads.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.loops import mergeable
+from polygrad.codegen.loops import filled_over, mergeable
 from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
@@ -22,7 +22,7 @@ from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
-from polygrad.uop.args import AxisKind
+from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -165,7 +165,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
         found = _operand(nest, total, target) if total is not None else None
         if total is None or found is None:
             continue
-        panel, rows, across = found
+        panel, rows = found
         extent, innermost = list(panel.reduced), list(rows)
         column, count = _column_block(nest, total, panel, rows, target)
         value = panel.value
@@ -179,11 +179,35 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
             innermost.append(tiles_of_block)
         number = sum(n.op is Ops.STAGE for n in kernel.toposort())
         kernel = yield _stage(kernel, value, extent)
-        if across is not None:
-            yield Opt(OptKind.UPCAST, (across.arg.copy(number).id,), (panel.lanes.src[0].arg,))
+        kernel = yield from _transposed(
+            kernel, panel, [k.arg.copy(number, AxisKind.LOOP) for k in panel.reduced]
+        )
         loops = sorted(nest.src[1:], key=lambda r: innermost.index(r) if r in innermost else -1)
         if loops != list(nest.src[1:]):
             kernel = yield _opt(OptKind.REORDER, *loops)
+
+
+def _transposed(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
+    """A panel whose lanes jump in memory is copied in blocks, where memory goes along a summed axis (one of
+    `axes`, or several as one): the emitter loads along that and transposes."""
+    if panel.step in (0, 1):
+        return kernel
+    fills = [next(n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a) for a in axes]
+    for outer, inner in reversed(list(itertools.pairwise(fills))):
+        stage = filled_over(kernel, outer)
+        assert stage is not None
+        found = next((r for r in stage.src[2:] if r.arg == inner.arg), inner)
+        if mergeable(stage, outer, found):
+            kernel = yield _opt(OptKind.MERGE, outer, found)
+    for a in axes:
+        r = next((n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a), None)
+        stage = filled_over(kernel, r) if r is not None else None
+        if r is None or stage is None or r.src[0].arg < panel.lanes.src[0].arg:
+            continue
+        loads = [n for n in stage.src[0].toposort() if n.op is Ops.LOAD and r in n.ranges]
+        if all(linear_terms(n.src[0].src[1]).terms.get(r) == 1 for n in loads):
+            return (yield Opt(OptKind.UPCAST, (a.id,), (panel.lanes.src[0].arg,)))
+    return kernel
 
 
 class _Panel(NamedTuple):
@@ -193,6 +217,7 @@ class _Panel(NamedTuple):
     reduced: list[UOp]  # loops of the sum, outermost first
     tile: list[UOp]
     lanes: UOp  # the one of `tile` that are lanes
+    step: int  # how far neighbouring lanes are apart in memory
     itemsize: int
 
     @property
@@ -201,9 +226,8 @@ class _Panel(NamedTuple):
         return int(prod(r.src[0].arg for r in (*self.tile, *self.reduced))) * self.itemsize
 
 
-def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp], UOp | None] | None:
-    """An operand that is worth copying, the loops that read it again, and the summed axis along which its
-    memory goes if its lanes jump: copied in blocks, the emitter loads along that axis and transposes."""
+def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] | None:
+    """An operand that is worth copying, and the loops that read it again."""
     ks = sorted(total.src[1:], key=lambda r: r.arg)
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
@@ -223,20 +247,17 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp], 
         terms, _ = linear_terms(load.src[0].src[1])
         if any(not a.ranges.isdisjoint(tile) and a not in tile for a in terms):
             continue
-        panel = _Panel(value, ks, tile, lanes, load.dtype.itemsize)
-        if panel.nbytes > target.cache[1] // 2:
+        panel = _Panel(value, ks, tile, lanes, terms.get(lanes, 0), load.dtype.itemsize)
+        if panel.nbytes > cost.panel_bytes(target):
             continue
         row_tiles = cost.rounds(rows)
-        if terms.get(lanes) != 1:
+        if panel.step != 1:
             if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
-                count = lanes.src[0].arg
-                jumps = terms.get(lanes, 0) != 0
-                along = (k for k in ks if terms.get(k) == 1 and k.src[0].arg % count == 0)
-                return panel, rows, next(along, None) if jumps else None
+                return panel, rows
         elif row_tiles >= cost.MIN_ROW_TILES:
             spread = abs(terms.get(ks[-1], 0)) * cost.rounds(ks) * panel.itemsize
             if spread >= target.cache[1] // 8:
-                return panel, rows, None
+                return panel, rows
     return None
 
 
@@ -260,6 +281,42 @@ def _column_block(
     most = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // cost.MIN_BLOCKS)
     fits = [d for d in range(2, most + 1) if size % d == 0]
     return (column, fits[-1]) if fits else (None, 1)
+
+
+def _orders(kernel: UOp, target: Target) -> Decisions:
+    """The loops of each output nest around its only sum, so that least of what it reads is read again from
+    beyond the second cache."""
+    for i in range(len(kernel.src)):
+        nest = kernel.src[i]
+        total = _only_sum(nest)
+        if total is None or any(n.op is Ops.STAGE for n in nest.toposort()):
+            continue
+        loops = list(nest.src[1:])
+        if not 1 < len(loops) <= cost.MAX_REORDERED or any(not r.src[0].is_const for r in loops):
+            continue
+        loads = [n for n in total.src[0].toposort() if n.op is Ops.LOAD]
+        inside = frozenset(total.src[1:])
+
+        def traffic(order: Sequence[UOp], loads: list[UOp] = loads, inside: frozenset[UOp] = inside) -> float:
+            return sum(_traffic(n, order, inside, target) for n in loads)
+
+        best = min(itertools.permutations(loops), key=traffic)  # the first of equals: as they are
+        if traffic(best) * cost.MIN_LESS_TRAFFIC <= traffic(loops):
+            kernel = yield _opt(OptKind.REORDER, *best)
+
+
+def _traffic(load: UOp, order: Sequence[UOp], inside: frozenset[UOp], target: Target) -> float:
+    """The bytes that a load inside of loops in this `order` fetches from beyond the second cache; `inside`:
+    loops further in."""
+    loops = [r for r in load.ranges if r in inside or is_tile(r)]
+    touched = cost.rounds(loops) * load.dtype.itemsize  # by one round of what is further in
+    fetched = float(touched)
+    for r in reversed(order):
+        if r in load.ranges:
+            touched, fetched = touched * r.src[0].arg, fetched * r.src[0].arg
+        elif touched > target.cache[1] // 2:
+            fetched *= r.src[0].arg
+    return fetched
 
 
 def _epilogues(kernel: UOp, target: Target) -> Decisions:
@@ -312,4 +369,4 @@ def _work(kernel: UOp) -> int:
 
 
 _LOOP_DECISIONS: tuple[Callable[[UOp, Target], Decisions], ...] = (_merges, _partitions, _rows)
-_DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _epilogues, _parallel)
+_DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _epilogues, _parallel)

@@ -31,17 +31,31 @@ def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
     """Two neighbouring loops that every index walks through as one (MLIR calls this loop coalescing):
 
     for i < 4: for j < 8: out[8*i + j] = a[8*i + j]   ->   for i < 32: out[i] = a[i]
+
+    They are loops of one output nest, or fill one STAGE.
     """
-    nest = nest_of(kernel, outer)
-    if (outer, inner) not in itertools.pairwise(nest.src[1:]):
+    nest = filled_over(kernel, outer) or nest_of(kernel, outer)
+    loops = nest.src[nest.src.index(outer) :]
+    if (outer, inner) not in itertools.pairwise(loops):
         raise OptError("expected two loops one directly inside the other")
     positions, merged = _merged_positions(nest, outer, inner)
-    loops = tuple(merged if r is outer else r for r in nest.src[1:] if r is not inner)
-    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (nest.src[0].substitute(positions), *loops)))
+    source = nest.replace(
+        src=tuple(
+            merged if s is outer else s.substitute(positions) if s not in loops else s
+            for s in nest.src
+            if s is not inner
+        )
+    )
+    return replaced(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})
+
+
+def filled_over(kernel: UOp, r: UOp) -> UOp | None:
+    """The STAGE that `r` is a loop of."""
+    return next((n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]), None)
 
 
 def mergeable(nest: UOp, outer: UOp, inner: UOp) -> bool:
-    """Whether `merge` takes two neighbouring loops of a nest."""
+    """Whether `merge` takes two neighbouring loops of an output nest or a STAGE."""
     try:
         _merged_positions(nest, outer, inner)
     except OptError:
@@ -59,6 +73,8 @@ def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp]
         if node.op is Ops.INDEX and not both.isdisjoint(node.ranges):
             if len(node.src) > 2 and not both.isdisjoint(node.src[2].ranges):
                 raise OptError("expected indices without a condition on the loops")
+            positions[node.src[1]] = _merged_index(node.src[1], outer, inner, n, merged)
+        elif node.op is Ops.STAGE and outer in node.src[2:]:
             positions[node.src[1]] = _merged_index(node.src[1], outer, inner, n, merged)
         elif node.dtype is not dtypes.index and node.op not in (Ops.INDEX, Ops.END):
             if any(s.dtype is dtypes.index and not both.isdisjoint(s.ranges) for s in node.src):

@@ -18,8 +18,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
+from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.split import Tile
 from polygrad.codegen.target import Target
+from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
@@ -83,6 +86,7 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     if ast.arg is not None or not _is_large(ast):  # Opts are given for this kernel, or it is not worth a look
         return None
     ast = graph_rewrite(graph_rewrite(graph_rewrite(ast, symbolic), simplify_reductions), flatten_reductions)
+    ast = polyphase(ast)
     order = ast.toposort()
     sums = [n for n in order if n.op is Ops.REDUCE]
     if len(sums) != 1 or sums[0].arg is not Ops.ADD or sums[0].src[0].op is not Ops.MUL or len(ast.src) != 1:
@@ -93,19 +97,16 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     first = len([n for n in order if n.op is Ops.PARAM])
     copies: list[_Copy] = []
     changes: dict[UOp, UOp] = {}
+    tiles = Tiling(ast.src[0], target).choose()
     for factor in dedup(product.src):
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue
-        if box.guarded or (factor.op is not Ops.LOAD and not _is_along_lanes(box, ast.src[0])):
-            axes = box.axes
-        elif _is_transposed(box, total, ast.src[0], target):
-            axes = sorted(box.axes, key=lambda a: not a.ranges.isdisjoint(total.src[1:]))
-        else:
+        axes = _axes_in_order(box, total, tiles, target)
+        if axes == box.axes and not box.guarded and not _is_computed(factor, box, tiles):
             continue
-        sizes = tuple(a.size for a in axes)
         memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
-        position = flat_index(sizes, tuple(a.position for a in axes))
+        position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
         changes[factor] = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
         copies.append(_copy(factor, axes))
     if not copies:
@@ -262,23 +263,34 @@ def _is_multiple(form: Form, group: Form) -> bool:
     return not rest and all(form.get(r, 0) == times * f for r, f in group.items())
 
 
-def _is_transposed(box: _Box, total: UOp, nest: UOp, target: Target) -> bool:
-    """The summed axes of an operand step far over memory, and it is not the one that is read along the lanes
-    of the output: that is copied by panels while the product is computed."""
-    summed = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges <= set(total.src[1:])]
-    others = [s for a, s in zip(box.axes, box.steps, strict=True) if a.ranges.isdisjoint(total.src[1:])]
-    if not summed or len(summed) + len(others) < len(box.axes) or 1 not in others:
-        return False
-    if _is_along_lanes(box, nest):
-        return False
-    length = prod(a.size for a in box.axes if a.ranges <= set(total.src[1:]))
-    return min(summed) * length * total.dtype.itemsize >= target.cache[1] // 8
+def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target) -> list[_Axis]:
+    """The axes of an operand's box in the order in which its memory is read best.
+
+    That is the order it has, but for two. Along the lanes, the lanes go last, if they jump and a panel of it
+    is more than a cache holds. Elsewhere the summed axes do, if they step far over memory.
+    """
+    summed = frozenset(total.src[1:])
+    steps = dict(zip(map(id, box.axes), box.steps, strict=True))
+    inner = [a for a in box.axes if a.ranges <= summed]
+    mixed = any(not a.ranges <= summed and not a.ranges.isdisjoint(summed) for a in box.axes)
+    length = int(prod(a.size for a in inner)) * total.dtype.itemsize
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    along = next((a for a in box.axes if lanes in a.ranges), None)
+    if lanes is None or lanes in summed or mixed or not inner:
+        return box.axes
+    if along is not None:
+        if steps[id(along)] == 1 or length * tiles[lanes].size <= cost.panel_bytes(target):
+            return box.axes
+        return [*(a for a in box.axes if a is not along), along]
+    if min(steps[id(a)] for a in inner) * length < target.cache[1] // 8:
+        return box.axes
+    return [*(a for a in box.axes if a not in inner), *inner]
 
 
-def _is_along_lanes(box: _Box, nest: UOp) -> bool:
-    """Whether an operand depends on the axis along which the output is stored, the one for SIMD lanes."""
-    stored, _ = linear_terms(nest.src[0].src[0].src[1])
-    return any(stored.get(r) == 1 for a in box.axes for r in a.ranges)
+def _is_computed(factor: UOp, box: _Box, tiles: dict[UOp, Tile]) -> bool:
+    """More than a load, and read as scalars: it would be computed again for each vector of the output."""
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    return factor.op is not Ops.LOAD and lanes is not None and all(lanes not in a.ranges for a in box.axes)
 
 
 # --- the kernel that copies

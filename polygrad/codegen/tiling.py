@@ -13,6 +13,7 @@ from polygrad.codegen import cost
 from polygrad.codegen.split import Tile
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
+from polygrad.helpers import prod
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -201,10 +202,36 @@ class Tiling:
             if len(reused) > 1:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
-        rows, across = cost.register_tile(
-            first.src[0].arg, lane.src[0].arg, lanes, self.target, self.itemsize
-        )
-        return {lane: Tile(lanes, across), first: Tile(1, rows)}
+        return self.register_tile(lane, lanes, loads, reused)
+
+    def register_tile(
+        self, lane: UOp, lanes: int, loads: list[frozenset[UOp]], reused: list[UOp]
+    ) -> dict[UOp, Tile]:
+        """The tile with the most useful multiply-adds per time: vectors along the lanes, and up to two other
+        axes. Each of `loads`, known by its ranges, has a value for each element of the axes it depends on."""
+        best: dict[UOp, int] = {}
+        best_speed = 0.0
+        registers = max(lanes * self.itemsize // self.target.simd_bytes, 1)  # of a SIMD value
+
+        def consider(tile: dict[UOp, int]) -> None:
+            nonlocal best, best_speed
+            counts = [(lane in loops, prod(n for r, n in tile.items() if r in loops)) for loops in loads]
+            vectors, scalars = (sum(n for wide, n in counts if wide is w) for w in (True, False))
+            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers)
+            for r, n in tile.items():
+                speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
+            if speed > best_speed:
+                best, best_speed = tile, speed
+
+        for vectors in range(1, min(cost.VECTORS, lane.src[0].arg // lanes) + 1):
+            room = (self.target.registers - 1) // vectors
+            for i, first in enumerate(reused[: cost.MAX_REORDERED]):
+                for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):
+                    consider({lane: vectors, first: rows})
+                    for second in reused[i + 1 : cost.MAX_REORDERED]:
+                        for more in range(2, min(second.src[0].arg, cost.VECTORS, room // rows) + 1):
+                            consider({lane: vectors, first: rows, second: more})
+        return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
 
 
 def _width(node: UOp) -> int:

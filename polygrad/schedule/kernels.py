@@ -16,6 +16,7 @@ from polygrad.schedule.index_maps import TRUE, Indices, flat_index, input_indice
 from polygrad.uop.args import Param
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.path_conditions import conjuncts
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +166,7 @@ class _KernelMaker:
 
 def _is_masked(value: UOp, valid: UOp) -> bool:
     """`value` is already zero where `valid` fails."""
-    return value.op is Ops.LOAD and len(value.src[0].src) == 3 and value.src[0].src[2] is valid
+    if value.op is not Ops.LOAD or len(value.src[0].src) < 3:
+        return False
+    gate = value.src[0].src[2]
+    return gate is valid or set(conjuncts(valid)).issubset(conjuncts(gate))

@@ -1,0 +1,172 @@
+"""Copies of a product's operands, and sums in polyphase form: what they make of kernels, and that random
+convolutions, their gradients and products compute the numbers of torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from polygrad import Tensor  # noqa: E402
+from polygrad.codegen import cost  # noqa: E402
+from polygrad.codegen.relayout import relayout  # noqa: E402
+from polygrad.codegen.target import Target  # noqa: E402
+from polygrad.engine.normalize import normalize  # noqa: E402
+from polygrad.engine.realize import clear_caches  # noqa: E402
+from polygrad.schedule.schedule import schedule  # noqa: E402
+from polygrad.uop.node import UOp  # noqa: E402
+from polygrad.uop.ops import Ops  # noqa: E402
+
+TARGET = Target("test", simd_bytes=64, registers=31, fma=True)
+
+
+def scheduled(*outputs):
+    return list(schedule(normalize(UOp.sink(*[t.uop.base for t in outputs])).sink, optimized=True).calls)
+
+
+def kernels(*outputs):
+    return relayout(scheduled(*outputs), TARGET)
+
+
+def empty(*shape):
+    return Tensor.zeros(*shape).contiguous().realize()
+
+
+def guards(call):
+    """Loads under conditions."""
+    return [n for n in call.ast.toposort() if n.op is Ops.LOAD and len(n.src) > 1]
+
+
+def sizes(call):
+    return sorted(n.src[0].arg for n in call.ast.toposort() if n.op is Ops.RANGE)
+
+
+def test_padding_is_looked_at_once_for_each_element():
+    copy, product = kernels(empty(1, 32, 28, 28).conv2d(empty(32, 32, 3, 3), padding=1))
+    assert guards(copy) and not guards(product)
+    assert copy.args[0].arg.size == 32 * 30 * 30  # the windows overlap: each element is there once
+
+
+def test_one_copy_serves_all_that_read_it():
+    x, a, b = empty(1, 32, 28, 28), empty(32, 32, 3, 3), empty(32, 32, 3, 3)
+    made = kernels(x.conv2d(a, padding=1), x.conv2d(b, padding=1))
+    assert len(made) == 3 and sum(bool(guards(call)) for call in made) == 1
+
+
+def test_a_copy_is_made_anew_after_what_it_copies_was_written():
+    product = scheduled(empty(1, 32, 28, 28).conv2d(empty(32, 32, 3, 3), padding=1))
+    writer = replace(*scheduled(empty(1, 32, 28, 28) + 1), args=(product[0].args[1], product[0].args[1]))
+    assert len(relayout([*product, *product], TARGET)) == 3
+    assert len(relayout([*product, writer, *product], TARGET)) == 5
+
+
+def test_a_left_operand_that_is_summed_over_its_rows_is_transposed():
+    a, b = empty(1024, 1024), empty(1024, 1024)
+    assert [len(kernels(x)) for x in (a @ b, a.T @ b, a @ b.T)] == [1, 2, 1]
+
+
+def test_small_products_are_left_alone():
+    assert len(kernels(empty(1, 2, 8, 8).conv2d(empty(2, 2, 3, 3), padding=1))) == 1
+
+
+def test_a_transposed_convolution_reads_no_zeros_between_the_elements():
+    *_, product = kernels(empty(1, 32, 14, 14).conv_transpose2d(empty(32, 32, 4, 4), stride=2, padding=1))
+    assert sizes(product) == [2, 2, 2, 2, 14, 14, 32, 32]  # both phases and both taps of each axis
+    assert not guards(product)
+
+
+def test_taps_that_do_not_divide_are_filled_up_with_zeros():
+    *_, weights, product = kernels(
+        empty(1, 32, 14, 14).conv_transpose2d(empty(32, 32, 3, 3), stride=2, padding=1, output_padding=1)
+    )
+    assert sizes(product) == [2, 2, 2, 2, 14, 14, 32, 32]
+    assert guards(weights) and not guards(product)
+
+
+# --- against torch
+
+DEVICES = ["CPU", "WASM"]
+
+
+@pytest.fixture
+def eager_copies(monkeypatch):
+    """Copies for products of any size."""
+    monkeypatch.setattr(cost, "MIN_COPIED_FOR", 1)
+    monkeypatch.setattr(cost, "MIN_COPIED_READS", 1)
+    clear_caches()
+    yield
+    clear_caches()
+
+
+@st.composite
+def convolutions(draw):
+    dims = draw(st.integers(1, 2))
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    kernel = [draw(st.integers(1, 4)) for _ in range(dims)]
+    return {
+        "input": (draw(st.integers(1, 2)), groups * draw(st.integers(1, 3)),
+                  *[draw(st.integers(6, 11)) for _ in range(dims)]),
+        "out": groups * draw(st.sampled_from([1, 2, 5, 17])),
+        "kernel": tuple(kernel),
+        "groups": groups,
+        "stride": draw(st.integers(1, 3)),
+        "padding": draw(st.integers(0, min(kernel) - 1)),
+        "dilation": draw(st.integers(1, 2)) if max(kernel) < 4 else 1,
+        "transposed": draw(st.booleans()),
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("eager_copies")
+@pytest.mark.parametrize("device", DEVICES)
+@given(convolutions(), st.integers(0, 2**31))
+@settings(max_examples=40, deadline=None)
+def test_random_convolutions_and_their_gradients(device, case, seed):
+    rng = np.random.default_rng(seed)
+    dims, groups, channels = len(case["kernel"]), case["groups"], case["input"][1]
+    inputs = rng.standard_normal(case["input"]).astype(np.float32)
+    options = {k: case[k] for k in ("stride", "padding", "dilation", "groups")}
+    if case["transposed"]:
+        shape = (channels, case["out"] // groups, *case["kernel"])
+        theirs = [torch.nn.functional.conv_transpose1d, torch.nn.functional.conv_transpose2d][dims - 1]
+    else:
+        shape = (case["out"], channels // groups, *case["kernel"])
+        theirs = [torch.nn.functional.conv1d, torch.nn.functional.conv2d][dims - 1]
+    weights = rng.standard_normal(shape).astype(np.float32)
+    tx, tw = torch.from_numpy(inputs).requires_grad_(), torch.from_numpy(weights).requires_grad_()
+    expected = theirs(tx, tw, **options)
+    grad = rng.standard_normal(expected.shape).astype(np.float32)
+    expected.backward(torch.from_numpy(grad))
+    x, w = Tensor(inputs, device=device), Tensor(weights, device=device)
+    x.requires_grad = w.requires_grad = True
+    y = (x.conv_transpose2d if case["transposed"] else x.conv2d)(w, **options)
+    dx, dw = y.gradient(x, w, gradient=Tensor(grad, device=device))
+    for got, wanted in ((y, expected.detach()), (dx, tx.grad), (dw, tw.grad)):
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("eager_copies")
+@pytest.mark.parametrize("device", DEVICES)
+@given(
+    st.tuples(*[st.integers(1, 40)] * 3),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 3),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=40, deadline=None)
+def test_random_products(device, size, left, right, padding, seed):
+    rng = np.random.default_rng(seed)
+    m, n, k = size
+    a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)
+    x = Tensor(np.ascontiguousarray(a.T) if left else a, device=device).realize()
+    y = Tensor(np.ascontiguousarray(b.T) if right else b, device=device).realize()
+    x, y = x.T if left else x, y.T if right else y
+    p = ((0, 0), (padding, padding))
+    got = x.pad(p) @ y.pad(p[::-1])
+    np.testing.assert_allclose(got.numpy(), a @ b, rtol=1e-4, atol=1e-4)
