@@ -212,6 +212,16 @@ lean_magnitudes = PatternMatcher([
     (_op(Ops.MAX, _op(Ops.NEG, _x), _x, dtype=_SINGLE), _magnitude),
 ])  # fmt: skip
 
+
+def _dot(a: UOp, b: UOp, c: UOp, x: UOp, u: UOp) -> UOp | None:
+    return UOp(Ops.DOT, u.dtype, (a, b, x), u.arg) if c.arg == 0 else None
+
+
+dots = PatternMatcher([
+    # x + dot(a, b, 0) = dot(a, b, x)
+    (_op(Ops.ADD, _x, _op(Ops.DOT, _a, _b, _c, name="u")), _dot),
+])  # fmt: skip
+
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
 # Only where a sum takes in a product (and inside the polynomials above). Other expressions round the same in
@@ -233,6 +243,6 @@ sums = PatternMatcher([
 
 _REST = halves + words + divisions + cheaper
 _PLAIN = _transcendentals(lean=False, fused=False) + _REST
-_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes
+_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots
 _FUSED_SUMS = _LEAN + sums
-_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + sums
+_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + sums

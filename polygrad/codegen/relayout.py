@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
+from polygrad.codegen.dot_products import dot_form
 from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.split import Tile
@@ -98,7 +99,13 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     copies: list[_Copy] = []
     changes: dict[UOp, UOp] = {}
     tiles = Tiling(ast.src[0], target).choose()
-    for factor in dedup(product.src):
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    if (dots := dot_form(total, lanes, first, target)) is not None:
+        if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
+            return None
+        changes[total] = dots.total
+        copies += [_filled(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
+    for factor in dedup(product.src) if dots is None else ():
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue
@@ -304,10 +311,16 @@ def _copy(value: UOp, axes: list[_Axis]) -> _Copy:
         unit = next(r for r, f in a.form.items() if abs(f) == 1)
         changes |= {r: UOp.index(0) for r in a.form}
         changes[unit] = (loop + a.low) * a.form[unit]
-    size = int(prod(a.size for a in axes))
-    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, size))
-    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(tuple(a.size for a in axes), tuple(loops))))
-    store = UOp(Ops.STORE, dtypes.void, (index, value.substitute(changes)))
+    return _filled(value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes)))
+
+
+def _filled(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> _Copy:
+    """A kernel that stores `value` for all of the loops, outermost first, in memory that is read as `size`
+    elements of `dtype`."""
+    sizes = tuple(loop.vmax + 1 for loop in loops)
+    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
+    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
+    store = UOp(Ops.STORE, dtypes.void, (index, value))
     sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *(r for r in loops if r.op is Ops.RANGE))))
     slots = sorted(n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM)
-    return _Copy(_renumbered(sink, slots), value.dtype, size, tuple(slots[1:]))
+    return _Copy(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))

@@ -39,9 +39,7 @@ class LinalgMixin(ReduceMixin):
         common = promote(self.dtype, w.dtype)
         result = common if dtype is None else to_dtype(dtype)
         wide = sum_dtype(result)
-        if result.is_float or not (
-            dtype is None or common.is_float
-        ):  # a product in a narrower dtype is rounded
+        if result.is_float or not common.is_float:  # narrow products would be rounded, or wrap around
             x, y = x._with(x.uop.cast(wide)), y._with(y.uop.cast(wide))
         return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
 
