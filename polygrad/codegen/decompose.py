@@ -224,13 +224,14 @@ dots = PatternMatcher([
 
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
-# Only where a sum takes in a product (and inside the polynomials above). Other expressions round the same in
-# every kernel that computes them, whichever of their parts it finds in memory: the gradient of a maximum
-# looks for it among values that were computed again.
+# Only where a sum takes in a product, and inside polynomials (those above, and MULACCs of the tensor graph).
+# Other expressions round the same in every kernel that computes them, whichever of their parts it finds in
+# memory: the gradient of a maximum looks for it among values that were computed again. Where only SIMD values
+# fuse, the MULACCs of the tensor graph do not.
 
 
 def _mulacc(a: UOp, b: UOp, x: UOp) -> UOp | None:
-    pointer = x.src[0].src[0]
+    pointer = x.src[0].src[0] if x.op is Ops.LOAD else x
     if pointer.op is not Ops.AFTER or pointer.src[0].op is not Ops.DEFINE_REG:
         return None
     return UOp(Ops.MULACC, x.dtype, (a, b, x))
@@ -241,8 +242,18 @@ sums = PatternMatcher([
     (UPat(Ops.ADD, _SINGLE, (UPat(Ops.LOAD, name="x"), _op(Ops.MUL, _a, _b))), _mulacc),
 ])  # fmt: skip
 
+
+def _unfused(a: UOp, b: UOp, x: UOp) -> UOp | None:
+    return None if _mulacc(a, b, x) is not None else a * b + x
+
+
+unfused = PatternMatcher([
+    # mulacc(a, b, x) = a*b + x  for an x that is no register
+    (_op(Ops.MULACC, _a, _b, _x, dtype=_SINGLE), _unfused),
+])  # fmt: skip
+
 _REST = halves + words + divisions + cheaper
 _PLAIN = _transcendentals(lean=False, fused=False) + _REST
 _LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots
-_FUSED_SUMS = _LEAN + sums
+_FUSED_SUMS = _LEAN + sums + unfused
 _FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + sums

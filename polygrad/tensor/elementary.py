@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from polygrad.tensor.base import TensorBase
 from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
@@ -90,8 +91,9 @@ class ElementaryMixin(ElementwiseMixin):
 
 
 def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """Horner's scheme, highest power first."""
-    out = x * coefficients[0] + coefficients[1]
-    for c in coefficients[2:]:
-        out = out * x + c
-    return out
+    """Horner's scheme, highest power first, with multiply-adds that are rounded once where the device can."""
+    dtype, value = x.dtype, x.uop
+    out = UOp.const(dtype, coefficients[0])
+    for c in coefficients[1:]:
+        out = UOp(Ops.MULACC, dtype, (value, out, UOp.const(dtype, c)))
+    return x._with(out)
