@@ -244,6 +244,8 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.ADD: lambda g, n: (g, g),
     # a * b: g b, g a
     Ops.MUL: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0])),
+    # a * b + c: g b, g a, g
+    Ops.MULACC: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0]), g),
     # 1 / x: -g y^2
     Ops.RECIPROCAL: lambda g, n: (_mul(_mul(g, n), n) * -1.0,),
     # 2^x: g y ln 2

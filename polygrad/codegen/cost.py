@@ -18,7 +18,7 @@ from polygrad.uop.ops import GroupOp, Ops
 _OP_COST = {
     Ops.EXP2: 20,
     Ops.LOG2: 25,
-    Ops.SIN: 60,
+    Ops.SIN: 30,
     Ops.POW: 90,
     Ops.THREEFRY: 80,
     Ops.FDIV: 4,
@@ -45,6 +45,7 @@ ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a fact
 
 # bodies, in operations
 SMALL_BODY = 24  # is worth unrolling
+LONG_BODY = 80  # is more than a processor looks ahead in: what hides its latency is in the same round
 LONG_EPILOGUE = 6  # of a sum: a register tile would not leave registers for it
 
 # what an Opt must save to pay
@@ -85,9 +86,11 @@ def rounds(ranges: Collection[UOp]) -> int:
     return out
 
 
-def native_lanes(target: Target) -> int:
-    """How many 32-bit lanes a vector register has; wider elements take several registers."""
-    return max(target.simd_bytes // 4, 1)
+def native_lanes(target: Target, itemsize: int = 4) -> int:
+    """How many lanes SIMD values have in a kernel that works on elements of `itemsize` bytes: what a register
+    holds, but no fewer than 4 of those that vectors have at all (what transposes blocks wants as many), and
+    no more than of 32 bits: narrower elements are computed in those."""
+    return max(target.simd_bytes // max(itemsize, 4), min(target.simd_bytes // 4, 4), 1)
 
 
 def panel_bytes(target: Target) -> int:
@@ -116,10 +119,11 @@ def stage_bytes(target: Target) -> int:
     return target.cache[1] // 8
 
 
-def tile_speed(sums: int, vectors: int, scalars: int, target: Target) -> float:
+def tile_speed(sums: int, vectors: int, scalars: int, target: Target, registers: int = 1) -> float:
     """Multiply-adds of a register tile of so many sums per time that one takes, with the vectors and the
-    scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold."""
-    if sums + vectors + 1 > target.registers or scalars > (
+    scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold, of
+    which a SIMD value takes `registers`."""
+    if (sums + vectors + 1) * registers > target.registers or scalars > (
         MAX_ROWS if _takes_scalars(target) else MAX_SPLATS
     ):
         return 0.0

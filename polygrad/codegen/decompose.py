@@ -16,6 +16,7 @@ from polygrad.codegen.target import Target
 from polygrad.codegen.threefry import threefry
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
+from polygrad.uop.args import Magnitude
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
@@ -95,6 +96,7 @@ def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
         # see transcendental.py
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
         (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),
+        (UPat(Ops.SIN, _SINGLE, (_x,), arg=Magnitude.NEAR), lambda x: transcendental.near_sin(x, fused)),
         (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x, fused)),
         (UPat(Ops.POW, _SINGLE, (_x, _y)), lambda x, y: transcendental.power(x, y, fused)),
     ])  # fmt: skip
@@ -179,6 +181,11 @@ def _sub_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:
     return _sub(x, y << _log2(-c.arg)) if is_pow2(-c.arg) else None
 
 
+def _magnitude(x: UOp) -> UOp:
+    unsigned = dtypes.uint32 if x.dtype is dtypes.float32 else dtypes.uint64
+    return (x.bitcast(unsigned) & ((1 << (unsigned.bits - 1)) - 1)).bitcast(x.dtype)
+
+
 _MINUS_ONE = UPat(Ops.CONST, (*_SIGNED, *_SINGLE), arg=-1)
 _INVERSE = _op(Ops.FDIV, UPat.const(_SINGLE, 1), _b)
 
@@ -199,15 +206,32 @@ cheaper = PatternMatcher([
 ])  # fmt: skip
 
 
+lean_magnitudes = PatternMatcher([
+    # max(x, -x) = max(-x, x) = x without its sign bit
+    (_op(Ops.MAX, _x, _op(Ops.NEG, _x), dtype=_SINGLE), _magnitude),
+    (_op(Ops.MAX, _op(Ops.NEG, _x), _x, dtype=_SINGLE), _magnitude),
+])  # fmt: skip
+
+
+def _dot(a: UOp, b: UOp, c: UOp, x: UOp, u: UOp) -> UOp | None:
+    return UOp(Ops.DOT, u.dtype, (a, b, x), u.arg) if c.arg == 0 else None
+
+
+dots = PatternMatcher([
+    # x + dot(a, b, 0) = dot(a, b, x)
+    (_op(Ops.ADD, _x, _op(Ops.DOT, _a, _b, _c, name="u")), _dot),
+])  # fmt: skip
+
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
-# Only where a sum takes in a product (and inside the polynomials above). Other expressions round the same in
-# every kernel that computes them, whichever of their parts it finds in memory: the gradient of a maximum
-# looks for it among values that were computed again.
+# Only where a sum takes in a product, and inside polynomials (those above, and MULACCs of the tensor graph).
+# Other expressions round the same in every kernel that computes them, whichever of their parts it finds in
+# memory: the gradient of a maximum looks for it among values that were computed again. Where only SIMD values
+# fuse, the MULACCs of the tensor graph do not.
 
 
 def _mulacc(a: UOp, b: UOp, x: UOp) -> UOp | None:
-    pointer = x.src[0].src[0]
+    pointer = x.src[0].src[0] if x.op is Ops.LOAD else x
     if pointer.op is not Ops.AFTER or pointer.src[0].op is not Ops.DEFINE_REG:
         return None
     return UOp(Ops.MULACC, x.dtype, (a, b, x))
@@ -218,8 +242,18 @@ sums = PatternMatcher([
     (UPat(Ops.ADD, _SINGLE, (UPat(Ops.LOAD, name="x"), _op(Ops.MUL, _a, _b))), _mulacc),
 ])  # fmt: skip
 
+
+def _unfused(a: UOp, b: UOp, x: UOp) -> UOp | None:
+    return None if _mulacc(a, b, x) is not None else a * b + x
+
+
+unfused = PatternMatcher([
+    # mulacc(a, b, x) = a*b + x  for an x that is no register
+    (_op(Ops.MULACC, _a, _b, _x, dtype=_SINGLE), _unfused),
+])  # fmt: skip
+
 _REST = halves + words + divisions + cheaper
 _PLAIN = _transcendentals(lean=False, fused=False) + _REST
-_LEAN = _transcendentals(lean=True, fused=False) + _REST
-_FUSED_SUMS = _LEAN + sums
-_FUSED = _transcendentals(lean=True, fused=True) + _REST + sums
+_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots
+_FUSED_SUMS = _LEAN + sums + unfused
+_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + sums

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from polygrad.codegen import cost
@@ -122,12 +121,14 @@ def _row(nest: UOp, target: Target) -> tuple[UOp, UOp] | None:
 
 def _tiles(kernel: UOp, target: Target) -> Decisions:
     """The tiles of all output nests. These share no ranges, but have SIMD values of one width."""
+    lanes: int | None = None
     while True:
-        chosen = {r: tile for nest in nests_of(kernel) for r, tile in Tiling(nest, target).choose().items()}
+        nests = nests_of(kernel)
+        chosen = {r: tile for nest in nests for r, tile in Tiling(nest, target, lanes).choose().items()}
         widths = {tile.lanes for tile in chosen.values() if tile.lanes > 1}
         if len(widths) < 2:
             break
-        target = replace(target, simd_bytes=4 * min(widths))
+        lanes = min(widths)
     for r, tile in chosen.items():
         axis = r.arg
         axes = {n.arg for n in kernel.toposort() if n.op is Ops.RANGE}

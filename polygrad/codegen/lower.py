@@ -16,11 +16,13 @@ from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.linearize import linearize, order_loops, split_ends
 from polygrad.codegen.opts import Opt, apply_opts, render_opts
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.slow_paths import branch_slow_paths
 from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import split_indices
 from polygrad.errors import InternalError
 from polygrad.helpers import debug_level, env_int
+from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
@@ -85,6 +87,7 @@ PASSES = (
     # what renderers take
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k)),
+    Pass("branch-slow-paths", lambda k, c: branch_slow_paths(k, c.target.scalar_fma), _optimized),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution
@@ -166,6 +169,7 @@ def signature(linear: list[UOp]) -> str:
 def kernel_name(linear: list[UOp], text: str) -> str:
     """A readable, unique name: `r` for a reduction or `e`, the loop sizes, a digest of the signature."""
     sizes = [str(n.src[0].arg) if n.src[0].is_const else "n" for n in linear if n.op is Ops.RANGE]
-    kind = "r" if any(n.op is Ops.DEFINE_REG for n in linear) else "e"
+    reduces = any(n.op is Ops.REDUCE or (n.op is Ops.RANGE and n.arg.kind is AxisKind.REDUCE) for n in linear)
+    kind = "r" if reduces else "e"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return "_".join([kind, *sizes[:6], digest])

@@ -2,10 +2,12 @@
 
     sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
 
-There are two kinds. One is read under conditions (the padding of a convolution, the zeros between a
+There are three kinds. One is read under conditions (the padding of a convolution, the zeros between a
 transposed convolution's elements), which are then looked at once for each element and not in each term. Of
-the other the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The copy is a kernel
-of its own, tiled and divided between threads as any other. oneDNN calls it a reorder, TVM a layout rewrite.
+the second the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The third is
+computed (float16 converted to float32) and read as scalars, element by element for each vector of the
+output. The copy is a kernel of its own, tiled and divided between threads as any other. oneDNN calls it a
+reorder, TVM a layout rewrite.
 
 Where the operand depends on its axes by sums alone (y - ky: the windows of a convolution), the copy has an
 axis for each sum and holds each element once: the bounding box of what is read.
@@ -16,6 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
+from polygrad.codegen.dot_products import dot_form
 from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.split import Tile
@@ -96,12 +99,18 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     copies: list[_Copy] = []
     changes: dict[UOp, UOp] = {}
     tiles = Tiling(ast.src[0], target).choose()
-    for factor in dedup(product.src):
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    if (dots := dot_form(total, lanes, first, target)) is not None:
+        if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
+            return None
+        changes[total] = dots.total
+        copies += [_filled(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
+    for factor in dedup(product.src) if dots is None else ():
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue
         axes = _axes_in_order(box, total, tiles, target)
-        if axes == box.axes and not box.guarded:
+        if axes == box.axes and not box.guarded and not _is_computed(factor, box, tiles):
             continue
         memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
         position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
@@ -285,6 +294,12 @@ def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target
     return [*(a for a in box.axes if a not in inner), *inner]
 
 
+def _is_computed(factor: UOp, box: _Box, tiles: dict[UOp, Tile]) -> bool:
+    """More than a load, and read as scalars: it would be computed again for each vector of the output."""
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    return factor.op is not Ops.LOAD and lanes is not None and all(lanes not in a.ranges for a in box.axes)
+
+
 # --- the kernel that copies
 
 
@@ -296,10 +311,16 @@ def _copy(value: UOp, axes: list[_Axis]) -> _Copy:
         unit = next(r for r, f in a.form.items() if abs(f) == 1)
         changes |= {r: UOp.index(0) for r in a.form}
         changes[unit] = (loop + a.low) * a.form[unit]
-    size = int(prod(a.size for a in axes))
-    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, size))
-    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(tuple(a.size for a in axes), tuple(loops))))
-    store = UOp(Ops.STORE, dtypes.void, (index, value.substitute(changes)))
+    return _filled(value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes)))
+
+
+def _filled(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> _Copy:
+    """A kernel that stores `value` for all of the loops, outermost first, in memory that is read as `size`
+    elements of `dtype`."""
+    sizes = tuple(loop.vmax + 1 for loop in loops)
+    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
+    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
+    store = UOp(Ops.STORE, dtypes.void, (index, value))
     sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *(r for r in loops if r.op is Ops.RANGE))))
     slots = sorted(n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM)
-    return _Copy(_renumbered(sink, slots), value.dtype, size, tuple(slots[1:]))
+    return _Copy(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))

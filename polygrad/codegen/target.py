@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polygrad.uop.args import Dot
+
 
 @dataclass(frozen=True)
 class Target:
@@ -12,7 +14,8 @@ class Target:
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
     fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
     the same result. `cache`: bytes of the nearest data cache and of the second. `index_bits`: the width of
-    `dtypes.index`. `processor`: what compiled code depends on beyond that (a host's processor and compiler),
+    `dtypes.index`. `dots`: the kinds of Ops.DOT that it has, in SIMD values of 4 lanes and more, and in
+    scalars. `processor`: what compiled code depends on beyond that (a host's processor and compiler),
     in words of its own.
     """
 
@@ -24,6 +27,7 @@ class Target:
     threads: int = 1
     cache: tuple[int, int] = (32 << 10, 2 << 20)
     index_bits: int = 64
+    dots: frozenset[Dot] = frozenset()
     processor: str = ""
 
     @property
@@ -31,5 +35,6 @@ class Target:
         """A string that names these capabilities; part of every cache key."""
         fma = ("+fma" if self.fma else "") + ("+scalar" if self.scalar_fma else "")
         host = f"-{self.processor}" if self.processor else ""
-        simd = f"simd{self.simd_bytes}x{self.registers}{fma}"
+        dots = "".join(sorted(f"+dot_{d.a.name}_{d.b.name}" for d in self.dots))
+        simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
         return f"{self.name}-{simd}-i{self.index_bits}-t{self.threads}{host}"

@@ -24,6 +24,7 @@ class _Item(NamedTuple):
     """What costs something: a node and what `Tiling.cost` asks of it."""
 
     op: Ops
+    itemsize: int
     weight: int
     loops: frozenset[UOp]  # that it depends on
     runs: int  # how often they go round
@@ -36,7 +37,7 @@ class _Item(NamedTuple):
 class Tiling:
     """The choice of an output nest's tiles."""
 
-    def __init__(self, nest: UOp, target: Target) -> None:
+    def __init__(self, nest: UOp, target: Target, most_lanes: int | None = None) -> None:
         self.target = target
         self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
@@ -44,6 +45,15 @@ class Tiling:
         # one memory is filled at a time
         self.fixed = loops_around(nest)
         self.items = self._items()
+        self.itemsize = self._itemsize()
+        self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
+
+    def _itemsize(self) -> int:
+        """Bytes of the elements that most of the work is on."""
+        work: dict[int, int] = {}
+        for item in self.items:
+            work[item.itemsize] = work.get(item.itemsize, 0) + item.weight * item.runs
+        return max(work, key=work.__getitem__, default=4)
 
     def _items(self) -> list[_Item]:
         around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
@@ -69,7 +79,8 @@ class Tiling:
                 reads = cost.rounds(around[node] - self.reduced - loops)
                 far = self._is_far(node, strides)
             weight = cost.op_cost(node.op)
-            out.append(_Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear, far))
+            width, runs = _width(node), cost.rounds(loops)
+            out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, far))
         return out
 
     def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
@@ -119,12 +130,13 @@ class Tiling:
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
-            return {lane: Tile(lanes, _fit(vectors, 4) if body < cost.SMALL_BODY else 1)}
+            interleaved = body < cost.SMALL_BODY or (body >= cost.LONG_BODY and self.target.registers >= 32)
+            return {lane: Tile(lanes, _fit(vectors, 4) if interleaved else 1)}
         return self.tile_for_reuse(lane, lanes, vectors)
 
     def simd_axes(self) -> tuple[list[UOp], int]:
         """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
-        native = cost.native_lanes(self.target)
+        native = self.native
         scalar = self.cost([], 1)
         best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
         candidates = [r for r in self.ranges if r not in self.fixed and r.src[0].is_const]
@@ -165,7 +177,7 @@ class Tiling:
         if len(loaded) != 1:
             return None
         (across,) = loaded
-        lanes = cost.native_lanes(self.target)
+        lanes = self.native
         if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
             return None
         return {lane: Tile(lanes, 1), across: Tile(1, lanes)}
@@ -211,12 +223,13 @@ class Tiling:
         axes. Each of `loads`, known by its ranges, has a value for each element of the axes it depends on."""
         best: dict[UOp, int] = {}
         best_speed = 0.0
+        registers = max(lanes * self.itemsize // self.target.simd_bytes, 1)  # of a SIMD value
 
         def consider(tile: dict[UOp, int]) -> None:
             nonlocal best, best_speed
             counts = [(lane in loops, prod(n for r, n in tile.items() if r in loops)) for loops in loads]
             vectors, scalars = (sum(n for wide, n in counts if wide is w) for w in (True, False))
-            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target)
+            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers)
             for r, n in tile.items():
                 speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
             if speed > best_speed:
@@ -231,6 +244,13 @@ class Tiling:
                         for more in range(2, min(second.src[0].arg, cost.VECTORS, room // rows) + 1):
                             consider({lane: vectors, first: rows, second: more})
         return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
+
+
+def _width(node: UOp) -> int:
+    """Bytes of an element that a node works on."""
+    operand = node.src[0 if node.op in (Ops.REDUCE, Ops.LOAD) else -1].dtype
+    # THREEFRY is of words of 32 bits; comparisons of indices are for what they guard
+    return 4 if node.op is Ops.THREEFRY or operand is dtypes.index else operand.itemsize
 
 
 def _lanes(native: int, size: int) -> int:

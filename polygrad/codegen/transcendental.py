@@ -1,13 +1,13 @@
 """EXP2, LOG2, SIN and POW of float32 and float64 as graphs of additions, multiplications and selections.
 
 Within 2 ulp of the true value everywhere, and right at signed zeros, infinities, NaN, denormals and
-huge arguments. No branches, no tables in memory, no fused operations needed (none hurts): what SIMD and GPUs
-have.
+huge arguments. No branches (but slow_paths.py), no tables in memory, no fused operations needed (none hurts):
+what SIMD and GPUs have.
 
 Knows scalar nodes, no kernels. EXP2 has the steps of SLEEF's xexp2 in the form tinygrad records (Shibata and
 Petrogalli, arXiv:2001.09258). LOG2 is fdlibm's log with the base changed last: SLEEF's form, at the recorded
-length, is off by 4 ulp in float32. SIN is a Payne-Hanek reduction of every argument from 1 up (where both
-branches of a selection are computed, a second reduction for small ones saves nothing) and fdlibm's kernels.
+length, is off by 4 ulp in float32. SIN is a Payne-Hanek reduction of every argument from 1 up and fdlibm's
+kernels; one that is known to be near 0 takes Cody and Waite's reduction.
 POW has the logarithm in two floats, an idea of fdlibm's too.
 Polynomials are interpolations at Chebyshev nodes, the constant term last.
 """
@@ -44,6 +44,7 @@ class _Format:
     exp2: tuple[float, ...]  # 2^x, |x| <= 1/2
     log: tuple[float, ...]  # 2*(atanh(s)/s - 1)/s^2 of s^2, s <= (sqrt 2 - 1)/(sqrt 2 + 1)
     log_tail: tuple[float, ...]  # 3*(atanh(s)/s - 1 - s^2/3)/s^4 of s^2
+    reach: tuple[float, float]  # of the short reduction of sin, fused and not
     sin: tuple[float, ...]  # (sin(x)/x - 1)/x^2 of x^2, |x| <= 1
     cos: tuple[float, ...]  # ((cos(x) - 1)/x^2 + 1/2)/x^2 of x^2, |x| <= pi/4
 
@@ -61,6 +62,7 @@ _FORMATS = {
         ),
         log=(0.2958005304318844, 0.39988778282162807, 0.6666668504515603),
         log_tail=(0.34572229705595864, 0.4284335695563463, 0.6000002257677326),
+        reach=(2.0**12, 2.0**9),
         sin=(2.706066853968361e-06, -1.983817423628769e-04, 8.333327148835267e-03, -1.6666666647343995e-01),
         cos=(2.4547942085071572e-05, -1.3888303035894866e-03, 4.166666465950221e-02),
     ),
@@ -80,6 +82,7 @@ _FORMATS = {
             0.19370244100204728, 0.19928950910835924, 0.23078361750688242, 0.272727123774111,
             0.3333333340661617, 0.4285714285700784, 0.6000000000000004,
         ),
+        reach=(2.0**26, 2.0**20),
         sin=(
             -7.549371704181243e-13, 1.6057701922579786e-10, -2.5052099244914114e-08, 2.755731919201122e-06,
             -1.9841269841216566e-04, 8.3333333333333e-03, -1.6666666666666666e-01,
@@ -323,6 +326,52 @@ def sin(d: UOp, fused: bool = False) -> UOp:
     return _where(magnitude < math.inf, out, const(d.dtype, math.nan))
 
 
+def is_far(d: UOp, fused: bool = False) -> UOp:
+    """Whether a float32 or float64 node is a number that `near_sin` is not for."""
+    f = _FORMATS[d.dtype]
+    magnitude = (d.bitcast(f.unsigned) & ((1 << (f.bits - 1)) - 1)).bitcast(d.dtype)
+    near = magnitude < f.reach[not fused]
+    return near.logical_not() & (magnitude < math.inf)
+
+
+def near_sin(d: UOp, fused: bool = False) -> UOp:
+    """The sine of a float32 or float64 node that is not `is_far`, in a fifth of the operations.
+
+    Cody and Waite's reduction: the nearest multiple of pi/2 is taken away in parts, so many that what is left
+    is right to its last digit. Fused, each part is a whole float, for a product is not rounded; else it has
+    half of the digits, for the product with a multiple of so many digits to be exact.
+    """
+    f, const, dtype = _FORMATS[d.dtype], UOp.const, d.dtype
+    sign = 1 << (f.bits - 1)
+    bits = d.bitcast(f.unsigned)
+    x = (bits & (sign - 1)).bitcast(dtype)
+    magic = const(dtype, 1.5 * 2.0 ** (f.digits - 1))
+    turns = const(dtype, 2.0 / math.pi)
+    shifted = UOp(Ops.MULACC, dtype, (x, turns, magic)) if fused else x * turns + magic
+    quadrant = shifted.bitcast(f.unsigned)  # in the last two bits
+    n = _sub(shifted, magic)
+    if fused:
+        for part in _half_pi(f.digits):
+            x = UOp(Ops.MULACC, dtype, (n, const(dtype, -part), x))
+    else:
+        p0, p1, p2, p3, p4 = _half_pi(f.digits // 2, 5)
+        a = _sub(_sub(x, n * p0), n * p1)  # exact: it has no digit below the last one of x
+        high = _sub(a, n * p2)
+        low = _sub(_sub(a, high), n * p2)  # exact
+        x = _sub(high, n * p3) + _sub(low, n * p4)
+    z = x * x
+    sine, cosine = _polynomial(z, f.sin, fused), _polynomial(z, f.cos, fused)
+    if fused:
+        sine = UOp(Ops.MULACC, dtype, (x * z, sine, x))
+        cosine = UOp(Ops.MULACC, dtype, (z, cosine, const(dtype, -0.5)))
+        cosine = UOp(Ops.MULACC, dtype, (z, cosine, const(dtype, 1.0)))
+    else:
+        sine = x + x * z * sine
+        cosine = z * (z * cosine + -0.5) + 1.0
+    out = _where((quadrant & 1).ne(0), cosine, sine).bitcast(f.unsigned)
+    return (out ^ ((quadrant & 2) << (f.bits - 2)) ^ (bits & sign)).bitcast(dtype)
+
+
 def _quarter_turns(bits: UOp, f: _Format, dtype: DType) -> tuple[UOp, UOp, UOp]:
     """A float of at least 1, by its bits, less the nearest multiple of pi/2 as hi + lo; the multiple modulo
     4.
@@ -391,10 +440,12 @@ def _high_product(a: UOp, b: UOp) -> UOp:
     return a1 * b1 + (cross >> half) + ((a0 * b1 + (cross & mask)) >> half)
 
 
-def _half_pi(piece: int) -> tuple[float, float, float]:
-    """pi/2 in two parts of `piece` bits and the rest."""
-    whole = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D00  # pi/2 * 2^197
-    top = 198 - piece  # the leading bit has weight 2^197
-    first = whole >> top << top
-    second = (whole - first) >> (top - piece) << (top - piece)
-    return first / 2.0**197, second / 2.0**197, (whole - first - second) / 2.0**197
+def _half_pi(piece: int, count: int = 3) -> tuple[float, ...]:
+    """pi/2 in parts of `piece` bits, the last one rounded."""
+    rest = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D00  # pi/2 * 2^197
+    out = []
+    for i in range(1, count):
+        top = 198 - i * piece  # the leading bit has weight 2^197
+        out.append(rest >> top << top)
+        rest -= out[-1]
+    return tuple(x / 2.0**197 for x in (*out, rest))

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import DType
+from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
 Value = Any
@@ -55,6 +56,11 @@ class Builder(ABC):
         SHL, SHR (arithmetic for signed), AND, OR, XOR, CMPLT, CMPNE, CMPEQ, WHERE, MULACC (a*b + c, fused
         where the target says so). float16 and bfloat16 arithmetic never comes: it is done in float32.
         """
+
+    @abstractmethod
+    def dot(self, kinds: Dot, a: Value, b: Value, c: Value, lanes: int) -> Value:
+        """c + the sum of the products of what the words a and b hold, int32; `kinds` is one of the target's
+        `dots`. `lanes` is 1, or at least 4."""
 
     @abstractmethod
     def cast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:

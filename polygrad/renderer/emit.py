@@ -256,6 +256,8 @@ class _Emitter:
                 return b.cast(args[0], operand, node.dtype, lanes)
             if op is Ops.BITCAST:
                 return b.bitcast(args[0], operand, node.dtype, lanes)
+            if op is Ops.DOT:
+                return b.dot(node.arg, args[0], args[1], args[2], lanes)
             return b.alu(op, operand, args, lanes)
 
         count = len(sources[0][1])

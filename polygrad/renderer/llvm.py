@@ -23,6 +23,7 @@ from polygrad.helpers import is_pow2
 from polygrad.renderer import llvm_convert as convert
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.llvm_convert import vector
+from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
 _TYPE: dict[DType, str] = {
@@ -51,6 +52,13 @@ _UINT_OPS = {**_INT_OPS, Ops.SHR: "lshr", Ops.CMPLT: "icmp ult", Ops.IDIV: "udiv
 _INDEX_OPS = {**_INT_OPS, Ops.ADD: "add nsw", Ops.SUB: "sub nsw", Ops.MUL: "mul nsw"}
 _BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
 _OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
+
+
+# x86's, by kind: what they add is exact, and wraps
+X86_DOTS = {
+    Dot(dtypes.uint8, dtypes.int8): "llvm.x86.avx512.vpdpbusd",
+    Dot(dtypes.int16, dtypes.int16): "llvm.x86.avx512.vpdpwssd",
+}
 
 
 def _mangled(scalar: str, lanes: int) -> str:
@@ -191,6 +199,14 @@ class LLVMBuilder(Builder):
             return self._divide(op, dtype, args[0], args[1], lanes)
         raise InternalError(f"LLVMBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
 
+    def dot(self, kinds: Dot, a: str, b: str, c: str, lanes: int) -> str:
+        if lanes == 1:  # as the first of four
+            first = "insertelement <4 x i32> zeroinitializer, i32 {}, i64 0"
+            x, y, z = (self._emit(first.format(value)) for value in (a, b, c))
+            return self._emit(f"extractelement <4 x i32> {self.dot(kinds, x, y, z, 4)}, i64 0")
+        t, function = vector("i32", lanes), f"@{X86_DOTS[kinds]}.{32 * lanes}"
+        return self._emit(f"call {t} {function}({t} {c}, {t} {a}, {t} {b})")
+
     def _max(self, dtype: DType, a: str, b: str, lanes: int) -> str:
         t, mask = vector(_TYPE[dtype], lanes), vector("i1", lanes)
         if not dtype.is_float:
@@ -314,7 +330,12 @@ class LLVMBuilder(Builder):
         return half(0), half(lanes // 2)
 
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
-        """The low half with the high half, until one is left."""
+        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        if dtype.is_bool:
+            bits = self._emit(f"bitcast {vector('i1', lanes)} {value} to i{lanes}")
+            return self._emit(
+                f"icmp {'eq' if op is Ops.MUL else 'ne'} i{lanes} {bits}, {-1 if op is Ops.MUL else 0}"
+            )
         while lanes > 1:
             t, half = vector(_TYPE[dtype], lanes), lanes // 2
             if half == 1:

@@ -18,6 +18,7 @@ import ctypes
 import functools
 import hashlib
 import os
+import re
 import threading
 from typing import Any
 
@@ -26,9 +27,11 @@ import llvmlite.binding as llvm
 from polygrad.codegen.target import Target
 from polygrad.errors import CompileError
 from polygrad.helpers import env_int
+from polygrad.renderer.llvm import X86_DOTS
 
 _OPT_LEVEL = 2
 _FEWEST_THREADS = 4  # that code is made for: it does not depend on how many a small machine has
+_DOT_CALL = re.compile(rf"((?:{'|'.join(map(re.escape, X86_DOTS.values()))})\.(\d+))")
 _RAW_FUNCTIONS = (
     "LLVMPY_ContextCreate", "LLVMPY_ContextDispose", "LLVMPY_ParseAssembly", "LLVMPY_VerifyModule",
     "LLVMPY_DisposeModule", "LLVMPY_TargetMachineEmitToMemory", "LLVMPY_GetBufferStart",
@@ -73,6 +76,7 @@ def host_target() -> Target:
         registers,
         fma,
         scalar_fma=fma,
+        dots=frozenset(X86_DOTS) if "avx512vnni" in host_features() and simd == 64 else frozenset(),
         threads=max(_FEWEST_THREADS, os.cpu_count() or 1),
         cache=_cache_sizes(),
         processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}",
@@ -128,7 +132,7 @@ def compile_ir(text: str) -> bytes:
     context = lib.LLVMPY_ContextCreate()
     module = None
     try:
-        module = lib.LLVMPY_ParseAssembly(context, text.encode(), ctypes.byref(error))
+        module = lib.LLVMPY_ParseAssembly(context, _declared(text).encode(), ctypes.byref(error))
         if not module:
             raise _refused(lib, "parse", error, text)
         if env_int("POLYGRAD_VERIFY", 0) and lib.LLVMPY_VerifyModule(module, ctypes.byref(error)):
@@ -143,6 +147,16 @@ def compile_ir(text: str) -> bytes:
         if module:
             lib.LLVMPY_DisposeModule(module)
         lib.LLVMPY_ContextDispose(context)
+
+
+def _declared(text: str) -> str:
+    """`text` with declarations of the dot products in it. Later LLVMs have other operands for them: what is
+    declared with the former ones is converted."""
+    if not any(name in text for name in X86_DOTS.values()):
+        return text
+    calls = sorted(set(_DOT_CALL.findall(text)))
+    types = [(name, f"<{int(bits) // 32} x i32>") for name, bits in calls]
+    return text + "".join(f"declare {t} @{name}({t}, {t}, {t})\n" for name, t in types)
 
 
 def _refused(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> CompileError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType
+from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.wasm_alu import reduce, scalar_alu, simd_alu
 from polygrad.renderer.wasm_cast import scalar_bitcast, scalar_cast, simd_bitcast, simd_cast
@@ -28,11 +28,16 @@ from polygrad.renderer.wasm_lanes import (
     vector_count,
 )  # fmt: skip
 from polygrad.renderer.wasm_memory import scalar_load, scalar_store, simd_load, simd_load_masked, simd_store
+from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 from polygrad.wasm.module import Export, Function, Import, Module
+from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.types import I32, V128, MemoryType
 
 Registers = tuple[int, ...]
+
+WASM_DOTS = frozenset({Dot(dtypes.int16, dtypes.int16)})
+_DOT = opcode("i32x4.dot_i16x8_s").code
 
 
 def wasm_module(
@@ -80,6 +85,13 @@ class WasmBuilder(Builder):
         if lanes == 1:
             return scalar_alu(self.w, op, dtype, args)
         return simd_alu(self.w, self.relaxed, op, dtype, args, lanes)
+
+    def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
+        if lanes == 1:  # in all of four lanes
+            x, y, z = (splat(self.w, value, dtypes.int32, 4) for value in (a, b, c))
+            return extract(self.w, self.dot(kinds, x, y, z, 4), dtypes.int32, 0)
+        products = tuple(self.w.expr(V128, x, y, _DOT) for x, y in zip(a, b, strict=True))
+        return simd_alu(self.w, self.relaxed, Ops.ADD, dtypes.int32, (products, c), lanes)
 
     def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from polygrad.tensor.base import TensorBase
 from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
@@ -66,12 +67,21 @@ class ElementaryMixin(ElementwiseMixin):
         return ((1 + self) / (1 - self)).log() * 0.5
 
     def erf(self) -> Self:
-        """The error function (Abramowitz and Stegun 7.1.26; within 1.5e-7)."""
+        """The error function, within 3 ulp in float32 and 2e-8 of its value in float64.
+
+        x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least relative error, no
+        division. From 4 up it is 1 in float32.
+        """
         x = self._in_floats()
         a = x.abs()
-        t = (a * 0.3275911 + 1.0).reciprocal()
-        tail = t * polynomial(t, (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
-        return x.sign() * (1.0 - tail * (x * x * -1.0).exp())
+        near = x * polynomial(x * x, (
+            -6.09035725e-04, 5.01196226e-03, -2.67789085e-02, 0.112821408, -0.376125233, 1.12837915,
+        ))  # fmt: skip
+        bounded = (a > 4.0).where(4.0, a)  # where the polynomial holds; a NaN stays
+        rest = (bounded * polynomial(bounded, (
+            3.12002833e-04, -4.66498680e-03, 3.31080281e-02, -0.151991119, -0.917050229, -1.62813040,
+        ))).exp2()  # fmt: skip
+        return (a < 0.85).where(near, (x < 0.0).where(rest - 1.0, 1.0 - rest))
 
     def logaddexp(self, other: Any) -> Self:
         """log(exp(self) + exp(other)), without overflow."""
@@ -81,8 +91,9 @@ class ElementaryMixin(ElementwiseMixin):
 
 
 def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """Horner's scheme, highest power first."""
-    out = x * coefficients[0] + coefficients[1]
-    for c in coefficients[2:]:
-        out = out * x + c
-    return out
+    """Horner's scheme, highest power first, with multiply-adds that are rounded once where the device can."""
+    dtype, value = x.dtype, x.uop
+    out = UOp.const(dtype, coefficients[0])
+    for c in coefficients[1:]:
+        out = UOp(Ops.MULACC, dtype, (value, out, UOp.const(dtype, c)))
+    return x._with(out)

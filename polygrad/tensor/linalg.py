@@ -21,7 +21,8 @@ class LinalgMixin(ReduceMixin):
     def dot(self, w: Self, dtype: Any = None) -> Self:
         """The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
 
-        Leading axes broadcast. `dtype`: to accumulate in, and of the result. Raises ShapeError.
+        Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
+        int32 gives sums that do not wrap around at 127. Raises ShapeError.
         """
         a, b = self.shape, w.shape
         if not a or not b:
@@ -35,9 +36,10 @@ class LinalgMixin(ReduceMixin):
         y = w._result(w.uop.reshape((*b[:-2], *([1] * pad), *b[k_axis:])))
         order[-1], order[k_axis] = order[k_axis], order[-1]
         y = y._result(y.uop.permute(tuple(order)))
-        result = promote(self.dtype, w.dtype) if dtype is None else to_dtype(dtype)
+        common = promote(self.dtype, w.dtype)
+        result = common if dtype is None else to_dtype(dtype)
         wide = sum_dtype(result)
-        if result.is_float:  # 16-bit products would be rounded before they are added
+        if result.is_float or not common.is_float:  # narrow products would be rounded, or wrap around
             x, y = x._with(x.uop.cast(wide)), y._with(y.uop.cast(wide))
         return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
 
@@ -115,7 +117,7 @@ class LinalgMixin(ReduceMixin):
             )
         letters = sorted(sizes)
         accumulate, result = sum_dtypes(promote(*[x.dtype for _, x in aligned]), dtype)
-        if result.is_float:  # 16-bit products would be rounded before they are added
+        if result.is_float or dtype is not None:  # narrow products would be rounded, or wrap around
             aligned = [(s, x._with(x.uop.cast(accumulate))) for s, x in aligned]
         out: Any = None
         for s, x in aligned:

@@ -6,6 +6,7 @@ import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from polygrad.dtype import DType
 from polygrad.uop.ops import Ops
 
 if TYPE_CHECKING:
@@ -66,6 +67,26 @@ class Memory(NamedTuple):
 
     size: int
     space: AddrSpace
+
+
+class Magnitude(IntEnum):
+    """SIN: what is known of its argument."""
+
+    NEAR = 0  # it needs no long range reduction (`transcendental.is_far`)
+
+    __hash__ = int.__hash__
+
+
+class Dot(NamedTuple):
+    """DOT: the integers that words of 32 bits hold, those of the first operand and those of the second."""
+
+    a: DType
+    b: DType
+
+    @property
+    def elements(self) -> int:
+        """How many a word holds."""
+        return 4 // self.a.itemsize
 
 
 class Reg(NamedTuple):

@@ -136,7 +136,8 @@ class UOp:
     STORE(INDEX, value); REDUCE(value, *ranges, arg=op); END(what, *ranges); AFTER(value, *what must come
     first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a pointer to memory
     that holds `value` at `index` for all of the ranges, filled inside the loops that the value depends on
-    otherwise. END and REDUCE name their ranges outermost first.
+    otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32, c: int32, arg=Dot)
+    is c + the products of what a and b hold.
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """

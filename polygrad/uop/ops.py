@@ -77,6 +77,8 @@ class Ops(IntEnum):
     REDUCE = auto()
     # memory of a kernel's own
     STAGE = auto()
+    # ternary, of words that hold several numbers
+    DOT = auto()
 
     __hash__ = int.__hash__  # an Enum hashes its name in Python; every UOp look-up hashes an op
 
@@ -95,7 +97,7 @@ class GroupOp:
         Ops.ADD, Ops.MUL, Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MAX, Ops.MOD, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ,
         Ops.XOR, Ops.OR, Ops.AND, Ops.THREEFRY, Ops.SUB, Ops.FDIV, Ops.POW,
     })  # fmt: skip
-    Ternary = frozenset({Ops.WHERE, Ops.MULACC})
+    Ternary = frozenset({Ops.WHERE, Ops.MULACC, Ops.DOT})
     ALU = Unary | Binary | Ternary
     Elementwise = ALU | {Ops.CAST, Ops.BITCAST}
     Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.SHEAR})

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
-from polygrad.uop.args import AddrSpace, Axis, AxisKind, Memory, Param, Reg, Steps, Var
+from polygrad.uop.args import AddrSpace, Axis, AxisKind, Magnitude, Memory, Param, Reg, Steps, Var
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -195,6 +195,10 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
     return Steps(tuple(steps), line.integer("the constant part"))
 
 
+def _magnitude(line: _Line, dtype: DType) -> Magnitude | None:
+    return line.choice(dict(Magnitude.__members__), "what is known of the argument") if line.peek() else None
+
+
 _OPS = {op.name: op for op in (*_ARITY, *_AT_LEAST)}
 _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.CONST: _constant,
@@ -205,4 +209,5 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.REDUCE: _reduce_op,
     Ops.INDEX: _steps,
     Ops.STAGE: _memory,
+    Ops.SIN: _magnitude,
 }

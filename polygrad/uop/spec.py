@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.args import Axis, AxisKind, Memory, Param, Reduction, Reg, Shear, Steps, Var
+from polygrad.uop.args import Axis, AxisKind, Dot, Magnitude, Memory, Param, Reduction, Reg, Shear, Steps, Var
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -111,7 +111,14 @@ _ELEMENTWISE = _table(
         ("both choices have its dtype", lambda u: u.src[1].dtype is u.dtype is u.src[2].dtype),
     )),
     ((Ops.MULACC,), (_sources(3), _ALIKE)),
+    ((Ops.DOT,), (
+        _sources(3),
+        _arg(Dot),
+        ("it adds products of what two uint32 hold to an int32",
+         lambda u: [s.dtype for s in u.src] == [dtypes.uint32, dtypes.uint32, u.dtype] and u.dtype is dtypes.int32),
+    )),
     (_FLOAT_OPS, (_FLOAT,)),
+    ((Ops.SIN,), (("its argument is None or a Magnitude", lambda u: isinstance(u.arg, Magnitude | None)),)),
     (_INTEGER_OPS, (_INTEGER,)),
     (_BIT_OPS, (_WHOLE,)),
     ((Ops.THREEFRY,), (("its dtype is uint64", lambda u: u.dtype is dtypes.uint64),)),
@@ -184,7 +191,7 @@ def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
 
 
-_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.FDIV, Ops.MULACC})
+_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.FDIV, Ops.DOT})
 _MOVEMENT_RULES = (_sources(1), _ALIKE)
 
 _SAME_SHAPES: Rule = ("its sources have one shape (constants fit any)", _same_shapes)
@@ -311,7 +318,7 @@ _KERNEL |= _table(
 _RENDERED = frozenset({
     Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC, Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD,
     Ops.MAX, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE,
-    Ops.MULACC, Ops.CAST, Ops.BITCAST,
+    Ops.MULACC, Ops.DOT, Ops.CAST, Ops.BITCAST,
 })  # fmt: skip
 _STORAGE = frozenset({dtypes.float16, dtypes.bfloat16})
 _WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtype not in _STORAGE)

@@ -172,6 +172,16 @@ def test_multiply_add_stays_two_operations_otherwise() -> None:
     assert is_unchanged(i * j + i, target=FMA)
 
 
+def test_multiply_adds_of_the_tensor_graph_stay_where_scalars_round_as_lanes_do() -> None:
+    x, y = xy(dtypes.float32)
+    node = UOp(Ops.MULACC, dtypes.float32, (x, y, x))
+    assert lowered(node, FMA) is x * y + x
+    for target in (PLAIN, replace(FMA, scalar_fma=True)):
+        assert is_unchanged(node, target=target)
+    total = UOp(Ops.MULACC, dtypes.float32, (x, y, register(dtypes.float32)))
+    assert is_unchanged(total, target=FMA)
+
+
 def test_polynomials_fuse_only_where_scalars_round_as_lanes_do() -> None:
     (x, _) = xy(dtypes.float32)
     assert not any(n.op is Ops.MULACC for n in lowered(UOp(Ops.EXP2, x.dtype, (x,)), FMA).toposort())

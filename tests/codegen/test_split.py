@@ -11,6 +11,7 @@ from polygrad.codegen.lower import lower
 from polygrad.codegen.opts import OptKind
 from polygrad.codegen.split import Tile, tile_range
 from polygrad.codegen.target import Target
+from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
@@ -25,8 +26,8 @@ def ast_of(out: Tensor) -> UOp:
     return call.ast
 
 
-def empty(*shape: int) -> Tensor:
-    return Tensor.zeros(*shape).contiguous().realize()
+def empty(*shape: int, dtype: DType = dtypes.float32) -> Tensor:
+    return Tensor.zeros(*shape, dtype=dtype).contiguous().realize()
 
 
 def test_output_tiles_overlap_at_the_edge() -> None:
@@ -65,6 +66,26 @@ def test_the_register_tile_fits_the_registers() -> None:
         (columns,) = [o.numbers[1] for o in opts if o.kind is OptKind.SIMD]
         (rows,) = [o.numbers[0] for o in opts if o.kind is OptKind.UPCAST and len(o.axes[0]) == 1]
         assert 8 <= rows * columns <= target.registers - 3
+
+
+@pytest.mark.parametrize("simd_bytes", [16, 32, 64])
+def test_a_register_tile_of_float64_fits_the_registers(simd_bytes: int) -> None:
+    target = Target("test", simd_bytes=simd_bytes, registers=32 if simd_bytes == 64 else 16)
+    opts = choose(
+        ast_of(empty(512, 512, dtype=dtypes.float64) @ empty(512, 512, dtype=dtypes.float64)), target
+    )
+    ((lanes, columns),) = [o.numbers for o in opts if o.kind is OptKind.SIMD]
+    (rows,) = [o.numbers[0] for o in opts if o.kind is OptKind.UPCAST and len(o.axes[0]) == 1]
+    assert lanes == max(simd_bytes // 8, 4)
+    assert 4 <= rows * columns * lanes * 8 // simd_bytes <= target.registers - 3
+
+
+def test_nests_of_float32_and_float64_share_lanes() -> None:
+    """One width of SIMD values for a kernel: the float64 ones fill registers, the others halves."""
+    target = Target("test", simd_bytes=64, registers=32)
+    x = empty(64, 64, dtype=dtypes.float64)
+    opts = choose(ast_of(Tensor.cat(x, x.float().exp().double(), dim=1)), target)
+    assert {o.numbers[0] for o in opts if o.kind is OptKind.SIMD} == {8}
 
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])

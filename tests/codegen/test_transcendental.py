@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from codegen.vectorised import Array, evaluate, round_bfloat16
 
+from polygrad.codegen import transcendental
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.args import Param
+from polygrad.uop.args import Magnitude, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
@@ -104,6 +105,44 @@ def test_log2_of_every_float32_from_half_to_two_within_2_ulp() -> None:
 def test_sin_of_every_float32_in_one_far_binade_within_2_ulp() -> None:
     x = np.arange(1 << 23, dtype=np.int32)[::3] | np.array(2.0**100, np.float32).view(np.int32)
     assert_within(2, "sin", x.view(np.float32), compute("sin", dtypes.float32, x.view(np.float32)))
+
+
+def near_sin(dtype: DType, x: Array, fused: bool) -> Array:
+    """The sine with the short reduction, of those arguments that it is for."""
+    argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
+    assert not evaluate(transcendental.is_far(argument, fused), {argument: x}).any()
+    sine = UOp(Ops.SIN, dtype, (argument,), Magnitude.NEAR)
+    table = decompose(Target("test", fma=fused, scalar_fma=fused))
+    return evaluate(graph_rewrite(sine, table), {argument: x})
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_the_short_sine_of_float32_within_2_ulp(fused: bool) -> None:
+    """Numbers up to where it ends, more of the last binade, and all that are next to multiples of pi/2."""
+    end = 4096.0 if fused else 512.0
+    bits = [int(np.array(v, np.float32).view(np.int32)) for v in (1e-8, end / 2, end)]
+    turns = (np.arange(1, int(end / 1.6)) * (np.pi / 2)).astype(np.float32)
+    near_turns = [(turns.view(np.int32) + i).view(np.float32) for i in range(-3, 4)]
+    for part in (np.arange(bits[0], bits[1], 331, np.int32), np.arange(bits[1], bits[2], 7, np.int32)):
+        x = np.concatenate([part.view(np.float32), *near_turns, np.zeros(1, np.float32)])
+        assert_within(2, "sin", x, near_sin(dtypes.float32, x, fused))
+        assert_within(2, "sin", -x, near_sin(dtypes.float32, -x, fused))
+
+
+@pytest.mark.skipif(not HAS_WIDER, reason=REASON)
+def test_the_short_sine_of_float64_within_2_ulp() -> None:
+    """Not fused: numpy has no float that holds a product of two float64."""
+    generator = np.random.default_rng(4)
+    turns = np.concatenate([np.arange(1, 5000), generator.integers(1, 2**19, 20_000)]) * (np.pi / 2)
+    x = np.concatenate([turns, *(generator.uniform(-a, a, 50_000) for a in (1, 100, 2.0**20))])
+    assert_within(2, "sin", x, near_sin(dtypes.float64, x, False))
+
+
+def test_the_short_sine_of_zeros_and_nan() -> None:
+    for fused in (False, True):
+        got = near_sin(dtypes.float32, np.array([0.0, -0.0, np.nan, np.inf], np.float32), fused)
+        np.testing.assert_array_equal(got, np.array([0.0, -0.0, np.nan, np.nan], np.float32))
+        assert np.signbit(got[:2]).tolist() == [False, True]
 
 
 # Significand and exponent of arguments nearest to multiples of pi/2 (by continued fractions), and the sine

@@ -27,8 +27,9 @@ from renderer.llvm_functions import (
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
-from polygrad.renderer.llvm import LLVMBuilder
+from polygrad.renderer.llvm import X86_DOTS, LLVMBuilder
 from polygrad.renderer.llvm_compile import host_target
+from polygrad.uop.args import Dot
 from polygrad.uop.ops import GroupOp, Ops
 
 pytestmark = pytest.mark.usefixtures("verified")
@@ -115,6 +116,23 @@ def test_mulacc_of_integers_wraps(dtype: DType) -> None:
             x * y + z,
             dtype,
         )
+
+
+@pytest.mark.skipif(not host_target().dots, reason="this processor has no dot products of integers")
+@pytest.mark.parametrize("kinds", X86_DOTS, ids=str)
+def test_dot_products_are_exact_and_wrap(kinds: Dot) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (
+        rng.choice([d.min, d.max, 0, 1, 77], COUNT * kinds.elements).astype(d.name)
+        for d in (kinds.a, kinds.b)
+    )
+    c = rng.integers(-(2**31), 2**31, COUNT).astype(np.int32)
+    want = ((a.astype(np.int64) * b).reshape(COUNT, -1).sum(1) + c).astype(np.int32)
+    words, sums = dtypes.uint32, dtypes.int32
+    args = [(words, a.view(np.uint32)), (words, b.view(np.uint32)), (sums, c)]
+    for lanes in LANES:
+        got = elementwise(args, sums, lanes, lambda b, a, lanes: b.dot(kinds, a[0], a[1], a[2], lanes))
+        same(got, want, sums)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -12,7 +12,7 @@ from wasm_kernel import LANES, NUMPY, Machine, apply, elementwise, same, sample
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
-from polygrad.renderer.wasm_builder import WasmBuilder
+from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder
 from polygrad.uop.ops import Ops
 
 BINARY: dict[Ops, Callable[..., Any]] = {
@@ -100,6 +100,25 @@ def test_mulacc_exactly(dtype: DType, lanes: int) -> None:
     with np.errstate(all="ignore"):
         expected = a * b + c
     same(Machine([f]).call("f", [np.empty_like(a), a, b, c], len(a))[0], expected, f"{dtype}, {lanes} lanes")
+
+
+@both
+def test_dot_products_are_exact_and_wrap(lanes: int) -> None:
+    r = np.random.default_rng(3)
+    a, b = (r.choice([-(2**15), 2**15 - 1, 0, 1, -1, 777], 512).astype(np.int16) for _ in range(2))
+    c = r.integers(-(2**31), 2**31, 256).astype(np.int32)
+    for kinds in WASM_DOTS:
+        f = elementwise(
+            "f",
+            dtypes.int32,
+            [dtypes.uint32, dtypes.uint32, dtypes.int32],
+            lanes,
+            lambda b, *values, kinds=kinds: b.dot(kinds, *values, lanes),
+        )
+        expected = (a.astype(np.int64) * b).reshape(-1, 2).sum(1) + c
+        arrays = [np.empty_like(c), a.view(np.uint32), b.view(np.uint32), c]
+        got = Machine([f]).call("f", arrays, len(c))[0]
+        same(got, expected.astype(np.int32), f"{kinds}, {lanes} lanes")
 
 
 @both

@@ -11,7 +11,7 @@ from polygrad.engine.devices import Backend
 from polygrad.engine.link import driver_of
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder, wasm_module
 from polygrad.renderer.wasm_driver import wasm_driver
 from polygrad.runtime.program import Program
 from polygrad.runtime.wasm import WasmRuntime
@@ -42,7 +42,13 @@ def _link(program: Program) -> Program:
 
 BACKEND = Backend(
     target=Target(
-        "WASM", simd_bytes=16, registers=15, fma=_relaxed, threads=_runtime.host.threads, index_bits=32
+        "WASM",
+        simd_bytes=16,
+        registers=15,
+        fma=_relaxed,
+        threads=_runtime.host.threads,
+        index_bits=32,
+        dots=WASM_DOTS,
     ),
     compile=_compile,
     open=lambda: _runtime,

@@ -1,0 +1,174 @@
+"""Dot products: a sum of products of narrow integers, several of them in each 32-bit lane.
+
+    sum(int32(a[m, k]) * int32(b[k, n]) for k < K)  ->  sum(DOT(a'[m, k], b'[k, n], 0) for k < K / 4)
+
+DOT(x, y, z) is z + the sum of x[i] * y[i], over the elements that the words x and y hold: x86's VNNI, the
+dot products of WebAssembly; `Target.dots` says of which elements. The operands are copied to words first
+(relayout.py): one whose k are neighbours in memory as it is, another with the k of a word brought together.
+Where an instruction takes an unsigned operand by a signed one, a' = a + 128 is unsigned if a is signed, and
+128 times the sums of b are taken away again. All of it is exact modulo 2^32.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType, dtypes
+from polygrad.helpers import ceildiv, prod
+from polygrad.schedule.index_maps import flat_index
+from polygrad.uop.args import Axis, AxisKind, Dot, Param
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_BYTES = (dtypes.int8, dtypes.uint8)
+_MIXED = Dot(dtypes.uint8, dtypes.int8)
+_WORDS = Dot(dtypes.int16, dtypes.int16)
+
+
+class Packed(NamedTuple):
+    """What is to be in memory before the product: `value` for all of the `loops`, outermost first; the
+    product reads it as `size` elements of `dtype`."""
+
+    value: UOp
+    loops: tuple[UOp, ...]
+    dtype: DType
+    size: int
+
+
+class DotForm(NamedTuple):
+    """A sum in terms of DOT, and the memory that it reads, whose PARAMs are numbered on from the kernel's."""
+
+    total: UOp
+    packed: tuple[Packed, ...]
+
+
+class _Operand(NamedTuple):
+    """A factor: a load of narrow integers. `outer`: the ranges that it depends on beside the summed one, in
+    the order of its memory; `step`: how far neighbours along the summed one are apart there."""
+
+    load: UOp
+    outer: tuple[UOp, ...]
+    step: int
+
+    @property
+    def dtype(self) -> DType:
+        return self.load.dtype
+
+
+def dot_form(total: UOp, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
+    """The sum `total` with DOT, if it is one of products of narrow integers and the target has it.
+
+    `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM.
+    """
+    if lanes is None or len(total.src) != 2 or total.dtype not in (dtypes.int32, dtypes.uint32):
+        return None
+    k = total.src[1]
+    a, b = (_operand(factor, k) for factor in total.src[0].src)
+    if a is None or b is None:
+        return None
+    if a.dtype in _BYTES and b.dtype in _BYTES and _MIXED in target.dots:
+        kinds = _MIXED
+        if not a.dtype.is_unsigned and b.dtype.is_unsigned:
+            a, b = b, a
+    elif all(x.dtype in (*_BYTES, dtypes.int16) for x in (a, b)) and _WORDS in target.dots:
+        kinds = _WORDS
+    else:
+        return None
+    words = UOp.range(ceildiv(k.src[0].arg, kinds.elements), k.arg)
+    sides = []
+    packed: list[Packed] = []
+    for x, kind in ((a, kinds.a), (b, kinds.b)):
+        if lanes in x.outer and x.step != 1:
+            outer = (*(r for r in x.outer if r is not lanes), words, lanes)
+            packed.append(_interleaved(x, k, words, lanes, kind, kinds.elements))
+        else:
+            outer = (*x.outer, words)
+            packed.append(_in_order(x, k, words, kind, kinds.elements))
+        sides.append(_read(first + len(packed) - 1, packed[-1], outer))
+    product = UOp(Ops.DOT, dtypes.int32, (*sides, UOp.const(dtypes.int32, 0)), kinds)
+    out = UOp(Ops.REDUCE, dtypes.int32, (product, words), Ops.ADD)
+    if kinds is _MIXED and a.dtype.is_unsigned is b.dtype.is_unsigned:
+        other, sign = (a, 128) if a.dtype.is_unsigned else (b, -128)
+        packed.append(_sums(other, k, sign))
+        out = out + _read(first + 2, packed[-1], other.outer)
+    return DotForm(out.bitcast(total.dtype) if total.dtype is not dtypes.int32 else out, tuple(packed))
+
+
+def _operand(factor: UOp, k: UOp) -> _Operand | None:
+    load = factor.src[0] if factor.op is Ops.CAST else factor
+    if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in (*_BYTES, dtypes.int16):
+        return None
+    terms, _ = linear_terms(load.src[0].src[1])
+    if not terms.get(k) or any(r.op is not Ops.RANGE for r in terms):
+        return None
+    outer = sorted((r for r in terms if r is not k), key=lambda r: -abs(terms[r]))
+    return _Operand(load, tuple(outer), terms[k])
+
+
+def _read(slot: int, packed: Packed, ranges: tuple[UOp, ...]) -> UOp:
+    """The element of packed memory for these ranges."""
+    memory = UOp(Ops.PARAM, packed.dtype, (), Param(slot, packed.size))
+    at = flat_index(tuple(r.src[0].arg for r in ranges), ranges)
+    return UOp(Ops.LOAD, packed.dtype, (UOp(Ops.INDEX, packed.dtype, (memory, at)),))
+
+
+def _loops(sizes: list[int]) -> list[UOp]:
+    return [UOp.range(n, i) if n > 1 else UOp.index(0) for i, n in enumerate(sizes)]
+
+
+def _sizes(ranges: tuple[UOp, ...]) -> list[int]:
+    return [r.src[0].arg for r in ranges]
+
+
+def _in_order(x: _Operand, k: UOp, words: UOp, kind: DType, count: int) -> Packed:
+    """The elements of `x` with the summed axis innermost, filled up to whole words."""
+    length = words.src[0].arg * count
+    loops = _loops([*_sizes(x.outer), length])
+    value = _element(x, dict(zip((*x.outer, k), loops, strict=True)), k, length, kind)
+    return Packed(value, tuple(loops), dtypes.uint32, int(prod(_sizes(x.outer))) * words.src[0].arg)
+
+
+def _interleaved(x: _Operand, k: UOp, words: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
+    """Words of elements that are neighbours on the summed axis, with the lanes innermost."""
+    rest = tuple(r for r in x.outer if r is not lanes)
+    loops = _loops([*_sizes(rest), words.src[0].arg, lanes.src[0].arg])
+    at = dict(zip((*rest, words, lanes), loops, strict=True))
+    value: UOp | None = None
+    for i in range(count):
+        ranges = {**at, k: at[words] * count + i}
+        part = _element(x, ranges, k, words.src[0].arg * count, kind).cast(dtypes.uint32)
+        value = part if value is None else value | (part << (i * kind.bits))
+    assert value is not None
+    return Packed(value, tuple(loops), dtypes.uint32, int(prod(_sizes((*x.outer, words)))))
+
+
+def _element(x: _Operand, ranges: dict[UOp, UOp], k: UOp, length: int, kind: DType) -> UOp:
+    """The bits of an element of `x` as one of `kind`, offset by 128 where only their signs differ; beyond the
+    end of the summed axis anything that comes of a 0 (the other operand's is a 0 that is not offset)."""
+    pointer, position = x.load.src[0].src
+    at = position.substitute({r: v for r, v in ranges.items() if r in position.ranges})
+    index: tuple[UOp, ...] = (pointer, at)
+    other: tuple[UOp, ...] = ()
+    if length > k.src[0].arg:
+        gate = ranges[k] < k.src[0].arg
+        index, other = (*index, gate), (UOp.const(x.dtype, 0),)
+    load = UOp(Ops.LOAD, x.dtype, (UOp(Ops.INDEX, x.dtype, index), *other))
+    if kind.itemsize > x.dtype.itemsize:
+        return load.cast(kind).bitcast(_bits(kind))
+    bits = load.bitcast(_bits(kind))
+    return bits if x.dtype.is_unsigned is kind.is_unsigned else bits ^ 128
+
+
+def _bits(kind: DType) -> DType:
+    return dtypes.uint8 if kind.itemsize == 1 else dtypes.uint16
+
+
+def _sums(x: _Operand, k: UOp, factor: int) -> Packed:
+    """`factor` times the sums of `x` over the summed axis."""
+    loops = _loops(_sizes(x.outer))
+    summed = k.replace(arg=Axis((len(loops),), AxisKind.REDUCE))
+    load = x.load.substitute({**dict(zip(x.outer, loops, strict=True)), k: summed})
+    total = UOp(Ops.REDUCE, dtypes.int32, (load.cast(dtypes.int32), summed), Ops.ADD)
+    return Packed(total * factor, tuple(loops), dtypes.int32, int(prod(_sizes(x.outer))))

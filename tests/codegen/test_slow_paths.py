@@ -1,0 +1,78 @@
+"""Slow paths: a branch for a tile of values, and values that depend on their own argument alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.lower import Context, run_passes
+from polygrad.codegen.slow_paths import branch_slow_paths
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType, dtypes
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.args import Magnitude
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.spec import verify
+
+TARGET = Target("test", simd_bytes=64, registers=32, fma=True, scalar_fma=True)
+RNG = np.random.default_rng(8)
+DTYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+
+
+def before(out: Tensor) -> UOp:
+    """The kernel of a Tensor as it comes to the pass."""
+    (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
+    kernel = run_passes(call.ast, Context(TARGET), through="lower-stages")
+    assert isinstance(kernel, UOp)
+    return kernel
+
+
+def zeros(*shape: int) -> Tensor:
+    return Tensor.zeros(*shape).contiguous().realize()
+
+
+def test_every_sine_has_a_branch_of_its_own() -> None:
+    x = zeros(100)
+    kernel = branch_slow_paths(before(x.sin() + (x * 2).sin()), fused=True)
+    verify(kernel.toposort(), "kernel")
+    sines = [n for n in kernel.toposort() if n.op is Ops.SIN]
+    assert [n.arg for n in sines].count(Magnitude.NEAR) == 2
+    assert [n.arg for n in sines].count(None) == 2
+    loops = [n for n in kernel.toposort() if n.op is Ops.RANGE and not n.src[0].is_const]
+    assert len({n.arg for n in loops}) == 2
+    assert all(n.src[0].vmax == 1 for n in loops)
+    assert len({n.arg for n in kernel.toposort() if n.op is Ops.DEFINE_REG}) == 2
+
+
+def test_a_kernel_without_a_sine_is_left_alone() -> None:
+    kernel = before(zeros(100).exp().log())
+    assert branch_slow_paths(kernel, fused=True) is kernel
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("n", [1, 7, 64, 1000])
+def test_a_value_does_not_depend_on_its_neighbours(device: str, dtype: DType, n: int) -> None:
+    """The same bits among near arguments and among far ones, infinities and NaN."""
+    near = RNG.uniform(-100, 100, n)
+    beside = np.where(np.arange(n) % 3 == 1, RNG.choice([1e4, 3e37, -5e8, np.inf, np.nan], n), near)
+    a, b = (
+        Tensor(x.astype(np.float32), device=device).cast(dtype).sin().float().numpy() for x in (near, beside)
+    )
+    kept = np.arange(n) % 3 != 1
+    np.testing.assert_array_equal(a[kept].view(np.int32), b[kept].view(np.int32))
+
+
+def test_sines_in_sums_and_behind_one_another(device: str) -> None:
+    """Inside a summing loop, of what a sum gives, and of a sine; within 2e-6 of float64."""
+    x = (RNG.standard_normal((33, 70)) * 10.0 ** RNG.integers(0, 9, (33, 70))).astype(np.float32)
+    t, wide = Tensor(x, device=device), x.astype(np.float64)
+    np.testing.assert_allclose(t.sin().sum(1).numpy(), np.sin(wide).sum(1), rtol=2e-6, atol=2e-5)
+    np.testing.assert_allclose(
+        (t.sin() * 1000).sin().numpy()[:1], np.sin(np.sin(x[:1]) * np.float32(1000)), atol=2e-4
+    )
+    small = np.sign(x) * np.minimum(np.abs(x), 3)
+    total = Tensor(small, device=device).sum(0).sin().numpy()
+    np.testing.assert_allclose(total, np.sin(small.astype(np.float64).sum(0)), atol=2e-5)
