@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from polygrad.codegen import strided
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv
@@ -39,6 +40,7 @@ ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a fact
 
 # bodies, in operations
 SMALL_BODY = 24  # is worth unrolling
+SMALL_SUM = 4  # rounds of a sum's loop that is worth unrolling whole
 LONG_EPILOGUE = 6  # of a sum: a register tile would not leave registers for it
 
 # what an Opt must save to pay
@@ -76,6 +78,15 @@ def rounds(ranges: Collection[UOp]) -> int:
 def native_lanes(target: Target) -> int:
     """How many 32-bit lanes a vector register has; wider elements take several registers."""
     return max(target.simd_bytes // 4, 1)
+
+
+def strided_load(stride: int, lanes: int, itemsize: int, target: Target) -> float:
+    """What a load of `lanes` elements costs that are `stride` apart: in blocks, or lane by lane."""
+    block = max(target.simd_bytes // itemsize, 1)
+    wanted = range(0, abs(stride) * lanes, abs(stride))
+    if not strided.pays(wanted, block):
+        return SCATTERED_LOAD * lanes
+    return 2.0 * len(strided.plan(wanted, block, 0, wanted[-1]).starts)
 
 
 def register_tile(height: int, width: int, lanes: int, target: Target) -> tuple[int, int]:

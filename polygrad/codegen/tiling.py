@@ -27,7 +27,9 @@ class _Item(NamedTuple):
     runs: int  # how often they go round
     reads: int  # of a load in a sum: how often the loops around the sum read the same element again
     strides: dict[UOp, int]  # of its index
-    nonlinear: frozenset[UOp]  # ranges that its index depends on in another way
+    nonlinear: frozenset[UOp]  # ranges that its index depends on in another way,
+    shared: frozenset[UOp]  # but for those of which a few neighbours read one element
+    itemsize: int
 
 
 class Tiling:
@@ -55,16 +57,22 @@ class Tiling:
             loops, reads = node.ranges, 1
             strides: dict[UOp, int] = {}
             nonlinear: frozenset[UOp] = frozenset()
+            shared: frozenset[UOp] = frozenset()
             if node.op in (Ops.REDUCE, Ops.STORE):
                 loops = node.src[0].ranges | node.src[-1].ranges
             if node.op in (Ops.LOAD, Ops.STORE):
                 terms, _ = linear_terms(node.src[0].src[1])
                 strides = {a: step for a, step in terms.items() if a.op is Ops.RANGE}
-                nonlinear = frozenset().union(*[a.ranges for a in terms if a.op is not Ops.RANGE])
+                shared = frozenset(a.src[0] for a in terms if _is_shared(a))
+                others = [a.ranges for a in terms if a.op is not Ops.RANGE and not _is_shared(a)]
+                nonlinear = frozenset().union(*others)
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = cost.rounds(around[node] - self.reduced - loops)
             weight = cost.op_cost(node.op)
-            out.append(_Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear))
+            itemsize = max(node.dtype.itemsize, 1)
+            out.append(
+                _Item(node.op, weight, loops, cost.rounds(loops), reads, strides, nonlinear, shared, itemsize)
+            )
         return out
 
     def cost(self, chosen: list[UOp], lanes: int) -> float:
@@ -76,11 +84,18 @@ class Tiling:
             vector = not item.loops.isdisjoint(chosen)
             weight, runs = float(item.weight), float(item.runs)
             if item.op in (Ops.LOAD, Ops.STORE):
-                if not item.nonlinear.isdisjoint(chosen) or any(
-                    item.strides.get(r, 0) not in (0, 1) for r in chosen
-                ):  # lane by lane; a load may still become a transposition
-                    lane = cost.SCATTERED_LOAD if item.op is Ops.LOAD else cost.SCATTERED_STORE
-                    weight = lane * lanes
+                steps = {item.strides.get(r, 0) for r in chosen}
+                steps.update(2 for r in chosen if r in item.shared)
+                scattered = not item.nonlinear.isdisjoint(chosen)
+                if scattered or not steps <= {0, 1}:  # a load may still become a transposition
+                    if item.op is Ops.STORE:
+                        weight = cost.SCATTERED_STORE * lanes
+                    elif scattered:
+                        weight = cost.SCATTERED_LOAD * lanes
+                    else:
+                        weight = max(
+                            cost.strided_load(s, lanes, item.itemsize, self.target) for s in steps - {0, 1}
+                        )
                     if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
                         weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
                 runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
@@ -144,7 +159,7 @@ class Tiling:
         loads = [i for i in self.items if i.op is Ops.LOAD]
         stores = [i for i in self.items if i.op is Ops.STORE]
         stored = {r for i in stores for r, step in i.strides.items() if step == 1}
-        if len(stored) != 1 or any(i.nonlinear for i in loads):
+        if len(stored) != 1 or any(i.nonlinear or i.shared for i in loads):
             return None
         (lane,) = stored
         loaded = {
@@ -178,7 +193,8 @@ class Tiling:
             and reuse(r)
         ]
         if not reused:
-            return {lane: Tile(lanes, _fit(vectors, cost.ADD_LATENCY))}
+            tiles = {lane: Tile(lanes, _fit(vectors, cost.ADD_LATENCY))}
+            return tiles if lane in self.reduced else tiles | self.small_sums()
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
@@ -190,6 +206,25 @@ class Tiling:
             return tiles
         rows, across = cost.register_tile(first.src[0].arg, lane.src[0].arg, lanes, self.target)
         return {lane: Tile(lanes, across), first: Tile(1, rows)}
+
+    def small_sums(self) -> dict[UOp, Tile]:
+        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not where
+        loads have conditions or work out their indices."""
+        tiles: dict[UOp, Tile] = {}
+        if any(i.nonlinear for i in self.items) or any(n.op is Ops.WHERE for n in self.order):
+            return tiles
+        values = 1
+        for r in sorted(self.reduced, key=lambda r: r.arg.id, reverse=True):
+            size = r.src[0].arg if r.src[0].is_const else 0
+            if 2 <= size <= cost.SMALL_SUM and values * size < cost.SMALL_BODY:
+                tiles[r] = Tile(1, size)
+                values *= size
+        return tiles
+
+
+def _is_shared(atom: UOp) -> bool:
+    """Whether two or four neighbours of a range have one value of this term of an index."""
+    return atom.op is Ops.IDIV and atom.src[0].op is Ops.RANGE and atom.src[1].arg in (2, 4)
 
 
 def _lanes(native: int, size: int) -> int:

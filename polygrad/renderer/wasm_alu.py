@@ -6,6 +6,8 @@ Small integers are wrapped back into their range after every op that can leave i
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -122,10 +124,12 @@ def _simd_table() -> dict[Ops, dict[DType, Template]]:
             table[Ops.MAX][d] = (0, 1, code(f"i32x4.max_{u}"))
     for d in _FLOATS:
         s = SHAPE[d]
-        infix = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.FDIV: "div", Ops.MAX: "max"}
+        infix = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.FDIV: "div"}
         compare = {Ops.CMPEQ: "eq", Ops.CMPNE: "ne", Ops.CMPLT: "lt"}
         for op, name in (infix | compare).items():
             table[op][d] = (0, 1, code(f"{s}.{name}"))
+        # pmax(a, b) is a < b ? b : a, which keeps a NaN of a; max takes eight instructions on x86
+        table[Ops.MAX][d] = (0, 1, code(f"{s}.pmax"), 1, 1, code(f"{s}.ne") + code("v128.or"))
         for op, name in {Ops.SQRT: "sqrt", Ops.NEG: "neg", Ops.TRUNC: "trunc"}.items():
             table[op][d] = (0, code(f"{s}.{name}"))
         one = lane_bytes(d, 1.0)
@@ -248,6 +252,8 @@ def simd_alu(
         return _simd_special(w, op, dtype, args, lanes)
     if len(template) == 1:
         return args[template[0]]
+    if op is Ops.MAX and dtype.is_float and (numbers := _without_nan(w, args, dtype)) is not None:
+        template = (1 - numbers, numbers, code(f"{SHAPE[dtype]}.pmax"))
     if op is Ops.WHERE and dtype in WIDE:
         args = (widen_masks(w, args[0], lanes), args[1], args[2])
     out: list[Value] = []
@@ -258,6 +264,21 @@ def simd_alu(
     if dtype in WIDE and op in GroupOp.Comparison:
         return narrow_masks(w, tuple(out))
     return tuple(out)
+
+
+def _without_nan(w: FunctionWriter, args: Sequence[Vectors], dtype: DType) -> int | None:
+    """The argument, if any, that is a constant without NaN."""
+    for number, vectors in enumerate(args):
+        lanes: list[float] = []
+        for vector in vectors:
+            known = ("const", vector[2:]) if isinstance(vector, bytes) else w.info[vector]
+            if type(known) is not tuple or known[0] != "const":
+                break
+            lanes += struct.unpack("<4f" if dtype is dtypes.float32 else "<2d", known[1])
+        else:
+            if not any(map(math.isnan, lanes)):
+                return number
+    return None
 
 
 def lanewise(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:

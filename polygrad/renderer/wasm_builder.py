@@ -27,7 +27,15 @@ from polygrad.renderer.wasm_lanes import (
     vector_consts,
     vector_count,
 )  # fmt: skip
-from polygrad.renderer.wasm_memory import scalar_load, scalar_store, simd_load, simd_load_masked, simd_store
+from polygrad.renderer.wasm_memory import (
+    load_block,
+    permute,
+    scalar_load,
+    scalar_store,
+    simd_load,
+    simd_load_masked,
+    simd_store,
+)
 from polygrad.uop.ops import Ops
 from polygrad.wasm.module import Export, Function, Import, Module
 from polygrad.wasm.types import I32, V128, MemoryType
@@ -102,6 +110,15 @@ class WasmBuilder(Builder):
 
     def interleave(self, a: Vectors, b: Vectors, dtype: DType, lanes: int) -> tuple[Vectors, Vectors]:
         return interleave(self.w, a, b, dtype)
+
+    def block_size(self, dtype: DType, lanes: int) -> int:
+        return 16 // dtype.itemsize
+
+    def load_block(self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int) -> int:
+        return load_block(self.w, pointer, index, offset, dtype)
+
+    def permute(self, blocks: Sequence[int], positions: Sequence[int], dtype: DType) -> Vectors:
+        return permute(self.w, blocks, positions, dtype)
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Value:
         return value if lanes == 1 else reduce(self.w, self.relaxed, op, value, dtype, lanes)
