@@ -36,6 +36,7 @@ from polygrad.renderer.wasm_memory import (
     simd_load_masked,
     simd_store,
 )
+from polygrad.renderer.wasm_outline import Kernel, flattened
 from polygrad.uop.ops import Ops
 from polygrad.wasm.module import Export, Function, Import, Module
 from polygrad.wasm.types import I32, V128, MemoryType
@@ -51,10 +52,11 @@ def wasm_module(
     `minimum` and `maximum` are in pages; limits and sharing must match the host's. Raises InternalError when
     two names are equal or a shared memory has no maximum.
     """
+    defined, starts = flattened(functions)
     return Module(
         imports=(Import("env", "memory", MemoryType(minimum, maximum, shared)),),
-        functions=tuple(functions),
-        exports=tuple(Export(f.name, "func", i) for i, f in enumerate(functions)),
+        functions=tuple(defined),
+        exports=tuple(Export(f.name, "func", i) for i, f in zip(starts, functions, strict=True)),
     ).to_bytes()
 
 
@@ -71,7 +73,7 @@ class WasmBuilder(Builder):
         self.w = FunctionWriter(name, [I32] * count)
         return list(range(len(params))), list(range(len(params), count))
 
-    def finish(self) -> Function:
+    def finish(self) -> Kernel:
         return self.w.finish()
 
     # --- values
