@@ -61,7 +61,7 @@ def wasm_module(
 
 
 class WasmBuilder(Builder):
-    """Writes one `polygrad.wasm.module.Function`. With `relaxed`, in relaxed SIMD: MULACC is fused."""
+    """Writes one `Kernel`. With `relaxed`, in relaxed SIMD: MULACC is fused, of scalars too."""
 
     def __init__(self, relaxed: bool = False) -> None:
         self.relaxed = relaxed
@@ -88,7 +88,7 @@ class WasmBuilder(Builder):
 
     def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         if lanes == 1:
-            return scalar_alu(self.w, op, dtype, args)
+            return scalar_alu(self.w, op, dtype, args, self.relaxed)
         return simd_alu(self.w, self.relaxed, op, dtype, args, lanes)
 
     def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:

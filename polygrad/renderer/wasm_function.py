@@ -59,9 +59,9 @@ class _Frame:
 class FunctionWriter:
     """One function that takes `params` (value types) and gives nothing.
 
-    `info[local]` is what is known of a local's value: True if it is a non-negative i32; ("const", 16 bytes)
-    and ("splat", scalar) of vectors; ("load", code, position, memarg) of a scalar load that may become a
-    splatting one, and ("vector", local) once it did; else None.
+    `info[local]` is what is known of a local: True if it is a non-negative i32; ("const", 16 bytes),
+    ("splat", scalar) and ("less", operands of the comparison) of vectors; ("load", code, position, memarg) of
+    a scalar load that may become a splatting one, and ("vector", local) once it did; else None.
     """
 
     def __init__(self, name: str, params: Sequence[int]) -> None:

@@ -166,7 +166,8 @@ def extract(w: FunctionWriter, vectors: Vectors, dtype: DType, lane: int) -> Val
     if known is not None:
         if known[0] == "const":
             return _const_of_lane(dtype, known[1][lane * size : (lane + 1) * size])
-        return known[1]
+        if known[0] == "splat":
+            return known[1]
     code = _EXTRACT[dtype] + bytes((lane,))
     return w.expr(VALTYPE[dtype], vector, code + _AND_ONE if dtype is dtypes.bool else code)
 

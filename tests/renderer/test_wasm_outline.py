@@ -25,7 +25,7 @@ from polygrad.uop.ops import Ops
 from polygrad.wasm.reader import Reader
 
 F32 = dtypes.float32
-TARGET = Target("WASM", simd_bytes=16, registers=15, fma=True, index_bits=32)
+TARGET = Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, index_bits=32)
 
 
 @pytest.fixture

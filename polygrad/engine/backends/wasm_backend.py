@@ -42,7 +42,13 @@ def _link(program: Program) -> Program:
 
 BACKEND = Backend(
     target=Target(
-        "WASM", simd_bytes=16, registers=15, fma=_relaxed, threads=_runtime.host.threads, index_bits=32
+        "WASM",
+        simd_bytes=16,
+        registers=15,
+        fma=_relaxed,
+        scalar_fma=_relaxed,
+        threads=_runtime.host.threads,
+        index_bits=32,
     ),
     compile=_compile,
     open=lambda: _runtime,
