@@ -170,7 +170,7 @@ def test_the_architecture_follows_a_kernel_as_it_is():
     loops = []  # in whichever function: the kernel is in parts
     for first, line in enumerate(lines):
         if line.lstrip() == "loop":
-            last = lines.index(line.replace("loop", "end"), first)
+            last = first + [x.rstrip(")") for x in lines[first:]].index(line.replace("loop", "end"))
             if not any(inside.lstrip() == "loop" for inside in lines[first + 1 : last]):
                 loops.append([inside.split() for inside in lines[first:last]])
     inner = max(loops, key=lambda loop: sum(words[0] == "v128.load32_splat" for words in loop))
