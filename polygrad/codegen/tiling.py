@@ -200,7 +200,9 @@ class Tiling:
         first = reused[0]
         if lane in self.reduced:
             wide = 4 if self.target.registers >= 32 else 2
-            tiles = {lane: Tile(lanes, 1), first: Tile(1, min(wide, first.src[0].arg))}
+            # as many sums at a time as hide their latency, two of each row where there are few rows
+            across = _fit(vectors, 2) if wide == 2 and len(reused) == 1 else 1
+            tiles = {lane: Tile(lanes, across), first: Tile(1, min(wide, first.src[0].arg))}
             if len(reused) > 1:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
