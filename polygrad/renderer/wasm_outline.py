@@ -14,6 +14,7 @@ Knows the chunks of `FunctionWriter` (each at most one access to a local), no dt
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -72,6 +73,9 @@ class Mark(bytes):
         return out
 
 
+Part = tuple[int, int, list[int]]  # its first chunk, the one behind its last, the locals live on entry
+
+
 @dataclass
 class _Loop:
     """A loop in a list of chunks: all of it from `start` to `end`, its body from `body` to `body_end`."""
@@ -94,10 +98,7 @@ def outlined(
     functions: list[Function] = []
     caller: list[bytes] = []
     at = 0
-    for start, end in parts.chosen():
-        live = parts.live_in(start, end)
-        if live is None:
-            continue
+    for start, end, live in parts.chosen():
         functions.append(_function(f"{name}_{len(functions) + 1}", live, types, constants, code[start:end]))
         caller += code[at:start]
         caller += [_GET + uleb128(local) for local in live]
@@ -128,7 +129,7 @@ def _function(
             continue
         op, local = found
         number = uleb128(numbers.setdefault(local, len(numbers)))
-        if isinstance(chunk, Tee):
+        if type(chunk) is Tee:
             out.append(chunk.before + _TEE + number + chunk.after)
         else:
             out.append(op + number)
@@ -144,14 +145,17 @@ def _function(
     )
 
 
+_OPS = {op[0]: op for op in (_GET, _SET, _TEE)}
+
+
 def access(chunk: bytes) -> tuple[bytes, int] | None:
     """The access to a local in a chunk, if any: its opcode and the local."""
-    if isinstance(chunk, Tee):
-        return _TEE, chunk.local
-    op = chunk[:1]
-    if op != _GET and op != _SET and op != _TEE:
-        return None
-    return op, Reader(chunk, 1).uleb()
+    op = _OPS.get(chunk[0]) if chunk else None
+    if op is not None:
+        if len(chunk) == 3:  # the most frequent of the longer numbers
+            return op, chunk[1] & 127 | chunk[2] << 7
+        return op, chunk[1] if len(chunk) == 2 else Reader(chunk, 1).uleb()
+    return (_TEE, chunk.local) if type(chunk) is Tee else None
 
 
 class _Parts:
@@ -160,49 +164,63 @@ class _Parts:
     def __init__(self, types: Sequence[int], constants: dict[int, bytes], code: list[bytes]) -> None:
         self.types, self.constants, self.code = types, constants, code
         self.top: list[_Loop] = []
-        self.paths: list[tuple[int, ...]] = []  # of each chunk: the bodies that it is in, by their start
         self._find_loops()
 
     def _find_loops(self) -> None:
         open_: list[_Loop] = []
+        for i, chunk in enumerate(self.code):
+            if type(chunk) is not Mark:
+                continue
+            if chunk.kind == "loop":
+                open_.append(_Loop(chunk.rounds, i))
+            elif chunk.kind == "body":
+                open_[-1].body = i
+            elif chunk.kind == "close-body":
+                open_[-1].body_end = i
+            else:
+                loop = open_.pop()
+                loop.end = i
+                own = loop.body_end - loop.body - sum(n.end - n.start for n in loop.inner)
+                loop.work = loop.rounds * (own + sum(n.work for n in loop.inner))
+                (open_[-1].inner if open_ else self.top).append(loop)
+
+    @functools.cached_property
+    def accesses(self) -> list[tuple[bytes, int] | None]:
+        """Of each chunk."""
+        return [access(chunk) for chunk in self.code]
+
+    @functools.cached_property
+    def paths(self) -> list[tuple[int, ...]]:
+        """Of each chunk: the bodies that it is in, by their start."""
+        out: list[tuple[int, ...]] = []
         path: tuple[int, ...] = ()
         for i, chunk in enumerate(self.code):
-            if isinstance(chunk, Mark):
-                if chunk.kind == "loop":
-                    open_.append(_Loop(chunk.rounds, i))
-                elif chunk.kind == "body":
-                    open_[-1].body = i
+            if type(chunk) is Mark:
+                if chunk.kind == "body":
                     path = (*path, i)
                 elif chunk.kind == "close-body":
-                    open_[-1].body_end = i
                     path = path[:-1]
-                else:
-                    loop = open_.pop()
-                    loop.end = i
-                    own = loop.body_end - loop.body - sum(n.end - n.start for n in loop.inner)
-                    loop.work = loop.rounds * (own + sum(n.work for n in loop.inner))
-                    (open_[-1].inner if open_ else self.top).append(loop)
-            self.paths.append(path)
+            out.append(path)
+        return out
 
-    def chosen(self) -> list[tuple[int, int]]:
+    def chosen(self) -> list[Part]:
         """The parts, in their order: none is inside of another."""
-        out: list[tuple[int, int]] = []
+        out: list[Part] = []
         for loop in self.top:
             if loop.work >= MIN_WORK:
                 self._choose(loop, 1, out)
         return out
 
-    def _choose(self, loop: _Loop, runs: int, out: list[tuple[int, int]]) -> None:
+    def _choose(self, loop: _Loop, runs: int, out: list[Part]) -> None:
         """Of a loop that runs `runs` times: its body, or all of it, or parts of its body."""
         call = loop.work // max(loop.rounds, 1)
+        part: tuple[int, int] | None = None
         if MIN_CALL <= call <= MAX_CALL and runs * loop.rounds >= MIN_CALLS:
             part = loop.body, loop.body_end
         elif MIN_CALL <= loop.work <= MAX_CALL and runs >= MIN_CALLS:
             part = loop.start, loop.end
-        else:
-            part = None
-        if part is not None and self.live_in(*part) is not None:
-            out.append(part)
+        if part is not None and (live := self.live_in(*part)) is not None:
+            out.append((*part, live))
             return
         for inner in loop.inner:
             self._choose(inner, runs * loop.rounds, out)
@@ -213,7 +231,7 @@ class _Parts:
         live: dict[int, None] = {}
         changed: dict[int, set[tuple[int, ...]]] = {}  # the paths of what sets a local
         for i in range(start, end):
-            found = access(self.code[i])
+            found = self.accesses[i]
             if found is None:
                 continue
             op, local = found
@@ -237,7 +255,7 @@ class _Parts:
         for where in ranges:
             seen: set[int] = set()
             for i in where:
-                found = access(self.code[i])
+                found = self.accesses[i]
                 if found is None or found[1] not in changed or found[1] in seen:
                     continue
                 if found[0] == _GET:
