@@ -83,7 +83,7 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
         if (r not in value.ranges and not is_tile(r)) or r.arg.kind is AxisKind.LANE:
             raise OptError(f"expected loops and unrolled axes of the value, got {axis_name(r.arg.id)}")
         filled = [n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]]
-        if any(value not in n.src[0].toposort() for n in filled):
+        if any(is_tile(r) or value not in n.src[0].toposort() for n in filled):
             raise OptError(f"expected axes that no memory is filled over, got {axis_name(r.arg.id)}")
     nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
     if len(nests) != 1:
