@@ -29,9 +29,13 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
+FAR_LOAD = 3.0  # of an element that is copied first, for it lies far from the next one that a sum reads
 LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
 SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop
+
+# caches: addresses that are a multiple of this apart go to few places, that hold about so many lines in all
+PAGE, MAX_SHARING = 4096, 512
 
 # latencies, in values
 FMA_LATENCY = 8  # multiply-adds in flight that keep the units busy
@@ -46,8 +50,10 @@ LONG_EPILOGUE = 6  # of a sum: a register tile would not leave registers for it
 # what an Opt must save to pay
 MIN_PART, MAX_PARTS = 16, 4  # of a loop partition: elements of the least part, and how many
 MIN_ROW = 32  # elements of a row that is staged
+MIN_BLOCK_ROWS = 16  # of a block that one kernel computes for another
 MIN_STAGED_ROWS = 4  # of a register tile that is staged
 MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
+MIN_CONFLICTING_ROW_TILES = 2  # where its rows push each other out of caches,
 MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
 STAGED_READS = 24  # and how often each element, for lanes along the axis that it is copied for
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
@@ -89,6 +95,27 @@ def native_lanes(target: Target, itemsize: int = 4) -> int:
 def panel_bytes(target: Target) -> int:
     """The most that a panel of a product may take: it is read again for every row tile."""
     return target.cache[1] // 2
+
+
+def is_far(step: int, nbytes: int, target: Target) -> bool:
+    """Whether a sum that steps so far over an operand of which it reads so many bytes finds little of it in
+    caches."""
+    return step * nbytes >= target.cache[1] // 8
+
+
+def conflicts(step: int, count: int) -> bool:
+    """Whether elements so many bytes apart share so few places in caches that they push each other out."""
+    return step % PAGE == 0 and count >= MAX_SHARING
+
+
+def worth_staging(target: Target) -> int:
+    """The least that goes through memory between two kernels of which one computes it for the other."""
+    return target.cache[1]
+
+
+def stage_bytes(target: Target) -> int:
+    """The most that a block of rows between two kernels takes, beside what else their rounds read."""
+    return target.cache[1] // 8
 
 
 def tile_speed(sums: int, vectors: int, scalars: int, target: Target, registers: int = 1) -> float:

@@ -16,7 +16,7 @@ from polygrad.codegen.loops import filled_over, mergeable
 from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
-from polygrad.codegen.stage import values_of
+from polygrad.codegen.stage import loops_around, nests_of, nodes_of, values_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
@@ -94,17 +94,14 @@ def _partitions(kernel: UOp, target: Target) -> Decisions:
 
 def _rows(kernel: UOp, target: Target) -> Decisions:
     """In each output nest, an expensive value that is summed up along a row, and used again along it."""
-    for i in range(len(kernel.src)):
-        nest = kernel.src[i]
-        found = _row(nest, target) if nest.op is Ops.END else None
-        if found is not None:
-            value, k = found
-            kernel = yield _stage(kernel, value, [k])
+    while found := next((f for n in nests_of(kernel) if n.op is Ops.END and (f := _row(n, target))), None):
+        value, k = found
+        kernel = yield _stage(kernel, value, [k])
 
 
 def _row(nest: UOp, target: Target) -> tuple[UOp, UOp] | None:
     store, column = nest.src[0], nest.src[-1]
-    order = store.src[1].toposort()
+    order = nodes_of(store.src[1])
     everything = set(order)
     for total in order:
         if total.op is not Ops.REDUCE or len(total.src) != 2 or total.src[1].src != column.src:
@@ -112,7 +109,7 @@ def _row(nest: UOp, target: Target) -> tuple[UOp, UOp] | None:
         k = total.src[1]
         if not k.src[0].is_const or not cost.MIN_ROW <= k.src[0].arg <= target.cache[0] // 4:
             continue
-        for value in reversed(total.src[0].toposort()):
+        for value in reversed(nodes_of(total.src[0])):
             if value.op in GroupOp.Transcendental and k in value.ranges:
                 if value.substitute({k: column}) in everything:
                     return value, k
@@ -126,7 +123,8 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
     """The tiles of all output nests. These share no ranges, but have SIMD values of one width."""
     lanes: int | None = None
     while True:
-        chosen = {r: tile for nest in kernel.src for r, tile in Tiling(nest, target, lanes).choose().items()}
+        nests = nests_of(kernel)
+        chosen = {r: tile for nest in nests for r, tile in Tiling(nest, target, lanes).choose().items()}
         widths = {tile.lanes for tile in chosen.values() if tile.lanes > 1}
         if len(widths) < 2:
             break
@@ -149,7 +147,7 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
 def _only_sum(nest: UOp) -> UOp | None:
     if nest.op is not Ops.END:
         return None
-    sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
+    sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
     return sums[0] if len(sums) == 1 else None
 
 
@@ -159,19 +157,30 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
     Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the
     rows are more than a cache holds, several column tiles at a time, so that fewer go by.
     """
-    for i in range(len(kernel.src)):
-        nest = kernel.src[i]
-        total = _only_sum(nest)
-        found = _operand(nest, total, target) if total is not None else None
-        if total is None or found is None:
+    done: set[Axis] = set()  # axes of sums
+    while True:
+        nest, total = next(
+            ((n, t) for n in nests_of(kernel) if (t := _only_sum(n)) and t.src[1].arg not in done),
+            (None, None),
+        )
+        if nest is None or total is None:
+            return
+        done.add(total.src[1].arg)
+        found = _operand(nest, total, target)
+        if found is None:
             continue
         panel, rows = found
         extent, innermost = list(panel.reduced), list(rows)
-        column, count = _column_block(nest, total, panel, rows, target)
+        column, count = _column_block(nest, total, panel, rows, target) if nest in kernel.src else (None, 1)
         value = panel.value
-        if column is not None:
+        around = loops_around(nest)
+        if (
+            around - panel.value.ranges
+        ):  # read again in each round of a loop outside: all of it is copied once
+            extent[:0] = [r for r in nest.src[1:] if r in panel.value.ranges and r not in around]
+        elif column is not None:
             kernel = yield _opt(OptKind.SPLIT, column, numbers=(count,))
-            nest = kernel.src[i]
+            nest = next(n for n in kernel.src if total.src[1] in n.toposort())
             tiles_of_block = next(r for r in nest.src[1:] if r.arg == column.arg.child(1))
             blocks = next(r for r in nest.src[1:] if r.arg == column.arg.child(0))
             value = substituted(value, {column: blocks * count + tiles_of_block})
@@ -231,11 +240,12 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] 
     ks = sorted(total.src[1:], key=lambda r: r.arg)
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
-    inside = total.src[0].toposort()
+    inside = nodes_of(total.src[0])
+    around = loops_around(nest)
     for load in inside:
         if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or not load.ranges.issuperset(ks):
             continue
-        rows = [r for r in nest.src[1:] if r not in load.ranges]
+        rows = [r for r in nest.src[1:] if r not in load.ranges and r not in around]
         tile = sorted((r for r in load.ranges if is_tile(r)), key=lambda r: r.arg)
         lanes = next((r for r in tile if r.arg.kind is AxisKind.LANE), None)
         if not rows or lanes is None or not all(r.src[0].is_const for r in rows):
@@ -254,10 +264,13 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] 
         if panel.step != 1:
             if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
                 return panel, rows
-        elif row_tiles >= cost.MIN_ROW_TILES:
-            spread = abs(terms.get(ks[-1], 0)) * cost.rounds(ks) * panel.itemsize
-            if spread >= target.cache[1] // 8:
-                return panel, rows
+            continue
+        step = abs(terms.get(ks[-1], 0)) * panel.itemsize
+        least = (
+            cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, cost.rounds(ks)) else cost.MIN_ROW_TILES
+        )
+        if row_tiles >= least and cost.is_far(step, cost.rounds(ks), target):
+            return panel, rows
     return None
 
 

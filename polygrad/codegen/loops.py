@@ -106,12 +106,12 @@ def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
 
 
 def reorder(kernel: UOp, ranges: list[UOp]) -> UOp:
-    """The loops of one nest in this order, in the places that they have."""
-    nest = nest_of(kernel, ranges[0])
+    """The loops of one nest, output or STAGE, in this order, in the places that they have."""
+    nest = filled_over(kernel, ranges[0]) or nest_of(kernel, ranges[0])
     if len(set(ranges)) < len(ranges) or not set(ranges) <= set(nest.src[1:]):
         raise OptError("expected different loops of one nest")
     if any(r.arg.kind is not AxisKind.LOOP for r in ranges):
         raise OptError("expected loops")
     order = iter(ranges)
-    loops = tuple(next(order) if r in ranges else r for r in nest.src[1:])
-    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (nest.src[0], *loops)))
+    source = nest.replace(src=tuple(next(order) if s in ranges else s for s in nest.src))
+    return replaced(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})

@@ -289,7 +289,7 @@ def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target
         if steps[id(along)] == 1 or length * tiles[lanes].size <= cost.panel_bytes(target):
             return box.axes
         return [*(a for a in box.axes if a is not along), along]
-    if min(steps[id(a)] for a in inner) * length < target.cache[1] // 8:
+    if not cost.is_far(min(steps[id(a)] for a in inner), length, target):
         return box.axes
     return [*(a for a in box.axes if a not in inner), *inner]
 
@@ -321,6 +321,7 @@ def _filled(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> _Cop
     memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
     index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
     store = UOp(Ops.STORE, dtypes.void, (index, value))
-    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *(r for r in loops if r.op is Ops.RANGE))))
+    ranges = [r for r in loops if r.op is Ops.RANGE]
+    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
     slots = sorted(n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM)
     return _Copy(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))

@@ -45,11 +45,35 @@ def values_of(kernel: UOp, op: Ops) -> list[UOp]:
     return [n for n in kernel.toposort() if n.op is op and n.dtype is not dtypes.index]
 
 
+def nests_of(kernel: UOp) -> list[UOp]:
+    """The kernel's output nests, and what fills a STAGE in the form of one: a store inside of loops."""
+    fills = [n for n in kernel.toposort() if n.op is Ops.STAGE and len(n.src) > 2]
+    return [*kernel.src, *map(_as_nest, fills)]
+
+
+def _as_nest(node: UOp) -> UOp:
+    memory = UOp(Ops.PARAM, node.dtype, (), Param(-1, node.arg.size, node.arg.space))
+    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (memory, node.src[1])), node.src[0]))
+    return UOp(Ops.END, dtypes.void, (store, *(r for r in node.src[2:] if not is_tile(r))))
+
+
+def nodes_of(nest: UOp) -> list[UOp]:
+    """The nodes of a nest in toposort order, without those that fill memory that it reads."""
+    return nest.toposort(lambda n: n.op is not Ops.STAGE)
+
+
+def loops_around(nest: UOp) -> frozenset[UOp]:
+    """The loops that a nest is inside of, and those that memory that it reads is inside of."""
+    memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE]
+    return frozenset(r for r in nest.ranges.union(*memory) if not is_tile(r))
+
+
 def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     """Value `number` of those that `op` makes, in memory for all of `axes` and the tile that it depends on.
 
-    Where the kernel has the same value of another output loop instead of the (only) axis, it is read there,
-    too. Axes that are unrolled become loops of what reads the memory. Raises OptError.
+    Where the kernel has the same value of another output loop, or of a loop that fills memory, instead of the
+    (only) axis, it is read there, too. Axes that are unrolled become loops of what reads the memory. Raises
+    OptError.
     """
     values = values_of(kernel, op)
     if number >= len(values):
@@ -58,7 +82,8 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     for r in axes:
         if (r not in value.ranges and not is_tile(r)) or r.arg.kind is AxisKind.LANE:
             raise OptError(f"expected loops and unrolled axes of the value, got {axis_name(r.arg.id)}")
-        if any(n.op is Ops.STAGE and r in n.src[2:] for n in kernel.toposort()):
+        filled = [n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]]
+        if any(value not in n.src[0].toposort() for n in filled):
             raise OptError(f"expected axes that no memory is filled over, got {axis_name(r.arg.id)}")
     nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
     if len(nests) != 1:
@@ -97,7 +122,8 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
     changes = {**rolled, value: read(rolled)}
     if len(axes) == 1 and not rolled:
         everything = set(order)
-        for r in nest.src[1:]:
+        filled = [r for n in order if n.op is Ops.STAGE for r in n.src[2:]]
+        for r in (*nest.src[1:], *filled):
             if r is not axes[0] and r.src == axes[0].src:
                 same = value.substitute({axes[0]: r})
                 if same in everything:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.split import Tile
+from polygrad.codegen.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
@@ -30,6 +31,7 @@ class _Item(NamedTuple):
     reads: int  # of a load in a sum: how often the loops around the sum read the same element again
     strides: dict[UOp, int]  # of its index
     nonlinear: frozenset[UOp]  # ranges that its index depends on in another way
+    far: bool  # of a load in a sum: how far its elements lie apart
 
 
 class Tiling:
@@ -37,11 +39,11 @@ class Tiling:
 
     def __init__(self, nest: UOp, target: Target, most_lanes: int | None = None) -> None:
         self.target = target
-        self.order = nest.toposort()
+        self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
         # one memory is filled at a time
-        self.fixed = {r for n in self.order if n.op is Ops.STAGE for r in n.ranges}
+        self.fixed = loops_around(nest)
         self.items = self._items()
         self.itemsize = self._itemsize()
         self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
@@ -57,7 +59,7 @@ class Tiling:
         around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
         for node in reversed(self.order):
             above = node.ranges if node.op is Ops.REDUCE else around[node]
-            for s in node.src:
+            for s in node.src if node.op is not Ops.STAGE else ():
                 around[s] |= above
         out = []
         for node in self.order:
@@ -66,6 +68,7 @@ class Tiling:
             loops, reads = node.ranges, 1
             strides: dict[UOp, int] = {}
             nonlinear: frozenset[UOp] = frozenset()
+            far = False
             if node.op in (Ops.REDUCE, Ops.STORE):
                 loops = node.src[0].ranges | node.src[-1].ranges
             if node.op in (Ops.LOAD, Ops.STORE):
@@ -74,11 +77,16 @@ class Tiling:
                 nonlinear = frozenset().union(*[a.ranges for a in terms if a.op is not Ops.RANGE])
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = cost.rounds(around[node] - self.reduced - loops)
+                far = self._is_far(node, strides)
             weight = cost.op_cost(node.op)
-            out.append(
-                _Item(node.op, _width(node), weight, loops, cost.rounds(loops), reads, strides, nonlinear)
-            )
+            width, runs = _width(node), cost.rounds(loops)
+            out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, far))
         return out
+
+    def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
+        summed = [r for r in strides if r in self.reduced]
+        nbytes = cost.rounds(summed) * load.dtype.itemsize
+        return bool(summed) and cost.is_far(min(abs(strides[r]) for r in summed), nbytes, self.target)
 
     def cost(self, chosen: list[UOp], lanes: int) -> float:
         """How much work the nest is with the `chosen` ranges in SIMD lanes."""
@@ -97,6 +105,8 @@ class Tiling:
                     if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
                         weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
                 runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
+                if item.far and not vector and chosen and self.reduced.isdisjoint(chosen):
+                    total += cost.FAR_LOAD * item.runs
             total += weight * runs / lanes if vector else weight * runs
         return total * cost.ACROSS_LANES if chosen and self.reduced.issuperset(chosen) else total
 

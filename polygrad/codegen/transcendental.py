@@ -140,12 +140,13 @@ def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
     With `rest`, a number between -1 and 1, it is 2^(d + rest). Adding 1.5 * 2^(digits - 1) leaves the nearest
-    integer in the low bits. Infinities are clamped to where the result over- or underflows by itself, and a
-    NaN goes through every step.
+    integer in the low bits. Infinity is clamped to where the result overflows by itself, and a NaN goes
+    through every step.
     """
     f, const = _FORMATS[d.dtype], UOp.const
-    least, most = const(d.dtype, f.least - 1), const(d.dtype, f.bias + 2.0)
-    x = _where(d < least, least, d)
+    zero, most = const(d.dtype, 0.0), const(d.dtype, f.bias + 2.0)
+    vanishes = d < const(d.dtype, f.least - 1)  # so do masked scores: processors underflow slowly
+    x = _where(vanishes, zero, d)
     x = _where(most < x, most, x)
     magic = const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
     shifted = (x if rest is None else x + rest) + magic
@@ -153,7 +154,8 @@ def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
     s = _sub(x, _sub(shifted, magic))
     s = s if rest is None else s + rest
     half = n >> 1
-    return _polynomial(s, f.exp2, fused) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
+    u = _polynomial(s, f.exp2, fused) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
+    return _where(vanishes, zero, u)
 
 
 def _magic_bits(f: _Format) -> UOp:

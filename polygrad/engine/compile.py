@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
 from polygrad.engine.barriers import place_barriers
@@ -68,7 +69,8 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     optimized = backend.optimized and optimizing()
     plan_ = schedule(sink, optimized)
     if optimized:
-        plan_ = replace(plan_, calls=tuple(relayout(list(plan_.calls), backend.target)))
+        calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
+        plan_ = replace(plan_, calls=tuple(relayout(calls, backend.target)))
     stats.schedule_seconds += time.perf_counter() - started
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1

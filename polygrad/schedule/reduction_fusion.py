@@ -14,6 +14,8 @@ An optimisation: without it, kernels are those that tinygrad makes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
@@ -24,6 +26,16 @@ _MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and 
 
 def fuse_reductions(calls: list[KernelCall], outputs: set[UOp]) -> list[KernelCall]:
     """The kernels with row reductions moved into their readers. `outputs` stay stored."""
+    return fuse(calls, outputs, _fused)
+
+
+def fuse(
+    calls: list[KernelCall],
+    outputs: set[UOp],
+    joined: Callable[[KernelCall, KernelCall], KernelCall | None],
+) -> list[KernelCall]:
+    """The kernels with some moved into their only readers: where `joined` gives one for a producer and its
+    reader. `outputs` stay stored."""
     out: list[KernelCall | None] = list(calls)
     readers: dict[UOp, set[int]] = {}
     for i, call in enumerate(calls):
@@ -42,7 +54,7 @@ def fuse_reductions(calls: list[KernelCall], outputs: set[UOp]) -> list[KernelCa
         written = {c.args[0] for c in out[i + 1 : j + 1] if c is not None}
         if written.intersection(producer.args):
             continue
-        fused = _fused(producer, reader)
+        fused = joined(producer, reader)
         if fused is None:
             continue
         out[i], out[j] = None, fused
@@ -50,6 +62,13 @@ def fuse_reductions(calls: list[KernelCall], outputs: set[UOp]) -> list[KernelCa
             readers[arg].discard(i)
             readers[arg].add(j)
     return [c for c in out if c is not None]
+
+
+def args_of_joined(producer: KernelCall, reader: KernelCall) -> list[UOp]:
+    """What a kernel of both is given: the reader's arguments without what it read of the producer, then the
+    producer's."""
+    args = [a for a in reader.args if a is not producer.args[0]]
+    return args + [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
 
 
 def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
@@ -69,10 +88,9 @@ def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
     rows = _matched_ranges(store.src[0].src[1], loads[0].src[0].src[1])
     if rows is None or not _are_rows(rows, reader.ast.src[0], order):
         return None
-    args = [a for a in reader.args if a is not producer.args[0]]
-    args += [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
-    value = _moved(store.src[1], rows, producer.args, args)
-    return KernelCall(_renumbered(reader.ast.substitute({loads[0]: value}), reader, args), tuple(args))
+    args = args_of_joined(producer, reader)
+    value = moved(store.src[1], rows, producer.args, args)
+    return KernelCall(renumbered(reader.ast.substitute({loads[0]: value}), reader, args), tuple(args))
 
 
 def _matched_ranges(store_index: UOp, load_index: UOp) -> dict[UOp, UOp] | None:
@@ -112,9 +130,9 @@ def _are_rows(rows: dict[UOp, UOp], nest: UOp, order: list[UOp]) -> bool:
     )
 
 
-def _moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
+def moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
     """The producer's value in the reader: rows matched, other ranges and PARAMs marked by negative numbers
-    until `_renumbered` puts all in order."""
+    until `renumbered` puts all in order."""
     changes: dict[UOp, UOp] = dict(rows)
     for node in value.toposort():
         if node.op is Ops.RANGE and node not in rows:
@@ -125,7 +143,7 @@ def _moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: li
     return value.substitute(changes)
 
 
-def _renumbered(sink: UOp, reader: KernelCall, args: list[UOp]) -> UOp:
+def renumbered(sink: UOp, reader: KernelCall, args: list[UOp]) -> UOp:
     """PARAMs by their place in `args`: negative slots are marked places, others the reader's old ones. Ranges
     in order, the marked ones last."""
     order = sink.toposort()

@@ -1,0 +1,165 @@
+"""A producer computed inside of its reader's loops (Halide's compute_at): attention without memory for all of
+its weights.
+
+    every s[b, i, j] = sum(q[b, i, d] * k[b, j, d] for d)           for b: for each block of rows i:
+    every p[b, i, j] = softmax of s[b, i, :]                 ->         s, then p of the block, in memory of
+    every o[b, i, d] = sum(p[b, i, j] * v[b, j, d] for j)               the kernel's own; o of the block
+
+What is between two kernels goes through memory if it is more than the cache holds. Where the reader needs,
+for one round of its outermost loops, just what the producer makes in one round of the same loops, that much
+of it is a STAGE. Nothing is computed twice. It is done where all that a round reads stays in the cache: in a
+chain of matrix products with weights, each round would read the weights again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polygrad.codegen import cost
+from polygrad.codegen.loops import split_loop
+from polygrad.codegen.target import Target
+from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.reduction_fusion import args_of_joined, fuse, moved, renumbered
+from polygrad.uop.args import AddrSpace, Memory
+from polygrad.uop.linear import linear_terms, sum_of
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+def compute_at(calls: list[KernelCall], outputs: set[UOp], target: Target) -> list[KernelCall]:
+    """The kernels with producers moved into their only readers' loops where that saves going through memory.
+    `outputs` stay stored."""
+    return fuse(calls, outputs, lambda producer, reader: _joined(producer, reader, target))
+
+
+class _Shared(NamedTuple):
+    """A loop of both: the reader's, and the producer's, `block` of whose elements are a round of it."""
+
+    reader: UOp
+    producer: UOp
+    block: int
+
+
+def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelCall | None:
+    nodes = (producer.ast, reader.ast)
+    if any(len(n.src) != 1 or n.arg is not None or n.src[0].op is not Ops.END for n in nodes):
+        return None
+    if not _is_large(producer, target) or not any(n.op is Ops.REDUCE for n in reader.ast.toposort()):
+        return None
+    shared = _shared_loops(producer, reader)
+    if not shared:
+        return None
+    round_bytes = (
+        _size(producer) // cost.rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
+    )
+    last = shared[-1]
+    if (
+        last.block == 1 and len(shared) == len(producer.ast.src[0].src) - 2
+    ):  # a round makes a row: more are better
+        rows = last.producer.src[0].arg
+        blocks = range(cost.MIN_BLOCK_ROWS, rows + 1)
+        fits = [n for n in blocks if rows % n == 0 and n * round_bytes <= cost.stage_bytes(target)]
+        if not fits:
+            return None
+        if fits[-1] == rows:
+            shared.pop()
+        else:
+            split = split_loop(reader.ast, last.reader, fits[-1])
+            block = next(r for r in split.src[0].src[1:] if r.arg == last.reader.arg.child(0))
+            shared[-1] = _Shared(block, last.producer, fits[-1])
+            reader = KernelCall(split, reader.args)
+    elif round_bytes > cost.stage_bytes(target):
+        return None
+    if cost.rounds([s.reader for s in shared]) < target.threads:
+        return None
+    if not _is_cached(producer, {s.producer for s in shared}, target):
+        return None
+    if not _is_cached(reader, {s.reader for s in shared}, target):
+        return None
+    return _with_stage(producer, reader, shared)
+
+
+def _size(call: KernelCall) -> int:
+    return cost.rounds(call.ast.src[0].src[1:])
+
+
+def _is_large(producer: KernelCall, target: Target) -> bool:
+    """Its loops are of constant size and go through what it makes in order, more than the cache holds."""
+    nest = producer.ast.src[0]
+    loops = nest.src[1:]
+    if any(not n.src[0].is_const for n in producer.ast.toposort() if n.op is Ops.RANGE):
+        return False
+    if _size(producer) * producer.args[0].dtype.itemsize < cost.worth_staging(target):
+        return False
+    index = nest.src[0].src[0].src[1]
+    return (
+        linear_terms(index).terms == linear_terms(flat_index(tuple(r.src[0].arg for r in loops), loops)).terms
+    )
+
+
+def _loads(producer: KernelCall, reader: KernelCall) -> list[UOp]:
+    slot = reader.args.index(producer.args[0])
+    return [
+        n
+        for n in reader.ast.toposort()
+        if n.op is Ops.LOAD and n.src[0].src[0].op is Ops.PARAM and n.src[0].src[0].arg.slot == slot
+    ]
+
+
+def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
+    """The outermost loops of both that are the same, the last perhaps in blocks."""
+    found = _loads(producer, reader)
+    if any(len(n.src[0].src) > 2 for n in found):
+        return []
+    positions = [linear_terms(n.src[0].src[1]).terms for n in found]
+    stride = _size(producer)
+    shared: list[_Shared] = []
+    for theirs, ours in zip(producer.ast.src[0].src[1:], reader.ast.src[0].src[1:], strict=False):
+        size = theirs.src[0].arg
+        stride //= size
+        steps = {terms.get(ours, 0) for terms in positions}
+        if len(steps) > 1 or not ours.src[0].is_const:
+            break
+        block, rest = divmod(steps.pop(), stride)
+        if rest or not block or ours.src[0].arg * block != size:
+            break
+        shared.append(_Shared(ours, theirs, block))
+        if block > 1:
+            break
+    known = {s.reader for s in shared}
+    if any(a.ranges & known for terms in positions for a in terms if a not in known):
+        return []
+    return shared
+
+
+def _is_cached(call: KernelCall, shared: set[UOp], target: Target) -> bool:
+    """What a round of the shared loops reads from buffers is no more than the cache holds."""
+    loads = [n for n in call.ast.toposort() if n.op is Ops.LOAD and n.src[0].src[0].op is Ops.PARAM]
+    return all(cost.rounds(n.ranges - shared) * n.dtype.itemsize <= cost.panel_bytes(target) for n in loads)
+
+
+def _with_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared]) -> KernelCall:
+    rows: dict[UOp, UOp] = {}
+    ast = producer.ast
+    for s in shared:
+        if s.block == 1:
+            rows[s.producer] = s.reader
+        else:
+            ast = split_loop(ast, s.producer, s.block)
+            rows[next(r for r in ast.src[0].src[1:] if r.arg == s.producer.arg.child(0))] = s.reader
+    store, loops = ast.src[0].src[0], ast.src[0].src[1:]
+    own = tuple(r for r in loops if r not in rows)
+    sizes = tuple(r.src[0].arg for r in own)
+    args = args_of_joined(producer, reader)
+    index = flat_index(sizes, own)
+    dtype = store.src[1].dtype
+    stage = UOp(Ops.STAGE, dtype, (store.src[1], index, *own), Memory(cost.rounds(own), AddrSpace.LOCAL))
+    stage = moved(stage, rows, producer.args, args)
+    changes = {}
+    for n in _loads(producer, reader):
+        terms, constant = linear_terms(n.src[0].src[1])
+        rest = {a: f for a, f in terms.items() if a not in rows.values()}
+        at = UOp(Ops.INDEX, dtype, (stage, UOp.index(sum_of(rest, constant))))
+        changes[n] = UOp(Ops.LOAD, dtype, (at,))
+    return KernelCall(renumbered(reader.ast.substitute(changes), reader, args), tuple(args))
