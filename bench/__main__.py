@@ -1,11 +1,15 @@
-"""`python -m bench SUITE [--json] [--quick]`: progress on standard error, results on standard output."""
+"""`python -m bench SUITE [--json] [--quick]`: progress on standard error, results on standard output.
+
+`python -m bench breadth --only REGEX --host HOST --threads N` runs some of its rows.
+"""
 
 from __future__ import annotations
 
 import argparse
+import functools
 
 from bench import report, results
-from bench.suites import attention, conv, elementwise, matmul, norms, startup, train
+from bench.suites import attention, breadth, conv, elementwise, matmul, norms, startup, train
 from bench.suites import compile as compile_suite
 
 SUITES = {
@@ -17,6 +21,7 @@ SUITES = {
     "attention": attention.run,
     "compile": compile_suite.run,
     "startup": startup.run,
+    "breadth": breadth.run,
 }
 
 
@@ -30,10 +35,20 @@ def main() -> None:
         action="store_true",
         help="update bench/results, bench/pictures and the tables of RESULTS.md",
     )
+    parser.add_argument("--only", default="", metavar="REGEX", help="breadth: the rows with such a name")
+    parser.add_argument("--host", choices=breadth.HOSTS, help="breadth: the rows of one host")
+    parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
     arguments = parser.parse_args()
+    chosen = {"only": arguments.only, "host": arguments.host, "threads": arguments.threads}
+    partial = any(chosen.values())
+    if partial and (arguments.suite != "breadth" or arguments.save):
+        parser.error(
+            "--only, --host and --threads: expected the suite breadth, without --save, which keeps whole runs"
+        )
+    runs = SUITES | {"breadth": functools.partial(breadth.run, **chosen)}
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
         found = []
-        for result in SUITES[suite](arguments.quick):
+        for result in runs[suite](arguments.quick):
             found.append(result)
             if arguments.json:
                 print(result.json(), flush=True)

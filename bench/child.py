@@ -1,14 +1,16 @@
 """One measurement in one fresh process: `child.py LIBRARY CASE`, on any host; the last line printed is JSON.
 
-Knows the cases of the compile suite, not who asks for them nor what is hoped for. Timed parts start after the
-library is imported and the parameters are in place, and end when the result has been read back. `value` is
-the measurement; `check` a number that every library must agree on, or the measurement is of something else.
+Knows the cases of the compile suite and the eager ones of breadth, not who asks nor what is hoped for.
+Timed parts start after the library is imported and the parameters are in place, and end when the result has
+been read back. `value` is the measurement; `check` a number that every library must agree on, or the
+measurement is of something else.
 """
 
 import importlib
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 
@@ -64,6 +66,19 @@ def import_library(name: str) -> dict[str, float]:
     return {"value": time.perf_counter() - start}
 
 
+def eager(lib: Any, kind: str) -> dict[str, float]:
+    """Milliseconds of a step in which nothing is captured; the check is the sum of what is checked."""
+    import shapes
+    import with_tensor
+
+    def uniform(seed: int, count: int) -> list[float]:
+        return [shapes.uniform(seed, i) for i in range(count)]
+
+    program = with_tensor.Maker(lib, uniform).make(kind, {})
+    check = sum(program.check())
+    return {"value": 1e3 * min(shapes.sample(program, 0.1) for _ in range(20)), "check": check}
+
+
 def main(library: str, case: str) -> dict[str, float]:
     if case == "import":
         return import_library(library)
@@ -73,7 +88,10 @@ def main(library: str, case: str) -> dict[str, float]:
         return gpt_forward(lib)
     if case == "gpt-train":
         return gpt_train(lib)
+    if case.startswith("eager-"):
+        return eager(lib, case)
     return kernels(lib, case)
 
 
+sys.path.insert(0, str(Path(__file__).parent / "libraries"))
 print(json.dumps(main(*sys.argv[1:])))

@@ -1,4 +1,5 @@
-"""Libraries against each other: every case is run by all in one go, in turn, several times; medians count.
+"""Libraries against each other: every case is run by all in one go, in turn, several times; medians count
+(or what a suite's `Sampling` says).
 
 A library answers first with the numbers it computes, which must be those of the reference (torch), and is
 timed only then. Knows no suite.
@@ -6,17 +7,28 @@ timed only then. Knows no suite.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Any
 
 from bench.channel import Channel
-from bench.hosts import ROOT, Unavailable, build_javascript, peer_packages, peer_python
+from bench.hosts import (
+    CPYTHON,
+    DEVICES,
+    ROOT,
+    Unavailable,
+    build_javascript,
+    peer_packages,
+    peer_python,
+)
 from bench.report import Result, number
 
 TOLERANCE = 1e-3  # of the largest number
@@ -27,6 +39,8 @@ PAGES = {
     "tfjs-wasm": "tfjs",
     "peak": "peak",
 }
+SETTLING = 0.1  # seconds in which idle threads, which wait by spinning at first, go to sleep
+AGREEMENT = 1.03  # of the two fastest samples
 MODELS = ROOT / "bench" / ".cache"
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -54,6 +68,26 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """How often each contestant has its turn, for how long, and which of its samples is its figure.
+
+    `most`: up to so many rounds, until ours and the fastest peer each have two fastest samples that agree.
+    `process_time`: that of the process is measured instead of the wall's, where one thread runs natively.
+    `hopeless`: a peer that many times slower than the fastest after one round, or two, has no more turns.
+    """
+
+    rounds: int
+    seconds: float
+    figure: Callable[[list[float]], float]
+    most: int = 0
+    process_time: bool = False
+    hopeless: float = math.inf
+
+
+MEDIANS, QUICK_MEDIANS = Sampling(7, 0.3, median), Sampling(3, 0.1, median)
+
+
+@dataclass(frozen=True)
 class Limit:
     """What ours is measured against that is no peer: something a library does, in the same rounds."""
 
@@ -61,7 +95,7 @@ class Limit:
     library: str
     threads: int
     kind: str
-    sizes: dict[str, int]
+    sizes: dict[str, Any]
     flops: float = 0.0
 
 
@@ -71,14 +105,15 @@ class Case:
 
     name: str
     kind: str  # what the libraries know it by
-    sizes: dict[str, int]
-    host: str  # "cpython" or "chromium"
+    sizes: dict[str, Any]
+    host: str  # CPYTHON or CHROMIUM
     threads: int
     peers: tuple[str, ...]
     goals: tuple[Goal, ...]
     flops: float = 0.0
     limits: tuple[Limit, ...] = ()
     cannot: dict[str, str] = field(default_factory=dict)  # peers that have no such program, and why
+    tolerance: float = TOLERANCE
 
     @property
     def unit(self) -> str:
@@ -92,9 +127,9 @@ def figure(flops: float, seconds: float) -> float:
 class Contest:
     """The processes of one run, started when first needed."""
 
-    def __init__(self, suite: str, quick: bool) -> None:
+    def __init__(self, suite: str, quick: bool, sampling: Sampling | None = None) -> None:
         self.suite = suite
-        self.rounds, self.seconds = (3, 0.1) if quick else (7, 0.3)
+        self.sampling = sampling or (QUICK_MEDIANS if quick else MEDIANS)
         self._natives: dict[tuple[str, int], Channel] = {}
         self._references: dict[str, list[float]] = {}
 
@@ -126,22 +161,40 @@ class Contest:
                 threads = used or threads if name == "polygrad" else threads
             except Unavailable as reason:
                 skipped[name] = str(reason)
-        samples: dict[str, list[float]] = {name: [] for name in running}
-        for i in range(self.rounds):
-            _progress(f"{case.name} {case.host} {case.threads} threads, round {i + 1} of {self.rounds}")
-            for name, ask in running.items():
-                if name in skipped:
-                    continue
-                try:
-                    samples[name].append(ask({"op": "sample", "seconds": self.seconds})["value"])
-                except Unavailable as reason:
-                    skipped[name] = str(reason)
+        samples = self._samples(case, running, skipped)
         found = {
-            name: figure(limits[name].flops if name in limits else case.flops, median(values))
+            name: figure(limits[name].flops if name in limits else case.flops, self.sampling.figure(values))
             for name, values in samples.items()
             if values and name not in skipped
         }
         return self._result(case, found, skipped, threads)
+
+    def _samples(
+        self, case: Case, running: dict[str, Ask], skipped: dict[str, str]
+    ) -> dict[str, list[float]]:
+        """Seconds per step, in turn; who fails is skipped."""
+        samples: dict[str, list[float]] = {name: [] for name in running}
+        sampling, hopeless = self.sampling, set[str]()
+        process = sampling.process_time and case.host == CPYTHON and case.threads == 1
+        request = {"op": "sample", "seconds": sampling.seconds, "clock": "process" if process else "wall"}
+        for i in range(max(sampling.rounds, sampling.most)):
+            if i >= sampling.rounds and _agree(samples, case.peers):
+                break
+            _progress(f"{case.name} {case.host} {case.threads} threads, round {i + 1}")
+            for name, ask in running.items():
+                if name in skipped or name in hopeless:
+                    continue
+                if case.threads > 1:
+                    time.sleep(SETTLING)
+                try:
+                    samples[name].append(ask(request)["value"])
+                except Unavailable as reason:
+                    skipped[name] = str(reason)
+            if i < 2:
+                fastest = {name: min(values) for name, values in samples.items() if values}
+                slow = sampling.hopeless * min(fastest.values(), default=0.0)
+                hopeless |= {name for name in case.peers if fastest.get(name, 0.0) > slow}
+        return samples
 
     def _result(self, case: Case, found: dict[str, float], skipped: dict[str, str], threads: int) -> Result:
         words = [goal.words for goal in case.goals]
@@ -155,7 +208,7 @@ class Contest:
             suite=self.suite,
             case=case.name,
             host=case.host,
-            device="CPU" if case.host == "cpython" else "WASM",
+            device=DEVICES[case.host],
             value=value,
             unit=case.unit,
             better="higher" if case.flops else "lower",
@@ -170,12 +223,12 @@ class Contest:
         """A library that has shown that it computes what the reference does; the threads it says it uses."""
         ask = self._asker(library, case.host, case.threads, case.kind, case.sizes, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
-        got, expected = answer["check"], self._reference(case)
+        got, expected = answer["check"], self.reference(case.kind, case.sizes)
         if len(got) != len(expected):
             raise Unavailable(f"wrong result: expected {len(expected)} numbers, got {len(got)}")
-        scale = max(abs(x) for x in expected)
+        scale = max(abs(x) for x in expected) or 1.0
         worst = max(abs(x - y) for x, y in zip(got, expected, strict=True)) / scale
-        if not worst <= TOLERANCE:
+        if not worst <= case.tolerance:
             raise Unavailable(f"wrong result: off by {worst:.1e} of the largest number")
         return ask, answer.get("threads")
 
@@ -184,19 +237,32 @@ class Contest:
         ask({"op": "prepare", "kind": limit.kind, "sizes": limit.sizes})
         return ask
 
-    def _reference(self, case: Case) -> list[float]:
-        key = _key(case.kind, case.sizes)
+    def reference(self, kind: str, sizes: dict[str, Any]) -> list[float]:
+        """What torch computes."""
+        key = _key(kind, sizes)
         if key not in self._references:
-            request = {"op": "prepare", "slot": "reference", "kind": case.kind, "sizes": case.sizes}
+            request = {"op": "prepare", "slot": "reference", "kind": kind, "sizes": sizes}
             self._references[key] = self._native("torch", 1).ask(request)["check"]
         return self._references[key]
+
+    def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[float]:
+        """What a program checks, in a page that is opened for it and closed."""
+        _progress(f"{kind} chromium {threads} threads, {library}")
+        where = {"library": PAGES[library], "threads": threads, "page": "fresh", "slot": "case"}
+        try:
+            check: list[float] = self._browser.ask({"op": "prepare", "kind": kind, "sizes": sizes} | where)[
+                "check"
+            ]
+        finally:
+            self._browser.ask({"op": "close"} | where)
+        return check
 
     # --- processes
 
     def _asker(
-        self, library: str, host: str, threads: int, kind: str, sizes: dict[str, int], slot: str
+        self, library: str, host: str, threads: int, kind: str, sizes: dict[str, Any], slot: str
     ) -> Ask:
-        if host == "cpython":
+        if host == CPYTHON:
             native = self._native(library, threads)
             return lambda request: native.ask(request | {"slot": slot})
         if library == "onnxruntime-web":
@@ -231,18 +297,33 @@ class Contest:
         (MODELS / "peak.wasm").write_bytes(peak_module())
         return Channel(["node", str(ROOT / "bench" / "page" / "run.mjs"), str(MODELS)], {})
 
-    def _model(self, kind: str, sizes: dict[str, int]) -> None:
+    def _model(self, kind: str, sizes: dict[str, Any]) -> None:
         path = MODELS / f"{_key(kind, sizes)}.onnx"
         MODELS.mkdir(exist_ok=True)
-        if not path.exists():
+        made_by = max(source.stat().st_mtime for source in (ROOT / "bench").glob("onnx_*.py"))
+        if not path.exists() or path.stat().st_mtime < made_by:
             command = [str(peer_python()), "-m", "bench.onnx_models", str(path), kind]
             done = subprocess.run([*command, json.dumps(sizes)], cwd=ROOT, capture_output=True, text=True)
             if done.returncode:
                 raise Unavailable(done.stderr.strip().splitlines()[-1])
 
 
-def _key(kind: str, sizes: dict[str, int]) -> str:
-    return "-".join([kind, *map(str, sizes.values())])
+def agrees(got: float, expected: float, tolerance: float = TOLERANCE) -> bool:
+    return abs(got - expected) <= tolerance * abs(expected)
+
+
+def _agree(samples: dict[str, list[float]], peers: Sequence[str]) -> bool:
+    """Whether the two fastest samples of ours are close, and those of the fastest peer: no lucky moments."""
+    best = min((samples[name] for name in peers if samples.get(name)), key=min, default=[])
+    pairs = [sorted(values)[:2] for values in (samples.get("polygrad", []), best) if len(values) > 1]
+    return all(second <= AGREEMENT * first for first, second in pairs)
+
+
+def _key(kind: str, sizes: dict[str, Any]) -> str:
+    """A name for a program, and for the file of its model."""
+    if all(isinstance(size, int) for size in sizes.values()):
+        return "-".join([kind, *map(str, sizes.values())])
+    return f"{kind}-{hashlib.sha256(json.dumps(sizes).encode()).hexdigest()[:16]}"
 
 
 def _progress(text: str) -> None:

@@ -48,6 +48,11 @@ def microseconds(limit: float) -> Goal:
     return Goal(f"≤ {limit:g} µs", lambda f: f.value <= limit / 1e3)
 
 
+def milliseconds(limit: float) -> Goal:
+    """Of a case whose unit is milliseconds."""
+    return Goal(f"≤ {limit:g} ms", lambda f: f.value <= limit)
+
+
 def _fraction(factor: float) -> str:
     """A time allowed: "1/5 of", "1.2×", or nothing."""
     if factor == 1:

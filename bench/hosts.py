@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+CPYTHON, NODE, CHROMIUM = "cpython", "pyodide-node", "chromium"  # the kinds of hosts
+DEVICES = {CPYTHON: "CPU", NODE: "WASM", CHROMIUM: "WASM"}
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = ROOT / "bench" / "child.py"
 PEERS = ROOT / "bench" / ".venv"

@@ -13,72 +13,35 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
+from bench import onnx_ops
 from bench.libraries import shapes
-from bench.libraries.inputs import uniform
-
-OPSET, IR_VERSION = 20, 10
-
-
-class Graph:
-    """Nodes in order; every method returns the name of its result."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
-
-    def op(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
-        name = name or f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
-        return name
-
-    def constant(self, value: Any) -> str:
-        name = f"c{len(self.initializers)}"
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
-
-    def parameter(self, seed: int, shape: tuple[int, ...], scale: float) -> str:
-        return self.constant(uniform(seed, *shape) * np.float32(scale))
-
-    def model(self, inputs: list[tuple[int, ...]], output: tuple[int, ...]) -> Any:
-        def value(name: str, shape: tuple[int, ...]) -> Any:
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-        graph = helper.make_graph(
-            self.nodes,
-            "bench",
-            [value(f"in{i}", shape) for i, shape in enumerate(inputs)],
-            [value("out", output)],
-            self.initializers,
-        )
-        opsets = [helper.make_opsetid("", OPSET)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+from bench.onnx_graph import Graph
 
 
 def matmul(m: int, k: int, n: int) -> Any:
     graph = Graph()
     graph.op("MatMul", "in0", "in1", name="out")
-    return graph.model([(m, k), (k, n)], (m, n))
+    return graph.model({"in0": ("float32", (m, k)), "in1": ("float32", (k, n))})
 
 
 def softmax(rows: int, columns: int) -> Any:
     graph = Graph()
     graph.op("Softmax", "in0", name="out", axis=-1)
-    return graph.model([(rows, columns)], (rows, columns))
+    return graph.model({"in0": ("float32", (rows, columns))})
 
 
 def gelu(rows: int, columns: int) -> Any:
     graph = Graph()
     graph.op("Gelu", "in0", name="out", approximate="tanh")
-    return graph.model([(rows, columns)], (rows, columns))
+    return graph.model({"in0": ("float32", (rows, columns))})
 
 
 def layernorm(rows: int, columns: int) -> Any:
     graph = Graph()
     weight, bias = graph.parameter(2, (columns,), 1.0), graph.parameter(3, (columns,), 1.0)
     graph.op("LayerNormalization", "in0", weight, bias, name="out", axis=-1, epsilon=1e-5)
-    return graph.model([(rows, columns)], (rows, columns))
+    return graph.model({"in0": ("float32", (rows, columns))})
 
 
 def block_forward() -> Any:
@@ -111,7 +74,7 @@ def block_forward() -> Any:
     x = op("Add", "in0", linear(values, "out"))
     up = op("Gelu", linear(normalized(x, "ln2"), "up"), approximate="tanh")
     op("Add", x, linear(up, "down"), name="out")
-    return graph.model([(1, length, width)], (1, length, width))
+    return graph.model({"in0": ("float32", (1, length, width))})
 
 
 KINDS = {
@@ -120,6 +83,7 @@ KINDS = {
     "gelu": gelu,
     "layernorm": layernorm,
     "block-forward": block_forward,
+    "operation": onnx_ops.make,
 }
 
 

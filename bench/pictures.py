@@ -1,10 +1,12 @@
 """A picture of a suite's kept results: `python -m bench.pictures SUITE`, in the peers' environment.
 
 A panel for each host and number of threads: bars are speed, polygrad's is 1, and carry the measured figure.
+Where there are many cases, a bar for each: our speed, the fastest peer's is 1.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from matplotlib import pyplot as plt
 from bench.report import Result, from_json, number
 
 HERE = Path(__file__).parent
+MANY = 20  # cases in a panel that are too many for groups of bars
 COLORS = {
     "polygrad": "#1b6ef3",
     "jax-js": "#e8a33d",
@@ -59,6 +62,24 @@ def panel(axes: plt.Axes, title: str, results: list[Result]) -> None:
     axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 
+def ratio_panel(axes: plt.Axes, title: str, results: list[Result]) -> None:
+    """Bars go left where the fastest peer is ahead, right where we are, in powers of two."""
+    ratios = [r.ratio for r in results]
+    colors = [COLORS["polygrad"] if ratio >= 1 else COLORS["tinygrad"] for ratio in ratios]
+    places = range(len(ratios))
+    axes.barh(places, [math.log2(ratio) for ratio in ratios], color=colors)
+    axes.axvline(0, color="black", linewidth=0.5)
+    axes.set_yticks(places, [r.case for r in results], fontsize=5)
+    limit = math.ceil(max(abs(math.log2(ratio)) for ratio in ratios))
+    ticks = range(-limit, limit + 1)
+    axes.set_xticks(ticks, [f"{2.0**tick:.3g}" for tick in ticks], fontsize=6)
+    axes.margins(y=0.01)
+    axes.invert_yaxis()
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel("speed, fastest peer = 1", fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def draw(suite: str) -> None:
     lines = (HERE / "results" / f"{suite}.jsonl").read_text().splitlines()
     shown = [r for r in map(from_json, lines) if r.value and r.peers]
@@ -69,9 +90,13 @@ def draw(suite: str) -> None:
         panels.setdefault(f"{r.host}, {turn} thread{'s' * (turn > 1)}", []).append(r)
     mpl.rcParams.update({"svg.hashsalt": suite, "svg.fonttype": "none", "font.family": "sans-serif"})
     rows = max(1, len(panels))
-    figure, all_axes = plt.subplots(rows, 1, figsize=(8, 2.8 * rows), squeeze=False, layout="constrained")
+    many = any(len(results) > MANY for results in panels.values())
+    heights = [0.11 * len(results) + 0.8 if many else 2.8 for results in panels.values()] or [2.8]
+    figure, all_axes = plt.subplots(
+        rows, 1, figsize=(8, sum(heights)), height_ratios=heights, squeeze=False, layout="constrained"
+    )
     for axes, (title, results) in zip(all_axes[:, 0], panels.items(), strict=False):
-        panel(axes, f"{suite}: {title}", results)
+        (ratio_panel if many else panel)(axes, f"{suite}: {title}", results)
     (HERE / "pictures").mkdir(exist_ok=True)
     figure.savefig(HERE / "pictures" / f"{suite}.svg", metadata={"Date": None})
 

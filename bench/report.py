@@ -52,7 +52,7 @@ def table(results: list[Result]) -> str:
     rows = [HEADER, tuple("---" for _ in HEADER)]
     for r in results:
         peers = ", ".join(f"{name} {number(v, r.unit)}" for name, v in r.peers.items()) or "-"
-        ratio = "-" if r.ratio is None else f"{r.ratio:.1f}"
+        ratio = "-" if r.ratio is None else f"{r.ratio:.2f}"
         value = number(r.value, r.unit)
         met = "yes" if r.met else "no"
         rows.append((r.case, r.host, r.device, str(r.threads), value, peers, ratio, r.target, met))
@@ -65,6 +65,8 @@ def table(results: list[Result]) -> str:
 def number(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
+    if unit == "×":
+        return f"{value:.2f}×"
     if unit == "kernels":
         return f"{value:.0f}"
     return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"

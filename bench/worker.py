@@ -1,7 +1,8 @@
 """One library in one process: `python -m bench.worker LIBRARY`, a JSON request a line on standard input.
 
 `{"op": "prepare", "slot", "kind", "sizes"}` -> `{"check": [...], "threads"}`, and what was in the slot goes;
-`{"op": "sample", "slot", "seconds"}` -> `{"value": seconds per step}`; what fails answers `{"error": text}`.
+`{"op": "sample", "slot", "seconds", "clock"}` -> `{"value": seconds per step}`; what fails answers
+`{"error": text}`.
 How many threads may be used, the environment says.
 """
 
@@ -14,7 +15,9 @@ import sys
 import time
 from typing import Any
 
-from bench.libraries.shapes import Program
+from bench.libraries.shapes import Program, sample
+
+CLOCKS = {"wall": time.perf_counter, "process": time.process_time}
 
 
 def maker(library: str) -> Any:
@@ -38,20 +41,6 @@ def maker(library: str) -> Any:
     return with_tensor.Maker(importlib.import_module(library), inputs.uniform).make
 
 
-def sample(program: Program, seconds: float) -> float:
-    """Seconds per step, of as many steps as take about `seconds`."""
-    steps = 1
-    while True:
-        start = time.perf_counter()
-        for _ in range(steps):
-            program.step()
-        program.finish()
-        taken = time.perf_counter() - start
-        if taken >= 0.5 * seconds:
-            return taken / steps
-        steps = max(steps + 1, int(steps * min(20.0, seconds / max(taken, 1e-9))))
-
-
 def main(library: str) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     make = maker(library)
@@ -65,7 +54,8 @@ def main(library: str) -> None:
                 programs[slot] = program = make(request["kind"], request["sizes"])
                 answer: dict[str, Any] = {"check": program.check(), "threads": program.threads}
             else:
-                answer = {"value": sample(programs[slot], request["seconds"])}
+                clock = CLOCKS[request.get("clock", "wall")]
+                answer = {"value": sample(programs[slot], request["seconds"], clock)}
         except Exception as error:  # reported as the reason why it was skipped
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         print(json.dumps(answer), file=answers, flush=True)

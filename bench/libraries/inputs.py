@@ -22,6 +22,20 @@ def uniform(seed: int, *shape: int) -> np.ndarray:
     return ((h >> np.uint32(8)).astype(np.float32) / np.float32(2**23) - np.float32(1)).reshape(shape)
 
 
+def operand(seed: int, spec: dict[str, Any]) -> np.ndarray:
+    """`uniform` put into [low, high), whole numbers for an integer dtype; `spec` is a Row's operand."""
+    low, high = spec["low"], spec["high"]
+    x = uniform(seed, *spec["shape"])
+    if (low, high) != (-1, 1):
+        x = (x + np.float32(1)) * np.float32((high - low) / 2) + np.float32(low)
+    return (np.floor(x) if "int" in spec["dtype"] else x).astype(spec["dtype"])
+
+
+def moments(array: np.ndarray) -> list[float]:
+    """Of random numbers: the mean and the mean square."""
+    return [float(array.mean(dtype=np.float64)), float(np.square(array, dtype=np.float64).mean())]
+
+
 def numbers(array: Any) -> list[float]:
     """About a thousand elements of an array, evenly spread."""
     flat = np.asarray(array).reshape(-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,23 @@ class Program:
     threads: int | None = None
 
 
+def sample(program: Program, seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds per step, of as many steps as take about `seconds`."""
+    steps = 1
+    while True:
+        start = clock()
+        for _ in range(steps):
+            program.step()
+        program.finish()
+        taken = clock() - start
+        if taken >= 0.5 * seconds:
+            return taken / steps
+        steps = max(steps + 1, int(steps * min(20.0, seconds / max(taken, 1e-9))))
+
+
 LABELS = [7 * i % 10 for i in range(64)]
 MLP_LR, CONVNET_LR = 0.1, 0.05
+GRADIENT_SEED = 99  # of the gradient that comes in at an output
 STEPS_CHECKED = 3  # losses of a training program that are compared
 
 # name, seed, shape, scale
@@ -53,6 +69,18 @@ BLOCK = [
 
 # y = min(max(y * a + b, c) ** 2, d), four times: twenty operations that no algebra makes fewer.
 CHAIN = [(1.1, 0.2, -0.5, 1.5), (0.9, -0.3, -0.4, 1.2), (1.2, 0.1, -0.6, 1.4), (0.8, -0.2, -0.3, 1.1)]
+
+
+def uniform(seed: int, i: int) -> float:
+    """Element i of `inputs.uniform`, where there is no numpy."""
+    mask = 0xFFFFFFFF
+    h = (i * 0x9E3779B1 + seed * 0x85EBCA6B) & mask
+    h ^= h >> 15
+    h = h * 0x2C1B3C6D & mask
+    h ^= h >> 12
+    h = h * 0x297A2D39 & mask
+    h ^= h >> 15
+    return (h >> 8) / 2**23 - 1
 
 
 def spread(n: int) -> slice:

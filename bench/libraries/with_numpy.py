@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from bench.libraries import ops_numpy
 from bench.libraries.inputs import into, numbers, uniform
 from bench.libraries.shapes import CHAIN, Program
 
 
-def make(kind: str, sizes: dict[str, int]) -> Program:
+def make(kind: str, sizes: dict[str, Any]) -> Program:
     return KINDS[kind](**sizes)
 
 
@@ -83,4 +86,5 @@ KINDS = {
     "layernorm": layernorm,
     "chain": chain,
     "copy": copy,
+    "operation": ops_numpy.make,
 }

@@ -7,12 +7,14 @@ captured (`TinyJit`): kernels only, no Python per operation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 try:
-    from bench.libraries import shapes
+    from bench.libraries import ops_tensor, shapes
 except ImportError:  # in a page the files lie side by side
+    import ops_tensor
     import shapes
 
 Program = shapes.Program
@@ -25,7 +27,7 @@ class Maker:
         self.threads = count() if lib.__name__ == "polygrad" else None
         lib.Tensor.training = True  # tinygrad is told by TRAINING=1 in the environment
 
-    def make(self, kind: str, sizes: dict[str, int]) -> Program:
+    def make(self, kind: str, sizes: dict[str, Any]) -> Program:
         return getattr(self, kind.replace("-", "_"))(**sizes)
 
     def tensor(self, seed: int, *shape: int, scale: float = 1.0) -> Any:
@@ -36,18 +38,11 @@ class Maker:
         device = self.lib.Device[self.lib.Device.DEFAULT]
         getattr(device, "synchronize", lambda: None)()
 
-    def forward(self, function: Callable[..., Any], *inputs: Any) -> Program:
-        captured = self.lib.TinyJit(lambda *inputs: function(*inputs).realize())
-
-        def check() -> list[float]:
-            for _ in range(3):  # runs, is captured, is replayed
-                out = captured(*inputs)
-            return numbers(out)
-
-        def step() -> None:
-            captured(*inputs)
-
-        return Program(step, check, self.finish, self.threads)
+    def forward(
+        self, function: Callable[..., Any], *inputs: Any, seen: Callable[[Any], list[float]] | None = None
+    ) -> Program:
+        captured = self.lib.TinyJit(lambda *inputs: (function(*inputs).realize(),))
+        return self.repeated(captured, inputs, seen or numbers)
 
     def matmul(self, m: int, k: int, n: int) -> Program:
         return self.forward(lambda a, b: a @ b, self.tensor(1, m, k), self.tensor(2, k, n))
@@ -74,16 +69,24 @@ class Maker:
     def parameters(self, specs: Any) -> dict[str, Any]:
         return {name: self.tensor(seed, *shape, scale=scale) for name, seed, shape, scale in specs}
 
-    def training(self, scores: Callable[[Any], Any], parameters: list[Any], lr: float, x: Any) -> Program:
+    def training(
+        self,
+        scores: Callable[[Any], Any],
+        parameters: list[Any],
+        lr: float,
+        x: Any,
+        capture: Callable[[Any], Any] | None = None,
+    ) -> Program:
         optimizer = self.lib.nn.optim.SGD(parameters, lr=lr)
         labels = self.lib.Tensor(shapes.LABELS[: x.shape[0]], dtype="int32").realize()
 
-        @self.lib.TinyJit
-        def captured(x: Any, labels: Any) -> Any:
+        def train(x: Any, labels: Any) -> Any:
             optimizer.zero_grad()
             loss = scores(x).sparse_categorical_crossentropy(labels).backward()
             self.lib.Tensor.realize(loss, *optimizer.schedule_step())
             return loss
+
+        captured = (capture or self.lib.TinyJit)(train)
 
         def check() -> list[float]:
             return [captured(x, labels).item() for _ in range(shapes.STEPS_CHECKED)]
@@ -105,11 +108,46 @@ class Maker:
     def tiny(self) -> Program:
         return self.two_layers(shapes.TINY, self.tensor(1, 1, 4))
 
-    def two_layers(self, specs: Any, x: Any) -> Program:
+    def eager_mlp(self) -> Program:
+        """`mlp` as written, nothing captured."""
+        return self.two_layers(shapes.MLP, self.tensor(1, 64, 784), lambda function: function)
+
+    def eager_update(self) -> Program:
+        """Next to nothing to compute, and nothing captured: what an operation costs by itself."""
+        x = self.tensor(1, 4)
+        y = self.tensor(2, 4)
+
+        def step() -> None:
+            nonlocal y
+            y = (y * 1.0001 + x).realize()
+
+        def check() -> list[float]:
+            for _ in range(shapes.STEPS_CHECKED):
+                step()
+            return numbers(y)
+
+        return Program(step, check, self.finish, self.threads)
+
+    def first_call(self, m: int, k: int, n: int) -> Program:
+        """A product at its first call, and captured; the seconds of both are what the check gives."""
+        a, b = self.tensor(1, m, k), self.tensor(2, k, n)
+        later = self.matmul(m, k, n)
+
+        def check() -> list[float]:
+            start = time.perf_counter()
+            (a @ b).realize()
+            self.finish()
+            first = time.perf_counter() - start
+            later.check()
+            return [first, min(shapes.sample(later, 0.1) for _ in range(10))]
+
+        return Program(later.step, check, self.finish, self.threads)
+
+    def two_layers(self, specs: Any, x: Any, capture: Callable[[Any], Any] | None = None) -> Program:
         p = self.parameters(specs)
         l1, l2 = self.linear(p["w1"], p["b1"]), self.linear(p["w2"], p["b2"])
         parameters = [l1.weight, l1.bias, l2.weight, l2.bias]
-        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, x)
+        return self.training(lambda x: l2(l1(x).relu()), parameters, shapes.MLP_LR, x, capture)
 
     def convnet(self) -> Program:
         p = self.parameters(shapes.CONVNET)
@@ -121,6 +159,41 @@ class Maker:
 
         parameters = [p["w1"], p["b1"], p["w2"], p["b2"], last.weight, last.bias]
         return self.training(scores, parameters, shapes.CONVNET_LR, self.tensor(1, 64, 1, 28, 28))
+
+    def operation(
+        self, op: str, operands: list[Any], attributes: dict[str, Any], gradients: list[int], check: str
+    ) -> Program:
+        """A row of the breadth suite."""
+        inputs = [ops_tensor.operand(self.lib, self.uniform, i + 1, x) for i, x in enumerate(operands)]
+        function = (ops_tensor.OPERATIONS | ops_tensor.creations(self.lib))[op]
+        seen = moments if check == "moments" else numbers
+        if not gradients:
+            return self.forward(lambda *inputs: function(*inputs, **attributes), *inputs, seen=seen)
+        incoming = self.tensor(shapes.GRADIENT_SEED, *function(*inputs, **attributes).shape)
+
+        @self.lib.TinyJit
+        def captured(*inputs: Any) -> Any:
+            out = function(*inputs[:-1], **attributes)
+            found = out.gradient(*(inputs[i] for i in gradients), gradient=inputs[-1])
+            self.lib.Tensor.realize(out, *found)
+            return out, *found
+
+        return self.repeated(captured, [*inputs, incoming], seen)
+
+    def repeated(
+        self, captured: Callable[..., Any], inputs: Sequence[Any], seen: Callable[[Any], list[float]]
+    ) -> Program:
+        """A captured function of these, whose outputs are realized and checked."""
+
+        def check() -> list[float]:
+            for _ in range(3):  # runs, is captured, is replayed
+                out = captured(*inputs)
+            return [v for tensor in out for v in seen(tensor)]
+
+        def step() -> None:
+            captured(*inputs)
+
+        return Program(step, check, self.finish, self.threads)
 
     def block_forward(self) -> Program:
         p = self.parameters(shapes.BLOCK)
@@ -136,15 +209,7 @@ class Maker:
             self.lib.Tensor.realize(*gradients)
             return gradients
 
-        def check() -> list[float]:
-            for _ in range(3):
-                gradients = captured(x, g)
-            return [v for gradient in gradients for v in numbers(gradient)]
-
-        def step() -> None:
-            captured(x, g)
-
-        return Program(step, check, self.finish, self.threads)
+        return self.repeated(captured, (x, g), numbers)
 
 
 def block(p: dict[str, Any], x: Any) -> Any:
@@ -159,8 +224,13 @@ def block(p: dict[str, Any], x: Any) -> Any:
     return x + h.linear(p["up_w"], p["up_b"]).gelu().linear(p["down_w"], p["down_b"])
 
 
+def moments(tensor: Any) -> list[float]:
+    """Of random numbers: the mean and the mean square."""
+    return [tensor.mean().item(), tensor.square().mean().item()]
+
+
 def numbers(tensor: Any) -> list[float]:
-    """About a thousand elements of a realized float32 tensor, evenly spread."""
-    data = memoryview(tensor.data())
+    """About a thousand elements of a realized tensor, evenly spread."""
+    data = memoryview(tensor.cast("float32").realize().data())
     flat = memoryview(data.cast("B") if data.format != "B" else data).cast("f")
     return [flat[i] for i in range(*shapes.spread(len(flat)).indices(len(flat)))]

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from bench.libraries import shapes
+from bench.libraries import ops_torch, shapes
 from bench.libraries.inputs import into, numbers, uniform
 from bench.libraries.shapes import Program
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def make(kind: str, sizes: dict[str, int], compiled: bool = False) -> Program:
+def make(kind: str, sizes: dict[str, Any], compiled: bool = False) -> Program:
     return KINDS[kind](torch.compile if compiled else lambda f: f, **sizes)
 
 
@@ -93,6 +93,21 @@ def mlp(compiled: Compile) -> Program:
     return two_layers(compiled, shapes.MLP, tensor(1, 64, 784))
 
 
+def eager_update(compiled: Compile) -> Program:
+    x, y = tensor(1, 4), tensor(2, 4)
+
+    def step() -> None:
+        nonlocal y
+        y = y * 1.0001 + x
+
+    def check() -> list[float]:
+        for _ in range(shapes.STEPS_CHECKED):
+            step()
+        return numbers(y)
+
+    return Program(step, check)
+
+
 def tiny(compiled: Compile) -> Program:
     return two_layers(compiled, shapes.TINY, tensor(1, 1, 4))
 
@@ -160,7 +175,10 @@ KINDS = {
     "copy": copy,
     "mlp": mlp,
     "tiny": tiny,
+    "eager-mlp": mlp,
+    "eager-update": eager_update,
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,
+    "operation": lambda compiled, **row: ops_torch.make(**row),
 }

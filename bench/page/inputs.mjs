@@ -25,15 +25,46 @@ export function scaled(seed, shape, scale) {
   return out;
 }
 
+const ARRAYS = {
+  float64: Float64Array,
+  float32: Float32Array,
+  float16: globalThis.Float16Array,
+  int32: Int32Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+};
+
+/** `uniform` put into [low, high), whole numbers for an integer dtype, as `operand` of `inputs.py`. */
+export function operand(seed, { shape, dtype, low, high }) {
+  const out = uniform(seed, ...shape);
+  if (dtype === "float32" && low === -1 && high === 1) return out;
+  const type = ARRAYS[dtype];
+  if (type === undefined) throw new Error(`has no ${dtype}`);
+  const whole = dtype.includes("int");
+  const put = (x) => Math.fround(Math.fround(Math.fround(x + 1) * ((high - low) / 2)) + low);
+  return type.from(out, (x) => (low === -1 && high === 1 ? x : whole ? Math.floor(put(x)) : put(x)));
+}
+
+/** Of random numbers: the mean and the mean square. */
+export function moments(array) {
+  let [sum, squares] = [0, 0];
+  for (const x of array) {
+    sum += x;
+    squares += x * x;
+  }
+  return [sum / array.length, squares / array.length];
+}
+
 /** About a thousand elements of an array, evenly spread. */
 export function numbers(array) {
   const step = Math.floor(array.length / 1000) | 1;
-  return Array.from({ length: Math.ceil(array.length / step) }, (_, i) => array[i * step]);
+  return Array.from({ length: Math.ceil(array.length / step) }, (_, i) => Number(array[i * step]));
 }
 
 export const LABELS = Array.from({ length: 64 }, (_, i) => (7 * i) % 10);
 export const MLP_LR = 0.1;
 export const CONVNET_LR = 0.05;
+export const GRADIENT_SEED = 99; // of the gradient that comes in at an output
 export const STEPS_CHECKED = 3;
 
 export const MLP = {

@@ -16,6 +16,7 @@ import {
   scaled,
   uniform,
 } from "./inputs.mjs";
+import { operation } from "./ops_jax.mjs";
 import * as jax from "/peers/@jax-js/jax/dist/index.js";
 
 const { numpy: np, nn, lax, jit, grad, valueAndGrad, blockUntilReady, tree } = jax;
@@ -94,6 +95,7 @@ function block(p, x) {
 }
 
 const KINDS = {
+  operation,
   matmul: ({ m, k, n }) => forward((a, b) => np.matmul(a, b), [tensor(1, m, k), tensor(2, k, n)]),
   softmax: ({ rows, columns }) => forward((x) => nn.softmax(x, -1), [tensor(1, rows, columns)]),
   gelu: ({ rows, columns }) => forward((x) => nn.gelu(x), [tensor(1, rows, columns)]),

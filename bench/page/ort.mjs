@@ -1,6 +1,6 @@
 /** onnxruntime-web, WebAssembly execution provider; the models are made by `bench/onnx_models.py`. */
 
-import { numbers, uniform } from "./inputs.mjs";
+import { moments, numbers, operand } from "./inputs.mjs";
 import * as ort from "/peers/onnxruntime-web/dist/ort.wasm.min.mjs";
 
 export function start(threads) {
@@ -14,13 +14,15 @@ async function make(kind, sizes, name) {
     executionProviders: ["wasm"],
     graphOptimizationLevel: "all",
   });
-  // inputs are named in0, in1, ... and filled by seeds 1, 2, ...
+  // in0 is filled by seed 1, in1 by seed 2, ...; what is between them may be a parameter
   const feeds = Object.fromEntries(
-    session.inputMetadata.map(({ name, shape }, i) => [
-      name,
-      new ort.Tensor("float32", uniform(i + 1, ...shape), shape),
-    ]),
+    session.inputMetadata.map(({ name, shape }) => {
+      const i = Number(name.slice(2));
+      const spec = sizes.operands?.[i] ?? { shape, dtype: "float32", low: -1, high: 1 };
+      return [name, new ort.Tensor(spec.dtype, operand(i + 1, spec), shape)];
+    }),
   );
   const step = async () => (await session.run(feeds)).out;
-  return { step, check: async () => numbers((await step()).data), dispose: () => void session.release() };
+  const seen = sizes.check === "moments" ? moments : numbers;
+  return { step, check: async () => seen((await step()).data), dispose: () => void session.release() };
 }

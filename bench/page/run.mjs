@@ -2,7 +2,7 @@
 /**
  * Libraries in pages of one headless Chromium: a JSON request a line on standard input, an answer a line on
  * standard output, as `bench/worker.py`. Each request names its `library` and `threads`; a page is opened for each
- * pair at its first request, in a context of its own.
+ * pair at its first request, in a context of its own, or for each `page` named, until a request to `close` it.
  */
 
 import { join } from "node:path";
@@ -53,8 +53,14 @@ async function open(library, threads) {
 }
 
 async function serve(request) {
-  const { library, threads } = request;
-  const key = `${library} ${threads}`;
+  const { library, threads, page: own } = request;
+  const key = own ?? `${library} ${threads}`;
+  if (request.op === "close") {
+    const { page } = await pages.get(key);
+    pages.delete(key);
+    await page.context().close();
+    return {};
+  }
   if (!pages.has(key)) pages.set(key, open(library, threads));
   const { page, failure } = await pages.get(key);
   const work = page.evaluate(({ op, ...request }) => globalThis.bench[op](request), request);

@@ -26,7 +26,7 @@ async function script(address) {
   });
 }
 
-let tf;
+let tf, operation;
 
 export async function start(threads) {
   await script("/peers/@tensorflow/tfjs/dist/tf.min.js");
@@ -36,7 +36,8 @@ export async function start(threads) {
   tf.wasm.setThreadsCount(threads);
   if (!(await tf.setBackend("wasm"))) throw new Error("the wasm backend did not start");
   await tf.ready();
-  return (kind, sizes) => KINDS[kind](sizes);
+  ({ operation } = await import("./ops_tfjs.mjs")); // needs the library that the scripts have made global
+  return (kind, sizes) => (kind === "operation" ? operation : KINDS[kind])(sizes);
 }
 
 const tensor = (seed, ...shape) => tf.tensor(uniform(seed, ...shape), shape);

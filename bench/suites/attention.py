@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bench.contest import Case, Contest
 from bench.goals import at_most_times, times_best_peer
+from bench.hosts import CHROMIUM
 from bench.report import Result
 
 PEERS = ("jax-js", "onnxruntime-web", "tfjs-wasm")
@@ -14,9 +15,9 @@ NO_GRADIENTS = {"onnxruntime-web": "has no gradients"}
 FORWARD = (at_most_times(1, "onnxruntime-web"),)
 BACKWARD = (times_best_peer(1, "lower"),)
 CASES = [
-    *(Case("block forward", "block-forward", {}, "chromium", t, PEERS, FORWARD) for t in (1, 2)),
+    *(Case("block forward", "block-forward", {}, CHROMIUM, t, PEERS, FORWARD) for t in (1, 2)),
     *(
-        Case("block backward", "block-backward", {}, "chromium", t, TRAINERS, BACKWARD, cannot=NO_GRADIENTS)
+        Case("block backward", "block-backward", {}, CHROMIUM, t, TRAINERS, BACKWARD, cannot=NO_GRADIENTS)
         for t in (1, 2)
     ),
 ]

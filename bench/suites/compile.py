@@ -15,7 +15,7 @@ from statistics import median
 
 from bench import contest
 from bench.goals import microseconds
-from bench.hosts import Host, Unavailable, cpython, peer, pyodide_node
+from bench.hosts import CHROMIUM, CPYTHON, NODE, Host, Unavailable, cpython, peer, pyodide_node
 from bench.report import Result
 
 Judge = Callable[[float, dict[str, float]], bool]  # (ours, peers) -> target met
@@ -48,28 +48,26 @@ class Case:
     met: Judge
 
 
-NODE, TINYGRAD, NUMPY = "pyodide-node", ("tinygrad", peer), ("numpy", peer)
+TINYGRAD, NUMPY = ("tinygrad", peer), ("numpy", peer)
 NO_TINYGRAD = ("tinygrad", "compiles with clang and loads machine code, which Pyodide cannot")
-NO_NUMPY = ("numpy", "not part of Pyodide: a page fetches it from a CDN")
 COUNT = "kernels, no more than tinygrad"
 CASES = [
     # name, host, device, ours, peer, unit, repeats, target, met
-    Case("gpt-forward", "cpython", "CPU", cpython, TINYGRAD, "s", 3, "≤ 0.25 s", at_most(0.25)),
-    Case("gpt-train", "cpython", "CPU", cpython, TINYGRAD, "s", 3, "≤ 1.2 s", at_most(1.2)),
+    Case("gpt-forward", CPYTHON, "CPU", cpython, TINYGRAD, "s", 3, "≤ 0.25 s", at_most(0.25)),
+    Case("gpt-train", CPYTHON, "CPU", cpython, TINYGRAD, "s", 3, "≤ 1.2 s", at_most(1.2)),
     Case("gpt-forward", NODE, "WASM", pyodide_node, NO_TINYGRAD, "s", 3, "≤ 0.6 s", at_most(0.6)),
     Case("gpt-train", NODE, "WASM", pyodide_node, NO_TINYGRAD, "s", 3, "≤ 3 s", at_most(3)),
-    Case("import", "cpython", "CPU", cpython, NUMPY, "s", 5, "≤ import numpy + 0.15 s", beyond_numpy(0.15)),
-    Case("import", NODE, "WASM", pyodide_node, NO_NUMPY, "s", 5, "≤ 0.3 s", at_most(0.3)),
-    Case("softmax", "cpython", "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 3 {COUNT}", kernels_at_most(3)),
-    Case("layernorm", "cpython", "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 3 {COUNT}", kernels_at_most(3)),
-    Case("attention", "cpython", "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 4 {COUNT}", kernels_at_most(4)),
+    Case("import", CPYTHON, "CPU", cpython, NUMPY, "s", 5, "≤ import numpy + 0.15 s", beyond_numpy(0.15)),
+    Case("softmax", CPYTHON, "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 3 {COUNT}", kernels_at_most(3)),
+    Case("layernorm", CPYTHON, "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 3 {COUNT}", kernels_at_most(3)),
+    Case("attention", CPYTHON, "CPU", cpython, TINYGRAD, "kernels", 1, f"≤ 4 {COUNT}", kernels_at_most(4)),
 ]
 
 
 # A captured step with next to nothing to compute: what is left is what a step costs by itself.
 DISPATCH = [
-    contest.Case("captured step", "tiny", {}, "cpython", 1, ("torch", "tinygrad"), (microseconds(20),)),
-    contest.Case("captured step", "tiny", {}, "chromium", 1, ("jax-js", "tfjs-wasm"), (microseconds(50),)),
+    contest.Case("captured step", "tiny", {}, CPYTHON, 1, ("torch", "tinygrad"), (microseconds(20),)),
+    contest.Case("captured step", "tiny", {}, CHROMIUM, 1, ("jax-js", "tfjs-wasm"), (microseconds(50),)),
 ]
 
 Checks = dict[str, float]  # case -> the number every library and host must agree on

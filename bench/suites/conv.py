@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bench.contest import Case, Contest
 from bench.goals import at_most_times, times_best_peer
+from bench.hosts import CHROMIUM, CPYTHON
 from bench.report import Result
 
 NO_TRAINING = {"onnxruntime-web": "does not train"}
@@ -17,7 +18,7 @@ CASES = [
             "convnet step",
             "convnet",
             {},
-            "chromium",
+            CHROMIUM,
             t,
             ("jax-js", "tfjs-wasm"),
             PAGE_GOALS,
@@ -26,7 +27,7 @@ CASES = [
         for t in (1, 2)
     ),
     *(
-        Case("convnet step", "convnet", {}, "cpython", t, NATIVE_PEERS, (at_most_times(1.2, "torch"),))
+        Case("convnet step", "convnet", {}, CPYTHON, t, NATIVE_PEERS, (at_most_times(1.2, "torch"),))
         for t in (1, 2)
     ),
 ]

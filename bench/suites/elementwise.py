@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bench.contest import Case, Contest, Limit
 from bench.goals import within
+from bench.hosts import CPYTHON
 from bench.report import Result
 
 SIZES = {"n": 10_000_000}
@@ -15,7 +16,7 @@ PEERS = ("numpy", "torch", "torch-compile", "tinygrad")
 def case(threads: int) -> Case:
     copy = Limit("copy", "torch", threads, "copy", SIZES)
     return Case(
-        "20 operations", "chain", SIZES, "cpython", threads, PEERS, (within("copy", 1.2),), limits=(copy,)
+        "20 operations", "chain", SIZES, CPYTHON, threads, PEERS, (within("copy", 1.2),), limits=(copy,)
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.contest import Case, Contest, Goal, Limit
 from bench.goals import share_of, times, times_best_peer
+from bench.hosts import CHROMIUM, CPYTHON
 from bench.libraries.with_peak import native_flops
 from bench.peak import FLOPS
 from bench.report import Result
@@ -50,10 +51,10 @@ def native_goals(size: tuple[int, int, int], avx512: bool) -> tuple[Goal, ...]:
 
 def case(size: tuple[int, int, int], host: str, threads: int, goals: tuple[Goal, ...]) -> Case:
     m, k, n = size
-    peers = PAGE_PEERS if host == "chromium" else PEERS
+    peers = PAGE_PEERS if host == CHROMIUM else PEERS
     sizes, flops = {"m": m, "k": k, "n": n}, 2.0 * m * k * n
     limits: tuple[Limit, ...] = ()
-    if host == "chromium":
+    if host == CHROMIUM:
         limits = (
             (PAGE_PEAK,) if threads == 1 else (Limit("one thread", "polygrad", 1, "matmul", sizes, flops),)
         )
@@ -70,7 +71,5 @@ def has_avx512() -> bool:
 def run(quick: bool) -> Iterator[Result]:
     avx512 = has_avx512()
     with Contest("matmul", quick) as contest:
-        yield from contest.run([case(s, "chromium", t, page_goals(s, t)) for t in (1, 2) for s in SIZES])
-        yield from contest.run(
-            [case(s, "cpython", t, native_goals(s, avx512)) for t in (1, 2) for s in SIZES]
-        )
+        yield from contest.run([case(s, CHROMIUM, t, page_goals(s, t)) for t in (1, 2) for s in SIZES])
+        yield from contest.run([case(s, CPYTHON, t, native_goals(s, avx512)) for t in (1, 2) for s in SIZES])

@@ -17,7 +17,16 @@ from pathlib import Path
 from statistics import median
 
 from bench.contest import MODELS
-from bench.hosts import ROOT, TIMEOUT, Unavailable, build_javascript, peer_packages, peer_python
+from bench.hosts import (
+    CHROMIUM,
+    NODE,
+    ROOT,
+    TIMEOUT,
+    Unavailable,
+    build_javascript,
+    peer_packages,
+    peer_python,
+)
 from bench.report import Result
 from polygrad import Tensor, TinyJit
 
@@ -56,16 +65,14 @@ def run(quick: bool) -> Iterator[Result]:
                 for name, value in measured.items():
                     found.setdefault(library, {}).setdefault(name, []).append(value)
     for case, name, limit in (("first visit", "first", 1.2), ("later visit", "later", 0.6)):
-        yield result(case, "chromium", "polygrad", name, limit, pages, skipped)
-        yield result(f"{case}, worker", "chromium", "polygrad-worker", name, None, pages, skipped)
-        yield result(f"{case}, exported model", "chromium", "polygrad-exported", name, None, pages, skipped)
-    yield result(
-        "from script, exported model", "chromium", "polygrad-exported", "script", 0.1, pages, skipped
-    )
-    yield result("transfer", "chromium", "polygrad", "bytes", 7, pages, skipped)
+        yield result(case, CHROMIUM, "polygrad", name, limit, pages, skipped)
+        yield result(f"{case}, worker", CHROMIUM, "polygrad-worker", name, None, pages, skipped)
+        yield result(f"{case}, exported model", CHROMIUM, "polygrad-exported", name, None, pages, skipped)
+    yield result("from script, exported model", CHROMIUM, "polygrad-exported", "script", 0.1, pages, skipped)
+    yield result("transfer", CHROMIUM, "polygrad", "bytes", 7, pages, skipped)
     no_peers = skipped | dict.fromkeys(PEERS, NOT_IN_NODE)
     for case, name, limit in (("first start", "first", 0.9), ("later start", "later", 0.35)):
-        yield result(case, "pyodide-node", "polygrad", name, limit, nodes, no_peers)
+        yield result(case, NODE, "polygrad", name, limit, nodes, no_peers)
 
 
 def result(

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 from bench.contest import Case, Contest
 from bench.goals import at_most_times
+from bench.hosts import CHROMIUM, CPYTHON
 from bench.report import Result
 
 NO_TRAINING = {"onnxruntime-web": "does not train"}
 PAGE_GOALS = (at_most_times(1 / 5, "jax-js"), at_most_times(1 / 12, "tfjs-wasm"))
 NATIVE_PEERS = ("torch", "torch-compile", "tinygrad")
 CASES = [
-    Case("mlp step", "mlp", {}, "chromium", 1, ("jax-js", "tfjs-wasm"), (), cannot=NO_TRAINING),
-    Case("mlp step", "mlp", {}, "chromium", 2, ("jax-js", "tfjs-wasm"), PAGE_GOALS, cannot=NO_TRAINING),
-    *(Case("mlp step", "mlp", {}, "cpython", t, NATIVE_PEERS, (at_most_times(1, "torch"),)) for t in (1, 2)),
+    Case("mlp step", "mlp", {}, CHROMIUM, 1, ("jax-js", "tfjs-wasm"), (), cannot=NO_TRAINING),
+    Case("mlp step", "mlp", {}, CHROMIUM, 2, ("jax-js", "tfjs-wasm"), PAGE_GOALS, cannot=NO_TRAINING),
+    *(Case("mlp step", "mlp", {}, CPYTHON, t, NATIVE_PEERS, (at_most_times(1, "torch"),)) for t in (1, 2)),
 ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from polygrad.codegen import strided
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv
@@ -30,6 +31,7 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
 FAR_LOAD = 3.0  # of an element that is copied first, for it lies far from the next one that a sum reads
+FAR_BYTES = 128  # that are read there at a time: two lines
 LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
 SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop
@@ -45,6 +47,7 @@ ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a fact
 # bodies, in operations
 SMALL_BODY = 24  # is worth unrolling
 LONG_BODY = 80  # is more than a processor looks ahead in: what hides its latency is in the same round
+SMALL_SUM = 4  # rounds of a sum's loop that is worth unrolling whole
 LONG_EPILOGUE = 6  # of a sum: a register tile would not leave registers for it
 
 # what an Opt must save to pay
@@ -95,6 +98,15 @@ def native_lanes(target: Target, itemsize: int = 4) -> int:
 def panel_bytes(target: Target) -> int:
     """The most that a panel of a product may take: it is read again for every row tile."""
     return target.cache[1] // 2
+
+
+def strided_load(stride: int, lanes: int, itemsize: int, target: Target) -> float:
+    """What a load of `lanes` elements costs that are `stride` apart: in blocks, or lane by lane."""
+    block = max(target.simd_bytes // itemsize, 1)
+    wanted = range(0, abs(stride) * lanes, abs(stride))
+    if not strided.pays(wanted, block):
+        return SCATTERED_LOAD * lanes
+    return 2.0 * len(strided.plan(wanted, block, 0, wanted[-1]).starts)
 
 
 def is_far(step: int, nbytes: int, target: Target) -> bool:

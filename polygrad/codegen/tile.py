@@ -6,11 +6,15 @@ steps:
 
     INDEX(p, base + 4*u + l + 7)  ->  INDEX(p, base, arg=Steps(((u, 4), (l, 1)), 7))
 
-so that a renderer can put the steps into instruction offsets. An INDEX that is not linear stays whole.
+so that a renderer can put the steps into instruction offsets. In an INDEX that is not linear in the lanes,
+what depends on tile ranges alone is added last, where that leaves a scalar: its values are constants, too.
+
+    INDEX(p, 4*(l//2) + base)  ->  INDEX(p, base + 4*(l//2))
 """
 
 from __future__ import annotations
 
+from polygrad.dtype import dtypes
 from polygrad.uop.args import AxisKind, Steps
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
@@ -49,6 +53,13 @@ def split_indices(sink: UOp) -> UOp:
                 loops = {new[a]: f for a, f in sorted(loops.items(), key=lambda t: innermost(t[0]))}
                 at = Steps(steps, constant) if steps or constant else None
                 new[node] = UOp(Ops.INDEX, node.dtype, (src[0], UOp.index(sum_of(loops)), *src[2:]), at)
+                continue
+            tiles = {a: f for a, f in terms.items() if all(map(is_tile, a.ranges))}
+            loops = {new[a]: f for a, f in terms.items() if a not in tiles}
+            if loops and not any(r.arg.kind is AxisKind.LANE for a in loops for r in a.ranges):
+                constants = UOp.index(sum_of({new[a]: f for a, f in tiles.items()}, constant))
+                whole = UOp(Ops.ADD, dtypes.index, (UOp.index(sum_of(loops)), constants))
+                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], whole, *src[2:]))
                 continue
         new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
     return new[sink]

@@ -30,7 +30,8 @@ class _Item(NamedTuple):
     runs: int  # how often they go round
     reads: int  # of a load in a sum: how often the loops around the sum read the same element again
     strides: dict[UOp, int]  # of its index
-    nonlinear: frozenset[UOp]  # ranges that its index depends on in another way
+    nonlinear: frozenset[UOp]  # ranges that its index depends on in another way,
+    shared: frozenset[UOp]  # but for those of which a few neighbours read one element
     far: bool  # of a load in a sum: how far its elements lie apart
 
 
@@ -69,18 +70,21 @@ class Tiling:
             strides: dict[UOp, int] = {}
             nonlinear: frozenset[UOp] = frozenset()
             far = False
+            shared: frozenset[UOp] = frozenset()
             if node.op in (Ops.REDUCE, Ops.STORE):
                 loops = node.src[0].ranges | node.src[-1].ranges
             if node.op in (Ops.LOAD, Ops.STORE):
                 terms, _ = linear_terms(node.src[0].src[1])
                 strides = {a: step for a, step in terms.items() if a.op is Ops.RANGE}
-                nonlinear = frozenset().union(*[a.ranges for a in terms if a.op is not Ops.RANGE])
+                shared = frozenset(a.src[0] for a in terms if _is_shared(a))
+                others = [a.ranges for a in terms if a.op is not Ops.RANGE and not _is_shared(a)]
+                nonlinear = frozenset().union(*others)
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = cost.rounds(around[node] - self.reduced - loops)
                 far = self._is_far(node, strides)
             weight = cost.op_cost(node.op)
             width, runs = _width(node), cost.rounds(loops)
-            out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, far))
+            out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
         return out
 
     def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
@@ -97,11 +101,18 @@ class Tiling:
             vector = not item.loops.isdisjoint(chosen)
             weight, runs = float(item.weight), float(item.runs)
             if item.op in (Ops.LOAD, Ops.STORE):
-                if not item.nonlinear.isdisjoint(chosen) or any(
-                    item.strides.get(r, 0) not in (0, 1) for r in chosen
-                ):  # lane by lane; a load may still become a transposition
-                    lane = cost.SCATTERED_LOAD if item.op is Ops.LOAD else cost.SCATTERED_STORE
-                    weight = lane * lanes
+                steps = {item.strides.get(r, 0) for r in chosen}
+                steps.update(2 for r in chosen if r in item.shared)
+                scattered = not item.nonlinear.isdisjoint(chosen)
+                if scattered or not steps <= {0, 1}:  # a load may still become a transposition
+                    if item.op is Ops.STORE:
+                        weight = cost.SCATTERED_STORE * lanes
+                    elif scattered:
+                        weight = cost.SCATTERED_LOAD * lanes
+                    else:
+                        weight = max(
+                            cost.strided_load(s, lanes, item.itemsize, self.target) for s in steps - {0, 1}
+                        )
                     if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
                         weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
                 runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
@@ -168,7 +179,7 @@ class Tiling:
         loads = [i for i in self.items if i.op is Ops.LOAD]
         stores = [i for i in self.items if i.op is Ops.STORE]
         stored = {r for i in stores for r, step in i.strides.items() if step == 1}
-        if len(stored) != 1 or any(i.nonlinear for i in loads):
+        if len(stored) != 1 or any(i.nonlinear or i.shared for i in loads):
             return None
         (lane,) = stored
         loaded = {
@@ -202,13 +213,18 @@ class Tiling:
             and reuse(r)
         ]
         if not reused:
-            return {lane: Tile(lanes, _fit(vectors, cost.ADD_LATENCY))}
+            far = any(item.far and lane in item.loops for item in self.items)
+            most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
+            tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
+            return tiles if lane in self.reduced else tiles | self.small_sums()
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
         if lane in self.reduced:
             wide = 4 if self.target.registers >= 32 else 2
-            tiles = {lane: Tile(lanes, 1), first: Tile(1, min(wide, first.src[0].arg))}
+            # as many sums at a time as hide their latency, two of each row where there are few rows
+            across = _fit(vectors, 2) if wide == 2 and len(reused) == 1 else 1
+            tiles = {lane: Tile(lanes, across), first: Tile(1, min(wide, first.src[0].arg))}
             if len(reused) > 1:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
@@ -243,12 +259,31 @@ class Tiling:
                             consider({lane: vectors, first: rows, second: more})
         return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
 
+    def small_sums(self) -> dict[UOp, Tile]:
+        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not where
+        loads have conditions or work out their indices."""
+        tiles: dict[UOp, Tile] = {}
+        if any(i.nonlinear for i in self.items) or any(n.op is Ops.WHERE for n in self.order):
+            return tiles
+        values = 1
+        for r in sorted(self.reduced, key=lambda r: r.arg.id, reverse=True):
+            size = r.src[0].arg if r.src[0].is_const else 0
+            if 2 <= size <= cost.SMALL_SUM and values * size < cost.SMALL_BODY:
+                tiles[r] = Tile(1, size)
+                values *= size
+        return tiles
+
 
 def _width(node: UOp) -> int:
     """Bytes of an element that a node works on."""
     operand = node.src[0 if node.op in (Ops.REDUCE, Ops.LOAD) else -1].dtype
     # THREEFRY is of words of 32 bits; comparisons of indices are for what they guard
     return 4 if node.op is Ops.THREEFRY or operand is dtypes.index else operand.itemsize
+
+
+def _is_shared(atom: UOp) -> bool:
+    """Whether two or four neighbours of a range have one value of this term of an index."""
+    return atom.op is Ops.IDIV and atom.src[0].op is Ops.RANGE and atom.src[1].arg in (2, 4)
 
 
 def _lanes(native: int, size: int) -> int:

@@ -41,7 +41,12 @@ def peak_flops(device: str) -> float:
         executable.run([buffer.handle], None, {})
         if now > started + _WARM_SECONDS:
             best = min(best, time.perf_counter() - now)
-    return 2 * _lanes(device) * MULTIPLY_ADDS / best
+    return flops(device) / best
+
+
+def flops(device: str) -> float:
+    """The float32 operations of one run of `multiply_adds(device)`."""
+    return 2.0 * _lanes(device) * MULTIPLY_ADDS
 
 
 def multiply_adds(device: str) -> Program:

@@ -20,6 +20,7 @@ from polygrad.uop.ops import Ops
 Value = Any
 Register = Any
 Pointer = Any
+Block = Any
 
 
 class Builder(ABC):
@@ -90,6 +91,22 @@ class Builder(ABC):
     @abstractmethod
     def interleave(self, a: Value, b: Value, dtype: DType, lanes: int) -> tuple[Value, Value]:
         """a0 b0 a1 b1 ... of two SIMD values of at least 4 lanes: its first half, and its second."""
+
+    # --- blocks: consecutive elements as memory holds them, to permute before they become lanes
+
+    @abstractmethod
+    def block_size(self, dtype: DType, lanes: int) -> int:
+        """How many elements one block has, in a kernel of this many lanes."""
+
+    @abstractmethod
+    def load_block(
+        self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int
+    ) -> Block:
+        """A block of consecutive elements (addresses as below)."""
+
+    @abstractmethod
+    def permute(self, blocks: Sequence[Block], positions: Sequence[int], dtype: DType) -> Value:
+        """The SIMD value whose lane i is element `positions[i]` of the blocks one after the other."""
 
     # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for
     # 0.

@@ -16,17 +16,22 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from polygrad.codegen import strided
 from polygrad.codegen.lower import parameters
 from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
-from polygrad.renderer.builder import Builder, Value
+from polygrad.renderer.builder import Block, Builder, Value
+from polygrad.uop.alu import evaluate
 from polygrad.uop.args import AxisKind, Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 Axes = tuple[UOp, ...]  # UPCAST and UNROLL ranges, by id
+Address = tuple[Value | None, int]  # an index value and a constant offset
+Place = tuple[Value | None, Sequence[int]]  # a scalar index value and the constant offset of each lane
+Blocks = dict[Address, Block]
 
 _NO_STEPS = Steps((), 0)
 
@@ -327,6 +332,26 @@ class _Emitter:
             return None
         return sum(step for r, step in (index.arg or _NO_STEPS).steps if r.arg.kind is AxisKind.LANE)
 
+    def _places(self, index: UOp, axes: Axes) -> list[Place] | None:
+        """For each coordinate over `axes`: the index value, a scalar, and the constant offset of each lane;
+        None where the lanes differ by more than constants."""
+        step, lanes = self._lane_step(index), range(self.lanes)
+        if step is not None:
+            return [
+                (base, [offset + step * i for i in lanes]) for base, offset in self._addresses(index, axes)
+            ]
+        base: UOp | None = None
+        constants = index.src[1]
+        if constants.op is Ops.ADD and not self.simd[constants.src[0]]:  # as the pass split-indices leaves it
+            base, constants = constants.src
+        offsets = _tile_constants(constants, axes, self.lanes)
+        if offsets is None:
+            return None
+        if base is None:
+            return [(None, o) for o in offsets]
+        positions = self._project(axes, self.axes[base])
+        return [(self.values[base][positions[k]], o) for k, o in enumerate(offsets)]
+
     def _emit_load(self, node: UOp) -> None:
         index = node.src[0]
         pointer = pointer_of(index)
@@ -339,21 +364,34 @@ class _Emitter:
         if simd and gate is None and (across := self._across(index)) is not None:
             self.values[node] = self._load_transposed(node, axes, across)
             return
+        places: list[Place] | None
+        if self.simd[index]:
+            places = self._places(index, axes)
+        else:
+            places = [(base, [offset]) for base, offset in self._addresses(index, axes)]
+        addresses = self._addresses(index, axes) if places is None else []
+        readable: dict[Value | None, list[int]] = {}  # the offsets at each base
+        for base, offsets in places or ():
+            readable.setdefault(base, []).extend(offsets)
+        blocks: Blocks = {}
         gates = self._project(axes, self.axes[gate]) if gate is not None else None
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
-        step = self._lane_step(index) if simd else 1
-        addresses = self._addresses(index, axes)
 
         def make(k: int) -> Value:
-            base, offset = addresses[k]
             if gate is None:
-                return self._load(node, base, offset, step, simd)
+                if places is None:
+                    return self._load_lanes(node, [self._lane(*addresses[k], i) for i in range(self.lanes)])
+                return self._load(node, places[k], readable[places[k][0]], blocks, simd)
             assert gates is not None and others is not None
             other = self._value(node.src[1], others[k], simd)
             predicate = self.values[gate][gates[k]]
-            return self._load_gated(node, base, offset, step, simd, gate, predicate, other)
+            if places is None:
+                return self._load_gated_lanes(
+                    node, [self._lane(*addresses[k], i) for i in range(self.lanes)], gate, predicate, other
+                )
+            return self._load_gated(node, places[k], simd, gate, predicate, other)
 
-        self._make(node, len(addresses), make, range(len(addresses)))
+        self._make(node, len(places or addresses), make, range(len(places or addresses)))
 
     def _across(self, index: UOp) -> UOp | None:
         """The tile axis along which a load that jumps from lane to lane goes through memory, as long as a
@@ -388,51 +426,64 @@ class _Emitter:
                 out[k + u * stride] = row
         return out
 
-    def _load(self, node: UOp, base: Value | None, offset: int, step: int | None, simd: bool) -> Value:
+    def _load(self, node: UOp, place: Place, readable: Sequence[int], blocks: Blocks, simd: bool) -> Value:
+        """One value of a load. `readable`: the offsets that are loaded at the same index, whose blocks are
+        kept in `blocks`."""
+        b, dtype, lanes = self.builder, node.dtype, self.lanes
+        pointer = self.values[pointer_of(node.src[0])][0]
+        base, offsets = place
+        if not simd or len(set(offsets)) == 1:
+            value = b.load(pointer, base, offsets[0], dtype, 1)
+            return b.splat(value, dtype, lanes) if simd else value
+        if _are_consecutive(offsets):
+            return b.load(pointer, base, offsets[0], dtype, lanes)
+        size = b.block_size(dtype, lanes)
+        if not strided.pays(offsets, size):
+            return self._load_lanes(node, [(base, offset) for offset in offsets])
+        plan = strided.plan(offsets, size, min(readable), max(readable))
+        for start in plan.starts:
+            if (base, start) not in blocks:
+                blocks[base, start] = b.load_block(pointer, base, start, dtype, lanes)
+        return b.permute([blocks[base, start] for start in plan.starts], plan.positions, dtype)
+
+    def _load_lanes(self, node: UOp, addresses: Sequence[Address]) -> Value:
         b, dtype = self.builder, node.dtype
         pointer = self.values[pointer_of(node.src[0])][0]
-        if not simd or step == 1:
-            return b.load(pointer, base, offset, dtype, self.lanes if simd else 1)
-        if step == 0:
-            return b.splat(b.load(pointer, base, offset, dtype, 1), dtype, self.lanes)
-        return b.pack(
-            [b.load(pointer, *self._lane(base, offset, step, i), dtype, 1) for i in range(self.lanes)], dtype
-        )
+        return b.pack([b.load(pointer, *address, dtype, 1) for address in addresses], dtype)
 
-    def _lane(self, base: Value | None, offset: int, step: int | None, lane: int) -> tuple[Value | None, int]:
-        """The address of one lane."""
-        if step is None:
-            return self.builder.extract(base, dtypes.index, lane, self.lanes), offset
-        return base, offset + step * lane
+    def _lane(self, base: Value, offset: int, lane: int) -> Address:
+        """The address of one lane, where the index is a SIMD value."""
+        return self.builder.extract(base, dtypes.index, lane, self.lanes), offset
 
     def _load_gated(
-        self,
-        node: UOp,
-        base: Value | None,
-        offset: int,
-        step: int | None,
-        simd: bool,
-        gate: UOp,
-        predicate: Value,
-        other: Value,
+        self, node: UOp, place: Place, simd: bool, gate: UOp, predicate: Value, other: Value
     ) -> Value:
-        b, dtype = self.builder, node.dtype
-        pointer = self.values[pointer_of(node.src[0])][0]
-        if not self.simd[gate] and (not simd or step is not None):
-            safe = self._safe(predicate, base, offset)
-            loaded = self._load(node, safe, offset, step, simd)
+        b, dtype, (base, offsets) = self.builder, node.dtype, place
+        if not self.simd[gate]:
+            safe = self._safe(predicate, base, min(offsets))
+            loaded = self._load(node, (safe, offsets), offsets, {}, simd)
             if simd:
                 predicate = b.splat(predicate, dtypes.bool, self.lanes)
             return b.alu(Ops.WHERE, dtype, [predicate, loaded, other], self.lanes if simd else 1)
-        if step == 1:
-            return b.load_masked(pointer, base, offset, dtype, self.lanes, predicate, other)
+        if _are_consecutive(offsets):
+            pointer = self.values[pointer_of(node.src[0])][0]
+            return b.load_masked(pointer, base, offsets[0], dtype, self.lanes, predicate, other)
+        if len(offsets) == 1:
+            offsets = [*offsets] * self.lanes
+        addresses = [(base, offset) for offset in offsets]
+        return self._load_gated_lanes(node, addresses, gate, predicate, other)
+
+    def _load_gated_lanes(
+        self, node: UOp, addresses: Sequence[Address], gate: UOp, predicate: Value, other: Value
+    ) -> Value:
+        b, dtype, lanes = self.builder, node.dtype, self.lanes
+        pointer = self.values[pointer_of(node.src[0])][0]
         picked = []
-        for i in range(self.lanes):
-            index, off = self._lane(base, offset, step, i)
-            ok = b.extract(predicate, dtypes.bool, i, self.lanes) if self.simd[gate] else predicate
-            picked.append(b.load(pointer, self._safe(ok, index, off), off, dtype, 1))
-        mask = predicate if self.simd[gate] else b.splat(predicate, dtypes.bool, self.lanes)
-        return b.alu(Ops.WHERE, dtype, [mask, b.pack(picked, dtype), other], self.lanes)
+        for i, (index, offset) in enumerate(addresses):
+            ok = b.extract(predicate, dtypes.bool, i, lanes) if self.simd[gate] else predicate
+            picked.append(b.load(pointer, self._safe(ok, index, offset), offset, dtype, 1))
+        mask = predicate if self.simd[gate] else b.splat(predicate, dtypes.bool, lanes)
+        return b.alu(Ops.WHERE, dtype, [mask, b.pack(picked, dtype), other], lanes)
 
     def _safe(self, predicate: Value, base: Value | None, offset: int) -> Value:
         """The index where the gate holds, else one that makes the address the buffer's start."""
@@ -452,16 +503,23 @@ class _Emitter:
         axes = tuple(sorted({*self.axes[index], *self.axes[value]}, key=_by_id))
         positions = self._project(axes, self.axes[value])
         target = self.values[pointer][0]
-        simd = self.simd[index]
-        step = self._lane_step(index) if simd else 1
+        simd, lanes = self.simd[index], range(self.lanes)
+        places = self._places(index, axes) if simd else None
         for k, (base, offset) in enumerate(self._addresses(index, axes)):
             stored = self._value(value, positions[k], simd)
-            if not simd or step == 1:
-                b.store(target, base, offset, stored, node.src[1].dtype, self.lanes if simd else 1)
+            if not simd:
+                b.store(target, base, offset, stored, value.dtype, 1)
                 continue
-            for i in range(self.lanes):
-                lane = b.extract(stored, value.dtype, i, self.lanes)
-                b.store(target, *self._lane(base, offset, step, i), lane, value.dtype, 1)
+            if places is not None:
+                base, offsets = places[k]
+                if _are_consecutive(offsets):
+                    b.store(target, base, offsets[0], stored, value.dtype, self.lanes)
+                    continue
+                addresses = [(base, o) for o in offsets]
+            else:
+                addresses = [self._lane(base, offset, i) for i in lanes]
+            for i, address in enumerate(addresses):
+                b.store(target, *address, b.extract(stored, value.dtype, i, self.lanes), value.dtype, 1)
 
 
 def _by_id(r: UOp) -> tuple[int, ...]:
@@ -471,3 +529,30 @@ def _by_id(r: UOp) -> tuple[int, ...]:
 def _coordinates(axes: Axes) -> itertools.product[tuple[int, ...]]:
     """Every combination of positions along `axes`, the last fastest."""
     return itertools.product(*(range(r.src[0].arg) for r in axes))
+
+
+def _are_consecutive(offsets: Sequence[int]) -> bool:
+    return len(offsets) > 1 and all(b - a == 1 for a, b in itertools.pairwise(offsets))
+
+
+def _tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
+    """For each coordinate over `axes`, what an expression of tile ranges is in each lane; None of another."""
+    values: dict[UOp, list[list[int]]] = {}
+    coordinates = list(_coordinates(axes))
+    for n in node.toposort():
+        if n.op is Ops.CONST:
+            values[n] = [[n.arg] * lanes for _ in coordinates]
+        elif is_tile(n):
+            if n.arg.kind is AxisKind.LANE:
+                values[n] = [list(range(lanes)) for _ in coordinates]
+            else:
+                values[n] = [[c[axes.index(n)]] * lanes for c in coordinates]
+        elif n.op in GroupOp.ALU:
+            columns = [[row[i] for row in values[s] for i in range(lanes)] for s in n.src]
+            found = [evaluate(n.op, n.src[-1].dtype, operands) for operands in zip(*columns, strict=True)]
+            if None in found:
+                return None
+            values[n] = [found[i : i + lanes] for i in range(0, len(found), lanes)]
+        else:
+            return None
+    return values[node]

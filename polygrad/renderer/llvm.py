@@ -329,6 +329,31 @@ class LLVMBuilder(Builder):
 
         return half(0), half(lanes // 2)
 
+    def block_size(self, dtype: DType, lanes: int) -> int:
+        return lanes
+
+    def load_block(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+        """As memory holds it: a bool's bytes are not yet i1."""
+        t = vector(pointer.type, lanes)
+        return self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
+
+    def permute(self, blocks: Sequence[str], positions: Sequence[int], dtype: DType) -> str:
+        """The lanes of the first two blocks, then those of each other one put in place."""
+        lanes = len(positions)
+        t = vector("i8" if dtype.is_bool else _TYPE[dtype], lanes)
+
+        def shuffled(a: str, b: str, chosen: Sequence[int]) -> str:
+            mask = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in chosen)
+            return self._emit(f"shufflevector {t} {a}, {t} {b}, <{lanes} x i32> <{mask}>")
+
+        second = blocks[1] if len(blocks) > 1 else "poison"
+        value = shuffled(blocks[0], second, [p if p < 2 * lanes else -1 for p in positions])
+        for number, block in enumerate(blocks[2:], 2):
+            first = number * lanes
+            chosen = [p - first + lanes if first <= p < first + lanes else i for i, p in enumerate(positions)]
+            value = shuffled(value, block, chosen)
+        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
         """The low half with the high half, until one is left; of bools, whether any or all are true."""
         if dtype.is_bool:

@@ -6,6 +6,8 @@ Small integers are wrapped back into their range after every op that can leave i
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -122,10 +124,12 @@ def _simd_table() -> dict[Ops, dict[DType, Template]]:
             table[Ops.MAX][d] = (0, 1, code(f"i32x4.max_{u}"))
     for d in _FLOATS:
         s = SHAPE[d]
-        infix = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.FDIV: "div", Ops.MAX: "max"}
+        infix = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.FDIV: "div"}
         compare = {Ops.CMPEQ: "eq", Ops.CMPNE: "ne", Ops.CMPLT: "lt"}
         for op, name in (infix | compare).items():
             table[op][d] = (0, 1, code(f"{s}.{name}"))
+        # pmax(a, b) is a < b ? b : a, which keeps a NaN of a; max takes eight instructions on x86
+        table[Ops.MAX][d] = (0, 1, code(f"{s}.pmax"), 1, 1, code(f"{s}.ne") + code("v128.or"))
         for op, name in {Ops.SQRT: "sqrt", Ops.NEG: "neg", Ops.TRUNC: "trunc"}.items():
             table[op][d] = (0, code(f"{s}.{name}"))
         one = lane_bytes(d, 1.0)
@@ -155,6 +159,11 @@ def _relaxed_table() -> dict[Ops, dict[DType, Template]]:
 
 
 SCALAR = _scalar_table()
+FUSED_SCALAR: dict[DType, Template] = {  # in a lane, for scalars have none: results are equal
+    d: (0, code(f"{s}.splat"), 1, code(f"{s}.splat"), 2,
+        code(f"{s}.splat") + code(f"{s}.relaxed_madd") + code(f"{s}.extract_lane") + b"\0")
+    for d, s in ((d, SHAPE[d]) for d in _FLOATS)
+}  # fmt: skip
 SIMD = _simd_table()
 RELAXED = _relaxed_table()
 
@@ -165,9 +174,13 @@ def _unknown(op: Ops, dtype: DType) -> InternalError:
     )
 
 
-def scalar_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Value]) -> Value:
+def scalar_alu(
+    w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Value], relaxed: bool = False
+) -> Value:
     """`op` on scalars. Raises InternalError for an op that WebAssembly does not have."""
     template = SCALAR[op].get(dtype)
+    if relaxed and op is Ops.MULACC and dtype in _FLOATS:
+        template = FUSED_SCALAR[dtype]
     if template is None:
         if op is Ops.IDIV or op is Ops.MOD:
             return _floor_division(w, op, dtype, args[0], args[1])
@@ -248,16 +261,48 @@ def simd_alu(
         return _simd_special(w, op, dtype, args, lanes)
     if len(template) == 1:
         return args[template[0]]
+    if op is Ops.MAX and dtype.is_float and (numbers := _without_nan(w, args, dtype)) is not None:
+        template = (1 - numbers, numbers, code(f"{SHAPE[dtype]}.pmax"))
     if op is Ops.WHERE and dtype in WIDE:
         args = (widen_masks(w, args[0], lanes), args[1], args[2])
     out: list[Value] = []
     for vectors in zip(*args, strict=True):
+        chosen = _clamp(w, vectors) if op is Ops.WHERE and dtype is dtypes.float32 else None
         out.append(w.expr(V128, *[
-            vectors[p] if type(p) is int else p if type(p) is bytes else w.vector(p[0]) for p in template
+            vectors[p] if type(p) is int else p if type(p) is bytes else w.vector(p[0])
+            for p in chosen or template
         ]))  # fmt: skip
+        if op is Ops.CMPLT and dtype is dtypes.float32:
+            w.info[out[-1]] = ("less", vectors)  # type: ignore[index]
     if dtype in WIDE and op in GroupOp.Comparison:
         return narrow_masks(w, tuple(out))
     return tuple(out)
+
+
+def _clamp(w: FunctionWriter, vectors: Sequence[Value]) -> Template | None:
+    """`a < b ? b : a` and `a < b ? a : b` are instructions, pmax(a, b) and pmin(b, a)."""
+    mask, then, other = vectors
+    known = w.info[mask] if type(mask) is int else None
+    if type(known) is not tuple or known[0] != "less":
+        return None
+    if known[1] == (other, then):
+        return 2, 1, code("f32x4.pmax")
+    return (2, 1, code("f32x4.pmin")) if known[1] == (then, other) else None
+
+
+def _without_nan(w: FunctionWriter, args: Sequence[Vectors], dtype: DType) -> int | None:
+    """The argument, if any, that is a constant without NaN."""
+    for number, vectors in enumerate(args):
+        lanes: list[float] = []
+        for vector in vectors:
+            known = ("const", vector[2:]) if isinstance(vector, bytes) else w.info[vector]
+            if type(known) is not tuple or known[0] != "const":
+                break
+            lanes += struct.unpack("<4f" if dtype is dtypes.float32 else "<2d", known[1])
+        else:
+            if not any(map(math.isnan, lanes)):
+                return number
+    return None
 
 
 def lanewise(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:
@@ -301,10 +346,10 @@ def _is_splat(w: FunctionWriter, vectors: Vectors, dtype: DType) -> bool:
     if isinstance(first, bytes):
         return True
     known = w.info[first]
-    if known is None:
-        return False
+    if known is None or known[0] != "const":
+        return known is not None and known[0] == "splat"
     size = 8 if dtype in WIDE else 4
-    return known[0] == "splat" or known[1] == known[1][:size] * (16 // size)
+    return bool(known[1] == known[1][:size] * (16 // size))
 
 
 _F64_LOW = {True: code("f64x2.convert_low_i32x4_u"), False: code("f64x2.convert_low_i32x4_s")}

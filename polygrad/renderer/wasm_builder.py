@@ -27,7 +27,16 @@ from polygrad.renderer.wasm_lanes import (
     vector_consts,
     vector_count,
 )  # fmt: skip
-from polygrad.renderer.wasm_memory import scalar_load, scalar_store, simd_load, simd_load_masked, simd_store
+from polygrad.renderer.wasm_memory import (
+    load_block,
+    permute,
+    scalar_load,
+    scalar_store,
+    simd_load,
+    simd_load_masked,
+    simd_store,
+)
+from polygrad.renderer.wasm_outline import Kernel, flattened
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 from polygrad.wasm.module import Export, Function, Import, Module
@@ -48,15 +57,16 @@ def wasm_module(
     `minimum` and `maximum` are in pages; limits and sharing must match the host's. Raises InternalError when
     two names are equal or a shared memory has no maximum.
     """
+    defined, starts = flattened(functions)
     return Module(
         imports=(Import("env", "memory", MemoryType(minimum, maximum, shared)),),
-        functions=tuple(functions),
-        exports=tuple(Export(f.name, "func", i) for i, f in enumerate(functions)),
+        functions=tuple(defined),
+        exports=tuple(Export(f.name, "func", i) for i, f in zip(starts, functions, strict=True)),
     ).to_bytes()
 
 
 class WasmBuilder(Builder):
-    """Writes one `polygrad.wasm.module.Function`. With `relaxed`, in relaxed SIMD: MULACC is fused."""
+    """Writes one `Kernel`. With `relaxed`, in relaxed SIMD: MULACC is fused, of scalars too."""
 
     def __init__(self, relaxed: bool = False) -> None:
         self.relaxed = relaxed
@@ -68,7 +78,7 @@ class WasmBuilder(Builder):
         self.w = FunctionWriter(name, [I32] * count)
         return list(range(len(params))), list(range(len(params), count))
 
-    def finish(self) -> Function:
+    def finish(self) -> Kernel:
         return self.w.finish()
 
     # --- values
@@ -83,7 +93,7 @@ class WasmBuilder(Builder):
 
     def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         if lanes == 1:
-            return scalar_alu(self.w, op, dtype, args)
+            return scalar_alu(self.w, op, dtype, args, self.relaxed)
         return simd_alu(self.w, self.relaxed, op, dtype, args, lanes)
 
     def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
@@ -114,6 +124,15 @@ class WasmBuilder(Builder):
 
     def interleave(self, a: Vectors, b: Vectors, dtype: DType, lanes: int) -> tuple[Vectors, Vectors]:
         return interleave(self.w, a, b, dtype)
+
+    def block_size(self, dtype: DType, lanes: int) -> int:
+        return 16 // dtype.itemsize
+
+    def load_block(self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int) -> int:
+        return load_block(self.w, pointer, index, offset, dtype)
+
+    def permute(self, blocks: Sequence[int], positions: Sequence[int], dtype: DType) -> Vectors:
+        return permute(self.w, blocks, positions, dtype)
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Value:
         return value if lanes == 1 else reduce(self.w, self.relaxed, op, value, dtype, lanes)

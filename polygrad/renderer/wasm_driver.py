@@ -5,7 +5,7 @@
       ...) ...)
 
 The table's words are its entries, then the variables. The kernels come out of the modules they were compiled
-to. They call nothing and refer to no index of their module, so they are taken as they are.
+to, with what was outlined of them; they refer to no index of their module but in calls of that.
 
 When a call is parallel, `run` takes the thread's number and the number of threads too, and every thread calls
 it. The barrier is that of `wasm_runtime/src/barrier.ts`, at the same words of memory.
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from polygrad.errors import InternalError
 from polygrad.renderer.driver import Call, Driver
+from polygrad.renderer.wasm_outline import relocated
 from polygrad.wasm.body import Body
 from polygrad.wasm.module import Export, Function, Module
 from polygrad.wasm.reader import read_module
@@ -31,32 +32,37 @@ _NO_TIMEOUT, _ALL = -1, -1
 def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
     """The module of a driver; `kernels` are the modules of its kernels, in their order."""
     modules = [read_module(code) for code in kernels]
-    functions = [_only_function(m) for m in modules]
+    functions: list[Function] = []
+    starts: list[int] = []
+    for m in modules:
+        starts.append(len(functions))
+        functions += relocated(_functions(m), len(functions))
     imports = modules[0].imports if modules else ()
     run = len(functions)
     if driver.parallel:
-        functions += [_parallel_run(driver, run + 1), _barrier()]
+        functions += [_parallel_run(driver, starts, run + 1), _barrier()]
     else:
-        functions += [_serial_run(driver)]
+        functions += [_serial_run(driver, starts)]
     return Module(imports, tuple(functions), exports=(Export("run", "func", run),)).to_bytes()
 
 
-def _only_function(module: Module) -> Function:
+def _functions(module: Module) -> tuple[Function, ...]:
     parts = (module.tables, module.memories, module.globals, module.elements, module.datas)
-    if any(parts) or len(module.functions) != 1 or len(module.imports) != 1:
-        raise InternalError("driver: expected a kernel's module to be one function over one imported memory")
-    return module.functions[0]
+    if any(parts) or not module.functions or len(module.imports) != 1:
+        raise InternalError("driver: expected a kernel's module to be functions over one imported memory")
+    return module.functions
 
 
-def _serial_run(driver: Driver) -> Function:
+def _serial_run(driver: Driver, starts: Sequence[int]) -> Function:
     body = Body("run", (I32,))
     for call in driver.calls:
-        _call(body, driver, call)
+        _call(body, driver, call, starts)
     return body.finish()
 
 
-def _parallel_run(driver: Driver, barrier: int) -> Function:
-    """A thread's part of the calls; `barrier` is the number of its function."""
+def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> Function:
+    """A thread's part of the calls; `starts` are the numbers of the kernels, `barrier` that of its
+    function."""
     body = Body("run", (I32, I32, I32))
     in_serial_block = False
     for call in driver.calls:
@@ -69,13 +75,13 @@ def _parallel_run(driver: Driver, barrier: int) -> Function:
         if not call.parallel and not in_serial_block:
             body.op("local.get", 1).op("i32.eqz").op("if")
             in_serial_block = True
-        _call(body, driver, call)
+        _call(body, driver, call, starts)
     if in_serial_block:
         body.op("end")
     return body.finish()
 
 
-def _call(body: Body, driver: Driver, call: Call) -> None:
+def _call(body: Body, driver: Driver, call: Call, starts: Sequence[int]) -> None:
     """The table is local 0, the thread's number 1, the number of threads 2."""
     for pointer in call.pointers:
         body.op("local.get", 0).op("i32.load", _WORD * pointer.entry)
@@ -86,7 +92,7 @@ def _call(body: Body, driver: Driver, call: Call) -> None:
             body.op("local.get", 0).op("i32.load", _WORD * (driver.entries + source))
         else:
             body.op("local.get", 1 if source == "thread" else 2)
-    body.op("call", call.kernel)
+    body.op("call", starts[call.kernel])
 
 
 def _barrier() -> Function:

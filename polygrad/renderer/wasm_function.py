@@ -16,28 +16,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.errors import CompileError, InternalError
-from polygrad.wasm.body import encode_locals
+from polygrad.renderer.wasm_outline import UNKNOWN_ROUNDS, Kernel, Mark, outlined
 from polygrad.wasm.instructions import BR_IF, EMPTY_BLOCK, END, i32_const, v128_const
 from polygrad.wasm.leb128 import uleb128
-from polygrad.wasm.module import Function
 from polygrad.wasm.opcodes import opcode
-from polygrad.wasm.types import I32, MAX_LOCALS, V128, FuncType
+from polygrad.wasm.types import I32, MAX_LOCALS, V128
 
 Value = int | bytes  # a local, or a constant instruction
 Code = list[bytes]
 
-_LOCAL_GET, _LOCAL_SET, _LOCAL_TEE = (opcode("local." + op).code for op in ("get", "set", "tee"))
+_LOCAL_GET, _LOCAL_SET, TEE = (opcode("local." + op).code for op in ("get", "set", "tee"))
 GET: Code = []  # by index of the local
 SET: Code = []
 _BLOCK, _LOOP = (opcode(op).code + bytes((EMPTY_BLOCK,)) for op in ("block", "loop"))
 _ADD, _LT_S = opcode("i32.add").code, opcode("i32.lt_s").code
 _ZERO, _ONE = i32_const(0), i32_const(1)
 _INLINE_VECTORS = {data: v128_const(data) for data in (bytes(16), b"\xff" * 16)}  # one instruction everywhere
-
-
-def tee(local: int) -> bytes:
-    """`local.tee`."""
-    return _LOCAL_TEE + uleb128(local)
 
 
 def _grow(count: int) -> None:
@@ -65,9 +59,9 @@ class _Frame:
 class FunctionWriter:
     """One function that takes `params` (value types) and gives nothing.
 
-    `info[local]` is what is known of a local's value: True if it is a non-negative i32; ("const", 16 bytes)
-    and ("splat", scalar) of vectors; ("load", code, position, memarg) of a scalar load that may become a
-    splatting one, and ("vector", local) once it did; else None.
+    `info[local]` is what is known of a local: True if it is a non-negative i32; ("const", 16 bytes),
+    ("splat", scalar) and ("less", operands of the comparison) of vectors; ("load", code, position, memarg) of
+    a scalar load that may become a splatting one, and ("vector", local) once it did; else None.
     """
 
     def __init__(self, name: str, params: Sequence[int]) -> None:
@@ -76,7 +70,6 @@ class FunctionWriter:
         self.types: list[int] = list(params)
         self.depths: list[int] = [0] * len(params)
         self.info: list[Any] = [None] * len(params)
-        self.prologue: Code = []
         self.vectors: dict[bytes, int] = {}
         self.frames: list[_Frame] = [_Frame({})]
         _grow(len(params))
@@ -140,7 +133,6 @@ class FunctionWriter:
         if index is None:
             index = self.vectors[data] = self.local(V128, 0, fresh=True)
             self.info[index] = ("const", data)
-            self.prologue += (v128_const(data), SET[index])
         return index
 
     def loop(self, size: Value) -> int:
@@ -163,27 +155,31 @@ class FunctionWriter:
         push_size = GET[size] if isinstance(size, int) else size
         guarded = isinstance(size, int) or is_negative(size) or size == _ZERO
         code = parent.code
+        code.append(
+            Mark.of("loop", UNKNOWN_ROUNDS if isinstance(size, int) else max(constant_value(size), 0))
+        )
         if guarded:
             code += (_BLOCK, push_size, _ONE, _LT_S, BR_IF + b"\0")
-        code += (_ZERO, SET[counter], _LOOP)
+        code += (_ZERO, SET[counter], _LOOP, Mark.of("body"))
         code += frame.code
-        code += (GET[counter], _ONE, _ADD, tee(counter), push_size, _LT_S, BR_IF + b"\0", END)
+        code.append(Mark.of("close-body"))
+        code += (GET[counter], _ONE, _ADD, TEE + uleb128(counter), push_size, _LT_S, BR_IF + b"\0", END)
         if guarded:
             code.append(END)
+        code.append(Mark.of("close-loop"))
         for valtype, indices in frame.free.items():
             parent.free.setdefault(valtype, []).extend(indices)
         for index in frame.owned:
             parent.free.setdefault(self.types[index], []).append(index)
 
-    def finish(self) -> Function:
-        """The function. Raises InternalError while a loop is open."""
+    def finish(self) -> Kernel:
+        """The function, the long parts of it outlined. Raises InternalError while a loop is open."""
         if len(self.frames) != 1:
             raise InternalError(
                 f"kernel {self.name}: expected all loops closed, {len(self.frames) - 1} are open"
             )
-        declared = encode_locals(self.types[len(self.params) :])
-        code = b"".join((declared, *self.prologue, *self.frames[0].code, END))
-        return Function(self.name, FuncType(self.params), code)
+        constants = {index: v128_const(data) for data, index in self.vectors.items()}
+        return outlined(self.name, self.params, self.types, constants, self.frames[0].code)
 
 
 def is_negative(const: bytes) -> bool:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes, float_to_bits
-from polygrad.renderer.wasm_function import FunctionWriter, Value, constant_value, tee
+from polygrad.renderer.wasm_function import FunctionWriter, Value, constant_value
+from polygrad.renderer.wasm_outline import Tee
 from polygrad.wasm.instructions import (
     f32_bytes,
     f32_const,
@@ -141,7 +142,7 @@ def splat(w: FunctionWriter, value: Value, dtype: DType, lanes: int) -> Vectors:
         elif type(known) is tuple and known[0] == "load" and dtype in _LOAD_SPLAT:
             _, code, position, immediate = known
             vector = w.local(V128, w.depths[value], fresh=True)
-            code[position] = _LOAD_SPLAT[dtype] + immediate + tee(vector) + _EXTRACT[dtype] + b"\0"
+            code[position] = Tee.of(_LOAD_SPLAT[dtype] + immediate, vector, _EXTRACT[dtype] + b"\0")
             w.info[value] = ("vector", vector)
             w.info[vector] = ("splat", value)
         else:
@@ -165,7 +166,8 @@ def extract(w: FunctionWriter, vectors: Vectors, dtype: DType, lane: int) -> Val
     if known is not None:
         if known[0] == "const":
             return _const_of_lane(dtype, known[1][lane * size : (lane + 1) * size])
-        return known[1]
+        if known[0] == "splat":
+            return known[1]
     code = _EXTRACT[dtype] + bytes((lane,))
     return w.expr(VALTYPE[dtype], vector, code + _AND_ONE if dtype is dtypes.bool else code)
 

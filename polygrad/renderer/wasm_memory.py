@@ -6,12 +6,14 @@ only where the rest of the address is known not to lie below the pointer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.wasm_alu import code, is_non_negative, scalar_alu, simd_alu
 from polygrad.renderer.wasm_function import FunctionWriter, Value, constant_value
 from polygrad.renderer.wasm_lanes import SCALAR_NAME, VALTYPE, Vectors, extract, load_info, pack
 from polygrad.uop.ops import Ops
-from polygrad.wasm.instructions import i32_const, memarg, v128_const
+from polygrad.wasm.instructions import i32_const, instruction, memarg, v128_const
 from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.types import I32, V128
 
@@ -122,6 +124,50 @@ def simd_load(
 ) -> Vectors:
     """`lanes` consecutive elements."""
     return _read(w, _address(w, pointer, index, offset, _ALIGN[dtype.itemsize]), dtype, lanes)
+
+
+def load_block(w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType) -> int:
+    """16 bytes of consecutive elements; those behind the last one that is wanted may lie in the guard."""
+    align = _ALIGN[dtype.itemsize]
+    pieces, static = _address(w, pointer, index, offset, align)
+    return w.here(V128, *pieces, _FULL + memarg(align, static))
+
+
+def permute(w: FunctionWriter, blocks: Sequence[int], positions: Sequence[int], dtype: DType) -> Vectors:
+    """Elements of 16-byte blocks as lanes. Those of less than 32 bits go to the top of their lanes, and are
+    shifted down; unsigned ones of one block go down at once, with zeros above (`i8x16.swizzle`)."""
+    size = dtype.itemsize
+    per, width = (2, 8) if size == 8 else (4, 4)
+    per_block = 16 // size
+    out: list[Value] = []
+    for start in range(0, len(positions), per):
+        group = positions[start : start + per]
+        sources = sorted({p // per_block for p in group})
+        first = [16 * sources.index(p // per_block) + size * (p % per_block) for p in group]  # bytes
+        first += [first[-1]] * (per - len(first))
+        signed = dtype.kind == "int" and size < 4
+        if size < 4 and len(sources) == 1 and not signed:
+            chosen = [b + i if i < size else 0x80 for b in first for i in range(width)]
+            vector = w.expr(V128, blocks[sources[0]], w.vector(bytes(chosen)), code("i8x16.swizzle"))
+        else:
+            chosen = [b + max(i - (width - size), 0) for b in first for i in range(width)]
+            vector = _shuffle(w, [blocks[n] for n in sources], chosen)
+            if size < 4:
+                shift = code(f"i32x4.shr_{'s' if signed else 'u'}")
+                vector = w.expr(V128, vector, i32_const(8 * (4 - size)), shift)
+        out.append(w.expr(V128, vector, code("i32x4.neg")) if dtype is dtypes.bool else vector)
+    return tuple(out)
+
+
+def _shuffle(w: FunctionWriter, sources: Sequence[int], chosen: Sequence[int]) -> int:
+    """Byte `chosen[i]` of the sources one after the other, for each i."""
+    second = sources[min(1, len(sources) - 1)]
+    lanes = [b if b < 32 else 0 for b in chosen]
+    out = w.expr(V128, sources[0], second, instruction("i8x16.shuffle", *lanes))
+    for number, source in enumerate(sources[2:], 2):
+        lanes = [b - 16 * number + 16 if b // 16 == number else i for i, b in enumerate(chosen)]
+        out = w.expr(V128, out, source, instruction("i8x16.shuffle", *lanes))
+    return out
 
 
 def simd_load_masked(

@@ -37,7 +37,7 @@ BECOMES = "; becomes"
 MOST_LINES = 80  # of a file that can be read
 
 TARGETS = {
-    "wasm": Target("WASM", simd_bytes=16, registers=15, fma=True, threads=4, index_bits=32),
+    "wasm": Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32),
     "cpu": Target("CPU", simd_bytes=64, registers=32, fma=True, scalar_fma=True, threads=4),
     "plain": Target("PLAIN"),
 }

@@ -106,6 +106,21 @@ def test_where(dtype: DType) -> None:
         )
 
 
+@pytest.mark.parametrize("dtype", dtypes.all, ids=str)
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_lanes_are_any_elements_of_blocks(dtype: DType, lanes: int) -> None:
+    b, x = builder(), samples(dtype, 8)
+    orders = [np.random.default_rng(k).integers(0, (k + 1) * lanes, lanes).tolist() for k in range(4)]
+    orders += [list(range(lanes))[::-1], [3 * lanes] * lanes]
+    (to, source), _ = b.begin("k", [dtype] * 2, [])
+    blocks = [b.load_block(source, None, k * lanes + k, dtype, lanes) for k in range(4)]
+    for k, order in enumerate(orders):
+        b.store(to, None, k * lanes, b.permute(blocks, order, dtype), dtype, lanes)
+    got = run(b.finish(), [np.zeros(len(orders) * lanes, x.dtype), x])[0]
+    elements = np.concatenate([x[k * lanes + k :][:lanes] for k in range(4)])
+    same(got, np.concatenate([elements[order] for order in orders]), dtype)
+
+
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_mulacc_of_integers_wraps(dtype: DType) -> None:
     x, y, z = (samples(dtype, seed) for seed in (1, 2, 3))

@@ -14,6 +14,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
 from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder
 from polygrad.uop.ops import Ops
+from polygrad.wasm.opcodes import opcode
 
 BINARY: dict[Ops, Callable[..., Any]] = {
     Ops.ADD: operator.add,
@@ -270,3 +271,33 @@ def test_too_many_values_are_refused() -> None:
     with pytest.raises(CompileError, match="50000"):
         for k in range(50_001):
             b.load(p, None, k, dtypes.int32, 1)
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("swapped", [False, True], ids=["a < b ? b : a", "a < b ? a : b"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_choice_of_what_is_compared_is_one_instruction_and_keeps_its_nan(
+    lanes: int, swapped: bool, constant: bool
+) -> None:
+    def body(b: WasmBuilder, x: Any, y: Any) -> Any:
+        y = b.const(dtypes.float32, 1.0, lanes) if constant else y
+        less = b.alu(Ops.CMPLT, dtypes.float32, [x, y], lanes)
+        return b.alu(Ops.WHERE, dtypes.float32, [less, *((x, y) if swapped else (y, x))], lanes)
+
+    x, y = sample(dtypes.float32, 11), sample(dtypes.float32, 12)
+    kernel = elementwise("f", dtypes.float32, [dtypes.float32] * 2, lanes, body)
+    assert opcode("f32x4.pmin" if swapped else "f32x4.pmax").code in kernel.code
+    got = Machine([kernel]).call("f", [np.empty_like(x), x, y], x.size)[0]
+    other = np.float32(1.0) if constant else y
+    want = np.where(x < other, *((x, other) if swapped else (other, x)))
+    same(got, want.astype(np.float32), "chosen")
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+def test_a_scalar_multiply_add_rounds_as_lanes_do(dtype: DType) -> None:
+    x, y, z = (sample(dtype, seed) for seed in (13, 14, 15))
+    results = []
+    for lanes in (1, 4):
+        kernel = elementwise("f", dtype, [dtype] * 3, lanes, apply(Ops.MULACC, dtype, lanes), relaxed=True)
+        results.append(Machine([kernel]).call("f", [np.empty_like(x), x, y, z], x.size)[0])
+    same(results[0], results[1], "in a lane")

@@ -97,6 +97,26 @@ def test_masked_load_takes_other_where_the_mask_is_false_and_never_traps(dtype: 
         assert got.tobytes() == expected.tobytes(), f"{dtype}, {lanes} lanes, shift {shift}"
 
 
+# --- blocks
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("dtype", dtypes.all, ids=str)
+def test_lanes_are_any_elements_of_blocks(dtype: DType, lanes: int) -> None:
+    b = WasmBuilder()
+    size = b.block_size(dtype, lanes)
+    x = sample(dtype, 7, 8 * size)
+    orders = [np.random.default_rng(k).integers(0, (k + 1) * size, lanes).tolist() for k in range(4)]
+    orders += [list(range(lanes))[::-1] if lanes <= 4 * size else [0] * lanes, [3 * size] * lanes]
+    (to, source), _ = b.begin("f", [dtype] * 2, [])
+    blocks = [b.load_block(source, None, 2 * k * size, dtype, lanes) for k in range(4)]
+    for k, order in enumerate(orders):
+        b.store(to, None, k * lanes, b.permute(blocks, order, dtype), dtype, lanes)
+    got = Machine([b.finish()]).call("f", [np.empty(len(orders) * lanes, x.dtype), x])[0]
+    elements = np.concatenate([x[2 * k * size : (2 * k + 1) * size] for k in range(4)])
+    assert got.tobytes() == np.concatenate([elements[order] for order in orders]).tobytes()
+
+
 # --- loops and registers
 
 

@@ -46,6 +46,7 @@ BACKEND = Backend(
         simd_bytes=16,
         registers=15,
         fma=_relaxed,
+        scalar_fma=_relaxed,
         threads=_runtime.host.threads,
         index_bits=32,
         dots=WASM_DOTS,

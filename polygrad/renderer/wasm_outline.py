@@ -1,0 +1,292 @@
+"""Parts of a large kernel as functions of their own, so that engines replace baseline code while it runs.
+
+An engine starts a function in code that is quick to make and slow to run (V8's is 15 times as slow on a
+matrix product), and compiles it well in the background once it has run for some time. A call that is running
+is not replaced; the next one is. So the body of a loop that runs long becomes a function, called every round:
+
+    (loop ... (call $outlined (local.get live-ins ...)) ...)
+
+The part is chosen so that one call is short even in baseline code, so that there are many, and so that a call
+costs next to nothing beside what is in it. LLVM calls this outlining.
+
+Knows the chunks of `FunctionWriter` (each at most one access to a local), no dtypes and no ops of the IR.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from polygrad.wasm.body import encode_locals
+from polygrad.wasm.instructions import END
+from polygrad.wasm.leb128 import uleb128
+from polygrad.wasm.module import Function
+from polygrad.wasm.opcodes import opcode
+from polygrad.wasm.reader import Reader
+from polygrad.wasm.types import FuncType
+
+# work is counted in chunks, about an instruction each; baseline code runs about one a nanosecond
+MIN_WORK = 5_000_000  # of a loop nest that is looked at: below, baseline code takes a few milliseconds
+MAX_CALL = 500_000  # of a part: it is replaced after the call that is running
+MIN_CALL = 2_000  # of a part: a call takes a few nanoseconds
+MIN_CALLS = 50  # of a part
+UNKNOWN_ROUNDS = 16  # of a loop whose size is not a constant
+
+_GET, _SET, _TEE = (opcode("local." + op).code for op in ("get", "set", "tee"))
+_CALL = opcode("call").code
+
+
+@dataclass(frozen=True)
+class Kernel(Function):
+    """A function and what was outlined of it, which it calls as functions 1, 2, ... of its module."""
+
+    outlined: tuple[Function, ...] = ()
+
+
+class Tee(bytes):
+    """A chunk of several instructions, with one `local.tee` among them."""
+
+    local: int
+    before: bytes
+    after: bytes
+
+    @staticmethod
+    def of(before: bytes, local: int, after: bytes) -> Tee:
+        """`before`, `local.tee`, `after`."""
+        out = Tee(before + _TEE + uleb128(local) + after)
+        out.before, out.local, out.after = before, local, after
+        return out
+
+
+class Mark(bytes):
+    """An empty chunk: where a loop, or the body of one, starts or ends."""
+
+    kind: str
+    rounds: int
+
+    @staticmethod
+    def of(kind: str, rounds: int = 0) -> Mark:
+        """`kind`: loop, body, close-body or close-loop."""
+        out = Mark()
+        out.kind, out.rounds = kind, rounds
+        return out
+
+
+Part = tuple[int, int, list[int]]  # its first chunk, the one behind its last, the locals live on entry
+
+
+@dataclass
+class _Loop:
+    """A loop in a list of chunks: all of it from `start` to `end`, its body from `body` to `body_end`."""
+
+    rounds: int
+    start: int
+    body: int = 0
+    body_end: int = 0
+    end: int = 0
+    work: int = 0  # of all rounds
+    inner: list[_Loop] = field(default_factory=list)
+
+
+def outlined(
+    name: str, params: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: list[bytes]
+) -> Kernel:
+    """The function of this code, in one part or several. `types` are those of all locals; `constants`: the
+    instruction that sets each local that is a constant, which `code` does not hold."""
+    parts = _Parts(types, constants, code)
+    functions: list[Function] = []
+    caller: list[bytes] = []
+    at = 0
+    for start, end, live in parts.chosen():
+        functions.append(_function(f"{name}_{len(functions) + 1}", live, types, constants, code[start:end]))
+        caller += code[at:start]
+        caller += [_GET + uleb128(local) for local in live]
+        caller.append(_CALL + uleb128(len(functions)))
+        at = end
+    caller += code[at:]
+    body = b"".join((encode_locals(types[len(params) :]), *_prologue(constants, caller), *caller, END))
+    return Kernel(name, FuncType(tuple(params)), body, tuple(functions))
+
+
+def _prologue(constants: dict[int, bytes], code: Sequence[bytes]) -> list[bytes]:
+    """What sets the constants that `code` reads."""
+    chunks = set(code)
+    used = [local for local in constants if _GET + uleb128(local) in chunks]
+    return [piece for local in used for piece in (constants[local], _SET + uleb128(local))]
+
+
+def _function(
+    name: str, live: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: Sequence[bytes]
+) -> Function:
+    """A part of the code with locals of its own; those that are live on entry are its parameters."""
+    numbers = {local: i for i, local in enumerate(live)}
+    out: list[bytes] = []
+    for chunk in code:
+        found = access(chunk)
+        if found is None:
+            out.append(chunk)
+            continue
+        op, local = found
+        number = uleb128(numbers.setdefault(local, len(numbers)))
+        if type(chunk) is Tee:
+            out.append(chunk.before + _TEE + number + chunk.after)
+        else:
+            out.append(op + number)
+    prologue = [
+        piece
+        for local, number in numbers.items()
+        if local in constants
+        for piece in (constants[local], _SET + uleb128(number))
+    ]
+    declared = encode_locals([types[local] for local in numbers][len(live) :])
+    return Function(
+        name, FuncType(tuple(types[local] for local in live)), b"".join((declared, *prologue, *out, END))
+    )
+
+
+_OPS = {op[0]: op for op in (_GET, _SET, _TEE)}
+
+
+def access(chunk: bytes) -> tuple[bytes, int] | None:
+    """The access to a local in a chunk, if any: its opcode and the local."""
+    op = _OPS.get(chunk[0]) if chunk else None
+    if op is not None:
+        if len(chunk) == 3:  # the most frequent of the longer numbers
+            return op, chunk[1] & 127 | chunk[2] << 7
+        return op, chunk[1] if len(chunk) == 2 else Reader(chunk, 1).uleb()
+    return (_TEE, chunk.local) if type(chunk) is Tee else None
+
+
+class _Parts:
+    """Which parts of a list of chunks become functions."""
+
+    def __init__(self, types: Sequence[int], constants: dict[int, bytes], code: list[bytes]) -> None:
+        self.types, self.constants, self.code = types, constants, code
+        self.top: list[_Loop] = []
+        self._find_loops()
+
+    def _find_loops(self) -> None:
+        open_: list[_Loop] = []
+        for i, chunk in enumerate(self.code):
+            if type(chunk) is not Mark:
+                continue
+            if chunk.kind == "loop":
+                open_.append(_Loop(chunk.rounds, i))
+            elif chunk.kind == "body":
+                open_[-1].body = i
+            elif chunk.kind == "close-body":
+                open_[-1].body_end = i
+            else:
+                loop = open_.pop()
+                loop.end = i
+                own = loop.body_end - loop.body - sum(n.end - n.start for n in loop.inner)
+                loop.work = loop.rounds * (own + sum(n.work for n in loop.inner))
+                (open_[-1].inner if open_ else self.top).append(loop)
+
+    @functools.cached_property
+    def accesses(self) -> list[tuple[bytes, int] | None]:
+        """Of each chunk."""
+        return [access(chunk) for chunk in self.code]
+
+    @functools.cached_property
+    def paths(self) -> list[tuple[int, ...]]:
+        """Of each chunk: the bodies that it is in, by their start."""
+        out: list[tuple[int, ...]] = []
+        path: tuple[int, ...] = ()
+        for i, chunk in enumerate(self.code):
+            if type(chunk) is Mark:
+                if chunk.kind == "body":
+                    path = (*path, i)
+                elif chunk.kind == "close-body":
+                    path = path[:-1]
+            out.append(path)
+        return out
+
+    def chosen(self) -> list[Part]:
+        """The parts, in their order: none is inside of another."""
+        out: list[Part] = []
+        for loop in self.top:
+            if loop.work >= MIN_WORK:
+                self._choose(loop, 1, out)
+        return out
+
+    def _choose(self, loop: _Loop, runs: int, out: list[Part]) -> None:
+        """Of a loop that runs `runs` times: its body, or all of it, or parts of its body."""
+        call = loop.work // max(loop.rounds, 1)
+        part: tuple[int, int] | None = None
+        if MIN_CALL <= call <= MAX_CALL and runs * loop.rounds >= MIN_CALLS:
+            part = loop.body, loop.body_end
+        elif MIN_CALL <= loop.work <= MAX_CALL and runs >= MIN_CALLS:
+            part = loop.start, loop.end
+        if part is not None and (live := self.live_in(*part)) is not None:
+            out.append((*part, live))
+            return
+        for inner in loop.inner:
+            self._choose(inner, runs * loop.rounds, out)
+
+    def live_in(self, start: int, end: int) -> list[int] | None:
+        """The locals that a part reads and does not set, but for constants; None if it sets one that is
+        read elsewhere before it is set again, or that is read in a loop that it was not set for."""
+        live: dict[int, None] = {}
+        changed: dict[int, set[tuple[int, ...]]] = {}  # the paths of what sets a local
+        for i in range(start, end):
+            found = self.accesses[i]
+            if found is None:
+                continue
+            op, local = found
+            path = self.paths[i]
+            if op != _GET:
+                changed.setdefault(local, set()).add(path)
+            elif local not in changed:
+                if local not in self.constants:
+                    live[local] = None
+            elif not any(path[: len(p)] == p for p in changed[local]):
+                return None
+        if not live.keys().isdisjoint(changed) or self._live_out(start, end, changed):
+            return None
+        return list(live)
+
+    def _live_out(self, start: int, end: int, changed: Collection[int]) -> bool:
+        """Whether one of these locals is read behind the part, or in the next round of a loop around it,
+        before it is set."""
+        around = [self.paths[start - 1][: n + 1] for n in range(len(self.paths[start - 1]))] if start else []
+        ranges = [range(end, len(self.code)), *(range(path[-1], start) for path in around)]
+        for where in ranges:
+            seen: set[int] = set()
+            for i in where:
+                found = self.accesses[i]
+                if found is None or found[1] not in changed or found[1] in seen:
+                    continue
+                if found[0] == _GET:
+                    return True
+                seen.add(found[1])
+        return False
+
+
+def flattened(kernels: Sequence[Function]) -> tuple[list[Function], list[int]]:
+    """The functions of a module of these kernels, with what was outlined of each behind it and calls of it
+    by its number; the number of each kernel."""
+    functions: list[Function] = []
+    starts: list[int] = []
+    for kernel in kernels:
+        starts.append(len(functions))
+        functions += relocated([kernel, *getattr(kernel, "outlined", ())], len(functions))
+    return functions, starts
+
+
+def relocated(functions: Sequence[Function], start: int) -> list[Function]:
+    """Functions of a module of their own, as functions `start` and the following of another."""
+    if len(functions) == 1 or start == 0:
+        return list(functions)
+    return [Function(f.name, f.type, _relocated_code(f.code, start)) for f in functions]
+
+
+def _relocated_code(code: bytes, start: int) -> bytes:
+    reader, out, at = Reader(code), [], 0
+    reader.locals()
+    for found in reader.expression():
+        if found.opcode.name == "call":
+            out += [code[at : found.offset], _CALL + uleb128(found.immediates[0] + start)]
+            at = reader.offset
+    return b"".join((*out, code[at:]))
