@@ -321,6 +321,7 @@ def _filled(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> _Cop
     memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
     index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
     store = UOp(Ops.STORE, dtypes.void, (index, value))
-    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *(r for r in loops if r.op is Ops.RANGE))))
+    ranges = [r for r in loops if r.op is Ops.RANGE]
+    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
     slots = sorted(n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM)
     return _Copy(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))

@@ -90,7 +90,7 @@ def test_a_sum_takes_a_dot_product_in() -> None:
 def eager_copies(monkeypatch):
     """Small products are copied for, too."""
     monkeypatch.setattr(cost, "MIN_COPIED_FOR", 1)
-    monkeypatch.setattr(cost, "MIN_COPIED_READS", 1)
+    monkeypatch.setattr(cost, "MIN_COPIED_READS", 0)
     clear_caches()
     yield
     clear_caches()
