@@ -6,7 +6,7 @@ values. Graphs are hash-consed, so two steps of a training loop normalise to the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -65,8 +65,11 @@ def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
     return Shear(*changed(tuple(arg))) if op is Ops.SHEAR else changed(arg)
 
 
-def normalize(sink: UOp) -> Normalized:
-    """Normalise a graph. Raises ArgumentError when a Variable is bound to two values or not bound."""
+def normalize(sink: UOp, first: Sequence[UOp] = ()) -> Normalized:
+    """Normalise a graph. `first`: BUFFERs that are to be its first slots.
+
+    Raises ArgumentError when a Variable is bound to two values or not bound.
+    """
     new: dict[UOp, UOp] = {}
     slots: dict[Allocation, UOp] = {}  # two Buffers over the same memory are one slot
     buffers: list[UOp] = []
@@ -107,13 +110,13 @@ def normalize(sink: UOp) -> Normalized:
             out = rebuilt(view, (out,))
         return out
 
+    for node in first:
+        slot_of(node)
     roots = set(sink.src)
     for node in sink.toposort(uncomputed):
         if node.value is not None:
             new[node] = slot_of(node.value).reshape(with_sizes(Ops.RESHAPE, node.shape, unbind))
         elif node.op is Ops.BUFFER:
-            if node.arg.overwritten:
-                raise InternalError("a read of an overwritten version of memory")
             new[node] = slot_of(node)
         elif node.op is Ops.BIND:
             new[node] = unbound(node)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
+from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
@@ -23,7 +25,8 @@ from polygrad.helpers import debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
-from polygrad.uop.node import UOp, collect
+from polygrad.uop.intern import collect, collect_young
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 # Functions that list the live lazy values (of Tensors above a serial number): called before a write in place
@@ -31,6 +34,16 @@ from polygrad.uop.ops import GroupOp, Ops
 live_roots: list[Callable[[int], list[UOp]]] = []
 
 _MAX_GRAPHS = 256
+_COLLECT_NODES = 1 << 10
+_COLLECT_BYTES = 1 << 18
+
+
+@dataclass(slots=True)
+class _Garbage:
+    taken_bytes: int = 0  # `Allocation.taken_bytes` at the last collection
+
+
+_garbage = _Garbage()
 
 
 @dataclass(slots=True)
@@ -39,7 +52,10 @@ class _Ready:
     executable: Executable | None = None  # loaded on the first run
 
 
-_graphs: OrderedDict[tuple[UOp, str, bool], _Ready] = OrderedDict()
+# by the key of what is pending: a Program, and what its Variables are bound to
+_graphs: OrderedDict[tuple[Any, ...], tuple[_Ready, Mapping[str, int]]] = OrderedDict()
+# by the normalised graph, of those with Variables: for other values of these, the same Program
+_symbolic_graphs: OrderedDict[tuple[UOp, str, bool], _Ready] = OrderedDict()
 _arenas: dict[str, Allocation] = {}
 reclaim.append(collect)
 
@@ -47,13 +63,24 @@ reclaim.append(collect)
 def clear_caches() -> None:
     """Forget every Program (kernels stay)."""
     _graphs.clear()
+    _symbolic_graphs.clear()
+
+
+def collect_garbage() -> None:
+    """Free what is not held any more, if many nodes were made or much memory was taken lately."""
+    taken = Allocation.taken_bytes
+    if taken - _garbage.taken_bytes > max(_COLLECT_BYTES, Allocation.allocated_bytes // 4):
+        _garbage.taken_bytes = taken
+        collect_young()
+    else:
+        collect_young(_COLLECT_NODES)
 
 
 def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
     """A 1-D BUFFER on `device` with a copy of `data`, whose bytes are elements of `dtype`."""
     buffer = Buffer(Device[device], data.nbytes // dtype.itemsize, dtype)
     buffer.write(data)
-    return UOp(Ops.BUFFER, dtype, (), buffer)
+    return UOp.buffer_of(buffer, dtype)
 
 
 def data_of(uop: UOp, device: str | None = None) -> memoryview:
@@ -86,7 +113,7 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
     `since`: of those owned by Tensors above this serial number.
     """
-    stale = _stale_values(memory, set(), since)
+    stale = _stale_values(memory, None, since)
     if stale:
         _preserve(stale)
 
@@ -113,33 +140,52 @@ def _value(node: UOp) -> UOp:
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes and keep their values on them. Values of those made of constants alone are only returned:
     they may be needed on another device next, or with other values of their Variables in a replay."""
-    order = _pending(todo)
-    constants = _constants(order)
-    copies = [n for n in order if n.op is Ops.COPY and n.src[0] not in constants]
-    _copy(copies)
-    places = devices_of(order)
+    pending = Pending(todo)
+    constants = _constants(todo, pending)
+    if pending.copies or len(pending.devices) > 1:
+        _realize_apart(todo, device, pending)
+    else:
+        _run(todo, next(iter(pending.devices), None) or device or Device.DEFAULT, pending)
+    placeless: dict[UOp, UOp] = {}
+    for node in constants:
+        placeless[node], node.value = _value(node), None
+    return placeless
+
+
+def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> None:
+    """Compute nodes that take copies between devices, or lie on several."""
+    constants = _made_of_constants(pending)
+    _copy([n for n in pending.copies if n.src[0] not in constants])
+    places = devices_of(_pending(todo))
     by_device: dict[str, list[UOp]] = {}
     for node in todo:
         if uncomputed(node):
             by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
-        _run(nodes, name)
-    placeless: dict[UOp, UOp] = {}
-    for node in todo:
-        if node in constants:
-            placeless[node], node.value = _value(node), None
-    return placeless
+        _run(nodes, name, Pending(nodes))
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
     return UOp.sink(*roots).toposort(uncomputed)
 
 
-def _constants(order: list[UOp]) -> set[UOp]:
-    """The nodes of a toposort that are made of constants alone: these are computed on any device."""
+def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
+    """Those of `todo` that are made of constants alone: these are computed on any device."""
+    if not pending.buffers:
+        return todo
+    if len(todo) == 1:
+        return []
+    values = [n for n in todo if n.op is not Ops.AFTER]
+    if not values:
+        return values
+    constants = _made_of_constants(pending)
+    return [n for n in values if n in constants]
+
+
+def _made_of_constants(pending: Pending) -> set[UOp]:
     out: set[UOp] = set()
-    for node in order:
-        if node.op is not Ops.BUFFER and node.value is None and all(s in out for s in node.src):
+    for node in pending.order:
+        if node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
             out.add(node)
     return out
 
@@ -186,52 +232,74 @@ def _copy(copies: list[UOp]) -> None:
             continue
         watch.forbid(f"a copy from {old.device} to {copy.arg}", "move it before the call")
         target.write(old.read())
-        copy.value = UOp(Ops.BUFFER, copy.dtype, (), target)
+        copy.value = UOp.buffer_of(target, copy.dtype)
 
 
-def _run(todo: list[UOp], device: str) -> None:
+def _run(todo: list[UOp], device: str, pending: Pending) -> None:
+    """Compute nodes, under which is `pending`, in one Program."""
     if watch.recording is not None:
-        _compute_now([n for n in _pending(todo) if n in watch.recording.lazy_values and uncomputed(n)])
-        todo = [n for n in todo if uncomputed(n)]
+        earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
+        if earlier:
+            _compute_now(earlier)
+            todo = [n for n in todo if uncomputed(n)]
+            pending = Pending(todo)
     stale: list[UOp] = []
-    versions = _versions(todo)
-    while versions:  # stale values may need writes of their own, which make others stale
-        stale = _stale_values({n.buffer.arg.allocation for n in versions}, set(versions))
+    n_versions = 0
+    while (
+        len(pending.writes) > n_versions
+    ):  # stale values may need writes of their own: these make others stale
+        n_versions = len(pending.writes)
+        memory = {n.buffer.arg.allocation for n in pending.writes}
+        stale = _stale_values(memory, pending)
+        pending.add([n for n in stale if uncomputed(n)])
+        if watch.recording is None and not pending.copies:
+            continue
         separate = [n for n in stale if _is_separate(n)]
         if separate:
             with watch.paused():
                 _preserve(separate)
             stale = [n for n in stale if n not in separate]
-        count, versions = len(versions), _versions([*todo, *stale])
-        if len(versions) == count:
-            break
+            pending = Pending(todo)
+            pending.add([n for n in stale if uncomputed(n)])
     # a value in memory that is overwritten moves to a buffer of its own
     moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
-    roots = dedup([*versions, *todo, *(moved.get(n, n) for n in stale)])
-    normal = normalize(UOp.sink(*roots))
-    key = (normal.sink, device, optimizing())
-    ready = _graphs.get(key)
-    if ready is None:
-        ready = _graphs[key] = _Ready(compile_graph(normal.sink, device, len(normal.buffers)))
+    pending.add(moved.values())
+    roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
+    order = pending.order
+    key = (*pending.key, *[order[root] for root in roots], *pending.constants, device, optimizing())
+    found = _graphs.get(key)
+    if found is None:
+        found = _graphs[key] = _made_ready(roots, pending, device)
         if len(_graphs) > _MAX_GRAPHS:
             _graphs.popitem(last=False)
     else:
         _graphs.move_to_end(key)
-    _execute(ready, roots, normal.buffers, normal.variables, device)
+    ready, variables = found
+    _execute(ready, roots, pending.buffers, variables, device)
     for node, copy in moved.items():
         node.value = copy.value
 
 
-def _versions(roots: list[UOp]) -> list[UOp]:
-    """The pending writes, of each memory the oldest first."""
-    return [n for n in _pending(roots) if n.op is Ops.AFTER and uncomputed(n)]
+def _made_ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
+    """The Program that computes `roots`, and what its Variables are bound to."""
+    normal = normalize(UOp.sink(*roots), pending.buffers)
+    key = (normal.sink, device, optimizing())
+    ready = _symbolic_graphs.get(key)
+    if ready is None:
+        ready = _Ready(compile_graph(normal.sink, device, len(normal.buffers)))
+        if normal.variables:
+            _symbolic_graphs[key] = ready
+            if len(_symbolic_graphs) > _MAX_GRAPHS:
+                _symbolic_graphs.popitem(last=False)
+    else:
+        _symbolic_graphs.move_to_end(key)
+    return ready, normal.variables
 
 
 def _compute_now(earlier: list[UOp]) -> None:
     """Compute values that are older than the capture in progress: they are no part of it."""
-    if earlier:
-        with watch.paused():
-            realize(earlier)
+    with watch.paused():
+        realize(earlier)
 
 
 def _is_separate(node: UOp) -> bool:
@@ -244,24 +312,35 @@ def _is_separate(node: UOp) -> bool:
     return value is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
 
 
-def _stale_values(memory: set[Allocation], writes: set[UOp], since: int = 0) -> list[UOp]:
-    """What live lazy values read of `memory` as it is before the pending `writes` (AFTERs), whose newest
-    version stays. Each is a live value, or the value of a write."""
-    replaced = {n.src[0] for n in writes}
+def _stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
+    """What live lazy values (of Tensors above the serial number `since`) read of `memory` as it is before
+    the writes in `pending` (AFTERs), whose newest version stays. Each is a live value, or a write's value."""
     live = dedup(b for hook in live_roots for uop in hook(since) if (b := _base(uop)).op is not Ops.BUFFER)
     if not live:
         return []
     stale: set[UOp] = set()
+    seen: Container[UOp] = ()
+    if pending is not None and pending.writes:
+        seen, writes = pending.order, set(pending.writes)
+        replaced = {n.src[0] for n in writes}
+        for node in pending.order:
+            if node.value is not None or node.op is Ops.BUFFER:
+                if (node.value or node).arg.allocation in memory:
+                    stale.add(node)
+            elif node in writes:
+                if node in replaced:
+                    stale.add(node)
+            elif node.op is not Ops.ASSIGN and not stale.isdisjoint(node.src):
+                stale.add(node)
     wanted: dict[UOp, None] = {}
-    for node in UOp.sink(*live).toposort(lambda n: n not in writes and uncomputed(n)):
+    for node in UOp.sink(*live).toposort(lambda n: n not in seen and uncomputed(n)):
+        if node in seen:
+            continue
         value = node if node.op is Ops.BUFFER else value_of(node)
         if value is not None:
             if value.arg.allocation in memory:
                 stale.add(node)
-        elif node in writes:
-            if node in replaced:
-                stale.add(node)
-        elif node.op is Ops.ASSIGN:
+        elif node.op is Ops.ASSIGN:  # of a write that is not carried out now
             if node.src[1] in stale:
                 wanted[node.src[1]] = None
         elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
@@ -297,7 +376,7 @@ def _execute(
         if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
             buffer.allocation.version += 1
             buffer = buffer.alias()
-        root.value = UOp(Ops.BUFFER, root.dtype, (), buffer)
+        root.value = UOp.buffer_of(buffer, root.dtype)
 
 
 def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str, int]) -> None:
