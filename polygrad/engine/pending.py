@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from polygrad.engine.normalize import Bindings
 from polygrad.errors import InternalError
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.node import UOp
@@ -89,6 +90,18 @@ class Pending:
             order[node] = n
             n += 1
             stack.pop()
+
+    def unbound_key(self) -> tuple[tuple[Any, ...], dict[str, int]]:
+        """The key with Variables in the place of what they are bound to, and that. Raises ArgumentError when
+        one is bound to two values."""
+        bindings = Bindings()
+
+        def unbound(part: Any) -> Any:
+            if part.__class__ is UOp:
+                return bindings.unbind(part)
+            return tuple([unbound(p) for p in part]) if isinstance(part, tuple) else part
+
+        return tuple([unbound(part) for part in self.key]), bindings.variables
 
     def _noted(self, node: UOp) -> tuple[Any, ...]:
         """The key of a node of which more is to be known."""

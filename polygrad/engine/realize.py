@@ -10,7 +10,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.dtype import DType
@@ -19,12 +19,14 @@ from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
+from polygrad.engine.scalars import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
+from polygrad.uop.alu import bytes_of
 from polygrad.uop.intern import collect, collect_young
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -49,21 +51,23 @@ _garbage = _Garbage()
 @dataclass(slots=True)
 class _Ready:
     compiled: Compiled
+    arguments: list[Buffer] = field(default_factory=list)  # of the constants that vary
+    values: tuple[UOp, ...] = ()  # what `arguments` hold
     executable: Executable | None = None  # loaded on the first run
 
 
-# by the key of what is pending: a Program, and what its Variables are bound to
-_graphs: OrderedDict[tuple[Any, ...], tuple[_Ready, Mapping[str, int]]] = OrderedDict()
-# by the normalised graph, of those with Variables: for other values of these, the same Program
-_symbolic_graphs: OrderedDict[tuple[UOp, str, bool], _Ready] = OrderedDict()
+# by the structure of what is pending: the family of its graphs, and what Variables are bound to in it
+_families: OrderedDict[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = OrderedDict()
+# by family, and the constants that do not vary in it
+_graphs: OrderedDict[tuple[Any, ...], _Ready] = OrderedDict()
 _arenas: dict[str, Allocation] = {}
 reclaim.append(collect)
 
 
 def clear_caches() -> None:
     """Forget every Program (kernels stay)."""
+    _families.clear()
     _graphs.clear()
-    _symbolic_graphs.clear()
 
 
 def collect_garbage() -> None:
@@ -265,35 +269,64 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
     moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
     pending.add(moved.values())
     roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
-    order = pending.order
-    key = (*pending.key, *[order[root] for root in roots], *pending.constants, device, optimizing())
-    found = _graphs.get(key)
-    if found is None:
-        found = _graphs[key] = _made_ready(roots, pending, device)
-        if len(_graphs) > _MAX_GRAPHS:
-            _graphs.popitem(last=False)
-    else:
-        _graphs.move_to_end(key)
-    ready, variables = found
+    ready, variables = _ready(roots, pending, device)
     _execute(ready, roots, pending.buffers, variables, device)
     for node, copy in moved.items():
         node.value = copy.value
 
 
-def _made_ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
-    """The Program that computes `roots`, and what its Variables are bound to."""
-    normal = normalize(UOp.sink(*roots), pending.buffers)
-    key = (normal.sink, device, optimizing())
-    ready = _symbolic_graphs.get(key)
+def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
+    """The Program that computes `roots`, its varying constants set, and what its Variables are bound to."""
+    order, constants = pending.order, pending.constants
+    ends = (*[order[root] for root in roots], device, optimizing())
+    family, variables = _family(pending, ends)
+    varying = family.arguments(constants) if family.varying and watch.recording is None else ()
+    key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+    ready = _graphs.get(key)
     if ready is None:
-        ready = _Ready(compile_graph(normal.sink, device, len(normal.buffers)))
-        if normal.variables:
-            _symbolic_graphs[key] = ready
-            if len(_symbolic_graphs) > _MAX_GRAPHS:
-                _symbolic_graphs.popitem(last=False)
+        if watch.recording is None:  # what is captured runs with the constants that it has
+            family.compare(pending, roots)
+            varying = family.arguments(constants)
+            key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+        ready = _graphs[key] = _made_ready(roots, pending, [constants[i] for i in varying], device)
+        if len(_graphs) > _MAX_GRAPHS:
+            _graphs.popitem(last=False)
     else:
-        _symbolic_graphs.move_to_end(key)
-    return ready, normal.variables
+        _graphs.move_to_end(key)
+    if varying:
+        values = tuple([constants[i] for i in varying])
+        if values != ready.values:
+            ready.values = ()
+            for buffer, value in zip(ready.arguments, values, strict=True):
+                buffer.write(memoryview(bytes_of(value.dtype, value.arg)))
+            ready.values = values
+    return ready, variables
+
+
+def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
+    """The family of a graph with these `ends`, and what its Variables are bound to."""
+    structure = (*pending.key, *ends)
+    found = _families.get(structure)
+    if found is not None:
+        _families.move_to_end(structure)
+        return found
+    key, variables = pending.unbound_key()
+    family = _families.get((*key, *ends)) if variables else None
+    found = Family() if family is None else family[0], variables
+    if variables:
+        _families[(*key, *ends)] = found
+    _families[structure] = found
+    while len(_families) > _MAX_GRAPHS:
+        _families.popitem(last=False)
+    return found
+
+
+def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+    """The Program that computes `roots`, with arguments for the constants `scalars`."""
+    arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
+    normal = normalize(UOp.sink(*roots), pending.buffers, arguments)
+    compiled = compile_graph(normal.sink, device, len(normal.buffers))
+    return _Ready(compiled, [node.arg for node in arguments.values()])
 
 
 def _compute_now(earlier: list[UOp]) -> None:
@@ -360,7 +393,8 @@ def _execute(
             )
     runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]
-    buffers += [None] * (len(program.buffers) - len(slots))
+    buffers += ready.arguments
+    buffers += [None] * (len(program.buffers) - len(buffers))
     for root, position in zip(roots, outputs, strict=True):
         if program.buffers[position].role == "output":
             buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)

@@ -275,6 +275,13 @@ class TensorBase:
             return self._pair(self._lift(x), reverse)
         return (b, a) if reverse else (a, b)
 
+    def _with_constant(self, x: Any) -> tuple[UOp, UOp]:
+        """`_pair`, where a Python scalar is a CONST of shape (), which goes with any shape."""
+        if not isinstance(x, _SCALARS):
+            return self._pair(x)
+        a, dtype = self.uop, self._scalar(x)
+        return a if a.dtype is dtype else a.cast(dtype), UOp.const(dtype, x)
+
     def _lift(self, x: Any) -> Self:
         """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
         try:
@@ -294,15 +301,11 @@ class TensorBase:
             if reverse:
                 a, b = b, a
             return self._join(UOp(op, dtypes.bool if op in GroupOp.Comparison else a.dtype, (a, b)), x)
-        if isinstance(x, _SCALARS):  # a constant goes with any shape
-            dtype = self._scalar(x)
-            a, b = a if a.dtype is dtype else a.cast(dtype), UOp.const(dtype, x)
-            if reverse:
-                a, b = b, a
-        elif isinstance(x, UOp):
-            a, b = self._pair(x, reverse)
-        else:
+        if not isinstance(x, (bool, int, float, UOp)):
             return self._binary(op, self._lift(x), reverse)
+        a, b = self._with_constant(x)
+        if reverse:
+            a, b = b, a
         return self._with(UOp(op, dtypes.bool if op in GroupOp.Comparison else a.dtype, (a, b)))
 
     def _unary(self, op: Ops) -> Self:

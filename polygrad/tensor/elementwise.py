@@ -211,15 +211,15 @@ class ElementwiseMixin(TensorBase):
         if isinstance(y, UOp) and not isinstance(x, TensorBase):
             y = self._lift(y)
         if isinstance(x, TensorBase):
-            a, b = x._pair(y)
+            a, b = x._with_constant(y)
         elif isinstance(y, TensorBase):
-            a, b = y._pair(x, True)
+            b, a = y._with_constant(x)
         else:
             a, b = _scalar_pair(x, y)
         c = self.uop.cast(dtypes.bool)
-        if not c.shape == a.shape == b.shape:
+        if not c.shape == a.shape == b.shape:  # constants go with any shape
             shape = broadcast_shape((c.shape, a.shape, b.shape))
-            c, a, b = broadcast_to(c, shape), broadcast_to(a, shape), broadcast_to(b, shape)
+            c, a, b = [n if n.op is Ops.CONST and shape else broadcast_to(n, shape) for n in (c, a, b)]
         out = UOp(Ops.WHERE, a.dtype, (c, a, b))
         return self._join(out, *[v for v in (x, y) if isinstance(v, TensorBase)])
 
