@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,7 @@ from polygrad.engine.recording import Run, watch
 from polygrad.engine.scalars import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
-from polygrad.helpers import debug_level, dedup, prod
+from polygrad.helpers import LRU, debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
@@ -35,7 +34,10 @@ from polygrad.uop.ops import GroupOp, Ops
 # overwrites what these read.
 live_roots: list[Callable[[int], list[UOp]]] = []
 
-_MAX_GRAPHS = 256
+_GRAPH_BYTES = 24 << 20  # of Programs kept, ready to run
+_STRUCTURE_BYTES = 8 << 20  # of the keys by which they are found
+_ENTRY_BYTES = 200  # of a node in a structure, or a buffer or a launch of a Program, about
+_KERNEL_BYTES = 16 << 10  # of a loaded kernel beside its code, about
 _COLLECT_NODES = 1 << 10
 _COLLECT_BYTES = 1 << 18
 
@@ -57,9 +59,9 @@ class _Ready:
 
 
 # by the structure of what is pending: the family of its graphs, and what Variables are bound to in it
-_families: OrderedDict[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = OrderedDict()
+_families: LRU[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = LRU(_STRUCTURE_BYTES)
 # by family, and the constants that do not vary in it
-_graphs: OrderedDict[tuple[Any, ...], _Ready] = OrderedDict()
+_graphs: LRU[tuple[Any, ...], _Ready] = LRU(_GRAPH_BYTES)
 _arenas: dict[str, Allocation] = {}
 reclaim.append(collect)
 
@@ -104,7 +106,9 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs of constants go."""
     roots = [_base(u) for u in uops]
-    todo = dedup(r for r in roots if r.op is not Ops.BUFFER and uncomputed(r))
+    todo = [r for r in roots if r.op is not Ops.BUFFER and uncomputed(r)]
+    if len(todo) > 1:
+        todo = dedup(todo)
     placeless = _realize(todo, device) if todo else {}
     return [
         (r if r.op is Ops.BUFFER else placeless.get(r) or _value(r)).reshape(u.shape)
@@ -265,10 +269,13 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
             stale = [n for n in stale if n not in separate]
             pending = Pending(todo)
             pending.add([n for n in stale if uncomputed(n)])
-    # a value in memory that is overwritten moves to a buffer of its own
-    moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
-    pending.add(moved.values())
-    roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
+    moved: dict[UOp, UOp] = {}
+    roots = todo
+    if pending.writes:
+        # a value in memory that is overwritten moves to a buffer of its own
+        moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+        pending.add(moved.values())
+        roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
     ready, variables = _ready(roots, pending, device)
     _execute(ready, roots, pending.buffers, variables, device)
     for node, copy in moved.items():
@@ -288,11 +295,8 @@ def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Map
             family.compare(pending, roots)
             varying = family.arguments(constants)
             key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
-        ready = _graphs[key] = _made_ready(roots, pending, [constants[i] for i in varying], device)
-        if len(_graphs) > _MAX_GRAPHS:
-            _graphs.popitem(last=False)
-    else:
-        _graphs.move_to_end(key)
+        ready = _made_ready(roots, pending, [constants[i] for i in varying], device)
+        _graphs.put(key, ready, _bytes_of(ready))
     if varying:
         values = tuple([constants[i] for i in varying])
         if values != ready.values:
@@ -308,17 +312,22 @@ def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[st
     structure = (*pending.key, *ends)
     found = _families.get(structure)
     if found is not None:
-        _families.move_to_end(structure)
         return found
     key, variables = pending.unbound_key()
     family = _families.get((*key, *ends)) if variables else None
     found = Family() if family is None else family[0], variables
+    nbytes = _ENTRY_BYTES * (len(structure) + len(pending.constants))
     if variables:
-        _families[(*key, *ends)] = found
-    _families[structure] = found
-    while len(_families) > _MAX_GRAPHS:
-        _families.popitem(last=False)
+        _families.put((*key, *ends), found, nbytes)
+    _families.put(structure, found, nbytes)
     return found
+
+
+def _bytes_of(ready: _Ready) -> int:
+    """About what a Program takes once it is loaded, the code of its kernels included."""
+    program = ready.compiled.program
+    code = sum(len(kernel.code) + _KERNEL_BYTES for kernel in program.kernels) + len(program.driver)
+    return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
 
 
 def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
@@ -417,7 +426,7 @@ def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str
     program = ready.compiled.program
     if ready.executable is None:
         ready.executable = Device[program.device].load(program)
-    handles = [b.handle if b is not None else None for b in buffers]
+    handles = [b.allocation.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
     if watch.runner is None:
         ready.executable.run(handles, arena_for(program), variables)

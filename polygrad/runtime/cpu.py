@@ -22,6 +22,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.helpers import LRU
 from polygrad.runtime.cpu_native import BARRIER_BEFORE, PARALLEL, team_text
 from polygrad.runtime.cpu_threads import Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
@@ -32,7 +33,8 @@ _ALIGN = 64  # of every allocation; as many bytes before and after one are reada
 _MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
 _HUGE_PAGE = 2 << 20
 _FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a quarter of the machine's)
-_LINKED_KERNELS = 4096
+_LINKED_BYTES = 16 << 20  # of linked kernels kept
+_LIBRARY_BYTES = 24 << 10  # of a linked library beside its code, about
 
 _KernelFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _DriverFunction = ctypes.CFUNCTYPE(
@@ -143,7 +145,7 @@ class _Linker:
         self.jit = llvm.create_lljit_compiler()
         self.count = 0
         self.kept: list[Any] = []
-        self.linked: OrderedDict[tuple[str, bytes], tuple[Any, Any]] = OrderedDict()
+        self.linked: LRU[tuple[str, bytes], tuple[Any, Any]] = LRU(_LINKED_BYTES)
 
     def link(self, name: str, code: bytes) -> tuple[Any, Any]:
         """A ctypes function, and what keeps its code alive. Raises CompileError."""
@@ -158,11 +160,8 @@ class _Linker:
                 raise CompileError(
                     f"kernel {name}: expected an object file for this machine, got: {e}"
                 ) from e
-            found = self.linked[key] = (_KernelFunction(tracker[name]), tracker)
-            if len(self.linked) > _LINKED_KERNELS:
-                self.linked.popitem(last=False)
-        else:
-            self.linked.move_to_end(key)
+            found = _KernelFunction(tracker[name]), tracker
+            self.linked.put(key, found, 2 * len(code) + _LIBRARY_BYTES)
         return found
 
     def link_forever(self, code: bytes, names: list[str]) -> list[int]:

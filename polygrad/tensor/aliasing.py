@@ -237,20 +237,26 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
                 continue
             t._storage = None  # no other view needs the rest
         storages[storage_of(t)] = None
-    by_device: dict[str | None, tuple[list[Storage], list[UOp]]] = {}
-    for storage in storages:
-        if storage.node.op is not Ops.BUFFER:
+    lazy = [s for s in storages if s.node.op is not Ops.BUFFER]
+    if len(lazy) == 1 and not values:
+        _store(lazy, [], device_of(lazy[0]))
+    else:
+        by_device: dict[str | None, tuple[list[Storage], list[UOp]]] = {}
+        for storage in lazy:
             by_device.setdefault(device_of(storage), ([], []))[0].append(storage)
-    for uop, device in values:
-        by_device.setdefault(device, ([], []))[1].append(uop)
-    for device, (todo, uops) in by_device.items():
-        _store(todo, uops, device)
+        for uop, device in values:
+            by_device.setdefault(device, ([], []))[1].append(uop)
+        for device, (todo, uops) in by_device.items():
+            _store(todo, uops, device)
     collect_garbage()
 
 
 def device_of(storage: Storage) -> str | None:
     """The device of a Storage's value; None for a constant, which is computed on any."""
-    return next((t._device for t in storage.tensors() if t._device is not None), None)
+    for t in storage.tensors():
+        if t._device is not None:
+            return str(t._device)
+    return None
 
 
 def is_derived(storage: Storage) -> bool:

@@ -7,6 +7,8 @@ import gc
 import pytest
 
 from polygrad import Tensor, nn
+from polygrad.engine import compile as kernels
+from polygrad.engine import realize
 from polygrad.engine.stats import stats
 from polygrad.nn.optim import SGD
 from polygrad.runtime.buffer import Allocation
@@ -94,3 +96,29 @@ def test_large_results_that_were_dropped_go_back_at_once(device):
         y = (y * 0.5 + x).realize()
         most = max(most, Allocation.allocated_bytes)
     assert most <= before + 3 * x.nbytes()
+
+
+def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatch, device):
+    """What the algebra folds cannot be an argument: each of these is a Program and a kernel of its own."""
+    x = Tensor([1.0, 2, 3, 4], device=device).realize()
+    caches = {realize._graphs: 200_000, realize._families: 20_000, kernels._kernels: 100_000}
+    for cache, limit in caches.items():
+        monkeypatch.setattr(cache, "limit", limit)
+        cache.clear()
+    nodes = []
+    for i in range(120):
+        (x * 2.5 * (1.1 + i / 1000)).realize()
+        (x + 1).realize() if i % 2 else (x.reshape(2, 2) + i).sum(i % 2).realize()
+        for cache, limit in caches.items():
+            assert cache.nbytes <= limit
+        if i >= 60 and i % 10 == 0:
+            gc.collect()
+            collect()
+            nodes.append(node_count())
+    assert 5 < len(realize._graphs) < 60 and 5 < len(kernels._kernels) < 60
+    assert nodes[-1] < nodes[0] + 300
+    programs = stats.programs
+    (x + 1).realize()  # used again and again: it is still there
+    assert stats.programs == programs
+    (x * 2.5 * 1.1).realize()  # the oldest is not
+    assert stats.programs == programs + 1
