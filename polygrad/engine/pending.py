@@ -22,16 +22,17 @@ _NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.AS
 class Pending:
     """Everything under some roots that is not computed.
 
-    `order` numbers the nodes, sources before consumers, computed ones and BUFFERs as leaves. `buffers` are
-    the BUFFERs in it, one for each memory, `constants` the CONSTs, each once; `copies` and `writes` the COPYs
+    `order` numbers the nodes, sources before consumers; `leaves` are computed ones and BUFFERs, `buffers` the
+    BUFFERs of these, one for each memory, `constants` the CONSTs, each once; `copies` and `writes` the COPYs
     and AFTERs to carry out. `devices`: where the buffers are.
     """
 
-    __slots__ = ("_slots", "buffers", "constants", "copies", "devices", "key", "order", "writes")
+    __slots__ = ("_slots", "buffers", "constants", "copies", "devices", "key", "leaves", "order", "writes")
 
     def __init__(self, roots: Iterable[UOp]) -> None:
         self.order: dict[UOp, int] = {}
         self.key: list[Any] = []
+        self.leaves: list[UOp] = []
         self.buffers: list[UOp] = []
         self.constants: list[UOp] = []
         self.copies: list[UOp] = []
@@ -55,6 +56,7 @@ class Pending:
             if value is not None:
                 if not value.arg.overwritten:
                     emit((~self._slot(value), node.dtype, value.arg.size, node.shape))
+                    self.leaves.append(node)
                     order[node] = n
                     n += 1
                     stack.pop()
@@ -109,6 +111,7 @@ class Pending:
         if op is Ops.BUFFER:
             if node.arg.overwritten:
                 raise InternalError("a read of an overwritten version of memory")
+            self.leaves.append(node)
             return (~self._slot(node), node.dtype, node.arg.size)
         if op is Ops.CONST:
             self.constants.append(node)

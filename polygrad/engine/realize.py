@@ -42,6 +42,9 @@ _COLLECT_NODES = 1 << 10
 _COLLECT_BYTES = 1 << 18
 
 
+_WRITING = frozenset({Ops.AFTER, Ops.ASSIGN})
+
+
 @dataclass(slots=True)
 class _Garbage:
     taken_bytes: int = 0  # `Allocation.taken_bytes` at the last collection
@@ -364,15 +367,10 @@ def _stale_values(memory: set[Allocation], pending: Pending | None = None, since
     seen: Container[UOp] = ()
     if pending is not None and pending.writes:
         seen, writes = pending.order, set(pending.writes)
-        replaced = {n.src[0] for n in writes}
+        stale.update(n for n in pending.leaves if (n.value or n).arg.allocation in memory)
+        stale.update(writes.intersection(n.src[0] for n in writes))
         for node in pending.order:
-            if node.value is not None or node.op is Ops.BUFFER:
-                if (node.value or node).arg.allocation in memory:
-                    stale.add(node)
-            elif node in writes:
-                if node in replaced:
-                    stale.add(node)
-            elif node.op is not Ops.ASSIGN and not stale.isdisjoint(node.src):
+            if not stale.isdisjoint(node.src) and node.value is None and node.op not in _WRITING:
                 stale.add(node)
     wanted: dict[UOp, None] = {}
     for node in UOp.sink(*live).toposort(lambda n: n not in seen and uncomputed(n)):

@@ -357,16 +357,20 @@ class UOp:
     @property
     def shape(self) -> Shape:
         """The shape of a tensor-graph node. Raises InternalError for kernel nodes that have none."""
-        if self._shape is _UNSET:
-            pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
-            while pending:
-                node = pending[-1]
-                missing = [s for s in node.src if s._shape is _UNSET]
-                if missing:
-                    pending.extend(missing)
-                else:
-                    pending.pop()
-                    node._shape = _shape_of(node)
+        shape = self._shape
+        return self._find_shape() if shape is _UNSET else shape
+
+    def _find_shape(self) -> Shape:
+        pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
+        while pending:
+            node = pending[-1]
+            for s in node.src:
+                if s._shape is _UNSET:
+                    pending.append(s)
+                    break
+            else:
+                pending.pop()
+                node._shape = _shape_of(node)
         return self._shape
 
     @property
@@ -380,12 +384,20 @@ class UOp:
     def reshape(self, shape: Shape) -> UOp:
         """The same elements in row-major order as `shape` (every size given)."""
         shape = canonical_shape(shape)
-        return self if shape == self.shape else UOp(Ops.RESHAPE, self.dtype, (self,), shape)
+        if shape == self.shape:
+            return self
+        out = UOp(Ops.RESHAPE, self.dtype, (self,), shape)
+        out._shape = shape
+        return out
 
     def expand(self, shape: Shape) -> UOp:
         """Sizes of 1 repeated to `shape`."""
         shape = canonical_shape(shape)
-        return self if shape == self.shape else UOp(Ops.EXPAND, self.dtype, (self,), shape)
+        if shape == self.shape:
+            return self
+        out = UOp(Ops.EXPAND, self.dtype, (self,), shape)
+        out._shape = shape
+        return out
 
     def permute(self, axes: tuple[int, ...]) -> UOp:
         """Axis i of the result is axis `axes[i]`."""
