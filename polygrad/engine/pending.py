@@ -62,7 +62,8 @@ class Pending:
                     stack.pop()
                     continue
                 node.value = None
-            if len(src) == 2 and op not in _NOTED:
+            arity = 3 if op in _NOTED else len(src)
+            if arity == 2:
                 a, b = src
                 i, j = order.get(a), order.get(b)
                 if i is None or j is None:
@@ -72,7 +73,7 @@ class Pending:
                         stack.append(a)
                     continue
                 emit((op, node.dtype, node.arg, i, j))
-            elif len(src) == 1 and op not in _NOTED:
+            elif arity == 1:
                 (a,) = src
                 i = order.get(a)
                 if i is None:

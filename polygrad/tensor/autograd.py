@@ -51,8 +51,8 @@ class AutogradMixin(TensorBase):
         gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
         """
         order = differentiable(self.uop)
-        leaves = _leaves(order)
-        for t, g in zip(leaves, self._gradients(leaves, gradient, order), strict=True):
+        leaves, present = _leaves(order)
+        for t, g in zip(leaves, self._gradients(leaves, gradient, order, present), strict=True):
             if g is None:
                 continue
             new = t._of(as_value(g), t._device or self._device, False)
@@ -64,11 +64,15 @@ class AutogradMixin(TensorBase):
         return self
 
     def _gradients(
-        self, targets: list[Any], into: Self | None, order: list[UOp] | None = None
+        self,
+        targets: list[Any],
+        into: Self | None,
+        order: list[UOp] | None = None,
+        present: dict[UOp, list[int]] | None = None,
     ) -> list[UOp | None]:
         """The gradient for each target; None for one that is not in the graph.
 
-        `order`: the nodes that carry a gradient, where all targets are known to be among them.
+        `order`, `present`: the nodes that carry a gradient, and where targets are among them, once known.
         """
         root = self.uop
         if not root.dtype.is_float:
@@ -83,7 +87,8 @@ class AutogradMixin(TensorBase):
             if into.shape != self.shape:
                 raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {into.shape}")
             root_grad = into.uop.cast(root.dtype)
-        present = _positions(root.toposort() if order is None else order, targets)
+        if present is None:
+            present = _positions(root.toposort(), targets)
         found = gradient(root, root_grad, list(present), order)
         out: list[UOp | None] = [None] * len(targets)
         for n, positions in present.items():
@@ -153,9 +158,11 @@ def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
     return present
 
 
-def _leaves(order: list[UOp]) -> list[Any]:
-    """The live Tensors whose `.grad` a backward fills: see `backward`. `order`: the nodes under its root that
-    carry a gradient."""
+def _leaves(order: list[UOp]) -> tuple[list[Any], dict[UOp, list[int]]]:
+    """The live Tensors whose `.grad` a backward fills (see there), and where their nodes are.
+
+    `order`: the nodes under its root that carry a gradient.
+    """
     tensors = [
         t
         for t in live_tensors()
@@ -165,17 +172,19 @@ def _leaves(order: list[UOp]) -> list[Any]:
         and (t.requires_grad or not is_constant(t.uop))
     ]
     present = _positions(order, tensors)
-    dependents: set[UOp] = set()  # nodes computed from one of them
+    sources = set(present)  # and what is computed from one of them
     leaves: set[int] = set()
     computed: set[int] = set()
-    sources = set(present)  # and dependents
     for node in order:
-        if carries_gradient(node) and not sources.isdisjoint(node.src):
-            dependents.add(node)
+        is_computed = not sources.isdisjoint(node.src) and carries_gradient(node)
+        if is_computed:
             sources.add(node)
         if node in present:
-            (computed if node in dependents else leaves).update(present[node])
-    return [t for i, t in enumerate(tensors) if t.requires_grad or i in leaves - computed]
+            (computed if is_computed else leaves).update(present[node])
+    wanted = [i for i, t in enumerate(tensors) if t.requires_grad or i in leaves - computed]
+    place = {i: n for n, i in enumerate(wanted)}
+    found = {n: [place[i] for i in positions if i in place] for n, positions in present.items()}
+    return [tensors[i] for i in wanted], {n: positions for n, positions in found.items() if positions}
 
 
 def drop_unread_gradients() -> None:

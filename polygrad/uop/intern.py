@@ -24,8 +24,9 @@ from polygrad.uop.ops import Ops
 table: dict[Any, Any] = {}
 _old: list[Any] = []
 _YOUNG_LIMIT = 1 << 13  # while a graph is made (or compiled), after as many new nodes
-_SWEEP_STEP = 256  # old nodes looked at in each collection, at least
+_SWEEP_STEP = 64  # old nodes looked at in each collection, at least
 _SWEEP_RATE = 4  # and for each node that becomes old
+_SWEEP_SHARE = 8  # and one in so many of the old, where memory is wanted
 
 
 @dataclass(slots=True)
@@ -65,33 +66,39 @@ def collect() -> int:
 
 
 def collect_young(count: int = 0) -> int:
-    """Free garbage among the young nodes, if `count` of them are new, and some of the old; how many went."""
+    """Free garbage among the young nodes, if `count` of them are new, and some of the old; how many went.
+
+    Without a count more of the old are looked at: their memory is wanted.
+    """
     before = len(table)
     if before - len(_old) - generations.aged < count:
         return 0
     promoted = _collect_young()
-    _sweep_old(_SWEEP_STEP + _SWEEP_RATE * promoted)
+    _sweep_old(_SWEEP_STEP + _SWEEP_RATE * promoted + (0 if count else len(_old) // _SWEEP_SHARE))
     return before - len(table)
 
 
 def _collect_young(promote_all: bool = False) -> int:
     """Drop the young nodes that only the table holds; how many of the others became old."""
-    alone, pop, refcount = _only_held_here() + 1, table.popitem, sys.getrefcount
+    alone, pop, refcount = _only_held_here(), table.popitem, sys.getrefcount
     aged = generations.aged
     new = len(table) - len(_old) - aged
     new_kept: list[tuple[Any, Any]] = []
     aged_kept: list[tuple[Any, Any]] = []
-    node: Any
+    key: Any = None
+    node: Any = None
     generations.aged = 0
     try:
         for size, kept in ((new, new_kept), (aged, aged_kept)):
             for _ in range(size):
-                kept.append(pop())
-                node = kept[-1][1]
-                if refcount(node) == alone:  # here, and in `kept`
-                    kept.pop()
-    finally:  # an interrupted collection loses no node that is held
-        node = None
+                key, node = pop()
+                if refcount(node) != alone:
+                    kept.append((key, node))
+    except BaseException:  # an interrupted collection loses no node that is held
+        table[key] = node
+        raise
+    finally:
+        key = node = None
         table.update(reversed(aged_kept))
         table.update(reversed(new_kept))
     promoted = new_kept + aged_kept if promote_all else aged_kept

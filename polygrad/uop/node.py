@@ -361,6 +361,12 @@ class UOp:
         return self._find_shape() if shape is _UNSET else shape
 
     def _find_shape(self) -> Shape:
+        for s in self.src:
+            if s._shape is _UNSET:
+                break
+        else:
+            self._shape = _shape_of(self)
+            return self._shape
         pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
         while pending:
             node = pending[-1]
