@@ -43,8 +43,16 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
         rule = VJP.get(node.op)
         if rule is None:
             raise GradientError(f"gradient of {node.op}: expected an op with a derivative: use .detach()")
+        src = node.src
+        if len(src) == 1 and src[0].op is not Ops.CONST:
+            (ds,) = rule(g, node)
+            if ds is not None:
+                grads[src[0]] = _plus(grads.get(src[0]), ds)
+            if node not in wanted:
+                del grads[node]
+            continue
         contributions: dict[UOp, UOp] = {}  # by source: x*x adds up its two before those of other uses
-        for s, ds in zip(node.src, rule(g, node), strict=True):
+        for s, ds in zip(src, rule(g, node), strict=True):
             if ds is not None and s in needed:
                 if s.op is Ops.CONST and ds.shape:  # it went with any shape
                     ds = _sum(ds, tuple(range(ds.ndim))).reshape(())

@@ -122,7 +122,12 @@ class UOp:
         node.src = src
         node.arg = arg
         node.value = None
-        node._shape = _UNSET
+        shape = _UNSET
+        if src and op in _SHAPE_OF_FIRST:
+            first = src[0]._shape
+            if first is not _UNSET and first:
+                shape = first
+        node._shape = shape
         node._ranges = None
         node._below = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
@@ -432,7 +437,7 @@ class UOp:
     def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
         """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 need no work."""
         shape = self.shape
-        axes = tuple(sorted(a for a in axes if not (isinstance(shape[a], int) and shape[a] == 1)))
+        axes = tuple(sorted([a for a in axes if shape[a] != 1]))
         return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes)) if axes else self
 
     def contiguous(self) -> UOp:
@@ -563,7 +568,7 @@ def _shape_of(node: UOp) -> Shape:
     if op is Ops.SHEAR:
         return tuple([node.arg.size if i == node.arg.axis else n for i, n in enumerate(inner)])
     if op is Ops.REDUCE_AXIS:
-        return tuple(1 if i in node.arg.axes else n for i, n in enumerate(inner))
+        return tuple([1 if i in node.arg.axes else n for i, n in enumerate(inner)])
     raise InternalError(f"shape of {op}: a kernel node has none")
 
 
@@ -596,22 +601,25 @@ def sint_max(x: Sint) -> int:
     return int(x.vmax) if isinstance(x, UOp) else x
 
 
-def _fits(shape: Shape, other: Shape) -> bool:
-    """Whether `shape`, of no more axes, is 1 or the same along the last axes of `other`."""
-    for a, b in zip(reversed(shape), reversed(other), strict=False):
-        if a is not b and not (a.__class__ is int and (a == 1 or (b.__class__ is int and a == b))):
-            return False
-    return True
+def _broadcast_two(a: Shape, b: Shape) -> Shape | None:
+    """The common shape of two; None where there is none."""
+    if len(a) < len(b):
+        a, b = b, a
+    out = list(a)
+    for i, n in enumerate(b, len(a) - len(b)):
+        m = out[i]
+        if m is not n and n != 1 and m != n:
+            if m != 1:
+                return None
+            out[i] = n
+    return tuple(out)
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
     """The common shape that `shapes` expand to, aligned at the right. Raises ShapeError."""
     rows = list(shapes)
-    if len(rows) == 2:  # one that the other is repeated to
-        a, b = rows
-        for longer, shorter in ((a, b), (b, a)):
-            if len(longer) >= len(shorter) and _fits(shorter, longer):
-                return longer
+    if len(rows) == 2 and (both := _broadcast_two(*rows)) is not None:
+        return both
     ndim = max((len(s) for s in rows), default=0)
     out: list[Sint] = []
     for column in zip(*((1,) * (ndim - len(s)) + tuple(s) for s in rows), strict=True):
