@@ -26,7 +26,8 @@ _old: list[Any] = []
 _YOUNG_LIMIT = 1 << 13  # while a graph is made (or compiled), after as many new nodes
 _SWEEP_STEP = 64  # old nodes looked at in each collection, at least
 _SWEEP_RATE = 4  # and for each node that becomes old
-_SWEEP_SHARE = 8  # and one in so many of the old, where memory is wanted
+_SWEEP_SHARE = 8  # and one in so many of the old, where memory is wanted,
+_SWEEP_MOST = 1 << 14  # but not more: a millisecond or two
 
 
 @dataclass(slots=True)
@@ -74,7 +75,8 @@ def collect_young(count: int = 0) -> int:
     if before - len(_old) - generations.aged < count:
         return 0
     promoted = _collect_young()
-    _sweep_old(_SWEEP_STEP + _SWEEP_RATE * promoted + (0 if count else len(_old) // _SWEEP_SHARE))
+    extra = 0 if count else min(len(_old) // _SWEEP_SHARE, _SWEEP_MOST)
+    _sweep_old(_SWEEP_STEP + _SWEEP_RATE * promoted + extra)
     return before - len(table)
 
 
