@@ -37,7 +37,7 @@ live_roots: list[Callable[[int], list[UOp]]] = []
 _GRAPH_BYTES = 24 << 20  # of Programs kept, ready to run
 _STRUCTURE_BYTES = 8 << 20  # of the keys by which they are found
 _ENTRY_BYTES = 200  # of a node in a structure, or a buffer or a launch of a Program, about
-_KERNEL_BYTES = 16 << 10  # of a loaded kernel beside its code, about
+_KERNEL_BYTES = 48 << 10  # of a loaded kernel beside its code, about
 _COLLECT_NODES = 1 << 10
 _COLLECT_BYTES = 1 << 18
 
