@@ -21,31 +21,41 @@ from polygrad.uop.power import constant_power
 Grads = tuple[UOp | None, ...]  # one per source of the node
 
 
-def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
+def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | None = None) -> dict[UOp, UOp]:
     """The gradient of `root` with respect to each of `targets` that it depends on differentiably.
 
-    `root_grad` is what flows into the root: a node of its shape and dtype. Raises GradientError for an op
-    without a derivative.
+    `root_grad` is what flows into the root: a node of its shape and dtype. `order`: what
+    `differentiable(root)` gives, where it is known. Raises GradientError for an op without a
+    derivative.
     """
     wanted = set(targets)
-    order = root.toposort(carries_gradient)
+    if order is None:
+        order = differentiable(root)
     needed: set[UOp] = set()  # nodes that lead to a target
     for node in order:
-        if node in wanted or (carries_gradient(node) and any(s in needed for s in node.src)):
+        if node in wanted or (not needed.isdisjoint(node.src) and carries_gradient(node)):
             needed.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
     for node in reversed(order):
         g = grads.get(node)
-        if g is None or not node.src or node not in needed or not carries_gradient(node):
-            continue
-        if not any(s in needed for s in node.src):
+        if g is None or node not in needed or needed.isdisjoint(node.src) or not carries_gradient(node):
             continue
         rule = VJP.get(node.op)
         if rule is None:
             raise GradientError(f"gradient of {node.op}: expected an op with a derivative: use .detach()")
+        src = node.src
+        if len(src) == 1 and src[0].op is not Ops.CONST:
+            (ds,) = rule(g, node)
+            if ds is not None:
+                grads[src[0]] = _plus(grads.get(src[0]), ds)
+            if node not in wanted:
+                del grads[node]
+            continue
         contributions: dict[UOp, UOp] = {}  # by source: x*x adds up its two before those of other uses
-        for s, ds in zip(node.src, rule(g, node), strict=True):
+        for s, ds in zip(src, rule(g, node), strict=True):
             if ds is not None and s in needed:
+                if s.op is Ops.CONST and ds.shape:  # it went with any shape
+                    ds = _sum(ds, tuple(range(ds.ndim))).reshape(())
                 contributions[s] = _plus(contributions.get(s), ds)
         for s, ds in contributions.items():
             grads[s] = _plus(grads.get(s), ds)
@@ -56,6 +66,24 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp]) -> dict[UOp, UOp]:
 
 def _plus(a: UOp | None, b: UOp) -> UOp:
     return b if a is None else UOp(Ops.ADD, b.dtype, (a, b))
+
+
+def differentiable(root: UOp) -> list[UOp]:
+    """The nodes that a gradient reaches from `root`, sources before consumers."""
+    order: dict[UOp, None] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node not in order:
+            if node.dtype.is_float and node.op is not Ops.DETACH:  # carries_gradient(node)
+                pending = [s for s in node.src if s not in order]
+                if pending:
+                    pending.reverse()
+                    stack += pending
+                    continue
+            order[node] = None
+        stack.pop()
+    return list(order)
 
 
 def carries_gradient(node: UOp) -> bool:
@@ -75,8 +103,8 @@ def uniform_value(x: UOp) -> float | None:
 
 def _mul(a: UOp, b: UOp) -> UOp:
     if uniform_value(a) == 1.0:
-        return b
-    return a if uniform_value(b) == 1.0 else UOp(Ops.MUL, a.dtype, (a, b))
+        return b if b.shape else a.const_like(b.arg) if b.op is Ops.CONST else b
+    return a if uniform_value(b) == 1.0 and a.shape else UOp(Ops.MUL, a.dtype, (a, b))
 
 
 def _where(condition: UOp, a: UOp, b: UOp) -> UOp:
@@ -100,7 +128,7 @@ def _sum(x: UOp, axes: tuple[int, ...]) -> UOp:
 
 def _maximum(g: UOp, node: UOp) -> Grads:
     a, b = node.src
-    zero, shared = g.const_like(0.0), _where(_compare(Ops.CMPEQ, a, b), g * 0.5, g)
+    zero, shared = UOp.const(g.dtype, 0.0), _where(_compare(Ops.CMPEQ, a, b), g * 0.5, g)
     return (
         _where(_compare(Ops.CMPLT, a, b), zero, shared),
         _where(_compare(Ops.CMPLT, b, a), zero, shared),
@@ -264,8 +292,8 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     # where(c, a, b)
     Ops.WHERE: lambda g, n: (
         None,
-        _where(n.src[0], g, g.const_like(0.0)),
-        _where(n.src[0], g.const_like(0.0), g),
+        _where(n.src[0], g, UOp.const(g.dtype, 0.0)),
+        _where(n.src[0], UOp.const(g.dtype, 0.0), g),
     ),
     Ops.CAST: _cast,
     Ops.BITCAST: lambda g, n: (None,),

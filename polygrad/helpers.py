@@ -3,10 +3,52 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class LRU(Generic[K, V]):
+    """Values by key, up to `limit` bytes altogether: those least recently used go first.
+
+    A value's bytes are what `put` is told; the newest stays, however large.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.nbytes = limit, 0
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """The value of `key`, used now; None where there is none."""
+        found = self._entries.get(key)
+        if found is None:
+            return None
+        self._entries.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, nbytes: int) -> None:
+        """Keep `value`, and drop others while there is no room."""
+        _, old = self._entries.pop(key, (None, 0))
+        self._entries[key] = value, nbytes
+        self.nbytes += nbytes - old
+        while self.nbytes > self.limit and len(self._entries) > 1:
+            _, (_, freed) = self._entries.popitem(last=False)
+            self.nbytes -= freed
+
+    def items(self) -> list[tuple[K, V]]:
+        """Keys and values, least recently used first."""
+        return [(key, value) for key, (value, _) in self._entries.items()]
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 def prod(xs: Iterable[Any]) -> Any:
@@ -40,8 +82,20 @@ def is_pow2(x: int) -> bool:
     return x > 0 and x & (x - 1) == 0
 
 
+# os.environ encodes a name at every look-up, longer than most of what an eager operation does takes. The
+# mapping beneath it, where Python has it, is asked with names that are encoded once.
+_environment: Any = getattr(os.environ, "_data", None)
+_encoded: dict[str, Any] = {}
+
+
 def env_int(name: str, default: int) -> int:
     """The environment variable `name` as an integer; `default` when unset or empty."""
+    if _environment is not None:
+        key = _encoded.get(name)
+        if key is None:
+            key = _encoded[name] = os.environ.encodekey(name)
+        if key not in _environment:
+            return default
     text = os.environ.get(name, "")
     return int(text) if text else default
 

@@ -17,7 +17,7 @@ from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
 from polygrad.errors import CaptureError
-from polygrad.runtime.buffer import Allocation
+from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.aliasing import (
     Storage,
     is_constant,
@@ -83,9 +83,11 @@ def capture(
         with watch.paused():
             lazy_placeholders.fill(recording)
         captured = merge(recording, placeholders.buffers, buffers)
+    nodes: dict[Buffer, UOp] = {}  # results in one buffer share its node
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
-            t.uop, t._storage = UOp(Ops.BUFFER, t.dtype, (), buffer).reshape(t.shape), None
+            node = nodes.setdefault(buffer, UOp.buffer_of(buffer, t.dtype))
+            t.uop, t._storage = node.reshape(t.shape), None
             t.requires_grad, t._derived = False, False
         storage_of(t)
     passed = dict(zip(map(id, unique), placeholders.passed, strict=True))

@@ -90,11 +90,11 @@ class Placeholders:
     def __enter__(self) -> Placeholders:
         for storage, (node, slot) in self._shared.items():
             set_owner(self.buffers[slot].allocation, storage)
-            storage.update(UOp(Ops.BUFFER, node.dtype, (), self.buffers[slot]))
+            storage.update(UOp.buffer_of(self.buffers[slot], node.dtype))
         slots = [p.slot for p in self.passed if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
             c.tensor._storage = None
-            c.tensor.uop = UOp(Ops.BUFFER, c.uop.dtype, (), self.buffers[slot]).reshape(c.tensor.shape)
+            c.tensor.uop = UOp.buffer_of(self.buffers[slot], c.uop.dtype).reshape(c.tensor.shape)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -126,7 +126,7 @@ def write_back(tensor: Any, elements: Buffer) -> None:
     """Write the copy `elements` back to a Tensor."""
     copy = Buffer(elements.runtime, elements.size, elements.dtype)
     copy.write(elements.read())
-    write(tensor, UOp(Ops.BUFFER, tensor.dtype, (), copy).reshape(tensor.shape), tensor)
+    write(tensor, UOp.buffer_of(copy, tensor.dtype).reshape(tensor.shape), tensor)
     realize_tensors([tensor])
 
 
@@ -158,7 +158,7 @@ class LazyPlaceholders:
     def __enter__(self) -> LazyPlaceholders:
         for storage, (node, buffer) in self._values.items():
             set_owner(buffer.allocation, storage)
-            storage.update(UOp(Ops.BUFFER, node.dtype, (), buffer))
+            storage.update(UOp.buffer_of(buffer, node.dtype))
         live_roots.append(self._nodes)
         return self
 

@@ -26,7 +26,7 @@ from typing import Any
 
 _MAGIC = b"PGC1"
 _HEADER = struct.Struct("<4sQ16s")
-_MEMORY_BYTES = 64 << 20
+_MEMORY_BYTES = 16 << 20
 _DISK_BYTES = 512 << 20
 _SHARDS = 256
 _DAY = 86400.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from polygrad.engine.devices import Backend, Device
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError
-from polygrad.helpers import debug_level, env_int, prod
+from polygrad.helpers import LRU, debug_level, env_int, prod
 from polygrad.runtime.program import (
     THREAD,
     THREADS,
@@ -37,7 +36,8 @@ from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
 
-_MAX_KERNELS = 4096
+_KERNEL_BYTES = 16 << 20  # of compiled kernels kept
+_NODE_BYTES = 400  # of a node of an AST, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Origin:
     context: Context
 
 
-_kernels: OrderedDict[tuple[UOp, str, bool], Built] = OrderedDict()
+_kernels: LRU[tuple[UOp, str, bool], Built] = LRU(_KERNEL_BYTES)
 
 
 def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
@@ -86,16 +86,12 @@ def compile_kernels(asts: list[UOp], device: str, backend: Backend) -> list[Buil
     """A compiled kernel for each AST; equal ASTs share one, from memory, disk or the compiler."""
     optimized = backend.optimized and optimizing()
     key = backend.target.key
-    missing = [a for a in dict.fromkeys(asts) if (a, key, optimized) not in _kernels]
-    if missing:
-        _compile_missing(missing, device, backend, optimized)
-    out = []
-    for a in asts:
-        _kernels.move_to_end((a, key, optimized))
-        out.append(_kernels[a, key, optimized])
-    while len(_kernels) > _MAX_KERNELS:
-        _kernels.popitem(last=False)
-    return out
+    found = {a: _kernels.get((a, key, optimized)) for a in asts}
+    missing = [a for a, built in found.items() if built is None]
+    made = _compile_missing(missing, device, backend, optimized) if missing else {}
+    for a, built in made.items():
+        _kernels.put((a, key, optimized), built, len(built.kernel.code) + _NODE_BYTES * len(a.toposort()))
+    return [found[a] or made[a] for a in asts]
 
 
 def origin_of(name: str, device: str) -> Origin | None:
@@ -110,8 +106,9 @@ def origin_of(name: str, device: str) -> Origin | None:
     return None
 
 
-def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: bool) -> None:
+def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: bool) -> dict[UOp, Built]:
     started = time.perf_counter()
+    made: dict[UOp, Built] = {}
     target, width = backend.target, env_int("BEAM", 0)
     disk = DiskCache.default() if backend.caches_on_disk else None
     looking = debug_level() >= 3 or env_int("SPEC", 0)  # at what is done to a kernel: so it is done
@@ -122,7 +119,7 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
             key = built_key(ast, target.key, backend.language, backend.shared_memory, optimized, width)
             kept = None if looking else disk.get(key)
             if kept is not None:
-                found = _kernels[ast, target.key, optimized] = Built.from_bytes(kept, target, optimized)
+                found = made[ast] = Built.from_bytes(kept, target, optimized)
                 if debug_level() >= 1:
                     print(f"kernel {found.kernel.name}: from the disk", file=sys.stderr)
                 stats.kernels_found += 1
@@ -156,11 +153,12 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
     started = time.perf_counter()
     for ast, built, key, finish in waiting:
         built = replace(built, kernel=replace(built.kernel, code=finish()))
-        _kernels[ast, target.key, optimized] = built
+        made[ast] = built
         if disk is not None:
             disk.put(key, built.to_bytes())
     stats.kernels_compiled += len(waiting)
     stats.compile_seconds += time.perf_counter() - started
+    return made
 
 
 def _written(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ values. Graphs are hash-consed, so two steps of a training loop normalise to the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +31,29 @@ class Normalized:
     sink: UOp
     buffers: list[UOp]
     variables: dict[str, int]
+
+
+class Bindings:
+    """What Variables are bound to: `variables`, by name, filled as nodes are unbound."""
+
+    __slots__ = ("variables",)
+
+    def __init__(self) -> None:
+        self.variables: dict[str, int] = {}
+
+    def unbound(self, node: UOp) -> UOp:
+        """The Variable of a BIND. Raises ArgumentError when it was bound to another value before."""
+        variable, value = node.unbind()
+        if self.variables.setdefault(variable.arg.name, value) != value:
+            raise ArgumentError(
+                f"Variable {variable.arg.name}: expected one value in one computation, "
+                f"got {self.variables[variable.arg.name]} and {value}"
+            )
+        return variable
+
+    def unbind(self, size: UOp) -> UOp:
+        """A size over Variables that are not bound."""
+        return size.substitute({n: self.unbound(n) for n in size.toposort() if n.op is Ops.BIND})
 
 
 def value_of(node: UOp) -> UOp | None:
@@ -65,12 +88,17 @@ def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
     return Shear(*changed(tuple(arg))) if op is Ops.SHEAR else changed(arg)
 
 
-def normalize(sink: UOp) -> Normalized:
-    """Normalise a graph. Raises ArgumentError when a Variable is bound to two values or not bound."""
+def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp] | None = None) -> Normalized:
+    """Normalise a graph. `first`: BUFFERs that are to be its first slots.
+
+    `arguments`: for constants, operands of elementwise ops alone, the BUFFERs of one element to load.
+    Raises ArgumentError when a Variable is bound to two values or not bound.
+    """
     new: dict[UOp, UOp] = {}
     slots: dict[Allocation, UOp] = {}  # two Buffers over the same memory are one slot
     buffers: list[UOp] = []
-    variables: dict[str, int] = {}
+    bindings = Bindings()
+    unbind = bindings.unbind
 
     def slot_of(node: UOp) -> UOp:
         slot = slots.get(node.arg.allocation)
@@ -80,18 +108,6 @@ def normalize(sink: UOp) -> Normalized:
             )
             buffers.append(node)
         return slot
-
-    def unbind(size: UOp) -> UOp:
-        return size.substitute({n: unbound(n) for n in size.toposort() if n.op is Ops.BIND})
-
-    def unbound(node: UOp) -> UOp:
-        variable, value = node.unbind()
-        if variables.setdefault(variable.arg.name, value) != value:
-            raise ArgumentError(
-                f"Variable {variable.arg.name}: expected one value in one computation, "
-                f"got {variables[variable.arg.name]} and {value}"
-            )
-        return variable
 
     def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
         return UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, unbind))
@@ -107,16 +123,24 @@ def normalize(sink: UOp) -> Normalized:
             out = rebuilt(view, (out,))
         return out
 
+    for node in first:
+        slot_of(node)
+    given = {constant: slot_of(node) for constant, node in (arguments or {}).items()}
+
+    def operand(s: UOp, consumer: UOp) -> UOp:
+        if s not in given:
+            return new[s]
+        shape = with_sizes(Ops.RESHAPE, consumer.shape, unbind)
+        return given[s].reshape((1,) * len(shape)).expand(shape)
+
     roots = set(sink.src)
     for node in sink.toposort(uncomputed):
         if node.value is not None:
             new[node] = slot_of(node.value).reshape(with_sizes(Ops.RESHAPE, node.shape, unbind))
         elif node.op is Ops.BUFFER:
-            if node.arg.overwritten:
-                raise InternalError("a read of an overwritten version of memory")
             new[node] = slot_of(node)
         elif node.op is Ops.BIND:
-            new[node] = unbound(node)
+            new[node] = bindings.unbound(node)
         elif node.op is Ops.DETACH:
             new[node] = new[node.src[0]]
         elif node.op is Ops.NOOP:  # a value does not share the memory of its source
@@ -128,6 +152,8 @@ def normalize(sink: UOp) -> Normalized:
             new[node] = new[node.src[0]]
         elif node.op is Ops.ASSIGN:
             new[node] = UOp(node.op, node.dtype, (normalized_target(node.src[0]), new[node.src[1]]))
+        elif given:
+            new[node] = rebuilt(node, tuple([operand(s, node) for s in node.src]))
         else:
             new[node] = rebuilt(node, tuple([new[s] for s in node.src]))
-    return Normalized(new[sink], buffers, variables)
+    return Normalized(new[sink], buffers, bindings.variables)

@@ -8,52 +8,88 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
+from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
+from polygrad.engine.scalars import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
-from polygrad.helpers import debug_level, dedup, prod
+from polygrad.helpers import LRU, debug_level, dedup, prod
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
-from polygrad.uop.node import UOp, collect
+from polygrad.uop.alu import bytes_of
+from polygrad.uop.intern import collect, collect_young
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 # Functions that list the live lazy values (of Tensors above a serial number): called before a write in place
 # overwrites what these read.
 live_roots: list[Callable[[int], list[UOp]]] = []
 
-_MAX_GRAPHS = 256
+_GRAPH_BYTES = 24 << 20  # of Programs kept, ready to run
+_STRUCTURE_BYTES = 8 << 20  # of the keys by which they are found
+_ENTRY_BYTES = 200  # of a node in a structure, or a buffer or a launch of a Program, about
+_KERNEL_BYTES = 48 << 10  # of a loaded kernel beside its code, about
+_COLLECT_NODES = 1 << 10
+_COLLECT_BYTES = 1 << 18
+
+
+_WRITING = frozenset({Ops.AFTER, Ops.ASSIGN})
+
+
+@dataclass(slots=True)
+class _Garbage:
+    taken_bytes: int = 0  # `Allocation.taken_bytes` at the last collection
+
+
+_garbage = _Garbage()
 
 
 @dataclass(slots=True)
 class _Ready:
     compiled: Compiled
+    arguments: list[Buffer] = field(default_factory=list)  # of the constants that vary
+    values: tuple[UOp, ...] = ()  # what `arguments` hold
     executable: Executable | None = None  # loaded on the first run
 
 
-_graphs: OrderedDict[tuple[UOp, str, bool], _Ready] = OrderedDict()
+# by the structure of what is pending: the family of its graphs, and what Variables are bound to in it
+_families: LRU[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = LRU(_STRUCTURE_BYTES)
+# by family, and the constants that do not vary in it
+_graphs: LRU[tuple[Any, ...], _Ready] = LRU(_GRAPH_BYTES)
 _arenas: dict[str, Allocation] = {}
 reclaim.append(collect)
 
 
 def clear_caches() -> None:
     """Forget every Program (kernels stay)."""
+    _families.clear()
     _graphs.clear()
+
+
+def collect_garbage() -> None:
+    """Free what is not held any more, if many nodes were made or much memory was taken lately."""
+    taken = Allocation.taken_bytes
+    if taken - _garbage.taken_bytes > max(_COLLECT_BYTES, Allocation.allocated_bytes // 4):
+        _garbage.taken_bytes = taken
+        collect_young()
+    else:
+        collect_young(_COLLECT_NODES)
 
 
 def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
     """A 1-D BUFFER on `device` with a copy of `data`, whose bytes are elements of `dtype`."""
     buffer = Buffer(Device[device], data.nbytes // dtype.itemsize, dtype)
     buffer.write(data)
-    return UOp(Ops.BUFFER, dtype, (), buffer)
+    return UOp.buffer_of(buffer, dtype)
 
 
 def data_of(uop: UOp, device: str | None = None) -> memoryview:
@@ -73,7 +109,9 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs of constants go."""
     roots = [_base(u) for u in uops]
-    todo = dedup(r for r in roots if r.op is not Ops.BUFFER and uncomputed(r))
+    todo = [r for r in roots if r.op is not Ops.BUFFER and uncomputed(r)]
+    if len(todo) > 1:
+        todo = dedup(todo)
     placeless = _realize(todo, device) if todo else {}
     return [
         (r if r.op is Ops.BUFFER else placeless.get(r) or _value(r)).reshape(u.shape)
@@ -86,7 +124,7 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
     `since`: of those owned by Tensors above this serial number.
     """
-    stale = _stale_values(memory, set(), since)
+    stale = _stale_values(memory, None, since)
     if stale:
         _preserve(stale)
 
@@ -113,33 +151,52 @@ def _value(node: UOp) -> UOp:
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes and keep their values on them. Values of those made of constants alone are only returned:
     they may be needed on another device next, or with other values of their Variables in a replay."""
-    order = _pending(todo)
-    constants = _constants(order)
-    copies = [n for n in order if n.op is Ops.COPY and n.src[0] not in constants]
-    _copy(copies)
-    places = devices_of(order)
+    pending = Pending(todo)
+    constants = _constants(todo, pending)
+    if pending.copies or len(pending.devices) > 1:
+        _realize_apart(todo, device, pending)
+    else:
+        _run(todo, next(iter(pending.devices), None) or device or Device.DEFAULT, pending)
+    placeless: dict[UOp, UOp] = {}
+    for node in constants:
+        placeless[node], node.value = _value(node), None
+    return placeless
+
+
+def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> None:
+    """Compute nodes that take copies between devices, or lie on several."""
+    constants = _made_of_constants(pending)
+    _copy([n for n in pending.copies if n.src[0] not in constants])
+    places = devices_of(_pending(todo))
     by_device: dict[str, list[UOp]] = {}
     for node in todo:
         if uncomputed(node):
             by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
-        _run(nodes, name)
-    placeless: dict[UOp, UOp] = {}
-    for node in todo:
-        if node in constants:
-            placeless[node], node.value = _value(node), None
-    return placeless
+        _run(nodes, name, Pending(nodes))
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
     return UOp.sink(*roots).toposort(uncomputed)
 
 
-def _constants(order: list[UOp]) -> set[UOp]:
-    """The nodes of a toposort that are made of constants alone: these are computed on any device."""
+def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
+    """Those of `todo` that are made of constants alone: these are computed on any device."""
+    if not pending.buffers:
+        return todo
+    if len(todo) == 1:
+        return []
+    values = [n for n in todo if n.op is not Ops.AFTER]
+    if not values:
+        return values
+    constants = _made_of_constants(pending)
+    return [n for n in values if n in constants]
+
+
+def _made_of_constants(pending: Pending) -> set[UOp]:
     out: set[UOp] = set()
-    for node in order:
-        if node.op is not Ops.BUFFER and node.value is None and all(s in out for s in node.src):
+    for node in pending.order:
+        if node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
             out.add(node)
     return out
 
@@ -186,52 +243,108 @@ def _copy(copies: list[UOp]) -> None:
             continue
         watch.forbid(f"a copy from {old.device} to {copy.arg}", "move it before the call")
         target.write(old.read())
-        copy.value = UOp(Ops.BUFFER, copy.dtype, (), target)
+        copy.value = UOp.buffer_of(target, copy.dtype)
 
 
-def _run(todo: list[UOp], device: str) -> None:
+def _run(todo: list[UOp], device: str, pending: Pending) -> None:
+    """Compute nodes, under which is `pending`, in one Program."""
     if watch.recording is not None:
-        _compute_now([n for n in _pending(todo) if n in watch.recording.lazy_values and uncomputed(n)])
-        todo = [n for n in todo if uncomputed(n)]
+        earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
+        if earlier:
+            _compute_now(earlier)
+            todo = [n for n in todo if uncomputed(n)]
+            pending = Pending(todo)
     stale: list[UOp] = []
-    versions = _versions(todo)
-    while versions:  # stale values may need writes of their own, which make others stale
-        stale = _stale_values({n.buffer.arg.allocation for n in versions}, set(versions))
+    n_versions = 0
+    while (
+        len(pending.writes) > n_versions
+    ):  # stale values may need writes of their own: these make others stale
+        n_versions = len(pending.writes)
+        memory = {n.buffer.arg.allocation for n in pending.writes}
+        stale = _stale_values(memory, pending)
+        pending.add([n for n in stale if uncomputed(n)])
+        if watch.recording is None and not pending.copies:
+            continue
         separate = [n for n in stale if _is_separate(n)]
         if separate:
             with watch.paused():
                 _preserve(separate)
             stale = [n for n in stale if n not in separate]
-        count, versions = len(versions), _versions([*todo, *stale])
-        if len(versions) == count:
-            break
-    # a value in memory that is overwritten moves to a buffer of its own
-    moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
-    roots = dedup([*versions, *todo, *(moved.get(n, n) for n in stale)])
-    normal = normalize(UOp.sink(*roots))
-    key = (normal.sink, device, optimizing())
-    ready = _graphs.get(key)
-    if ready is None:
-        ready = _graphs[key] = _Ready(compile_graph(normal.sink, device, len(normal.buffers)))
-        if len(_graphs) > _MAX_GRAPHS:
-            _graphs.popitem(last=False)
-    else:
-        _graphs.move_to_end(key)
-    _execute(ready, roots, normal.buffers, normal.variables, device)
+            pending = Pending(todo)
+            pending.add([n for n in stale if uncomputed(n)])
+    moved: dict[UOp, UOp] = {}
+    roots = todo
+    if pending.writes:
+        # a value in memory that is overwritten moves to a buffer of its own
+        moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+        pending.add(moved.values())
+        roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
+    ready, variables = _ready(roots, pending, device)
+    _execute(ready, roots, pending.buffers, variables, device)
     for node, copy in moved.items():
         node.value = copy.value
 
 
-def _versions(roots: list[UOp]) -> list[UOp]:
-    """The pending writes, of each memory the oldest first."""
-    return [n for n in _pending(roots) if n.op is Ops.AFTER and uncomputed(n)]
+def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
+    """The Program that computes `roots`, its varying constants set, and what its Variables are bound to."""
+    order, constants = pending.order, pending.constants
+    ends = (*[order[root] for root in roots], device, optimizing())
+    family, variables = _family(pending, ends)
+    varying = family.arguments(constants) if family.varying and watch.recording is None else ()
+    key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+    ready = _graphs.get(key)
+    if ready is None:
+        if watch.recording is None:  # what is captured runs with the constants that it has
+            family.compare(pending, roots)
+            varying = family.arguments(constants)
+            key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+        ready = _made_ready(roots, pending, [constants[i] for i in varying], device)
+        _graphs.put(key, ready, _bytes_of(ready))
+    if varying:
+        values = tuple([constants[i] for i in varying])
+        if values != ready.values:
+            ready.values = ()
+            for buffer, value in zip(ready.arguments, values, strict=True):
+                buffer.write(memoryview(bytes_of(value.dtype, value.arg)))
+            ready.values = values
+    return ready, variables
+
+
+def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
+    """The family of a graph with these `ends`, and what its Variables are bound to."""
+    structure = (*pending.key, *ends)
+    found = _families.get(structure)
+    if found is not None:
+        return found
+    key, variables = pending.unbound_key()
+    family = _families.get((*key, *ends)) if variables else None
+    found = Family() if family is None else family[0], variables
+    nbytes = _ENTRY_BYTES * (len(structure) + len(pending.constants))
+    if variables:
+        _families.put((*key, *ends), found, nbytes)
+    _families.put(structure, found, nbytes)
+    return found
+
+
+def _bytes_of(ready: _Ready) -> int:
+    """About what a Program takes once it is loaded, the code of its kernels included."""
+    program = ready.compiled.program
+    code = sum(len(kernel.code) + _KERNEL_BYTES for kernel in program.kernels) + len(program.driver)
+    return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
+
+
+def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+    """The Program that computes `roots`, with arguments for the constants `scalars`."""
+    arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
+    normal = normalize(UOp.sink(*roots), pending.buffers, arguments)
+    compiled = compile_graph(normal.sink, device, len(normal.buffers))
+    return _Ready(compiled, [node.arg for node in arguments.values()])
 
 
 def _compute_now(earlier: list[UOp]) -> None:
     """Compute values that are older than the capture in progress: they are no part of it."""
-    if earlier:
-        with watch.paused():
-            realize(earlier)
+    with watch.paused():
+        realize(earlier)
 
 
 def _is_separate(node: UOp) -> bool:
@@ -244,24 +357,30 @@ def _is_separate(node: UOp) -> bool:
     return value is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
 
 
-def _stale_values(memory: set[Allocation], writes: set[UOp], since: int = 0) -> list[UOp]:
-    """What live lazy values read of `memory` as it is before the pending `writes` (AFTERs), whose newest
-    version stays. Each is a live value, or the value of a write."""
-    replaced = {n.src[0] for n in writes}
+def _stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
+    """What live lazy values (of Tensors above the serial number `since`) read of `memory` as it is before
+    the writes in `pending` (AFTERs), whose newest version stays. Each is a live value, or a write's value."""
     live = dedup(b for hook in live_roots for uop in hook(since) if (b := _base(uop)).op is not Ops.BUFFER)
     if not live:
         return []
     stale: set[UOp] = set()
+    seen: Container[UOp] = ()
+    if pending is not None and pending.writes:
+        seen, writes = pending.order, set(pending.writes)
+        stale.update(n for n in pending.leaves if (n.value or n).arg.allocation in memory)
+        stale.update(writes.intersection(n.src[0] for n in writes))
+        for node in pending.order:
+            if not stale.isdisjoint(node.src) and node.value is None and node.op not in _WRITING:
+                stale.add(node)
     wanted: dict[UOp, None] = {}
-    for node in UOp.sink(*live).toposort(lambda n: n not in writes and uncomputed(n)):
+    for node in UOp.sink(*live).toposort(lambda n: n not in seen and uncomputed(n)):
+        if node in seen:
+            continue
         value = node if node.op is Ops.BUFFER else value_of(node)
         if value is not None:
             if value.arg.allocation in memory:
                 stale.add(node)
-        elif node in writes:
-            if node in replaced:
-                stale.add(node)
-        elif node.op is Ops.ASSIGN:
+        elif node.op is Ops.ASSIGN:  # of a write that is not carried out now
             if node.src[1] in stale:
                 wanted[node.src[1]] = None
         elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
@@ -281,7 +400,8 @@ def _execute(
             )
     runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]
-    buffers += [None] * (len(program.buffers) - len(slots))
+    buffers += ready.arguments
+    buffers += [None] * (len(program.buffers) - len(buffers))
     for root, position in zip(roots, outputs, strict=True):
         if program.buffers[position].role == "output":
             buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
@@ -297,14 +417,14 @@ def _execute(
         if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
             buffer.allocation.version += 1
             buffer = buffer.alias()
-        root.value = UOp(Ops.BUFFER, root.dtype, (), buffer)
+        root.value = UOp.buffer_of(buffer, root.dtype)
 
 
 def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str, int]) -> None:
     program = ready.compiled.program
     if ready.executable is None:
         ready.executable = Device[program.device].load(program)
-    handles = [b.handle if b is not None else None for b in buffers]
+    handles = [b.allocation.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
     if watch.runner is None:
         ready.executable.run(handles, arena_for(program), variables)

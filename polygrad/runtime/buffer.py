@@ -20,6 +20,7 @@ class Allocation:
     """Memory on a device, taken on first use; frees itself. Compared by identity."""
 
     allocated_bytes = 0  # alive, all devices together
+    taken_bytes = 0  # since the start, freed memory included
     _next_reclaim = _RECLAIM_BYTES
 
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
@@ -50,6 +51,7 @@ class Allocation:
             run_reclaim()
             self._handle = self.runtime.allocate(max(nbytes, 1))
         cls.allocated_bytes += nbytes
+        cls.taken_bytes += nbytes
 
     def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if self._handle is not None and not exiting():

@@ -22,6 +22,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.helpers import LRU
 from polygrad.runtime.cpu_native import BARRIER_BEFORE, PARALLEL, team_text
 from polygrad.runtime.cpu_threads import Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
@@ -32,7 +33,9 @@ _ALIGN = 64  # of every allocation; as many bytes before and after one are reada
 _MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
 _HUGE_PAGE = 2 << 20
 _FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a quarter of the machine's)
-_LINKED_KERNELS = 4096
+_LINKED_BYTES = 16 << 20  # of linked kernels kept
+_LIBRARY_BYTES = 40 << 10  # of a linked library beside its code, about
+_LIBRARIES = 256  # linked by one JIT compiler
 
 _KernelFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _DriverFunction = ctypes.CFUNCTYPE(
@@ -135,7 +138,11 @@ def _pages(size: int) -> Any:
 
 
 class _Linker:
-    """Object files -> callable functions, one ORC library per kernel."""
+    """Object files -> callable functions, one ORC library per kernel.
+
+    ORC frees the code of a library that is dropped, not the library's own memory (9 KB): that goes with its
+    JIT compiler, so there is a new one now and then, and an old one goes with the last of its libraries.
+    """
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -143,48 +150,49 @@ class _Linker:
         self.jit = llvm.create_lljit_compiler()
         self.count = 0
         self.kept: list[Any] = []
-        self.linked: OrderedDict[tuple[str, bytes], tuple[Any, Any]] = OrderedDict()
+        self.linked: LRU[tuple[str, bytes], tuple[Any, Any]] = LRU(_LINKED_BYTES)
 
     def link(self, name: str, code: bytes) -> tuple[Any, Any]:
         """A ctypes function, and what keeps its code alive. Raises CompileError."""
         key = (name, code)
         found = self.linked.get(key)
         if found is None:
-            self.count += 1
             library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name)
             try:
-                tracker = library.link(self.jit, f"polygrad{self.count}")
+                tracker = self._linked(library)
             except RuntimeError as e:
                 raise CompileError(
                     f"kernel {name}: expected an object file for this machine, got: {e}"
                 ) from e
-            found = self.linked[key] = (_KernelFunction(tracker[name]), tracker)
-            if len(self.linked) > _LINKED_KERNELS:
-                self.linked.popitem(last=False)
-        else:
-            self.linked.move_to_end(key)
+            found = _KernelFunction(tracker[name]), tracker
+            self.linked.put(key, found, 2 * len(code) + _LIBRARY_BYTES)
         return found
+
+    def _linked(self, library: Any) -> Any:
+        """A library's tracker, which keeps its code and its JIT compiler. Raises RuntimeError."""
+        self.count += 1
+        if self.count % _LIBRARIES == 0:
+            self.jit = llvm.create_lljit_compiler()
+        return library.link(self.jit, f"polygrad{self.count}")
 
     def link_forever(self, code: bytes, names: list[str]) -> list[int]:
         """The addresses of functions that stay as long as this linker."""
         library = llvm.JITLibraryBuilder().add_object_img(code)
         for name in names:
             library.export_symbol(name)
-        self.count += 1
-        tracker = library.link(self.jit, f"polygrad{self.count}")
+        tracker = self._linked(library)
         self.kept.append(tracker)
         return [tracker[name] for name in names]
 
     def link_driver(self, program: Program) -> tuple[int, list[Any]]:
         """The address of a Program's driver, and what keeps its code alive. Raises CompileError."""
         kernels = [self.link(kernel.name, kernel.code) for kernel in program.kernels]
-        self.count += 1
         library = llvm.JITLibraryBuilder().add_object_img(program.driver).export_symbol("run")
         for kernel, (function, _) in zip(program.kernels, kernels, strict=True):
             address = ctypes.cast(function, ctypes.c_void_p).value
             library.import_symbol(kernel.name, address)
         try:
-            tracker = library.link(self.jit, f"polygrad{self.count}")
+            tracker = self._linked(library)
         except RuntimeError as e:
             raise CompileError(f"driver: expected an object file for this machine, got: {e}") from e
         return tracker["run"], [tracker, *(t for _, t in kernels)]

@@ -17,7 +17,7 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import uncomputed, value_of, with_sizes
-from polygrad.engine.realize import realize
+from polygrad.engine.realize import collect_garbage, realize
 from polygrad.engine.recording import Recording, watch
 from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
@@ -52,6 +52,9 @@ class Storage:
 
     def tensors(self) -> list[Any]:
         """The live Tensors that are views of it."""
+        if len(self._tensors) == 1:
+            t = self._tensors[0]()
+            return [t] if t is not None and t._storage is self else []
         live = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
         return list({id(t): t for t in live}.values())  # one that was added twice counts once
 
@@ -59,8 +62,9 @@ class Storage:
         """Make `node`, of as many elements, the newest version."""
         old, self.node = self.node, node.base
         if node is not old:
+            new = node.reshape(old.shape)
             for tensor in self.tensors():
-                tensor.uop = rebased(tensor.uop, old, node.reshape(old.shape))
+                tensor.uop = new if tensor.uop is old else rebased(tensor.uop, old, new)
 
 
 def storage_of(tensor: Any) -> Storage:
@@ -196,7 +200,7 @@ def rename(storage: Storage, changed: bool = False) -> None:
     buffer: Buffer = storage.node.buffer.arg
     if changed:
         buffer.allocation.version += 1
-    storage.update(UOp(Ops.BUFFER, storage.node.dtype, (), buffer.alias()))
+    storage.update(UOp.buffer_of(buffer.alias(), storage.node.dtype))
 
 
 def has_symbolic_views(storage: Storage) -> bool:
@@ -233,19 +237,26 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
                 continue
             t._storage = None  # no other view needs the rest
         storages[storage_of(t)] = None
-    by_device: dict[str | None, tuple[list[Storage], list[UOp]]] = {}
-    for storage in storages:
-        if storage.node.op is not Ops.BUFFER:
+    lazy = [s for s in storages if s.node.op is not Ops.BUFFER]
+    if len(lazy) == 1 and not values:
+        _store(lazy, [], device_of(lazy[0]))
+    else:
+        by_device: dict[str | None, tuple[list[Storage], list[UOp]]] = {}
+        for storage in lazy:
             by_device.setdefault(device_of(storage), ([], []))[0].append(storage)
-    for uop, device in values:
-        by_device.setdefault(device, ([], []))[1].append(uop)
-    for device, (todo, uops) in by_device.items():
-        _store(todo, uops, device)
+        for uop, device in values:
+            by_device.setdefault(device, ([], []))[1].append(uop)
+        for device, (todo, uops) in by_device.items():
+            _store(todo, uops, device)
+    collect_garbage()
 
 
 def device_of(storage: Storage) -> str | None:
     """The device of a Storage's value; None for a constant, which is computed on any."""
-    return next((t._device for t in storage.tensors() if t._device is not None), None)
+    for t in storage.tensors():
+        if t._device is not None:
+            return str(t._device)
+    return None
 
 
 def is_derived(storage: Storage) -> bool:
@@ -261,16 +272,17 @@ def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
     copies: dict[Storage, UOp] = {}
     for storage, out in zip(todo, done, strict=False):
         buffer: Buffer = out.base.arg
-        allocation, views = buffer.allocation, storage.tensors()
-        for view in views:
-            view._device = buffer.device
-        if is_derived(storage):
+        allocation, derived = buffer.allocation, False
+        for view in storage.tensors():
+            view._device = buffer.runtime.name
+            derived = derived or (view._derived and view.requires_grad)
+        if derived:
             continue  # the graph stays, for backward; its node remembers the value
         if owner_of(allocation) in (None, storage):
             set_owner(allocation, storage)
             storage.update(out.base)
         else:  # equal graphs are one node: each Storage gets memory of its own, to be written to
-            copy = UOp(Ops.BUFFER, out.dtype, (), Buffer(buffer.runtime, buffer.size, buffer.dtype))
+            copy = UOp.buffer_of(Buffer(buffer.runtime, buffer.size, buffer.dtype), out.dtype)
             copies[storage] = copy.assign(out.base)
     if copies:
         for storage, out in zip(copies, realize(list(copies.values())), strict=True):

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from polygrad.engine.normalize import uncomputed
 from polygrad.errors import GradientError, ShapeError
-from polygrad.gradient import carries_gradient, gradient, uniform_value
+from polygrad.gradient import carries_gradient, differentiable, gradient, uniform_value
 from polygrad.tensor.aliasing import as_value, is_constant
 from polygrad.tensor.base import TensorBase, filled
 from polygrad.tensor.registry import live_tensors
@@ -50,8 +50,9 @@ class AutogradMixin(TensorBase):
         result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
         gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
         """
-        leaves = _leaves(self.uop)
-        for t, g in zip(leaves, self._gradients(leaves, gradient), strict=True):
+        order = differentiable(self.uop)
+        leaves, present = _leaves(order)
+        for t, g in zip(leaves, self._gradients(leaves, gradient, order, present), strict=True):
             if g is None:
                 continue
             new = t._of(as_value(g), t._device or self._device, False)
@@ -62,8 +63,17 @@ class AutogradMixin(TensorBase):
             )
         return self
 
-    def _gradients(self, targets: list[Any], into: Self | None) -> list[UOp | None]:
-        """The gradient for each target; None for one that is not in the graph."""
+    def _gradients(
+        self,
+        targets: list[Any],
+        into: Self | None,
+        order: list[UOp] | None = None,
+        present: dict[UOp, list[int]] | None = None,
+    ) -> list[UOp | None]:
+        """The gradient for each target; None for one that is not in the graph.
+
+        `order`, `present`: the nodes that carry a gradient, and where targets are among them, once known.
+        """
         root = self.uop
         if not root.dtype.is_float:
             raise GradientError(f"gradient: expected a float tensor to differentiate, got {root.dtype}")
@@ -77,8 +87,9 @@ class AutogradMixin(TensorBase):
             if into.shape != self.shape:
                 raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {into.shape}")
             root_grad = into.uop.cast(root.dtype)
-        present = _positions(root.toposort(), targets)
-        found = gradient(root, root_grad, list(present))
+        if present is None:
+            present = _positions(root.toposort(), targets)
+        found = gradient(root, root_grad, list(present), order)
         out: list[UOp | None] = [None] * len(targets)
         for n, positions in present.items():
             for i in positions:
@@ -147,20 +158,33 @@ def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
     return present
 
 
-def _leaves(root: UOp) -> list[Any]:
-    """The live Tensors whose `.grad` a backward from `root` fills: see `backward`."""
-    floats = [t for t in live_tensors() if t.dtype.is_float and t.requires_grad is not False]
-    tensors = [t for t in floats if not t._derived and (t.requires_grad or not is_constant(t.uop))]
-    order = root.toposort(carries_gradient)
+def _leaves(order: list[UOp]) -> tuple[list[Any], dict[UOp, list[int]]]:
+    """The live Tensors whose `.grad` a backward fills (see there), and where their nodes are.
+
+    `order`: the nodes under its root that carry a gradient.
+    """
+    tensors = [
+        t
+        for t in live_tensors()
+        if t.uop.dtype.is_float
+        and t.requires_grad is not False
+        and not t._derived
+        and (t.requires_grad or not is_constant(t.uop))
+    ]
     present = _positions(order, tensors)
-    dependents: set[UOp] = set()  # nodes computed from one of them
+    sources = set(present)  # and what is computed from one of them
     leaves: set[int] = set()
     computed: set[int] = set()
     for node in order:
-        if any(s in present or s in dependents for s in node.src if carries_gradient(node)):
-            dependents.add(node)
-        (computed if node in dependents else leaves).update(present.get(node, ()))
-    return [t for i, t in enumerate(tensors) if t.requires_grad or i in leaves - computed]
+        is_computed = not sources.isdisjoint(node.src) and carries_gradient(node)
+        if is_computed:
+            sources.add(node)
+        if node in present:
+            (computed if is_computed else leaves).update(present[node])
+    wanted = [i for i, t in enumerate(tensors) if t.requires_grad or i in leaves - computed]
+    place = {i: n for n, i in enumerate(wanted)}
+    found = {n: [place[i] for i in positions if i in place] for n, positions in present.items()}
+    return [tensors[i] for i in wanted], {n: positions for n, positions in found.items() if positions}
 
 
 def drop_unread_gradients() -> None:

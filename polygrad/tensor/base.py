@@ -190,14 +190,15 @@ class TensorBase:
             raise ShapeError("len(): expected a tensor with axes, got shape ()")
         return int(self.shape[0])
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     # --- arguments
 
     def _axis(self, axis: int, extra: int = 0) -> int:
         """`axis` counted from 0. `extra` axes are about to be added. Raises AxisError."""
         n = len(self.uop.shape) + extra
+        if axis.__class__ is int and -n <= axis < n:
+            return axis if axis >= 0 else axis + n
         if not isinstance(axis, int):
             raise ArgumentError(f"axis: expected an int, got {axis!r}")
         if not -max(n, 1) <= axis < max(n, 1):
@@ -210,6 +211,8 @@ class TensorBase:
         """Axes counted from 0; None means all. Raises AxisError, and ArgumentError for a repeated one."""
         if axis is None:
             return tuple(range(len(self.uop.shape)))
+        if axis.__class__ is int and (n := len(self.uop.shape)) and -n <= axis < n:
+            return (axis if axis >= 0 else axis + n,)
         if not isinstance(axis, int):
             out = tuple([self._axis(a) for a in axis])
             if len(set(out)) != len(out):
@@ -272,6 +275,13 @@ class TensorBase:
             return self._pair(self._lift(x), reverse)
         return (b, a) if reverse else (a, b)
 
+    def _with_constant(self, x: Any) -> tuple[UOp, UOp]:
+        """`_pair`, where a Python scalar is a CONST of shape (), which goes with any shape."""
+        if not isinstance(x, _SCALARS):
+            return self._pair(x)
+        a, dtype = self.uop, self._scalar(x)
+        return a if a.dtype is dtype else a.cast(dtype), UOp.const(dtype, x)
+
     def _lift(self, x: Any) -> Self:
         """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
         try:
@@ -293,7 +303,9 @@ class TensorBase:
             return self._join(UOp(op, dtypes.bool if op in GroupOp.Comparison else a.dtype, (a, b)), x)
         if not isinstance(x, (bool, int, float, UOp)):
             return self._binary(op, self._lift(x), reverse)
-        a, b = self._pair(x, reverse)
+        a, b = self._with_constant(x)
+        if reverse:
+            a, b = b, a
         return self._with(UOp(op, dtypes.bool if op in GroupOp.Comparison else a.dtype, (a, b)))
 
     def _unary(self, op: Ops) -> Self:

@@ -35,6 +35,10 @@ class ElementwiseMixin(TensorBase):
 
     def sub(self, x: Any, reverse: bool = False) -> Self:
         """self - x. Raises DTypeError for two bools."""
+        if self.uop.dtype.is_float and isinstance(x, (int, float)):
+            if not reverse:
+                return self._binary(Ops.ADD, -x if x else -float(x))
+            return self._with(UOp(Ops.ADD, self.dtype, (UOp.const(self.dtype, x), _negative(self.uop))))
         a, b = self._pair(x if _is_operand(x) else (x := self._lift(x)), reverse)
         if a.dtype.is_bool:
             raise DTypeError("sub: expected numbers, got two bool tensors: use ^ or logical_not()")
@@ -65,7 +69,7 @@ class ElementwiseMixin(TensorBase):
             )
         x = x if _is_operand(x) else self._lift(x)
         if not reverse and rounding_mode is None and isinstance(x, (int, float)) and self.uop.dtype.is_float:
-            return self._with(UOp(Ops.MUL, self.uop.dtype, (self.uop, self._constant(_inverse(x)))))
+            return self._binary(Ops.MUL, _inverse(x))
         a, b = self._pair(x, reverse)
         if rounding_mode is not None and not a.dtype.is_float:
             return self._of_pair(_idiv(a, b) if rounding_mode == "floor" else _idiv_trunc(a, b), x)
@@ -207,15 +211,15 @@ class ElementwiseMixin(TensorBase):
         if isinstance(y, UOp) and not isinstance(x, TensorBase):
             y = self._lift(y)
         if isinstance(x, TensorBase):
-            a, b = x._pair(y)
+            a, b = x._with_constant(y)
         elif isinstance(y, TensorBase):
-            a, b = y._pair(x, True)
+            b, a = y._with_constant(x)
         else:
             a, b = _scalar_pair(x, y)
         c = self.uop.cast(dtypes.bool)
-        if not c.shape == a.shape == b.shape:
+        if not c.shape == a.shape == b.shape:  # constants go with any shape
             shape = broadcast_shape((c.shape, a.shape, b.shape))
-            c, a, b = broadcast_to(c, shape), broadcast_to(a, shape), broadcast_to(b, shape)
+            c, a, b = [n if n.op is Ops.CONST and shape else broadcast_to(n, shape) for n in (c, a, b)]
         out = UOp(Ops.WHERE, a.dtype, (c, a, b))
         return self._join(out, *[v for v in (x, y) if isinstance(v, TensorBase)])
 
@@ -501,11 +505,11 @@ def _inverse(x: float) -> float:
 
 
 def _negative(a: UOp) -> UOp:
-    return UOp(Ops.MUL, a.dtype, (a, filled(a.dtype, -1, a.shape)))
+    return UOp(Ops.MUL, a.dtype, (a, UOp.const(a.dtype, -1)))
 
 
 def _complement(a: UOp) -> UOp:
-    return UOp(Ops.XOR, a.dtype, (a, filled(a.dtype, True if a.dtype.is_bool else -1, a.shape)))
+    return UOp(Ops.XOR, a.dtype, (a, UOp.const(a.dtype, True if a.dtype.is_bool else -1)))
 
 
 def _mirror(a: UOp) -> UOp:

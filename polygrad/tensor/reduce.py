@@ -103,7 +103,8 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
 
     def _in_accumulation_dtype(self) -> Self:
         """self in the float dtype that statistics are computed in: 16-bit floats as float32."""
-        return self._with(self._as_float().cast(sum_dtype(promote_float(self.dtype))))
+        dtype = sum_dtype(promote_float(self.dtype))
+        return self if self.dtype is dtype else self._with(self._as_float().cast(dtype))
 
     def _in_result_dtype(self, out: Self) -> Self:
         """`out`, computed `_in_accumulation_dtype`, in this Tensor's float dtype."""

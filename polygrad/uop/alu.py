@@ -140,13 +140,14 @@ def reinterpret(value: Any, src: DType, dst: DType) -> Any:
     """BITCAST of a Python scalar; None when the sizes differ or `dtypes.index` takes part."""
     if src.itemsize != dst.itemsize or dtypes.index in (src, dst):
         return None
-    raw = _bits(src, value)
+    raw = bytes_of(src, value)
     if dst is dtypes.bfloat16:
         return float_from_bits(dst, int.from_bytes(raw, "little"))
     return struct.unpack(f"<{dst.fmt}", raw)[0]
 
 
-def _bits(dtype: DType, value: Any) -> bytes:
+def bytes_of(dtype: DType, value: Any) -> bytes:
+    """A Python scalar as an element of memory."""
     if dtype is dtypes.bfloat16:
         return float_to_bits(dtype, value).to_bytes(2, "little")
     return struct.pack(f"<{dtype.fmt}", rounded(dtype, value) if dtype.is_float else value)

@@ -3,9 +3,9 @@
     UOp(op, dtype, src, arg)
 
 Two structurally equal nodes are the same object, so equality is identity and sharing is free. The
-intern table *owns* the nodes; `collect()` drops those that only the table holds, newest first, so a
-node always goes before its sources and freeing a chain of any depth never recurses (a C stack inside a
-page is small). No walk in this package recurses either.
+intern table *owns* the nodes, and collections drop those that only the table holds: a node goes while the
+table still holds its sources, so freeing a chain of any depth never recurses (a C stack inside a page is
+small). No walk in this package recurses either.
 
 Knows nothing of tensors, devices or rewriting. The idea is tinygrad's.
 """
@@ -13,7 +13,6 @@ Knows nothing of tensors, devices or rewriting. The idea is tinygrad's.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any
@@ -23,6 +22,7 @@ from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
 from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
 from polygrad.uop.bounds import bounds_of
+from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -31,49 +31,6 @@ Shape = tuple[Sint, ...]
 
 
 _NAN, _NEGATIVE_ZERO = ExactFloat("nan"), ExactFloat("-0.0")
-
-
-# --- the intern table -------------------------------------------------------------------------------
-
-_table: dict[Any, UOp] = {}
-_MIN_LIMIT = 1 << 16
-_limit = _MIN_LIMIT
-
-
-def _only_held_here() -> int:
-    """What sys.getrefcount says of an object that one local variable holds."""
-    node = object()
-    return sys.getrefcount(node)
-
-
-def collect() -> int:
-    """Free every node that nothing but the intern table (and freed nodes) holds; how many went.
-
-    Newest first: consumers are always newer than their sources, so dropping one never starts a chain.
-    """
-    global _limit
-    alone, before = _only_held_here(), len(_table)
-    while True:
-        kept, held_value = [], False
-        while _table:
-            key, node = _table.popitem()
-            if sys.getrefcount(node) == alone:
-                held_value = held_value or node.value is not None
-                continue
-            kept.append((key, node))
-        del node
-        kept.reverse()
-        _table.update(kept)
-        kept.clear()
-        if not held_value:  # a `value` is newer than its holder: one more round frees it
-            break
-    _limit = max(_MIN_LIMIT, 2 * len(_table))
-    return before - len(_table)
-
-
-def node_count() -> int:
-    """How many nodes the intern table holds."""
-    return len(_table)
 
 
 # --- the node -----------------------------------------------------------------------------------------
@@ -155,9 +112,9 @@ class UOp:
     _below: list[UOp] | None  # kernels: what `toposort` gives, kept
 
     def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
-        # 1, 1.0 and True are equal, but not the same constant
+        # intern.py has this key too. 1, 1.0 and True are equal, but not the same constant
         key = (op, dtype, src, arg) if op is not Ops.CONST else (op, dtype, arg.__class__, arg)
-        node = _table.get(key)
+        node = table.get(key)
         if node is not None:
             return node
         node = object.__new__(cls)
@@ -166,13 +123,31 @@ class UOp:
         node.src = src
         node.arg = arg
         node.value = None
-        node._shape = _UNSET
+        shape = _UNSET
+        if src and op in _SHAPE_OF_FIRST:
+            first = src[0]._shape
+            if first is not _UNSET and first:
+                shape = first
+        node._shape = shape
         node._ranges = None
         node._below = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
-        _table[key] = node
-        if len(_table) > _limit:
-            collect()
+        table[key] = node
+        if len(table) > generations.limit:
+            collect_young()
+        return node
+
+    @staticmethod
+    def buffer_of(buffer: Any, dtype: DType) -> UOp:
+        """A new BUFFER over a runtime buffer.
+
+        It is not interned, for it has no sources: it goes, and its memory, with the last that holds it.
+        """
+        node = object.__new__(UOp)
+        node.op, node.dtype, node.src, node.arg = Ops.BUFFER, dtype, (), buffer
+        node.value = node._ranges = node._below = None
+        node._shape = (buffer.size,)
+        node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
         return node
 
     def __reduce__(self) -> Any:
@@ -194,7 +169,8 @@ class UOp:
     @staticmethod
     def const(dtype: DType, value: Any) -> UOp:
         """A scalar constant, wrapped into integer dtypes as a cast would."""
-        value = dtype.cast(value)
+        if value.__class__ is not float or not dtype.is_float:
+            value = dtype.cast(value)
         if dtype.is_float:
             if value != value:
                 value = _NAN
@@ -387,16 +363,26 @@ class UOp:
     @property
     def shape(self) -> Shape:
         """The shape of a tensor-graph node. Raises InternalError for kernel nodes that have none."""
-        if self._shape is _UNSET:
-            pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
-            while pending:
-                node = pending[-1]
-                missing = [s for s in node.src if s._shape is _UNSET]
-                if missing:
-                    pending.extend(missing)
-                else:
-                    pending.pop()
-                    node._shape = _shape_of(node)
+        shape = self._shape
+        return self._find_shape() if shape is _UNSET else shape
+
+    def _find_shape(self) -> Shape:
+        for s in self.src:
+            if s._shape is _UNSET:
+                break
+        else:
+            self._shape = _shape_of(self)
+            return self._shape
+        pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
+        while pending:
+            node = pending[-1]
+            for s in node.src:
+                if s._shape is _UNSET:
+                    pending.append(s)
+                    break
+            else:
+                pending.pop()
+                node._shape = _shape_of(node)
         return self._shape
 
     @property
@@ -410,12 +396,20 @@ class UOp:
     def reshape(self, shape: Shape) -> UOp:
         """The same elements in row-major order as `shape` (every size given)."""
         shape = canonical_shape(shape)
-        return self if shape == self.shape else UOp(Ops.RESHAPE, self.dtype, (self,), shape)
+        if shape == self.shape:
+            return self
+        out = UOp(Ops.RESHAPE, self.dtype, (self,), shape)
+        out._shape = shape
+        return out
 
     def expand(self, shape: Shape) -> UOp:
         """Sizes of 1 repeated to `shape`."""
         shape = canonical_shape(shape)
-        return self if shape == self.shape else UOp(Ops.EXPAND, self.dtype, (self,), shape)
+        if shape == self.shape:
+            return self
+        out = UOp(Ops.EXPAND, self.dtype, (self,), shape)
+        out._shape = shape
+        return out
 
     def permute(self, axes: tuple[int, ...]) -> UOp:
         """Axis i of the result is axis `axes[i]`."""
@@ -444,7 +438,7 @@ class UOp:
     def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
         """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 need no work."""
         shape = self.shape
-        axes = tuple(sorted(a for a in axes if not (isinstance(shape[a], int) and shape[a] == 1)))
+        axes = tuple(sorted([a for a in axes if shape[a] != 1]))
         return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes)) if axes else self
 
     def contiguous(self) -> UOp:
@@ -515,18 +509,17 @@ class UOp:
 
     def _sorted(self, gate: Callable[[UOp], bool] | None) -> list[UOp]:
         order: dict[UOp, None] = {}
-        stack: list[tuple[UOp, bool]] = [(self, False)]
+        stack = [self]
         while stack:
-            node, expanded = stack.pop()
-            if node in order:
-                continue
-            if expanded or not node.src or (gate is not None and not gate(node)):
+            node = stack[-1]
+            if node not in order:
+                pending = [s for s in node.src if s not in order]
+                if pending and (gate is None or gate(node)):
+                    pending.reverse()
+                    stack += pending
+                    continue
                 order[node] = None
-                continue
-            stack.append((node, True))
-            for s in reversed(node.src):
-                if s not in order:
-                    stack.append((s, False))
+            stack.pop()
         return list(order)
 
     def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
@@ -576,7 +569,7 @@ def _shape_of(node: UOp) -> Shape:
     if op is Ops.SHEAR:
         return tuple([node.arg.size if i == node.arg.axis else n for i, n in enumerate(inner)])
     if op is Ops.REDUCE_AXIS:
-        return tuple(1 if i in node.arg.axes else n for i, n in enumerate(inner))
+        return tuple([1 if i in node.arg.axes else n for i, n in enumerate(inner)])
     raise InternalError(f"shape of {op}: a kernel node has none")
 
 
@@ -609,9 +602,25 @@ def sint_max(x: Sint) -> int:
     return int(x.vmax) if isinstance(x, UOp) else x
 
 
+def _broadcast_two(a: Shape, b: Shape) -> Shape | None:
+    """The common shape of two; None where there is none."""
+    if len(a) < len(b):
+        a, b = b, a
+    out = list(a)
+    for i, n in enumerate(b, len(a) - len(b)):
+        m = out[i]
+        if m is not n and n != 1 and m != n:
+            if m != 1:
+                return None
+            out[i] = n
+    return tuple(out)
+
+
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
     """The common shape that `shapes` expand to, aligned at the right. Raises ShapeError."""
     rows = list(shapes)
+    if len(rows) == 2 and (both := _broadcast_two(*rows)) is not None:
+        return both
     ndim = max((len(s) for s in rows), default=0)
     out: list[Sint] = []
     for column in zip(*((1,) * (ndim - len(s)) + tuple(s) for s in rows), strict=True):

@@ -10,7 +10,7 @@ from plain import assert_close
 
 from polygrad import Tensor
 from polygrad.engine.realize import clear_caches
-from polygrad.uop.node import collect, node_count
+from polygrad.uop.intern import collect, node_count
 
 DEEP = 20_000
 

@@ -6,7 +6,6 @@ import functools
 import os
 import random
 import sys
-from collections import OrderedDict
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from polygrad.codegen.opts import apply, render_opts  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.realize import clear_caches, data_of, realize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
+from polygrad.helpers import LRU  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.printer import render  # noqa: E402
 
@@ -91,7 +91,7 @@ def test_random_opts_agree_exactly_or_within_the_tracked_error(device, graph, se
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lower, "optimize", functools.partial(random_opts, chance))
         patch.setenv("SPEC", "1")
-        patch.setattr(compile, "_kernels", OrderedDict())
+        patch.setattr(compile, "_kernels", LRU(1 << 24))
         clear_caches()
         got = arrays(graph, device)
     clear_caches()

@@ -8,7 +8,8 @@ import pytest
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.node import UOp, collect, node_count
+from polygrad.uop.intern import collect, node_count
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.pattern import PatternMatcher, UPat

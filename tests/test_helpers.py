@@ -1,0 +1,52 @@
+"""Small things that every layer uses."""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad.helpers import LRU, env_int
+
+
+def test_what_was_used_least_recently_goes_first() -> None:
+    cache: LRU[str, int] = LRU(100)
+    for i, key in enumerate("abc"):
+        cache.put(key, i, 30)
+    assert cache.get("a") == 0  # used now: after c
+    cache.put("d", 3, 30)
+    assert [key for key, _ in cache.items()] == ["c", "a", "d"]
+    assert cache.get("b") is None and cache.nbytes == 90
+
+
+def test_a_limit_is_in_bytes_not_in_entries() -> None:
+    cache: LRU[int, str] = LRU(1000)
+    for i in range(100):
+        cache.put(i, "small", 10)
+    assert len(cache) == 100
+    cache.put(100, "large", 995)
+    assert cache.items() == [(100, "large")] and cache.nbytes == 995
+
+
+def test_the_newest_stays_however_large() -> None:
+    cache: LRU[int, str] = LRU(10)
+    cache.put(0, "a", 5)
+    cache.put(1, "b", 500)
+    assert cache.items() == [(1, "b")]
+    cache.put(2, "c", 5)
+    assert cache.items() == [(2, "c")]
+
+
+def test_a_value_put_again_counts_once() -> None:
+    cache: LRU[int, str] = LRU(100)
+    for nbytes in (10, 60, 20):
+        cache.put(0, "again", nbytes)
+    assert cache.nbytes == 20 and len(cache) == 1
+    cache.clear()
+    assert cache.nbytes == 0 and cache.get(0) is None
+
+
+def test_the_environment_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, value in (("3", 3), ("", 7), ("12", 12)):
+        monkeypatch.setenv("POLYGRAD_TEST_NUMBER", text)
+        assert env_int("POLYGRAD_TEST_NUMBER", 7) == value
+    monkeypatch.delenv("POLYGRAD_TEST_NUMBER")
+    assert env_int("POLYGRAD_TEST_NUMBER", 7) == 7
