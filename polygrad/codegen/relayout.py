@@ -55,7 +55,7 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
                 made = copied.get((copy.ast, read))
                 if made is None:
                     count += 1
-                    made = UOp(Ops.BUFFER, copy.dtype, (), Param(-count, copy.size))
+                    made = UOp.buffer_of(Param(-count, copy.size), copy.dtype)
                     copied[copy.ast, read] = made
                     out.append(KernelCall(copy.ast, (made, *read)))
                 args.append(made)
