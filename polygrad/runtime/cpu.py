@@ -22,6 +22,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.monitor import defer
 from polygrad.runtime.cpu_native import BARRIER_BEFORE, PARALLEL, team_text
 from polygrad.runtime.cpu_threads import Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
@@ -357,7 +358,7 @@ class CPURuntime(Runtime):
     `compile`: LLVM IR text to an object file; without it there are no threads.
     """
 
-    name = "CPU"
+    name, concurrent = "CPU", True
 
     def __init__(self, target: str | None = None, compile: Callable[[str], bytes] | None = None) -> None:
         self._target, self._compile = target, compile
@@ -389,7 +390,8 @@ class CPURuntime(Runtime):
         # A large copy goes to a block of the heap, which comes back when the last view of it is gone.
         address = self._heap.allocate(nbytes)
         copy = (ctypes.c_char * nbytes).from_address(address)
-        weakref.finalize(copy, self._heap.release, address).atexit = False
+        release = functools.partial(self._heap.release, address)
+        weakref.finalize(copy, defer, release).atexit = False
         ctypes.memmove(copy, source, nbytes)
         return memoryview(copy).cast("B")
 

@@ -21,6 +21,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
+from polygrad.monitor import HAS_THREADS, lock, synchronized
 from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
@@ -46,6 +47,7 @@ def _only_held_here() -> int:
     return sys.getrefcount(node)
 
 
+@synchronized
 def collect() -> int:
     """Free every node that nothing but the intern table (and freed nodes) holds; how many went.
 
@@ -169,7 +171,11 @@ class UOp:
         node._ranges = None
         node._below = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
-        _table[key] = node
+        if HAS_THREADS:
+            with lock:  # not while another thread collects
+                node = _table.setdefault(key, node)
+        else:
+            _table[key] = node
         if len(_table) > _limit:
             collect()
         return node
