@@ -31,11 +31,18 @@ HAS_THREADS = sys.platform != "emscripten"
 
 class _State:
     running = False  # a Program runs, and its thread does not hold the lock
-    exclusive = 0  # how many `exclusive` blocks the thread that holds the lock is inside of
+    computing = 0  # how many `computing` functions the one thread that is inside of any is inside of
+    exclusive = 0  # how many `exclusive` blocks it is inside of
+    overdue = False  # a thread has waited for the lock for long: who wants it now lets it pass
 
+
+_PATIENCE = 5e-3  # seconds: as long as the interpreter lets a thread run by default
 
 lock: Any = threading.RLock()  # what `synchronized` holds, for where a call more would cost too much
-_idle = threading.Condition(lock)
+_acquire, _release = lock.acquire, lock.release
+_overdue = threading.Lock()  # held by the one overdue thread
+# A locked lock for each thread that waits for another's Program, or behind one that does; unlocking wakes it.
+_queue: deque[threading.Lock] = deque()
 _deferred: deque[Callable[[], object]] = deque()
 
 
@@ -46,8 +53,12 @@ def synchronized(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        with lock:
+        if _State.overdue or not _acquire(False):
+            _acquire_in_turn()
+        try:
             return function(*args, **kwargs)
+        finally:
+            _release()
 
     return locked
 
@@ -59,12 +70,47 @@ def computing(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        with lock:
-            if _State.running:
-                wait_until_idle()
+        with _computing():
             return function(*args, **kwargs)
 
     return locked
+
+
+class _computing:
+    """`with _computing():` what `computing` does. (A class: generators take twice as long.)"""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        if _State.overdue or not _acquire(False):
+            _acquire_in_turn()
+        if _State.running or _queue:
+            try:
+                wait_until_idle()
+            except BaseException:
+                _release()
+                raise
+        _State.computing += 1
+
+    def __exit__(self, *_: object) -> None:
+        _State.computing -= 1
+        if _queue and not _State.computing:
+            _wake_first()
+        _release()
+
+
+def _acquire_in_turn() -> None:
+    """Acquire the lock, which others want. Locks are not fair: a thread that lets go of one and wants it
+    again has it before those that have to wake up first. So all let one pass that has waited for long."""
+    if lock._is_owned():
+        _acquire()
+    elif _State.overdue or not _acquire(timeout=_PATIENCE):
+        with _overdue:
+            _State.overdue = True
+            try:
+                _acquire()
+            finally:
+                _State.overdue = False
 
 
 def synchronize_methods(cls: type) -> None:
@@ -86,9 +132,41 @@ def synchronize_methods(cls: type) -> None:
 
 
 def wait_until_idle() -> None:
-    """Wait, without the lock, until no other thread's Program runs. The caller holds the lock."""
-    while _State.running:
-        _idle.wait()
+    """Wait, without the lock, until no other thread's Program runs; who waits longest comes first. The caller
+    holds the lock."""
+    if not _State.running and (_State.computing or not _queue):
+        return
+    wakeup = threading.Lock()
+    wakeup.acquire()
+    _queue.append(wakeup)
+    try:
+        while _State.running or _queue[0] is not wakeup:
+            levels = _release_all()
+            try:
+                wakeup.acquire()
+            finally:
+                _acquire_again(levels)
+    finally:
+        _queue.remove(wakeup)
+        if not _State.running:
+            _wake_first()
+
+
+def _wake_first() -> None:
+    if _queue and _queue[0].locked():
+        _queue[0].release()
+
+
+def _release_all() -> int:
+    """Let go of the lock, however often this thread holds it; how often."""
+    levels: int = lock._release_save()[0]
+    return levels
+
+
+def _acquire_again(levels: int) -> None:
+    _acquire_in_turn()
+    for _ in range(levels - 1):
+        _acquire()
 
 
 @contextlib.contextmanager
@@ -99,20 +177,22 @@ def released() -> Iterator[None]:
         yield
         return
     _State.running = True
-    levels = lock._release_save()  # all that this thread holds, as Condition.wait does
+    levels = _release_all()
     try:
         yield
     finally:
-        lock._acquire_restore(levels)
+        _acquire_again(levels)
         _State.running = False
-        _idle.notify_all()
+        _wake_first()
 
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
     """`with exclusive():` no other thread builds, computes or writes anything until the end."""
-    with lock:
-        wait_until_idle()
+    if not HAS_THREADS:
+        yield
+        return
+    with _computing():
         _State.exclusive += 1
         try:
             yield
@@ -142,9 +222,17 @@ def run_deferred() -> None:
 
 
 def _before_fork() -> None:
-    lock.acquire()
+    _acquire_in_turn()
     wait_until_idle()
 
 
+def _in_child() -> None:
+    """The threads that waited are not in the child."""
+    global _overdue
+    _overdue, _State.overdue = threading.Lock(), False
+    _queue.clear()
+    lock.release()
+
+
 if HAS_THREADS and hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=lock.release, after_in_child=lock.release)
+    os.register_at_fork(before=_before_fork, after_in_parent=lock.release, after_in_child=_in_child)

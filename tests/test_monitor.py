@@ -317,6 +317,33 @@ def test_graphs_are_built_while_a_program_runs() -> None:
     assert slow.item() == 3 * (n * (n - 1) // 2) + n
 
 
+@pytest.mark.parametrize("realizes", [False, True], ids=["building", "computing"])
+def test_no_thread_starves_beside_one_that_never_pauses(realizes: bool) -> None:
+    stop, x = threading.Event(), Tensor([1.0, 2.0, 3.0]).realize()
+    y = Tensor.arange(4000, device="INTERP").realize()  # takes long enough to run without the lock
+
+    def work() -> None:
+        while not stop.is_set():
+            z = (x + 1) * 2
+            if realizes:
+                z.realize(), (y + 1).realize()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for t in threads:
+        t.start()
+    try:
+        waits = []
+        for i in range(20):
+            started = time.perf_counter()
+            assert (x * i).sum().item() == 6 * i
+            waits.append(time.perf_counter() - started)
+    finally:
+        stop.set()
+        for t in threads:
+            t.join()
+    assert sorted(waits)[len(waits) // 2] < 2  # each of the others computes at most once in between
+
+
 def test_a_finalizer_never_waits() -> None:
     """A thread that drops memory while another holds the lock goes on; the memory is freed afterwards."""
     done: list[int] = []
