@@ -11,6 +11,8 @@ Names load when they are first used: importing the package costs next to nothing
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from polygrad import errors
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
     from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    warnings.warn(
+        "polygrad: expected a Python with its global interpreter lock, got one that runs without: use "
+        "polygrad from one thread, or start Python with PYTHON_GIL=1",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 __version__ = "0.1.0"
 __all__ = [

@@ -51,6 +51,13 @@ class LRU(Generic[K, V]):
         return len(self._entries)
 
 
+# The variables of a parallel kernel, which whoever runs it gives: the number of the thread and how many there
+# are; the number of the part of its work that a call does, and how many parts there are.
+THREAD, THREADS, PART, PARTS = "thread", "threads", "part", "parts"
+THREAD_VARIABLES = frozenset((THREAD, THREADS, PART, PARTS))
+PARTS_PER_THREAD = 4
+
+
 def prod(xs: Iterable[Any]) -> Any:
     """The product of `xs`; 1 when empty. Symbolic factors are allowed."""
     out: Any = 1

@@ -17,6 +17,7 @@ from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
 from polygrad.errors import CaptureError
+from polygrad.monitor import exclusive
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.aliasing import (
     Storage,
@@ -49,6 +50,18 @@ def capture(
     Raises CaptureError, and what `call` raises; then its work has been carried out eagerly.
     """
     unique = list({id(t): t for t in arguments}.values())
+    with exclusive():
+        return _capture(call, arguments, unique, names, forget, written)
+
+
+def _capture(
+    call: Callable[[], Any],
+    arguments: Sequence[Any],
+    unique: list[Any],
+    names: Sequence[str],
+    forget: Callable[[], None] | None,
+    written: Collection[Storage] | None,
+) -> CapturedStep:
     realize_tensors([*unique, *_written()])
     storages = dict.fromkeys(storage_of(t) for t in live_tensors())
     lazy = [s for s in storages if s.node.op not in GroupOp.Memory and 0 not in s.node.shape]

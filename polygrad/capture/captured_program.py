@@ -17,6 +17,7 @@ from polygrad.engine.devices import Device
 from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.realize import arena_for, live_roots
 from polygrad.engine.recording import Recording, Run, watch
+from polygrad.engine.running import run_program
 from polygrad.engine.stats import stats
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
@@ -94,7 +95,7 @@ class CapturedProgram:
         if variables is None:
             variables = self.variables
         if watch.runner is None:
-            self._executable.run(self._handles, arena_for(program), variables)
+            run_program(self._executable, self._handles, arena_for(program), variables)
         else:
             watch.runner(program, self._handles, arena_for(program), variables)
         stats.runs += 1

@@ -13,6 +13,7 @@ from polygrad.capture.capture import capture
 from polygrad.capture.replay import CapturedStep
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
+from polygrad.monitor import computing, exclusive, synchronized
 from polygrad.nn.export import save_step
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
@@ -106,12 +107,13 @@ class TinyJit:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._function, args, kwargs)
 
+    @computing
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if watch.recording is not None:
             return function(*args, **kwargs)
         if self._calls == 0:
             given_first = _tensors(args, kwargs)
-            with watch_writes() as self._written:
+            with exclusive(), watch_writes() as self._written:
                 result = function(*args, **kwargs)
             self._written_arguments = [t._storage in self._written for t in given_first]
             tensors = tensors_in(result)
@@ -136,6 +138,7 @@ class TinyJit:
             )
         return step.run(given.tensors, given.variables)
 
+    @synchronized
     def __get__(self, owner: Any, cls: type | None = None) -> Any:
         if owner is None:
             return self

@@ -17,6 +17,7 @@ from polygrad.capture.placeholders import Passed, elements_of, memory_of, write_
 from polygrad.engine.realize import preserve
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
+from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.aliasing import (
     has_symbolic_views,
@@ -78,6 +79,7 @@ class CapturedStep:
             s for a in self._written - self._state if (s := owner_of(a)) is not None and has_symbolic_views(s)
         ]
 
+    @computing
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
         """Run once on these arguments (None: the one of the last run); `result`.
 
@@ -157,6 +159,7 @@ class CapturedStep:
                 "another: pass a clone(), or call reset() first"
             )
 
+    @computing
     def catch_up(self) -> None:
         """Between runs, let its buffers hold what the next run starts from.
 

@@ -15,12 +15,13 @@ from polygrad.codegen.decompose import decompose
 from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.linearize import linearize, order_loops, split_ends
 from polygrad.codegen.opts import Opt, apply_opts, render_opts
+from polygrad.codegen.parallel import threads_of
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.slow_paths import branch_slow_paths
 from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import split_indices
-from polygrad.errors import InternalError
+from polygrad.errors import InternalError, OptError
 from polygrad.helpers import debug_level, env_int
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
@@ -56,7 +57,14 @@ def _optimize(kernel: UOp, context: Context) -> UOp:
         print(f"# opts: {render_opts(opt for opt, _ in steps) or 'none'}", file=sys.stderr)
     for opt, made in steps:
         _check_and_show(str(opt), made)
-    return steps[-1][1] if steps else kernel
+    optimized = steps[-1][1] if steps else kernel
+    threads = threads_of(optimized)
+    if threads is not None and threads < context.target.threads:
+        raise OptError(
+            f"opt PARALLEL: expected a loop divided between the target's {context.target.threads} threads, "
+            f"each of which has memory of its own, got {threads}"
+        )
+    return optimized
 
 
 def opt_steps(kernel: UOp, context: Context) -> list[tuple[Opt, UOp]]:

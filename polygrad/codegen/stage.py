@@ -25,7 +25,7 @@ the value depends on otherwise, as far out as they allow. Three uses of it:
 
 from __future__ import annotations
 
-from polygrad.codegen.parallel import THREAD
+from polygrad.codegen.parallel import memory_thread
 from polygrad.codegen.reductions import identity_element
 from polygrad.codegen.split import substituted
 from polygrad.codegen.tile import is_tile
@@ -141,7 +141,7 @@ def lower_stages(kernel: UOp) -> UOp:
     Threads have a part of the memory each. Tile ranges open no loop: a register holds one value for each, and
     a REDUCE over them remains to combine those.
     """
-    thread = next((v for v in kernel.variables() if v.arg.name == THREAD), None)
+    thread = memory_thread(kernel)
     count = 1 if thread is None else thread.arg.hi + 1
     new: dict[UOp, UOp] = {}
     registers = memories = 0

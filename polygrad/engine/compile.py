@@ -18,10 +18,8 @@ from polygrad.engine.devices import Backend, Device
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError
-from polygrad.helpers import LRU, debug_level, env_int, prod
+from polygrad.helpers import LRU, THREAD_VARIABLES, debug_level, env_int, prod
 from polygrad.runtime.program import (
-    THREAD,
-    THREADS,
     Binding,
     BufferSpec,
     Kernel,
@@ -145,7 +143,7 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
             variables,
             language=backend.language,
             writes=_written(linear, params),
-            parallel=not {THREAD, THREADS}.isdisjoint(variables),
+            parallel=not THREAD_VARIABLES.isdisjoint(variables),
         )
         built = Built(kernel, slots, local, Context(target, optimized, opts))
         waiting.append((ast, built, key, backend.compile(name, linear)))

@@ -15,6 +15,7 @@ from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.errors import DeviceError
+from polygrad.monitor import synchronized
 from polygrad.renderer.builder import Builder
 from polygrad.runtime.interface import Runtime
 from polygrad.runtime.program import Program
@@ -86,20 +87,25 @@ class _Devices:
 
     def backend(self, name: str) -> Backend:
         """How to compile for a device. Raises DeviceError when this host cannot."""
-        backend: Backend | None = self._backends.get(name)
-        if backend is None:
-            module, remedy = _MODULES[self.canonical(name)]
-            try:
-                backend = importlib.import_module(module).BACKEND
-            except ImportError as e:
-                raise DeviceError(f"device {name}: not available here ({e}): {remedy}") from e
-            self._backends[name] = backend
-        return backend
+        return self._backends.get(name) or self._load(name)
+
+    @synchronized
+    def _load(self, name: str) -> Backend:
+        module, remedy = _MODULES[self.canonical(name)]
+        try:
+            backend: Backend = importlib.import_module(module).BACKEND
+        except ImportError as e:
+            raise DeviceError(f"device {name}: not available here ({e}): {remedy}") from e
+        return self._backends.setdefault(name, backend)
 
     def __getitem__(self, name: str) -> Runtime:
         name = self.canonical(name)
+        return self._runtimes.get(name) or self._open(name)
+
+    @synchronized
+    def _open(self, name: str) -> Runtime:
         runtime = self._runtimes.get(name)
-        if runtime is None:
+        if runtime is None:  # else another thread has just opened it
             runtime = self._runtimes[name] = self.backend(name).open()
         return runtime
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from polygrad.renderer.driver import Call, Driver, Pointer, ThreadValue
-from polygrad.runtime.program import THREAD, THREADS, Program
-
-_THREAD_VALUES: dict[str, ThreadValue] = {THREAD: "thread", THREADS: "threads"}
+from polygrad.helpers import THREAD_VARIABLES
+from polygrad.renderer.driver import Call, Driver, Pointer
+from polygrad.runtime.program import Program
 
 
 def driver_of(program: Program) -> Driver:
     """The driver that makes the launches of `program`."""
-    numbers: dict[str, int | ThreadValue] = {v.name: i for i, v in enumerate(program.variables)}
-    numbers |= _THREAD_VALUES
+    numbers: dict[str, int | str] = {v.name: i for i, v in enumerate(program.variables)}
+    numbers |= {name: name for name in THREAD_VARIABLES}
     calls = []
     for launch in program.launches:
         kernel = program.kernels[launch.kernel]

@@ -13,9 +13,10 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.engine.devices import Device
 from polygrad.errors import DeviceError
+from polygrad.helpers import THREAD, THREADS
 from polygrad.renderer.builder import Builder
 from polygrad.runtime.buffer import Buffer
-from polygrad.runtime.program import THREAD, THREADS, Binding, BufferSpec, Kernel, Launch, Program
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.ops import Ops
 
 _NAME = "multiply_adds"

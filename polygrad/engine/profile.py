@@ -19,6 +19,7 @@ from polygrad.engine.compile import Origin, origin_of
 from polygrad.engine.devices import Device
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, CaptureError
+from polygrad.monitor import exclusive
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import BufferSpec, Launch, Program
 
@@ -107,6 +108,11 @@ def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
     Raises ArgumentError when calls do not come to launch the same kernels, CaptureError inside a captured
     function or another profile, or for a kernel that is none of those this process has in memory.
     """
+    with exclusive():
+        return _profile(compute, seconds)
+
+
+def _profile(compute: Callable[[], object], seconds: float) -> Profile:
     watch.forbid("a profile", "profile calls of the captured function")
     if watch.runner is not None:
         raise CaptureError("profile: expected no other profile to be going on, got one inside another")

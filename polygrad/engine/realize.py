@@ -18,10 +18,12 @@ from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
+from polygrad.engine.running import run_program
 from polygrad.engine.scalars import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import LRU, debug_level, dedup, prod
+from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
@@ -106,6 +108,7 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
     return buffer.read()[: int(prod(done.shape)) * done.dtype.itemsize]
 
 
+@computing
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs of constants go."""
     roots = [_base(u) for u in uops]
@@ -119,6 +122,7 @@ def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     ]
 
 
+@computing
 def preserve(memory: set[Allocation], since: int = 0) -> None:
     """Compute now what live lazy values read of `memory`, which is about to be written to.
 
@@ -427,7 +431,7 @@ def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str
     handles = [b.allocation.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
     if watch.runner is None:
-        ready.executable.run(handles, arena_for(program), variables)
+        run_program(ready.executable, handles, arena_for(program), variables)
     else:
         watch.runner(program, handles, arena_for(program), variables)
     if debug_level() >= 2:

@@ -14,11 +14,10 @@ from polygrad.codegen.actions import neighbours
 from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, parameters, run_passes, signature
 from polygrad.codegen.opts import Opt, parse_opts, render_opts
-from polygrad.codegen.parallel import THREAD, THREADS
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
-from polygrad.errors import ArgumentError, CompileError, InternalError
-from polygrad.helpers import debug_level
+from polygrad.errors import ArgumentError, CompileError, InternalError, OutOfMemoryError
+from polygrad.helpers import THREAD_VARIABLES, debug_level
 from polygrad.runtime.interface import Handle, Runtime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import ALIGN, GUARD
@@ -89,7 +88,8 @@ class _Beam:
         return best
 
     def time(self, kernel: UOp) -> float:
-        """The least seconds of some runs; infinite for a kernel that cannot be compiled."""
+        """The least seconds of some runs; infinite for a kernel that cannot be compiled, or run for lack of
+        memory."""
         if kernel not in self.times:
             self.times[kernel] = _seconds(kernel, self.device, self.backend)
         return self.times[kernel]
@@ -124,17 +124,19 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
                 names,
                 language=backend.language,
                 writes=tuple(range(len(params))),  # one launch alone needs no barriers
-                parallel=not {THREAD, THREADS}.isdisjoint(names),
+                parallel=not THREAD_VARIABLES.isdisjoint(names),
             ),
         ),
         launches=(Launch(0, tuple(Binding(i) for i in range(len(params)))),),
-        variables=tuple(Variable(v, 0, backend.target.threads) for v in names if v not in (THREAD, THREADS)),
+        variables=tuple(Variable(v, 0, backend.target.threads) for v in names if v not in THREAD_VARIABLES),
         arena=at,
     )
     executable = runtime.load(program)
-    handles = [None if n.arg.space is AddrSpace.LOCAL else _filled(runtime, n) for n in params]
-    arena = runtime.allocate(at) if at else None
+    handles: list[Handle] = []
+    arena = None
     try:
+        handles += [None if n.arg.space is AddrSpace.LOCAL else _filled(runtime, n) for n in params]
+        arena = runtime.allocate(at) if at else None
         best = float("inf")
         for _ in range(_RUNS):
             started = time.perf_counter()
@@ -143,6 +145,8 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
             if best > _LONG:
                 break
         return best
+    except OutOfMemoryError:
+        return float("inf")
     finally:
         for handle in (*handles, arena):
             if handle is not None:

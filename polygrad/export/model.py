@@ -13,8 +13,10 @@ from typing import Any
 
 from polygrad.dtype import DType, to_dtype
 from polygrad.engine.devices import Device
+from polygrad.engine.running import run_program
 from polygrad.errors import ArgumentError, DTypeError, ProgramError, ShapeError
 from polygrad.helpers import prod
+from polygrad.monitor import computing
 from polygrad.nn.safetensors import Entry, read_entries, write_entries
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.program import Program, read_program
@@ -40,6 +42,7 @@ class Model:
     in the model, so that an exported training step trains it.
     """
 
+    @computing
     def __init__(self, program: Program, values: Mapping[str, Entry]) -> None:
         self.program = program
         self._runtime = Device[program.device]
@@ -53,6 +56,7 @@ class Model:
         self.parameters = self._specs(*_KEPT)
         self._set(values)
 
+    @computing
     def run(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Tensor]:
         """Run once on the inputs by name (Tensors, arrays or lists); the outputs by name, new each time.
 
@@ -76,13 +80,15 @@ class Model:
             if raw.nbytes:  # with Variables, perhaps less than the buffer
                 self._runtime.write(self._buffer(spec.name, "input").handle, 0, raw)
         handles = [None if b is None else b.handle for b in self._buffers]
-        self._executable.run(handles, self._arena and self._arena.handle, values)
+        run_program(self._executable, handles, self._arena and self._arena.handle, values)
         return {spec.name: self._read(spec, "output", values) for spec in self.outputs}
 
+    @computing
     def parameter(self, name: str) -> Tensor:
         """A copy of a parameter or of state. Raises ArgumentError for one that does not exist."""
         return self._read(self._spec(name), "value", {})
 
+    @computing
     def set_parameter(self, name: str, value: Any) -> None:
         """Let a parameter or state be `value`, a Tensor, array or list of its shape and dtype.
 
@@ -90,6 +96,7 @@ class Model:
         """
         self._buffer(name, "value").write(_elements(self._spec(name), value, {}))
 
+    @computing
     def save(self, path: str | os.PathLike[str] | None = None) -> bytes:
         """Parameters and state as a safetensors file `path` (if given); its bytes."""
         entries = {}
@@ -102,6 +109,7 @@ class Model:
                 f.write(whole)
         return whole
 
+    @computing
     def load(self, data: Any) -> None:
         """Take parameters and state from what `save` wrote: a path, bytes, or a buffer.
 

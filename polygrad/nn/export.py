@@ -15,6 +15,7 @@ from polygrad.capture.replay import CapturedStep
 from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
+from polygrad.monitor import computing
 from polygrad.nn.safetensors import Entry, write_entries
 from polygrad.runtime.buffer import Borrowed, Buffer
 from polygrad.runtime.program import Program, Variable
@@ -25,6 +26,7 @@ from polygrad.uop.ops import Ops
 Sizes = tuple[int | str, ...]
 
 
+@computing
 def save_step(
     step: CapturedStep,
     path: str | os.PathLike[str],

@@ -10,6 +10,7 @@ from polygrad.capture.arguments import Spec, argument_names, result_names
 from polygrad.capture.capture import capture
 from polygrad.capture.replay import CapturedStep, check
 from polygrad.errors import ArgumentError, CaptureError
+from polygrad.monitor import computing
 from polygrad.nn.export import save_step
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters, get_state_dict
@@ -29,6 +30,7 @@ class CompiledStep:
         self._specs = [Spec(f"input {i}", x.shape, x.dtype, x.device) for i, x in enumerate(inputs)]
         self._has_run = False
 
+    @computing
     def run(self, *inputs: Any) -> Any:
         """Take one step; what the function returned, the loss first: the same Tensors each time.
 

@@ -6,9 +6,8 @@ Plain data that `llvm_driver.py` and `wasm_driver.py` write in their languages. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-ThreadValue = Literal["thread", "threads"]
+from polygrad.helpers import PART
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,19 @@ class Pointer:
 @dataclass(frozen=True)
 class Call:
     """A call of kernel number `kernel`, by all threads if `parallel`, else by thread 0. `values`: numbers of
-    the driver's variables, or the number of the thread or of threads. `barrier`: wait for all threads first.
+    the driver's variables, or names of `THREAD_VARIABLES`. `barrier`: wait for all threads first.
     """
 
     kernel: int
     pointers: tuple[Pointer, ...]
-    values: tuple[int | ThreadValue, ...]
+    values: tuple[int | str, ...]
     parallel: bool
     barrier: bool
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it is made for each part of the kernel's work, by the thread that takes the part."""
+        return PART in self.values
 
 
 @dataclass(frozen=True)

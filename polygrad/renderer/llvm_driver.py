@@ -5,11 +5,15 @@ void run(char **table, int64_t *variables, int64_t thread, int64_t threads, void
   if (thread == 0) { pointers[0] = table[i] + OFFSET; ... kernel0(pointers, values); }        serial calls
   if (threads > 1) team[0](team, threads);                                          where a call has a barrier
   ... values[0] = thread; ... kernel1(pointers, values);                                       a parallel call
+  ... parts(kernel2, pointers, values, ...);                                                one that has parts
 }
+
+For one thread `parts` calls the kernel once, else it is the team's `run_parts` (see `runtime/program.py`).
 """
 
 from __future__ import annotations
 
+from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREADS
 from polygrad.renderer.driver import Call, Driver
 
 _BARRIER = """define internal void @barrier(ptr %team, i64 %threads) {
@@ -22,6 +26,22 @@ wait:
 done:
   ret void
 }"""
+_PARTS = """define internal void @parts(ptr %kernel, ptr %pointers, ptr %values, i64 %place, i64 %number,
+                            i64 %thread, i64 %threads, ptr %team) {
+  %single = icmp ult i64 %threads, 2
+  br i1 %single, label %whole, label %shared
+whole:
+  call void %kernel(ptr %pointers, ptr %values)
+  ret void
+shared:
+  %entry = getelementptr ptr, ptr %team, i64 3
+  %function = load ptr, ptr %entry
+  call void %function(ptr %kernel, ptr %pointers, ptr %values, i64 %place, i64 %number,
+                      i64 %thread, i64 %threads, ptr %team)
+  ret void
+}"""
+# What the variables that whoever runs a kernel gives are at first.
+_GIVEN = {THREAD: "%thread", THREADS: "%threads", PART: "0", PARTS: "%parts"}
 
 
 def llvm_driver(driver: Driver) -> str:
@@ -34,6 +54,7 @@ class _Writer:
         self.driver = driver
         self.lines: list[str] = []
         self.number = 0
+        self.calls_with_parts = 0
 
     def text(self) -> str:
         driver, lines = self.driver, self.lines
@@ -42,11 +63,16 @@ class _Writer:
         lines += [f"declare void @{name}(ptr, ptr)" for name in driver.kernels]
         if any(call.barrier for call in driver.calls):
             lines.append(_BARRIER)
+        if any(call.has_parts for call in driver.calls):
+            lines.append(_PARTS)
         lines += [
             "define void @run(ptr %table, ptr %variables, i64 %thread, i64 %threads, ptr %team) {",
             f"  %pointers = alloca [{n_pointers} x ptr]",
             f"  %values = alloca [{n_values} x i64]",
             "  %is.thread0 = icmp eq i64 %thread, 0",
+            "  %is.single = icmp ult i64 %threads, 2",
+            f"  %all.parts = mul i64 %threads, {PARTS_PER_THREAD}",
+            "  %parts = select i1 %is.single, i64 1, i64 %all.parts",
         ]
         serial_block = ""  # the number of the block that thread 0 alone is in
         for i, call in enumerate(driver.calls):
@@ -80,9 +106,17 @@ class _Writer:
                 place = self._value(f"getelementptr i64, ptr %variables, i64 {source}")
                 value = self._value(f"load i64, ptr {place}")
             else:
-                value = f"%{source}"
+                value = _GIVEN[source]
             self._store("i64", value, "%values", i)
-        self.lines.append(f"  call void @{self.driver.kernels[call.kernel]}(ptr %pointers, ptr %values)")
+        kernel = f"@{self.driver.kernels[call.kernel]}"
+        if call.has_parts:
+            part, number = call.values.index(PART), self.calls_with_parts
+            self.calls_with_parts += 1
+            of_thread = "i64 %thread, i64 %threads, ptr %team"
+            arguments = f"ptr {kernel}, ptr %pointers, ptr %values, i64 {part}, i64 {number}, {of_thread}"
+            self.lines.append(f"  call void @parts({arguments})")
+        else:
+            self.lines.append(f"  call void {kernel}(ptr %pointers, ptr %values)")
 
     def _value(self, text: str) -> str:
         self.number += 1

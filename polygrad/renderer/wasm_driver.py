@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polygrad.errors import InternalError
+from polygrad.helpers import PART, PARTS, THREAD, THREADS
 from polygrad.renderer.driver import Call, Driver
 from polygrad.renderer.wasm_outline import relocated
 from polygrad.wasm.body import Body
@@ -27,6 +28,7 @@ _WORD = 4
 _ARRIVED, _GENERATION, _SLEEPERS, _FAILED, _MAY_SLEEP = range(0, 5 * _WORD, _WORD)  # byte addresses
 _SPINS = 10_000  # before a thread sleeps
 _NO_TIMEOUT, _ALL = -1, -1
+_GIVEN = {THREAD: 1, PART: 1, THREADS: 2, PARTS: 2}  # each thread does one part
 
 
 def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
@@ -91,7 +93,7 @@ def _call(body: Body, driver: Driver, call: Call, starts: Sequence[int]) -> None
         if isinstance(source, int):
             body.op("local.get", 0).op("i32.load", _WORD * (driver.entries + source))
         else:
-            body.op("local.get", 1 if source == "thread" else 2)
+            body.op("local.get", _GIVEN[source])
     body.op("call", starts[call.kernel])
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.errors import OutOfMemoryError
+from polygrad.monitor import defer, run_deferred, synchronized, wait_until_idle
 from polygrad.runtime.interface import Handle, Runtime
 
 # What to call before giving up on an allocation, and when much has been allocated: the owners of dead
@@ -40,8 +42,11 @@ class Allocation:
             self._allocate()
         return self._handle
 
+    @synchronized
     def _allocate(self) -> None:
         cls, nbytes = Allocation, self.nbytes
+        _enter(self.runtime)
+        run_deferred()
         if cls.allocated_bytes + nbytes > cls._next_reclaim:
             run_reclaim()
             cls._next_reclaim = _RECLAIM_BYTES + 2 * cls.allocated_bytes
@@ -55,9 +60,19 @@ class Allocation:
 
     def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if self._handle is not None and not exiting():
-            Allocation.allocated_bytes -= self.nbytes
-            self.runtime.free(self._handle)
+            defer(functools.partial(_free, self.runtime, self._handle, self.nbytes))
             self._handle = None
+
+
+def _free(runtime: Runtime, handle: Handle, nbytes: int) -> None:
+    Allocation.allocated_bytes -= nbytes
+    runtime.free(handle)
+
+
+def _enter(runtime: Runtime) -> None:
+    """Wait until the device's memory may be touched."""
+    if not runtime.concurrent:
+        wait_until_idle()
 
 
 class Borrowed(Allocation):
@@ -114,15 +129,19 @@ class Buffer:
         """Another Buffer over the same memory, for what is there now."""
         return Buffer(self.runtime, self.size, self.dtype, self.allocation)
 
+    @synchronized
     def write(self, data: memoryview) -> None:
         """Fill the whole buffer from `data`, which is contiguous and of the same number of bytes."""
         if self.nbytes:
+            _enter(self.runtime)
             self.runtime.write(
                 self.handle, 0, data.cast("B") if data.format != "B" or data.ndim != 1 else data
             )
 
+    @synchronized
     def read(self) -> memoryview:
         """A copy of the whole buffer, format 'B'."""
+        _enter(self.runtime)
         return self.runtime.read(self.handle, 0, self.nbytes) if self.nbytes else memoryview(bytearray())
 
     def view(self) -> memoryview:

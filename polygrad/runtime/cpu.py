@@ -22,11 +22,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
-from polygrad.helpers import LRU
-from polygrad.runtime.cpu_native import BARRIER_BEFORE, PARALLEL, team_text
-from polygrad.runtime.cpu_threads import Team
+from polygrad.helpers import LRU, PART, PARTS, PARTS_PER_THREAD, THREAD_VARIABLES, THREADS
+from polygrad.monitor import defer
+from polygrad.runtime.cpu_native import BARRIER_BEFORE, HAS_PARTS, PARALLEL, team_text
+from polygrad.runtime.cpu_threads import Counters, Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
-from polygrad.runtime.program import THREAD, THREADS, Program
+from polygrad.runtime.program import Program
 from polygrad.runtime.threads import get_num_threads
 
 _ALIGN = 64  # of every allocation; as many bytes before and after one are readable
@@ -217,7 +218,9 @@ class CPUExecutable(Executable):
         # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
         self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
         self._names: list[tuple[int, str]] = []  # positions of the values of Variables
-        self._counts: list[int] = []  # positions of the number of threads
+        # what positions hold beside: how many times as much as there are threads
+        self._counts: list[tuple[int, int]] = []
+        self._parts: list[int] = []  # positions of the number of the part
         n_pointers = n_variables = 0
         for launch in program.launches:
             kernel = program.kernels[launch.kernel]
@@ -229,10 +232,12 @@ class CPUExecutable(Executable):
             values = ctypes.addressof(self._values) + 8 * n_variables
             self._launches.append((functions[launch.kernel][0], table, values))
             for position, name in enumerate(kernel.variables, n_variables):
-                if name == THREADS:
-                    self._counts.append(position)
-                elif name != THREAD:
+                if name in (THREADS, PARTS):
+                    self._counts.append((position, 1 if name == THREADS else PARTS_PER_THREAD))
+                elif name not in THREAD_VARIABLES:
                     self._names.append((position, name))
+                elif name == PART:
+                    self._parts.append(position)
                 else:
                     for thread in range(program.threads):
                         self._values[thread * self._stride + position] = thread
@@ -245,17 +250,25 @@ class CPUExecutable(Executable):
                     self._slots[binding.buffer].append((n_pointers, binding.offset))
                 n_pointers += 1
         self._bound: list[Handle | None] = []  # what the table holds
+        has_parts = [PART in program.kernels[launch.kernel].variables for launch in program.launches]
+        self._counters = Counters(sum(has_parts), program.threads)
         self._list = self._launch_list(program)
         self._list_address = ctypes.addressof(self._list)
 
     def _launch_list(self, program: Program) -> Any:
         """The launches for `run_list`."""
         words, start = [len(self._launches), 8 * self._stride], ctypes.addressof(self._values)
+        number = 0
         for launch, (function, table, values) in zip(program.launches, self._launches, strict=True):
-            flags = PARALLEL if program.kernels[launch.kernel].parallel else 0
+            kernel = program.kernels[launch.kernel]
+            flags = PARALLEL if kernel.parallel else 0
             flags |= BARRIER_BEFORE if launch.barrier else 0
+            place = 0
+            if PART in kernel.variables:
+                flags, place = flags | HAS_PARTS, kernel.variables.index(PART)
             address = ctypes.cast(function, ctypes.c_void_p).value or 0
-            words += [address, table, values - start, flags]
+            words += [address, table, values - start, flags, place, number]
+            number += PART in kernel.variables
         return (ctypes.c_int64 * len(words))(*words)
 
     def run(
@@ -269,8 +282,10 @@ class CPUExecutable(Executable):
             self._set_variables(variables, threads)
         if threads > 1 and self._run_parallel(threads):
             return
-        for position in self._counts:
+        for position, _ in self._counts:
             self._values[position] = 1
+        for position in self._parts:
+            self._values[position] = 0
         for function, table, values in self._launches:
             function(table, values)
 
@@ -279,9 +294,10 @@ class CPUExecutable(Executable):
         if team is None:
             return False
         for row in range(0, threads * self._stride, self._stride):
-            for position in self._counts:
-                self._values[row + position] = threads
-        return team.run(team.run_list, self._list_address, ctypes.addressof(self._values), threads)
+            for position, factor in self._counts:
+                self._values[row + position] = threads * factor
+        values = ctypes.addressof(self._values)
+        return team.run(team.run_list, self._list_address, values, threads, self._counters)
 
     def _bind(self, handles: list[Handle | None]) -> None:
         """Write the pointers that differ from the last run's."""
@@ -318,6 +334,8 @@ class CPUStep(Executable):
         self._job, self._trackers = linker.link_driver(program)
         self._function = _DriverFunction(self._job)
         self._team, self._max_threads = team, program.threads
+        has_parts = (PART in program.kernels[launch.kernel].variables for launch in program.launches)
+        self._counters = Counters(sum(has_parts), program.threads)
         self._names = [v.name for v in program.variables]
         self._needed = [
             i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size
@@ -345,7 +363,7 @@ class CPUStep(Executable):
                 ) from None
         if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
             team = self._team()
-            if team is not None and team.run(self._job, *self._addresses, threads):
+            if team is not None and team.run(self._job, *self._addresses, threads, self._counters):
                 return
         self._function(*self._addresses, 0, 1, None)
 
@@ -365,7 +383,7 @@ class CPURuntime(Runtime):
     `compile`: LLVM IR text to an object file; without it there are no threads.
     """
 
-    name = "CPU"
+    name, concurrent = "CPU", True
 
     def __init__(self, target: str | None = None, compile: Callable[[str], bytes] | None = None) -> None:
         self._target, self._compile = target, compile
@@ -397,7 +415,8 @@ class CPURuntime(Runtime):
         # A large copy goes to a block of the heap, which comes back when the last view of it is gone.
         address = self._heap.allocate(nbytes)
         copy = (ctypes.c_char * nbytes).from_address(address)
-        weakref.finalize(copy, self._heap.release, address).atexit = False
+        release = functools.partial(self._heap.release, address)
+        weakref.finalize(copy, defer, release).atexit = False
         ctypes.memmove(copy, source, nbytes)
         return memoryview(copy).cast("B")
 

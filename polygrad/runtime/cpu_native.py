@@ -17,6 +17,14 @@ A worker that gives up stores `ASLEEP` in its state and then looks for a job onc
 and then tries to change that state from `ASLEEP` to `WOKEN`. At least one of the two sees the other, and only
 one of them changes the state back.
 
+    run_parts(function, pointers, values, place, number, ...)
+                                         calls a kernel for the parts that this thread takes; their number
+                                         goes to `values[place]`
+
+Parts are taken from counters of the job, one for each thread and each launch that has parts. A thread begins
+with its own, which are neighbours, and goes on with what others have left: so nobody waits for a thread that
+is held up (another process runs there), but for the one part that it is in.
+
 Must not know: Python's threads, Programs.
 """
 
@@ -24,18 +32,26 @@ from __future__ import annotations
 
 import platform
 
+from polygrad.helpers import PARTS_PER_THREAD
+
 # Words of the team.
 BARRIER, YIELD = 0, 1  # addresses of `barrier` and of the system's yield
 SPIN_LIMIT = 2  # how often a worker looks for a job before it gives up
+RUN_PARTS = 3  # the address of `run_parts`
 JOB, A, B, COUNT, OPEN = 8, 9, 10, 11, 12  # the job; OPEN: it is posted, and thread 0 has yet to do its share
+COUNTERS = 13  # the address of the job's counters: a cache line for each thread, and so for each launch
 ARRIVED, PHASE = 16, 24
 WORKERS, WORDS_PER_WORKER = 32, 8  # thread t: from WORKERS + WORDS_PER_WORKER * t, the words below
 POSTED, SEEN, STATE = 0, 1, 2
 AWAKE, ASLEEP, WOKEN = 0, 1, 2
 
 # Words of a launch list: how many launches, bytes between two threads' values; then for each launch its
-# function, the address of its pointers, the byte offset of its values, and flags.
-PARALLEL, BARRIER_BEFORE = 1, 2
+# function, the address of its pointers, the byte offset of its values, flags, the place of `part` among the
+# values, and the number of the launch among those that have parts.
+PARALLEL, BARRIER_BEFORE, HAS_PARTS = 1, 2, 4
+LAUNCH_WORDS = 6
+
+LINE_WORDS = 8  # of a cache line
 
 _SPINS_BEFORE_YIELD = 1000
 
@@ -50,10 +66,11 @@ _PAUSES = {
 def team_text() -> str:
     """The functions above, for this machine."""
     declared, called = _PAUSES.get(platform.machine().lower(), ("", ""))
+    numbers = {name: value for name, value in globals().items() if isinstance(value, int)}
     return _TEXT.format(
         declare_pause=f"declare void {declared}" if declared else "",
         pause=f"call void {called}" if called else "",
-        **{name: value for name, value in globals().items() if isinstance(value, int)},
+        **numbers | {"PARTS_PER_THREAD": PARTS_PER_THREAD},
     )
 
 
@@ -113,7 +130,7 @@ define internal void @run_share(ptr %team, i64 %thread) {{
   ret void
 }}
 
-define i64 @start_job(ptr %team, ptr %job, ptr %a, ptr %b, i64 %threads) {{
+define i64 @start_job(ptr %team, ptr %job, ptr %a, ptr %b, i64 %threads, ptr %counters, i64 %lines) {{
   %job.ptr = getelementptr i64, ptr %team, i64 {JOB}
   %a.ptr = getelementptr i64, ptr %team, i64 {A}
   %b.ptr = getelementptr i64, ptr %team, i64 {B}
@@ -122,10 +139,22 @@ define i64 @start_job(ptr %team, ptr %job, ptr %a, ptr %b, i64 %threads) {{
   store ptr %a, ptr %a.ptr
   store ptr %b, ptr %b.ptr
   store i64 %threads, ptr %count.ptr
-  br label %post
+  %counters.ptr = getelementptr i64, ptr %team, i64 {COUNTERS}
+  store ptr %counters, ptr %counters.ptr
+  br label %reset
+reset:
+  %line = phi i64 [ 0, %0 ], [ %line.next, %reset.one ]
+  %counted = icmp ult i64 %line, %lines
+  br i1 %counted, label %reset.one, label %post
+reset.one:
+  %line.word = mul i64 %line, {LINE_WORDS}
+  %line.ptr = getelementptr i64, ptr %counters, i64 %line.word
+  store i64 0, ptr %line.ptr
+  %line.next = add i64 %line, 1
+  br label %reset
 post:
-  %t = phi i64 [ 1, %0 ], [ %t.next, %posted ]
-  %asleep = phi i64 [ 0, %0 ], [ %asleep.next, %posted ]
+  %t = phi i64 [ 1, %reset ], [ %t.next, %posted ]
+  %asleep = phi i64 [ 0, %reset ], [ %asleep.next, %posted ]
   %more = icmp ult i64 %t, %threads
   br i1 %more, label %one, label %all
 one:
@@ -204,6 +233,41 @@ done:
   ret void
 }}
 
+define void @run_parts(ptr %kernel, ptr %pointers, ptr %values, i64 %place, i64 %number,
+                       i64 %thread, i64 %threads, ptr %team) {{
+  %part.ptr = getelementptr i64, ptr %values, i64 %place
+  %counters.ptr = getelementptr i64, ptr %team, i64 {COUNTERS}
+  %counters = load ptr, ptr %counters.ptr
+  %line = mul i64 %number, %threads
+  br label %share
+share:
+  %turn = phi i64 [ 0, %0 ], [ %turn.next, %taken ]
+  %owner = phi i64 [ %thread, %0 ], [ %owner.next, %taken ]
+  %owner.line = add i64 %line, %owner
+  %word = mul i64 %owner.line, {LINE_WORDS}
+  %counter = getelementptr i64, ptr %counters, i64 %word
+  %first = mul i64 %owner, {PARTS_PER_THREAD}
+  br label %take
+take:
+  %taken.parts = atomicrmw add ptr %counter, i64 1 monotonic, align 8
+  %left = icmp ult i64 %taken.parts, {PARTS_PER_THREAD}
+  br i1 %left, label %one, label %taken
+one:
+  %part = add i64 %first, %taken.parts
+  store i64 %part, ptr %part.ptr
+  call void %kernel(ptr %pointers, ptr %values)
+  br label %take
+taken:
+  %turn.next = add i64 %turn, 1
+  %owner.more = add i64 %owner, 1
+  %wraps = icmp eq i64 %owner.more, %threads
+  %owner.next = select i1 %wraps, i64 0, i64 %owner.more
+  %others = icmp ult i64 %turn.next, %threads
+  br i1 %others, label %share, label %done
+done:
+  ret void
+}}
+
 define void @run_list(ptr %list, ptr %values, i64 %thread, i64 %threads, ptr %team) {{
   %count = load i64, ptr %list
   %stride.ptr = getelementptr i64, ptr %list, i64 1
@@ -239,11 +303,23 @@ run:
   %values.ptr = getelementptr i64, ptr %launch, i64 2
   %values.offset = load i64, ptr %values.ptr
   %arguments = getelementptr i8, ptr %own.values, i64 %values.offset
+  %parts.flag = and i64 %flags, {HAS_PARTS}
+  %whole = icmp eq i64 %parts.flag, 0
+  br i1 %whole, label %run.whole, label %run.parts
+run.whole:
   call void %function(ptr %table, ptr %arguments)
+  br label %next
+run.parts:
+  %place.ptr = getelementptr i64, ptr %launch, i64 4
+  %place = load i64, ptr %place.ptr
+  %number.ptr = getelementptr i64, ptr %launch, i64 5
+  %number = load i64, ptr %number.ptr
+  call void @run_parts(ptr %function, ptr %table, ptr %arguments, i64 %place, i64 %number, i64 %thread,
+                       i64 %threads, ptr %team)
   br label %next
 next:
   %i.next = add i64 %i, 1
-  %launch.next = getelementptr i64, ptr %launch, i64 4
+  %launch.next = getelementptr i64, ptr %launch, i64 {LAUNCH_WORDS}
   br label %loop
 done:
   ret void

@@ -22,9 +22,20 @@ from polygrad.runtime.threads import MOST_THREADS
 _SPIN_SECONDS = 150e-6  # for which a worker looks for a job
 _LINE = 64
 
-_StartJob = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, ctypes.c_int64)
+_StartJob = ctypes.CFUNCTYPE(
+    ctypes.c_int64, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
+)
 _FinishJob = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _ServeJobs = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+
+
+class Counters:
+    """Memory for the counters of a job's `launches` that have parts, run by up to `threads` threads."""
+
+    def __init__(self, launches: int, threads: int) -> None:
+        self._memory = (ctypes.c_char * (_LINE * (launches * threads + 1)))()
+        self.address = -(-ctypes.addressof(self._memory) // _LINE) * _LINE
+        self.launches = launches
 
 
 class Team:
@@ -32,8 +43,8 @@ class Team:
 
     def __init__(self, link: Callable[[list[str]], list[int]]) -> None:
         self._link = link
-        names = ["barrier", "start_job", "finish_job", "serve_jobs", "run_list"]
-        self._barrier, start, finish, serve, self.run_list = link(names)
+        names = ["barrier", "run_parts", "start_job", "finish_job", "serve_jobs", "run_list"]
+        self._barrier, self._run_parts, start, finish, serve, self.run_list = link(names)
         self._start_job, self._finish_job = _StartJob(start), _FinishJob(finish)
         self._serve_jobs = _ServeJobs(serve)
         self._initialise()
@@ -46,7 +57,7 @@ class Team:
         base = ctypes.addressof(self._memory)
         self._base = -(-base // _LINE) * _LINE
         self._words = (ctypes.c_int64 * words).from_address(self._base)
-        self._words[native.BARRIER] = self._barrier
+        self._words[native.BARRIER], self._words[native.RUN_PARTS] = self._barrier, self._run_parts
         self._words[native.YIELD] = _yield_address()
         self._words[native.SPIN_LIMIT] = self._spin_limit()
         self._busy = threading.Lock()
@@ -67,15 +78,19 @@ class Team:
             seconds.append(time.perf_counter() - start)
         return max(spins, int(spins * _SPIN_SECONDS / min(seconds)))
 
-    def run(self, job: int, a: int, b: int, threads: int) -> bool:
-        """Run a job (the address of its function) on `threads` threads; False: not now, run it on one."""
+    def run(self, job: int, a: int, b: int, threads: int, counters: Counters | None = None) -> bool:
+        """Run a job (the address of its function) on `threads` threads; False: not now, run it on one.
+
+        `counters`: of the launches that have parts.
+        """
+        address, lines = (counters.address, counters.launches * threads) if counters else (None, 0)
         if not self._busy.acquire(blocking=False):
             return False
         try:
             if len(self._workers.threads) < threads - 1 and not self._grow(threads):
                 return False
             try:
-                self._start_job(self._base, job, a, b, threads)
+                self._start_job(self._base, job, a, b, threads, address, lines)
             finally:  # even after an interrupt: workers that have begun wait for all others
                 if self._words[native.OPEN]:
                     self._wake(threads)

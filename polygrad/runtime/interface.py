@@ -18,7 +18,9 @@ Handle = Any  # a device's own name for an allocation: an address, an object
 
 
 class Executable(ABC):
-    """A Program made ready on a device. Dropping it releases what it holds."""
+    """A Program made ready on a device. Dropping it releases what it holds. `seconds`: of its last run."""
+
+    seconds = float("inf")
 
     @abstractmethod
     def run(
@@ -29,9 +31,10 @@ class Executable(ABC):
 
 
 class Runtime(ABC):
-    """One device."""
+    """One device. `concurrent`: memory may be allocated, written and read while a Program runs."""
 
     name: str
+    concurrent = False
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Handle:

@@ -24,7 +24,7 @@ def _format(dtype: DType) -> Any:
 class InterpRuntime(Runtime):
     """Runs kernels one element at a time."""
 
-    name = "INTERP"
+    name, concurrent = "INTERP", True
 
     def allocate(self, nbytes: int) -> Handle:
         try:

@@ -15,19 +15,24 @@ The language of a kernel is what its `code` is: `wasm` a module, `object` an obj
 workgroups (x, y, z), which is null for all others. No device of this version runs `wgsl`: such a Program is
 read, and refused when it is loaded.
 
-Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel, each with its own
-number (from 0) and their count as the variables `thread` and `threads`; each does its part. Thread 0 runs the
-other kernels. Each thread runs its launches in order, and only barriers order those of different threads: no
-thread starts a launch with a `barrier` before all threads have completed all launches before it. The end of a
-run is a barrier too. A run may always have one thread, which is thread 0 of 1 and needs no barriers. Where
-barriers are was decided when the Program was assembled (`engine/barriers.py`), and everything that runs it
-obeys. Buffers that are not scratch are different memory, unless no launch writes to them.
+Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; `thread` and
+`threads` are the variables for a thread's own number (from 0) and their count. One with the variable `part`
+is called once for every part from 0 to `parts` - 1, by whichever thread takes it; there are at most four
+times as many parts as threads, and a run may choose how many. Any other parallel kernel is called once by
+each thread. Thread 0 runs the kernels that are not parallel. Each thread runs its launches in order, and
+only barriers order those of different threads: no thread starts a launch with a `barrier` before all
+threads have completed all launches before it. The end of a run is a barrier too. A run may always have one
+thread, which is thread 0 of 1 and needs no barriers. Where barriers are was decided when the Program was
+assembled (`engine/barriers.py`), and everything that runs it obeys. Buffers that are not scratch are
+different memory, unless no launch writes to them.
 
 A captured step has a `driver`: one artefact whose function `run` makes all launches. It takes a table: the
 address of each buffer by its number (anything for scratch), then the arena's.
 - CPU: an object file that calls the kernels by name; `void run(char **table, int64_t *variables, int64_t
-  thread, int64_t threads, void **team)`, called once by every thread. `team[0]` is the barrier,
-  `void barrier(void **team, int64_t threads)`; `team` may be null for one thread.
+  thread, int64_t threads, void **team)`, called once by every thread. `team[0]` is the barrier, `void
+  barrier(void **team, int64_t threads)`, `team[3]` what calls a kernel for the parts that a thread takes,
+  `void run_parts(kernel, char **pointers, int64_t *values, int64_t place of part in values, int64_t number
+  of the call, int64_t thread, int64_t threads, void **team)`; `team` may be null for one thread.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
   in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is parallel, it is
   `run(i32 address of the table, i32 thread, i32 threads)`; the barrier's words are in the memory's first 64
@@ -44,12 +49,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.errors import ProgramError
-from polygrad.helpers import prod
+from polygrad.helpers import THREAD_VARIABLES, prod
 
-MAGIC, VERSION = b"PGRD", 4
+MAGIC, VERSION = b"PGRD", 5
 ROLES = ("input", "output", "param", "state", "scratch")
 LANGUAGES = ("wasm", "object", "linear", "wgsl")
-THREAD, THREADS = "thread", "threads"
 
 
 @dataclass(frozen=True)
@@ -85,10 +89,10 @@ class Kernel:
     parallel: bool = field(kw_only=True, default=False)
 
     def __post_init__(self) -> None:
-        if self.parallel == {THREAD, THREADS}.isdisjoint(self.variables):
+        if self.parallel == THREAD_VARIABLES.isdisjoint(self.variables):
             raise ProgramError(
-                f"kernel {self.name}: expected the variables thread or threads just if it is parallel, "
-                f"got {self.variables} and parallel={self.parallel}"
+                f"kernel {self.name}: expected one of the variables thread, threads, part and parts just if "
+                f"it is parallel, got {self.variables} and parallel={self.parallel}"
             )
 
 
@@ -263,7 +267,7 @@ def _check(program: Program) -> None:
         numbers = type(v.lo) is int and type(v.hi) is int and v.lo <= v.hi
         _expect(isinstance(v.name, str) and numbers, "Variable", v)
     _check_buffers(program)
-    variables = {v.name for v in program.variables} | {THREAD, THREADS}
+    variables = {v.name for v in program.variables} | THREAD_VARIABLES
     for k in program.kernels:
         _expect(isinstance(k.name, str) and k.language in LANGUAGES, "kernel", k.name)
         _expect(_is_count(k.n_buffers), "number of buffers", k.n_buffers)

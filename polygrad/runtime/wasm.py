@@ -15,10 +15,10 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from polygrad.errors import DeviceError, ProgramError
-from polygrad.helpers import env_int
+from polygrad.helpers import PART, PARTS, THREAD, THREADS, env_int
 from polygrad.runtime.heap import Heap
 from polygrad.runtime.interface import Executable, Runtime
-from polygrad.runtime.program import THREAD, THREADS, Launch, Program, Variable
+from polygrad.runtime.program import Launch, Program, Variable
 from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmFunction, WasmHost
 
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
@@ -163,7 +163,8 @@ class _Sources:
                 self._places[i] = (len(bound), spec.offset)
         self._variables = {v.name: len(bound) + 1 + i for i, v in enumerate(program.variables)}
         self.count = len(bound) + 1 + len(program.variables)
-        self._variables |= {THREAD: self.count, THREADS: self.count + 1}
+        self._variables |= dict.fromkeys((THREAD, PART), self.count)  # each thread does one part
+        self._variables |= dict.fromkeys((THREADS, PARTS), self.count + 1)
 
     def call(self, function: WasmFunction, launch: Launch) -> WasmCall:
         """A launch of a kernel, whose function is `function`, as a call."""

@@ -58,6 +58,7 @@ class WasmtimeHost(WasmHost):
         config.cranelift_opt_level = "speed"
         config.wasm_simd = True
         config.wasm_relaxed_simd = True
+        config.parallel_compilation = False  # its threads do not live through a fork: the child would wait
         self.engine = Engine(config)
         self.store = Store(self.engine)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))

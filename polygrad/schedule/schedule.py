@@ -1,6 +1,6 @@
 """`schedule`: a tensor graph to kernels in an order that respects data and in-place writes.
 
-    prepare -> materialization_points -> make_kernel for each -> fuse_reductions
+    prepare -> split_reductions -> materialization_points -> make_kernel for each -> fuse_reductions
 
 The graph is a SINK over the requested nodes. Its BUFFERs are leaves. Afterwards every node of the SINK has a
 buffer: a BUFFER (of which it may be a later version), or the output of a kernel.
@@ -15,6 +15,7 @@ from polygrad.errors import InternalError
 from polygrad.schedule.fusion_partition import materialization_points
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
+from polygrad.schedule.split_reduction import split_reductions
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -32,6 +33,8 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
     """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
     reductions fused into their consumers."""
     sink = prepare(sink)
+    if optimized:
+        sink = split_reductions(sink)
     for _ in range(3):
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}

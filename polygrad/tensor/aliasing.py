@@ -21,6 +21,7 @@ from polygrad.engine.realize import collect_garbage, realize
 from polygrad.engine.recording import Recording, watch
 from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
+from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.registry import changes, live_tensors
 from polygrad.uop.node import Shape, UOp
@@ -159,6 +160,7 @@ def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
             outer |= inner
 
 
+@computing
 def write(tensor: Any, value: UOp, source: Any) -> None:
     """Write `value` (of the Tensor's shape and dtype), made of the Tensor `source`, to its elements: all
     views of them see it.
@@ -222,6 +224,7 @@ def rebind(storage: Storage, values: dict[str, int]) -> None:
         t.uop = uop
 
 
+@computing
 def realize_tensors(tensors: Iterable[Any]) -> None:
     """Compute Tensors in one Program. What was lazy becomes memory, and pending writes are carried out; a
     view of a lazy value that others see is computed, and stays a view."""

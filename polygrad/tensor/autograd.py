@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.engine.normalize import uncomputed
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import carries_gradient, differentiable, gradient, uniform_value
+from polygrad.runtime.buffer import Allocation
 from polygrad.tensor.aliasing import as_value, is_constant
 from polygrad.tensor.base import TensorBase, filled
+from polygrad.tensor.modes import modes
 from polygrad.tensor.registry import live_tensors
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -52,10 +55,13 @@ class AutogradMixin(TensorBase):
         """
         order = differentiable(self.uop)
         leaves, present = _leaves(order)
+        modes.unread_gradients[:] = [r for r in modes.unread_gradients if r() is not None]
         for t, g in zip(leaves, self._gradients(leaves, gradient, order, present), strict=True):
             if g is None:
                 continue
             new = t._of(as_value(g), t._device or self._device, False)
+            if t.grad is None and t.requires_grad is None:
+                modes.unread_gradients.append(weakref.ref(t))
             t.grad = (
                 new
                 if t.grad is None
@@ -114,12 +120,14 @@ class AutogradMixin(TensorBase):
     @classmethod
     @contextlib.contextmanager
     def train(cls, mode: bool = True) -> Iterator[None]:
-        """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step."""
-        old, cls.training = cls.training, mode
+        """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step, in this thread.
+        `Tensor.training = True` says so for all threads that are inside of no `train`.
+        """
+        old, modes.training = modes.training, mode
         try:
             yield
         finally:
-            cls.training = old
+            modes.training = old
 
     @classmethod
     def test(cls) -> Any:
@@ -129,32 +137,38 @@ class AutogradMixin(TensorBase):
     @classmethod
     @contextlib.contextmanager
     def no_grad(cls) -> Iterator[None]:
-        """`with Tensor.no_grad():` results require no gradient, so `realize` keeps no graph for them."""
-        old, cls._grad_enabled = cls._grad_enabled, False
+        """`with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
+        graph for them.
+        """
+        old, modes.grad_enabled = modes.grad_enabled, False
         try:
             yield
         finally:
-            cls._grad_enabled = old
+            modes.grad_enabled = old
 
 
 def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
     """Where the targets are in a graph: a target is its node, or an older node of the same value, from before
-    it was realized."""
+    it was realized or a capture gave its memory another."""
     nodes: dict[UOp, list[int]] = {}
-    by_buffer: dict[UOp, int] = {}
+    by_memory: dict[Allocation, tuple[UOp, int]] = {}
     for i, t in enumerate(targets):
         nodes.setdefault(t.uop, []).append(i)
         stored = t.uop
         while stored.op is Ops.RESHAPE:
             stored = stored.src[0]
         if stored.op is Ops.BUFFER:
-            by_buffer[stored] = i
+            by_memory[stored.arg.allocation] = stored, i
     present: dict[UOp, list[int]] = {}
     for n in order:
         if n in nodes:
             present[n] = nodes[n]
-        elif n.value is not None and n.value in by_buffer:
-            present[n] = [by_buffer[n.value]]
+            continue
+        value = n if n.op is Ops.BUFFER else n.value
+        if value is not None and not value.arg.overwritten and value.arg.allocation in by_memory:
+            stored, i = by_memory[value.arg.allocation]
+            if n is not stored:
+                present[n] = [i]
     return present
 
 
@@ -188,12 +202,14 @@ def _leaves(order: list[UOp]) -> tuple[list[Any], dict[UOp, list[int]]]:
 
 
 def drop_unread_gradients() -> None:
-    """Forget the lazy gradients of Tensors with `requires_grad=None`.
+    """Forget the lazy gradients that this thread has made for Tensors with `requires_grad=None`.
 
     Called before what they would be computed from is overwritten: they would have to be computed first.
     """
-    for t in live_tensors():
-        if t.grad is not None and t.requires_grad is None:
+    for reference in modes.unread_gradients:
+        t = reference()
+        if t is not None and t.grad is not None and t.requires_grad is None:
             value = t.grad.uop.base
             if value.op is not Ops.BUFFER and uncomputed(value):
                 t.grad = None
+    modes.unread_gradients.clear()

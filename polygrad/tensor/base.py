@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.aliasing import Storage, as_value, is_constant, storage_of
+from polygrad.tensor.modes import TensorType, modes
 from polygrad.tensor.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
@@ -49,7 +50,7 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
         )
 
 
-class TensorBase:
+class TensorBase(metaclass=TensorType):
     """The slots of a Tensor, and what its mixins share."""
 
     __slots__ = ("__weakref__", "_derived", "_device", "_storage", "grad", "requires_grad", "uop")
@@ -61,8 +62,8 @@ class TensorBase:
     _device: str | None  # None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
 
-    training: ClassVar[bool] = False
-    _grad_enabled: ClassVar[bool] = True
+    # the metaclass answers for the class, this for its instances
+    training: ClassVar[bool] = cast(bool, property(lambda self: type(self).training))
 
     # --- results
 
@@ -95,7 +96,7 @@ class TensorBase:
         out = _new(type(self))
         out.uop, out._device, out.grad = uop, self._device, None
         needs = self.requires_grad
-        if not self._grad_enabled or (needs and not uop.dtype.is_float):
+        if not modes.grad_enabled or (needs and not uop.dtype.is_float):
             needs = False
         out.requires_grad = needs
         out._derived = needs is True
@@ -120,7 +121,7 @@ class TensorBase:
                     )
             if needs is not True and x.requires_grad is not needs:
                 needs = True if x.requires_grad else None
-        if not self._grad_enabled or (needs and not uop.dtype.is_float):
+        if not modes.grad_enabled or (needs and not uop.dtype.is_float):
             needs = False
         out.uop, out._device, out.grad, out.requires_grad, out._derived = (
             uop,

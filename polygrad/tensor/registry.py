@@ -32,14 +32,20 @@ def register(tensor: Any) -> None:
 
 def newest() -> int:
     """The serial number of the youngest live Tensor; 0 when there is none."""
-    for serial in reversed(_alive.values()):
-        return serial
-    return 0
+    while True:
+        try:
+            return next(reversed(_alive.values()), 0)
+        except RuntimeError:  # a Tensor of another thread went in between
+            continue
 
 
 def live_tensors(since: int = 0) -> list[Any]:
     """Every Tensor alive with a serial number above `since`."""
     if not since:
         return [t for r in list(_alive) if (t := r()) is not None]
-    found = list(itertools.takewhile(lambda item: item[1] > since, reversed(_alive.items())))
-    return [t for r, _ in found if (t := r()) is not None]
+    while True:
+        try:
+            found = list(itertools.takewhile(lambda item: item[1] > since, reversed(_alive.items())))
+        except RuntimeError:  # a Tensor of another thread went in between
+            continue
+        return [t for r, _ in found if (t := r()) is not None]

@@ -11,6 +11,7 @@ from polygrad.engine.devices import Device
 from polygrad.engine.realize import data_of, preserve
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
+from polygrad.monitor import computing
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.aliasing import (
     is_constant,
@@ -70,6 +71,7 @@ class StorageMixin(TensorBase):
         return raw.cast(fmt) if 0 in shape else raw.cast(fmt, list(shape))
 
     @property
+    @computing
     def _data(self) -> Any:
         """The elements themselves, writable, in this shape: a numpy array where numpy is, else a memoryview.
 

@@ -8,6 +8,7 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from, live_roots
 from polygrad.errors import DTypeError
+from polygrad.monitor import synchronize_methods
 from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.attention import AttentionMixin
 from polygrad.tensor.autograd import AutogradMixin
@@ -112,6 +113,10 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
             return
         self._device = home or Device.DEFAULT
         self.uop = buffer_from(self._device, kind, raw).reshape(shape)
+
+
+for _class in Tensor.__mro__[:-1]:
+    synchronize_methods(_class)
 
 
 def _scalar(x: Any) -> Any:

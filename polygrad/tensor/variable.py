@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polygrad.errors import ArgumentError
-from polygrad.runtime.program import THREAD, THREADS
+from polygrad.helpers import THREAD_VARIABLES
 from polygrad.uop.node import UOp
 
 
@@ -19,10 +19,10 @@ def Variable(name: str, min_val: int, max_val: int) -> UOp:
 
     Slices are clamped and indices checked by the bound values, and ints cut an axis to a fixed size, so
     `t[:7]` can be read where `t` has n = 7 rows.
-    Raises ArgumentError when the bounds are not integers in order, and for `thread` and `threads`, which are
-    taken.
+    Raises ArgumentError when the bounds are not integers in order, and for `thread`, `threads`, `part` and
+    `parts`, which are taken.
     """
-    if name in (THREAD, THREADS):
+    if name in THREAD_VARIABLES:
         raise ArgumentError(
             f"Variable {name}: expected a name that kernels do not use themselves: choose another"
         )

@@ -19,6 +19,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from polygrad.monitor import synchronized
 from polygrad.uop.ops import Ops
 
 table: dict[Any, Any] = {}
@@ -57,6 +58,7 @@ def node_count() -> int:
     return len(table)
 
 
+@synchronized
 def collect() -> int:
     """Free every node that nothing but the intern table (and freed nodes) holds; how many went."""
     before = len(table)
@@ -66,6 +68,7 @@ def collect() -> int:
     return before - len(table)
 
 
+@synchronized
 def collect_young(count: int = 0) -> int:
     """Free garbage among the young nodes, if `count` of them are new, and some of the old; how many went.
 
@@ -121,11 +124,15 @@ def _sweep_old(count: int) -> None:
         node = _old[i]
         if refcount(node) == alone:
             arg = node.arg
-            del table[
+            key: Any = (
                 (node.op, node.dtype, node.src, arg)
                 if node.op is not Ops.CONST
                 else (node.op, node.dtype, arg.__class__, arg)
-            ]
+            )
+            del table[key]
+            if refcount(node) != alone - 1:  # another thread found it between the two
+                table[key] = node
+            key = None
             _old[i] = None
             dropped = True
     node = arg = None

@@ -20,6 +20,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
+from polygrad.monitor import HAS_THREADS, lock
 from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
@@ -132,9 +133,15 @@ class UOp:
         node._ranges = None
         node._below = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
-        table[key] = node
-        if len(table) > generations.limit:
-            collect_young()
+        if HAS_THREADS:
+            with lock:  # not while another thread collects
+                node = table.setdefault(key, node)
+                if len(table) > generations.limit:
+                    collect_young()
+        else:
+            table[key] = node
+            if len(table) > generations.limit:
+                collect_young()
         return node
 
     @staticmethod

@@ -218,6 +218,28 @@ def test_an_opt_that_does_not_apply_says_why(text, message):
     assert message in str(raised.value) and str(raised.value).startswith("opt '")
 
 
+def test_a_loop_is_divided_between_no_fewer_threads_than_have_memory():
+    ast = kernel(empty(40, 20) @ empty(20, 24))
+    with pytest.raises(OptError, match="the target's 4 threads, each of which has memory of its own, got 2"):
+        lowering.lower(ast, TARGET, opts=parse_opts("PARALLEL r0 2"))
+    given = "SIMD r1 4 2, UPCAST r0 6, STAGE r2 LOAD 1, REORDER r1.0 r0.0, PARALLEL r1.0 {}"
+    for threads in (4, 8):
+        linear = lowering.lower(ast, TARGET, opts=parse_opts(given.format(threads)))
+        (panel,) = [n for n in linear if n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL]
+        assert panel.arg.size == threads * 20 * 8
+        variables = {n.arg.name: n.arg.hi for n in linear if n.op is Ops.DEFINE_VAR}
+        assert variables == {"part": 4 * threads - 1, "parts": 4 * threads, "thread": threads - 1}
+
+
+def test_what_each_part_would_do_again_is_divided_into_one_part_for_each_thread():
+    """The panel is filled outside of the rows: four parts of a thread would fill it four times."""
+    ast = kernel(empty(40, 20) @ empty(20, 24))
+    linear = lowering.lower(
+        ast, TARGET, opts=parse_opts("SIMD r1 4 2, STAGE r2 LOAD 1, REORDER r1.0 r0, PARALLEL r0 4")
+    )
+    assert {n.arg.name for n in linear if n.op is Ops.DEFINE_VAR} == {"thread", "threads"}
+
+
 def test_a_kernel_whose_opts_do_not_apply_is_not_made_and_the_next_one_is():
     x = empty(8, 8)
     with pytest.raises(OptError, match="r7"):

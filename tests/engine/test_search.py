@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from polygrad import Tensor, Variable
+from polygrad import Device, Tensor, Variable
 from polygrad.engine import search as module
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import _kernels
 from polygrad.engine.realize import clear_caches
+from polygrad.errors import OutOfMemoryError
 
 RNG = np.random.default_rng(13)
 
@@ -49,6 +51,23 @@ def test_searched_kernels_within_1e_4(name: str, monkeypatch: pytest.MonkeyPatch
     got = (Tensor(a, device=name) @ Tensor(b, device=name)).numpy()
     np.testing.assert_allclose(got, a @ b, atol=1e-4)
     assert len(set(seen)) > 1
+
+
+def test_a_kernel_that_finds_no_memory_is_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = type(Device["CPU"])
+    real, refused = runtime.allocate, []
+
+    def allocate(self: object, nbytes: int) -> int:
+        caller = sys._getframe(1).f_code
+        if caller.co_filename == module.__file__ and len(refused) < 3:
+            refused.append(nbytes)
+            raise OutOfMemoryError("no room")
+        return real(self, nbytes)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runtime, "allocate", allocate)
+    a = RNG.standard_normal((33, 41)).astype(np.float32)
+    np.testing.assert_allclose((Tensor(a, device="CPU") * 3).sum(1).numpy(), a.sum(1) * 3, atol=1e-4)
+    assert len(refused) == 3
 
 
 def test_a_kernel_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

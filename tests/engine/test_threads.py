@@ -237,7 +237,7 @@ def test_the_number_is_what_was_set():
     assert get_num_threads() == polygrad.get_num_threads() == 3
 
 
-@pytest.mark.parametrize("name", ["thread", "threads"])
+@pytest.mark.parametrize("name", ["thread", "threads", "part", "parts"])
 def test_variables_may_not_have_the_names_that_kernels_use(name):
     with pytest.raises(ArgumentError, match=name):
         Variable(name, 1, 3)

@@ -135,6 +135,34 @@ def test_the_driver_in_llvm_runs_each_threads_calls(thread, expected):
     assert waits == [2]
 
 
+@pytest.mark.parametrize(("threads", "given"), [(1, (0, 1)), (2, (0, 8))])
+def test_the_driver_in_llvm_leaves_parts_to_the_team(threads, given):
+    calls = (Call(0, (Pointer(0, 0),), ("part", "parts"), True, False),) * 2
+    code = compile_ir(llvm_driver(Driver(("k0",), calls, entries=1)))
+    seen: list[tuple[int, int]] = []
+    taken: list[tuple[int, ...]] = []
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+    kernel = kind(lambda p, v: seen.append((v[0], v[1])))
+    numbers = [ctypes.c_int64] * 4
+
+    @ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.POINTER(ctypes.c_int64), *numbers, ctypes.c_void_p)
+    def run_parts(function, pointers, values, *rest):
+        taken.append((*rest[:-1], values[1]))
+
+    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("run")
+    library.import_symbol("k0", ctypes.cast(kernel, ctypes.c_void_p).value)
+    tracker = library.link(llvm.create_lljit_compiler(), "driver")
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    team = (ctypes.c_void_p * 4)(0, 0, 0, ctypes.cast(run_parts, ctypes.c_void_p).value)
+    table = (ctypes.c_int64 * 1)()
+    last = threads - 1
+    run(tracker["run"])(ctypes.addressof(table), None, last, threads, ctypes.addressof(team))
+    if threads == 1:
+        assert seen == [given] * 2 and not taken
+    else:
+        assert taken == [(0, 0, last, 2, given[1]), (0, 1, last, 2, given[1])] and not seen
+
+
 def test_the_driver_in_webassembly_runs_as_one_thread():
     driver = driver_of("s", "|p", "s")
     store = wasmtime.Store(engine())

@@ -13,7 +13,7 @@ import pytest
 
 from polygrad.renderer.llvm_compile import compile_ir
 from polygrad.runtime.cpu import CPURuntime
-from polygrad.runtime.cpu_threads import Team
+from polygrad.runtime.cpu_threads import Counters, Team
 
 # add: words[thread] += thread + 1. chain: rounds in which each thread adds what its neighbour had before the
 # round to its own word, with a barrier between reading and writing.
@@ -104,6 +104,54 @@ def test_barriers_order_what_threads_do(team, jobs, threads):
         expected = [(x + expected[(i + 1) % threads]) % 2**64 for i, x in enumerate(expected)]
     assert run(team, jobs["chain"], memory, threads, 40)
     assert [x % 2**64 for x in memory] == expected
+
+
+# parts: a job that calls the kernel `slow` for the parts that a thread takes, of one launch. slow: counts
+# part `values[0]` in words[part], and holds thread 1 up until all parts have been taken.
+PART_JOBS = """
+define void @slow(ptr %words, ptr %values) {
+  %part = load i64, ptr %values
+  %thread.ptr = getelementptr i64, ptr %values, i64 1
+  %thread = load i64, ptr %thread.ptr
+  %total = getelementptr i64, ptr %words, i64 8
+  %before = atomicrmw add ptr %total, i64 1 seq_cst
+  %count.ptr = getelementptr i64, ptr %words, i64 %part
+  %ignored = atomicrmw add ptr %count.ptr, i64 1 seq_cst
+  %slow = icmp eq i64 %thread, 1
+  br i1 %slow, label %held, label %done
+held:
+  %owner = getelementptr i64, ptr %words, i64 9
+  %also = atomicrmw add ptr %owner, i64 1 seq_cst
+  br label %wait
+wait:
+  %now = load atomic i64, ptr %total seq_cst, align 8
+  %all = icmp eq i64 %now, 8
+  br i1 %all, label %done, label %wait
+done:
+  ret void
+}
+define void @parts(ptr %words, ptr %b, i64 %thread, i64 %threads, ptr %team) {
+  %values = alloca [2 x i64]
+  %thread.ptr = getelementptr i64, ptr %values, i64 1
+  store i64 %thread, ptr %thread.ptr
+  %function.ptr = getelementptr ptr, ptr %team, i64 3
+  %function = load ptr, ptr %function.ptr
+  call void %function(ptr @slow, ptr %words, ptr %values, i64 0, i64 0, i64 %thread, i64 %threads, ptr %team)
+  ret void
+}
+"""
+
+
+def test_a_thread_that_is_held_up_holds_up_one_part(runtime, team):
+    """Thread 1 stays in its first part until all others are done: thread 0 does the other seven."""
+    names = ["parts"]
+    (job,) = runtime._linker.link_forever(compile_ir(PART_JOBS), names)
+    counters = Counters(1, 2)
+    for _ in range(20):
+        memory = words(*[0] * 10)
+        assert team.run(job, ctypes.addressof(memory), 0, 2, counters)
+        assert list(memory)[:9] == [*[1] * 8, 8]
+        assert memory[9] <= 1
 
 
 def test_a_caller_that_finds_the_team_busy_is_told(team, jobs):

@@ -3,14 +3,23 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 4;
+const VERSION = 5;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
 const LANGUAGES = ["wasm", "object", "linear", "wgsl"] as const;
 
-/** The variables of a parallel kernel: the number of the thread that runs it, and how many there are. */
-export const THREAD_VARIABLES: readonly string[] = ["thread", "threads"];
+/**
+ * The variables of a parallel kernel: the number of the thread that runs it, and how many there are; the number of
+ * the part of its work that a call does, and how many there are. 0: it is the first of each; 1: the second. (Here each
+ * thread does one part.)
+ */
+export const THREAD_VARIABLES: ReadonlyMap<string, 0 | 1> = new Map([
+  ["thread", 0],
+  ["threads", 1],
+  ["part", 0],
+  ["parts", 1],
+]);
 
 export type Role = (typeof ROLES)[number];
 
@@ -174,11 +183,10 @@ function checkHeader(header: Header): void {
     checkFields("kernel", kernel);
     const { code, language, n_buffers: count, name, parallel, variables, writes } = kernel;
     check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
-    const isKnown = (variable: string): boolean =>
-      bounds.has(variable) || THREAD_VARIABLES.includes(variable);
+    const isKnown = (variable: string): boolean => bounds.has(variable) || THREAD_VARIABLES.has(variable);
     check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
     check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
-    check(parallel === variables.some((variable) => THREAD_VARIABLES.includes(variable)), "parallel", kernel);
+    check(parallel === variables.some((variable) => THREAD_VARIABLES.has(variable)), "parallel", kernel);
   }
   const isParallel = header.kernels.some(({ parallel }) => parallel);
   check(header.threads === 1 || isParallel, "threads and no parallel kernel", header.threads);

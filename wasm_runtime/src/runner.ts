@@ -164,8 +164,9 @@ export class LoadedProgram {
   #prepare(): LaunchList {
     const { program } = this;
     const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
-    const names = [...program.variables.map(({ name }) => name), ...THREAD_VARIABLES];
-    const variables = new Map(names.map((name, i) => [name, program.buffers.length + 1 + i]));
+    const first = program.buffers.length + 1;
+    const variables = new Map(program.variables.map(({ name }, i) => [name, first + i]));
+    for (const [name, i] of THREAD_VARIABLES) variables.set(name, first + program.variables.length + i);
     const plan = program.launches.flatMap((launch) => {
       const kernel = program.kernels[launch.kernel];
       const names = kernel?.variables ?? [];

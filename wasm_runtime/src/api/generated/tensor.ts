@@ -827,7 +827,10 @@ export class Tensor extends TensorBase {
   /** `isParam_`, by its Python name. */
   declare is_param_: Tensor["isParam_"];
 
-  /** `with Tensor.no_grad():` results require no gradient, so `realize` keeps no graph for them. */
+  /**
+   * `with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
+   * graph for them.
+   */
   static noGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.no_grad", run, []);
   }

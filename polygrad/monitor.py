@@ -1,0 +1,238 @@
+"""The monitor: the one lock that lets every thread of a program build and compute graphs.
+
+A thread holds the lock inside every method of a Tensor, so graphs, caches and what Tensors share change one
+method at a time. While a Program runs that takes long, its thread lets go of the lock: others build
+graphs, and wait (`wait_until_idle`) before they compute or write anything. So Programs run one at a time, in
+the order in which they were asked for. What must be undisturbed as a whole, a capture, is `exclusive`.
+
+Finalizers run in any thread and in the middle of anything, and must not wait: they `defer` what they do.
+
+A fork waits until no other thread is inside, so the child finds everything whole. Where there are no threads
+(inside Pyodide) there is no lock. Knows nothing of what it protects. The idea is Hoare's (1974).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+HAS_THREADS = sys.platform != "emscripten"
+
+
+class _State:
+    running = False  # a Program runs, and its thread does not hold the lock
+    computing = 0  # how many `computing` functions the one thread that is inside of any is inside of
+    exclusive = 0  # how many `exclusive` blocks it is inside of
+    overdue = False  # a thread has waited for the lock for long: who wants it now lets it pass
+
+
+_PATIENCE = 5e-3  # seconds: as long as the interpreter lets a thread run by default
+
+lock: Any = threading.RLock()  # what `synchronized` holds, for where a call more would cost too much
+_acquire, _release = lock.acquire, lock.release
+_overdue = threading.Lock()  # held by the one overdue thread
+# A locked lock for each thread that waits for another's Program, or behind one that does; unlocking wakes it.
+_queue: deque[threading.Lock] = deque()
+_deferred: deque[Callable[[], object]] = deque()
+
+
+def synchronized(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: the function holds the lock."""
+    if not HAS_THREADS:
+        return function
+
+    @functools.wraps(function)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _State.overdue or not _acquire(False):
+            _acquire_in_turn()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _release()
+
+    return locked
+
+
+def computing(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: the function holds the lock, and begins when no other thread's Program runs."""
+    if not HAS_THREADS:
+        return function
+
+    @functools.wraps(function)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _computing():
+            return function(*args, **kwargs)
+
+    return locked
+
+
+class _computing:
+    """`with _computing():` what `computing` does. (A class: generators take twice as long.)"""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        if _State.overdue or not _acquire(False):
+            _acquire_in_turn()
+        if _State.running or _queue:
+            try:
+                wait_until_idle()
+            except BaseException:
+                _release()
+                raise
+        _State.computing += 1
+
+    def __exit__(self, *_: object) -> None:
+        _State.computing -= 1
+        if _queue and not _State.computing:
+            _wake_first()
+        _release()
+
+
+def _acquire_in_turn() -> None:
+    """Acquire the lock, which others want. Locks are not fair: a thread that lets go of one and wants it
+    again has it before those that have to wake up first. So all let one pass that has waited for long."""
+    if lock._is_owned():
+        _acquire()
+    elif _State.overdue or not _acquire(timeout=_PATIENCE):
+        with _overdue:
+            _State.overdue = True
+            try:
+                _acquire()
+            finally:
+                _State.overdue = False
+
+
+def synchronize_methods(cls: type) -> None:
+    """Let the public methods and operators of a class hold the lock.
+
+    Properties and `__hash__` do not, as they read one thing that never changes; nor do context managers,
+    which would hold it for no longer than it takes to make them.
+    """
+    if not HAS_THREADS:
+        return
+    for name, member in list(vars(cls).items()):
+        if (name.startswith("_") and not name.endswith("__")) or name == "__hash__":
+            continue
+        if isinstance(member, (classmethod, staticmethod)):
+            if not inspect.isgeneratorfunction(inspect.unwrap(member.__func__)):
+                setattr(cls, name, type(member)(synchronized(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(cls, name, synchronized(member))
+
+
+def wait_until_idle() -> None:
+    """Wait, without the lock, until no other thread's Program runs; who waits longest comes first. The caller
+    holds the lock."""
+    if not _State.running and (_State.computing or not _queue):
+        return
+    wakeup = threading.Lock()
+    wakeup.acquire()
+    _queue.append(wakeup)
+    try:
+        while _State.running or _queue[0] is not wakeup:
+            levels = _release_all()
+            try:
+                wakeup.acquire()
+            finally:
+                _acquire_again(levels)
+    finally:
+        _queue.remove(wakeup)
+        if not _State.running:
+            _wake_first()
+
+
+def _wake_first() -> None:
+    if _queue and _queue[0].locked():
+        _queue[0].release()
+
+
+def _release_all() -> int:
+    """Let go of the lock, however often this thread holds it; how often."""
+    levels: int = lock._release_save()[0]
+    return levels
+
+
+def _acquire_again(levels: int) -> None:
+    _acquire_in_turn()
+    for _ in range(levels - 1):
+        _acquire()
+
+
+@contextlib.contextmanager
+def released() -> Iterator[None]:
+    """`with released():` what runs inside needs no lock; other threads may hold it. The caller holds it, and
+    no Program runs. Inside `exclusive` nothing is released."""
+    if _State.exclusive or not HAS_THREADS:
+        yield
+        return
+    _State.running = True
+    levels = _release_all()
+    try:
+        yield
+    finally:
+        _acquire_again(levels)
+        _State.running = False
+        _wake_first()
+
+
+@contextlib.contextmanager
+def exclusive() -> Iterator[None]:
+    """`with exclusive():` no other thread builds, computes or writes anything until the end."""
+    if not HAS_THREADS:
+        yield
+        return
+    with _computing():
+        _State.exclusive += 1
+        try:
+            yield
+        finally:
+            _State.exclusive -= 1
+
+
+def defer(action: Callable[[], object]) -> None:
+    """Do what a finalizer is to do: now if no other thread is inside, else before memory is next
+    allocated."""
+    _deferred.append(action)
+    if lock.acquire(blocking=False):
+        try:
+            run_deferred()
+        finally:
+            lock.release()
+
+
+def run_deferred() -> None:
+    """Do what finalizers deferred. The caller holds the lock."""
+    while _deferred:
+        try:
+            action = _deferred.popleft()
+        except IndexError:  # a finalizer in between has done it
+            return
+        action()
+
+
+def _before_fork() -> None:
+    _acquire_in_turn()
+    wait_until_idle()
+
+
+def _in_child() -> None:
+    """The threads that waited are not in the child."""
+    global _overdue
+    _overdue, _State.overdue = threading.Lock(), False
+    _queue.clear()
+    lock.release()
+
+
+if HAS_THREADS and hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=lock.release, after_in_child=_in_child)

@@ -1,0 +1,59 @@
+"""Long reductions to few elements, in two stages (TVM calls this rfactor).
+
+    sum(x[i] for i < n)  ->  sum(sum(x[p*n/parts + i] for i < n/parts) for p < parts)
+
+The inner sums are kernels' output elements, which threads divide; to a scalar there would be none. How many
+there are depends on the sizes alone, so the result does not depend on the number of threads, by the bit.
+"""
+
+from __future__ import annotations
+
+from polygrad.helpers import prod
+from polygrad.uop.args import Reduction
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_MIN_REDUCED = 1 << 17  # elements that one sum takes in
+_MAX_OUTPUTS = 16  # with more of them there is enough to divide
+_MIN_PARTS, _MAX_PARTS = 8, 64
+
+
+def split_reductions(sink: UOp) -> UOp:
+    """The graph with its long reductions in two stages, the results of the first of which are stored."""
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        src = tuple([new[s] for s in node.src])
+        changed = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        parts = parts_of(node) if node.op is Ops.REDUCE_AXIS else None
+        new[node] = changed if parts is None else _split(changed, *parts)
+    return new[sink]
+
+
+def parts_of(node: UOp) -> tuple[int, int] | None:
+    """The axis of a REDUCE_AXIS to split and into how many parts; None to leave it as it is.
+
+    What it reduces has to be stored, or computed from what is: an ARANGE, and sums over it, need no loop.
+    """
+    shape, axes = node.src[0].shape, node.arg.axes
+    if not all(isinstance(n, int) for n in shape):
+        return None
+    if prod(node.shape) > _MAX_OUTPUTS or prod(shape[a] for a in axes) < _MIN_REDUCED:
+        return None
+    for axis in axes:
+        parts = next((p for p in range(_MAX_PARTS, _MIN_PARTS - 1, -1) if shape[axis] % p == 0), None)
+        if parts is not None:
+            return None if _has_arange(node) else (axis, parts)
+    return None
+
+
+def _has_arange(node: UOp) -> bool:
+    return any(n.op is Ops.ARANGE for n in node.toposort(lambda n: n.op is not Ops.REDUCE_AXIS or n is node))
+
+
+def _split(node: UOp, axis: int, parts: int) -> UOp:
+    x, (op, axes) = node.src[0], node.arg
+    rows = x.reshape((*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :]))
+    inner = tuple(a + (a >= axis) for a in axes)
+    first = UOp(Ops.REDUCE_AXIS, node.dtype, (rows,), Reduction(op, inner))
+    stored = UOp(Ops.CONTIGUOUS, node.dtype, (first,))
+    return UOp(Ops.REDUCE_AXIS, node.dtype, (stored,), Reduction(op, (axis,))).reshape(node.shape)

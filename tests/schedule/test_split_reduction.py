@@ -1,0 +1,99 @@
+"""Long reductions to few elements are two kernels, the first of which threads divide; others stay one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor, TinyJit, get_num_threads, set_num_threads
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.schedule.split_reduction import parts_of
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def any_number_of_threads() -> Iterator[None]:
+    before = get_num_threads()
+    yield
+    set_num_threads(before)
+
+
+def stored(*shape: int) -> Tensor:
+    return Tensor(np.zeros(shape, dtype=np.float32), device="CPU")
+
+
+def kernels_of(x: Tensor, optimized: bool = True) -> int:
+    return len(schedule(normalize(UOp.sink(x.uop.base)).sink, optimized=optimized).calls)
+
+
+def parts(x: Tensor) -> tuple[int, int] | None:
+    return next(parts_of(n) for n in x.uop.toposort() if n.op is Ops.REDUCE_AXIS)
+
+
+SPLIT = [
+    ("all of a matrix", lambda: stored(512, 512).sum(), (0, 64)),
+    ("the longer of odd sizes", lambda: stored(1023, 1001).max(), (0, 33)),
+    ("an axis that has no parts is passed over", lambda: stored(521, 1024).sum(), (1, 64)),
+    ("few columns", lambda: stored(1 << 17, 4).sum(0), (0, 64)),
+    ("what is computed on the way", lambda: (stored(512, 512) * 2).exp().sum(), (0, 64)),
+]
+WHOLE = [
+    ("a short one", lambda: stored(1 << 16).sum()),
+    ("many outputs", lambda: stored(1 << 14, 32).sum(0)),
+    ("a prime size", lambda: stored(262_147).sum()),
+    ("counting, which needs no loop", lambda: (Tensor.arange(1 << 18, device="CPU") < 7).sum()),
+]
+
+
+@pytest.mark.parametrize(("x", "expected"), [c[1:] for c in SPLIT], ids=[c[0] for c in SPLIT])
+def test_long_reductions_are_split(x, expected):
+    assert parts(x()) == expected
+    assert (kernels_of(x()), kernels_of(x(), optimized=False)) == (2, 1)
+
+
+@pytest.mark.parametrize("x", [c[1] for c in WHOLE], ids=[c[0] for c in WHOLE])
+def test_others_are_not(x):
+    assert parts(x()) is None and kernels_of(x()) == 1
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "var"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((512, 512), None), ((1023, 1001), None), ((3, 1 << 17), 1), ((64, 8, 512), (0, 2))]
+)
+def test_they_are_the_same_by_the_bit_with_any_number_of_threads_and_within_1e_6(
+    name, shape, axis, any_number_of_threads
+):
+    a = RNG.standard_normal(shape).astype(np.float32)
+    results = []
+    for threads in (1, 2, 3, 4):
+        set_num_threads(threads)
+        results.append(getattr(Tensor(a, device="CPU"), name)(axis).numpy())
+    assert all(r.tobytes() == results[0].tobytes() for r in results)
+    more = {"ddof": 1} if name == "var" else {}
+    expected = getattr(np, name)(a.astype(np.float64), axis=axis, **more)
+    scale = np.abs(a).sum() if name == "sum" else 1
+    np.testing.assert_allclose(results[0], expected, rtol=1e-5, atol=1e-6 * scale)
+
+
+def test_the_first_kernel_is_divided_between_threads():
+    x = stored(1024, 1024).realize()
+    step = TinyJit(lambda: x.sum())
+    step(), step()
+    assert step.program is not None
+    assert [step.program.kernels[launch.kernel].parallel for launch in step.program.launches] == [True, False]
+
+
+def test_their_gradients_and_others_of_the_graph_are_as_before():
+    a = RNG.standard_normal((512, 512)).astype(np.float32)
+    x = Tensor(a, device="CPU", requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), 2 * a, rtol=1e-6)
+    centred = Tensor(a, device="CPU")
+    np.testing.assert_allclose((centred - centred.mean()).numpy(), a - a.mean(), atol=1e-6)
