@@ -19,7 +19,7 @@ from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
@@ -28,7 +28,9 @@ from polygrad.wasm.wat import print_module
 
 PLAIN = Target("PLAIN")
 # WebAssembly's, but for what hosts differ in: relaxed instructions and threads. The same text everywhere.
-SIMD = Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32)
+SIMD = Target(
+    "WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32, dots=WASM_DOTS
+)
 
 
 def data(*shape, dtype="float32"):
@@ -96,7 +98,9 @@ def test_stages(name, golden):
 
 
 def test_the_target_is_that_of_the_wasm_device():
-    known = dataclasses.replace(Device.backend("WASM").target, fma=SIMD.fma, threads=SIMD.threads)
+    target = Device.backend("WASM").target
+    given = {name: getattr(SIMD, name) for name in ("fma", "scalar_fma", "threads")}
+    known = dataclasses.replace(target, **given)
     assert known == SIMD
 
 
