@@ -36,9 +36,6 @@ LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
 SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop
 
-# caches: addresses that are a multiple of this apart go to few places, that hold about so many lines in all
-PAGE, MAX_SHARING = 4096, 512
-
 # latencies, in values
 FMA_LATENCY = 8  # multiply-adds in flight that keep the units busy
 ADD_LATENCY = 4  # independent sums that do
@@ -115,9 +112,10 @@ def is_far(step: int, nbytes: int, target: Target) -> bool:
     return step * nbytes >= target.cache[1] // 8
 
 
-def conflicts(step: int, count: int) -> bool:
-    """Whether elements so many bytes apart share so few places in caches that they push each other out."""
-    return step % PAGE == 0 and count >= MAX_SHARING
+def conflicts(step: int, count: int, target: Target) -> bool:
+    """Whether so many elements, so many bytes apart, push each other out of the second cache: addresses that
+    are multiples of a high power of 2 share few of its places."""
+    return step > 0 and count >= target.cache[1] // (step & -step)
 
 
 def worth_staging(target: Target) -> int:

@@ -267,7 +267,9 @@ def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] 
             continue
         step = abs(terms.get(ks[-1], 0)) * panel.itemsize
         least = (
-            cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, cost.rounds(ks)) else cost.MIN_ROW_TILES
+            cost.MIN_CONFLICTING_ROW_TILES
+            if cost.conflicts(step, cost.rounds(ks), target)
+            else cost.MIN_ROW_TILES
         )
         if row_tiles >= least and cost.is_far(step, cost.rounds(ks), target):
             return panel, rows

@@ -274,7 +274,8 @@ def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target
     """The axes of an operand's box in the order in which its memory is read best.
 
     That is the order it has, but for two. Along the lanes, the lanes go last, if they jump and a panel of it
-    is more than a cache holds. Elsewhere the summed axes do, if they step far over memory.
+    is more than a cache holds. Elsewhere the summed axes do, if they step far over memory; of windows the one
+    that the innermost loop is over.
     """
     summed = frozenset(total.src[1:])
     steps = dict(zip(map(id, box.axes), box.steps, strict=True))
@@ -283,8 +284,14 @@ def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target
     length = int(prod(a.size for a in inner)) * total.dtype.itemsize
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
     along = next((a for a in box.axes if lanes in a.ranges), None)
-    if lanes is None or lanes in summed or mixed or not inner:
+    if lanes is None or lanes in summed or not inner:
         return box.axes
+    if mixed:  # windows: their axes stay where they are, unless the innermost loop is over another
+        innermost = next((a for a in inner if total.src[-1] in a.ranges), None)
+        nbytes = total.src[-1].src[0].arg * total.dtype.itemsize
+        if along is not None or innermost is None or not cost.is_far(steps[id(innermost)], nbytes, target):
+            return box.axes
+        return [*(a for a in box.axes if a is not innermost), innermost]
     if along is not None:
         if steps[id(along)] == 1 or length * tiles[lanes].size <= cost.panel_bytes(target):
             return box.axes

@@ -249,7 +249,9 @@ class Tiling:
             if speed > best_speed:
                 best, best_speed = tile, speed
 
-        for vectors in range(1, min(cost.VECTORS, lane.src[0].arg // lanes) + 1):
+        for vectors in range(
+            min(cost.VECTORS, lane.src[0].arg // lanes), 0, -1
+        ):  # along the lanes, of equals
             room = (self.target.registers - 1) // vectors
             for i, first in enumerate(reused[: cost.MAX_REORDERED]):
                 for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):

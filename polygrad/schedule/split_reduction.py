@@ -2,20 +2,25 @@
 
     sum(x[i] for i < n)  ->  sum(sum(x[p*n/parts + i] for i < n/parts) for p < parts)
 
-The inner sums are kernels' output elements, which threads divide; to a scalar there would be none. How many
-there are depends on the sizes alone, so the result does not depend on the number of threads, by the bit.
+The inner sums are kernels' output elements, which threads divide; to a scalar there would be none. In a
+matrix product of long sums, each of the first stage is short enough for what it reads again and again to stay
+in the cache (BLAS libraries block along k for that). How many parts there are depends on the sizes alone, so
+the result does not depend on the number of threads, by the bit.
 """
 
 from __future__ import annotations
 
-from polygrad.helpers import prod
+from polygrad.helpers import ceildiv, prod
 from polygrad.uop.args import Reduction
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 
 _MIN_REDUCED = 1 << 17  # elements that one sum takes in
 _MAX_OUTPUTS = 16  # with more of them there is enough to divide
 _MIN_PARTS, _MAX_PARTS = 8, 64
+_MIN_TERMS, _MAX_TERMS = 6 << 10, 4 << 10  # of a product's sums: from so many on, parts of no more
+_MIN_REUSE = 16  # how often a product reads each element of both operands
+_MAX_STORED = 1 << 22  # elements of its first stage
 
 
 def split_reductions(sink: UOp) -> UOp:
@@ -37,13 +42,32 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
     shape, axes = node.src[0].shape, node.arg.axes
     if not all(isinstance(n, int) for n in shape):
         return None
-    if prod(node.shape) > _MAX_OUTPUTS or prod(shape[a] for a in axes) < _MIN_REDUCED:
+    outputs, terms = prod(node.shape), prod(shape[a] for a in axes)
+    if outputs <= _MAX_OUTPUTS and terms >= _MIN_REDUCED:
+        wanted = range(_MAX_PARTS, _MIN_PARTS - 1, -1)
+    elif node.arg.op is Ops.ADD and terms >= _MIN_TERMS and _is_product(node.src[0]):
+        wanted = range(ceildiv(terms, _MAX_TERMS), _MAX_STORED // outputs + 1)
+    else:
         return None
     for axis in axes:
-        parts = next((p for p in range(_MAX_PARTS, _MIN_PARTS - 1, -1) if shape[axis] % p == 0), None)
+        parts = next((p for p in wanted if p <= shape[axis] and shape[axis] % p == 0), None)
         if parts is not None:
             return None if _has_arange(node) else (axis, parts)
     return None
+
+
+def _is_product(node: UOp) -> bool:
+    """A MUL of two operands that are both broadcast: of matrices, not of a matrix and a vector."""
+    return node.op is Ops.MUL and all(
+        prod(node.shape) >= _MIN_REUSE * prod(_moved(s).shape) for s in node.src if not s.is_const
+    )
+
+
+def _moved(node: UOp) -> UOp:
+    """What a chain of movement ops moves."""
+    while node.op in GroupOp.Movement:
+        node = node.src[0]
+    return node
 
 
 def _has_arange(node: UOp) -> bool:

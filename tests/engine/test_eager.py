@@ -70,6 +70,8 @@ def test_a_training_loop_keeps_less_than_twice_its_live_memory(training):
 def test_a_training_loop_is_never_interrupted_for_long(training):
     """Counted in nodes that collections look at; 10,000 take about a millisecond."""
     step = mlp_step()
+    collect()
+    others = node_count()  # of other tests
     held = Tensor([0.0]).uop
     for i in range(10_000):  # 20,000 nodes that live
         held = held + float(i)
@@ -81,8 +83,8 @@ def test_a_training_loop_is_never_interrupted_for_long(training):
         before = generations.examined
         step()
         most = max(most, generations.examined - before)
-    assert most < 6000
-    assert (generations.examined - start) / 200 < 1000
+    assert most < 6000 + others
+    assert (generations.examined - start) / 200 < 1000 + others / 4
     assert len(held.toposort()) > 20_000
 
 

@@ -66,8 +66,8 @@ def training(lib: Any) -> AbstractContextManager[Any]:
 @contextmanager
 def optimisation(on: bool) -> Iterator[None]:
     """polygrad's optimiser on or off, whatever NOOPT says."""
-    before = os.environ.get("NOOPT", "")
-    os.environ["NOOPT"] = "" if on else "1"
+    before = os.environ.get("NOOPT", "0")
+    os.environ["NOOPT"] = "0" if on else "1"
     try:
         yield
     finally:

@@ -41,9 +41,12 @@ SPLIT = [
     ("the longer of odd sizes", lambda: stored(1023, 1001).max(), (0, 33)),
     ("an axis that has no parts is passed over", lambda: stored(521, 1024).sum(), (1, 64)),
     ("few columns", lambda: stored(1 << 17, 4).sum(0), (0, 64)),
+    ("a product of long sums", lambda: stored(64, 8192) @ stored(8192, 64), (2, 2)),
     ("what is computed on the way", lambda: (stored(512, 512) * 2).exp().sum(), (0, 64)),
 ]
 WHOLE = [
+    ("a product of sums that are not long", lambda: stored(64, 4096) @ stored(4096, 64)),
+    ("a matrix times a vector", lambda: stored(64, 8192) @ stored(8192)),
     ("a short one", lambda: stored(1 << 16).sum()),
     ("many outputs", lambda: stored(1 << 14, 32).sum(0)),
     ("a prime size", lambda: stored(262_147).sum()),
