@@ -41,10 +41,8 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = {"only": arguments.only, "host": arguments.host, "threads": arguments.threads}
     partial = any(chosen.values())
-    if partial and (arguments.suite != "breadth" or arguments.save):
-        parser.error(
-            "--only, --host and --threads: expected the suite breadth, without --save, which keeps whole runs"
-        )
+    if partial and (arguments.suite != "breadth" or (arguments.save and arguments.only)):
+        parser.error("--only, --host and --threads: expected the suite breadth, and --save without --only")
     runs = SUITES | {"breadth": functools.partial(breadth.run, **chosen)}
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
         found = []
@@ -55,7 +53,7 @@ def main() -> None:
         if not arguments.json:
             print(f"\n{suite}\n\n{report.table(found)}", flush=True)
         if arguments.save:
-            results.save(suite, found)
+            results.save(suite, found, partial=partial)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,13 @@ PAGE = ROOT / "bench" / "RESULTS.md"
 KEPT = ROOT / "bench" / "results"
 
 
-def save(suite: str, results: list[Result]) -> None:
+def save(suite: str, results: list[Result], *, partial: bool = False) -> None:
+    """Keep a run, and show it. Of a partial one, the rows of other hosts and numbers of threads stay."""
     KEPT.mkdir(exist_ok=True)
-    kept_in(suite).write_text("".join(f"{r.json()}\n" for r in results))
+    path, run = kept_in(suite), {(r.host, r.threads) for r in results}
+    lines = path.read_text().splitlines() if partial and path.exists() else []
+    older = [r for r in map(report.from_json, lines) if (r.host, r.threads) not in run]
+    path.write_text("".join(f"{r.json()}\n" for r in (*older, *results)))
     publish(suite)
 
 
