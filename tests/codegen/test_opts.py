@@ -180,6 +180,12 @@ def test_the_architecture_follows_a_kernel_as_it_is():
     assert sum(words[0] == "v128.load" for words in inner) == 2
 
 
+def test_opts_given_by_hand_reach_the_kernel(monkeypatch, capsys):
+    monkeypatch.setenv("DEBUG", "3")
+    (Tensor(numbers(8, 16), device="CPU") + 1).contiguous(opts="SIMD r1 4 1, UPCAST r0 2").realize()
+    assert "# opts: SIMD r1 4 1, UPCAST r0 2" in capsys.readouterr().err
+
+
 # --- errors
 
 ERRORS = [
