@@ -417,14 +417,14 @@ def test_a_fork_waits_for_other_threads_and_the_child_computes(device: str) -> N
 
     def work(seed: int) -> None:
         rng = random.Random(seed)
-        while not stop.is_set():
-            (x * rng.randint(1, 3) + 1).sum().realize()
+        while not stop.is_set():  # sizes that are new: kernels are compiled, by threads of a pool
+            (x.reshape(1, 3).expand(rng.randint(2, 900), 3) * rng.randint(1, 3) + 1).sum().realize()
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
     for t in threads:
         t.start()
     try:
-        for _ in range(5):
+        for _ in range(20):
             assert in_child(lambda: (x * os.getpid()).tolist() == [k * os.getpid() for k in (1.0, 2.0, 3.0)])
     finally:
         stop.set()
