@@ -235,8 +235,8 @@ def _in_child() -> None:
 
 
 if HAS_THREADS and hasattr(os, "register_at_fork"):
-    # Thread pools hold a lock of theirs over a fork, which a thread that is inside may want: this one has to be
-    # taken first. Hooks run in reverse order of registration, and this import registers the pools'.
+    # Thread pools hold a lock of theirs over a fork, which a thread that is inside may want: this one has to
+    # be taken first. Hooks run in reverse order of registration, and this import registers the pools'.
     import concurrent.futures.thread  # noqa: F401
 
     os.register_at_fork(before=_before_fork, after_in_parent=lock.release, after_in_child=_in_child)
