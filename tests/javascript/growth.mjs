@@ -11,7 +11,7 @@ export async function grow(pg, collect) {
     const found = await pg.python(
       [
         "import gc; from polygrad.tensor.registry import _alive; from polygrad import Device",
-        "from polygrad.uop.node import collect; collect()",
+        "from polygrad.uop.intern import collect; collect()",
         "[len(_alive), Device['WASM'].heap.allocated]",
       ].join("\n"),
     );
