@@ -70,20 +70,7 @@ def _plus(a: UOp | None, b: UOp) -> UOp:
 
 def differentiable(root: UOp) -> list[UOp]:
     """The nodes that a gradient reaches from `root`, sources before consumers."""
-    order: dict[UOp, None] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node not in order:
-            if node.dtype.is_float and node.op is not Ops.DETACH:  # carries_gradient(node)
-                pending = [s for s in node.src if s not in order]
-                if pending:
-                    pending.reverse()
-                    stack += pending
-                    continue
-            order[node] = None
-        stack.pop()
-    return list(order)
+    return root.toposort(carries_gradient)
 
 
 def carries_gradient(node: UOp) -> bool:

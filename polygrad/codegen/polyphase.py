@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from polygrad.codegen.reductions import guarded_load
 from polygrad.codegen.split import substituted
 from polygrad.helpers import ceildiv
 from polygrad.uop.linear import linear_terms, sum_of
@@ -102,14 +103,5 @@ def _find(kernel: UOp) -> _Skipped | None:
 
 def _guarded(value: UOp, inside: UOp) -> UOp:
     """The weights, 0 where there are no more."""
-    changes = {}
-    for load in value.toposort():
-        if load.op is Ops.LOAD:
-            pointer, index, *gate = load.src[0].src
-            gated = load.src[0].replace(src=(pointer, index, gate[0] & inside if gate else inside))
-            changes[load] = UOp(Ops.LOAD, load.dtype, (gated, UOp.const(load.dtype, 0)))
-    return (
-        inside.where(value.substitute(changes), UOp.const(value.dtype, 0))
-        if value not in changes
-        else changes[value]
-    )
+    guarded = value.substitute({n: guarded_load(n, inside) for n in value.toposort() if n.op is Ops.LOAD})
+    return guarded if value.op is Ops.LOAD else inside.where(guarded, UOp.const(value.dtype, 0))

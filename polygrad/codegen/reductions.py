@@ -102,14 +102,18 @@ def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
         if src == node.src:
             new[node] = node
         elif node.op is Ops.LOAD:
-            index = src[0]
-            gate = simplify(index.src[2] & inside) if len(index.src) == 3 else inside
-            gated = UOp(Ops.INDEX, index.dtype, (*index.src[:2], gate))
-            other = src[1] if len(src) > 1 else UOp.const(node.dtype, 0)
-            new[node] = UOp(Ops.LOAD, node.dtype, (gated, other))
+            new[node] = guarded_load(node.replace(src=src), inside)
         else:
             new[node] = UOp(node.op, node.dtype, src, node.arg)
     return new[value]
+
+
+def guarded_load(load: UOp, inside: UOp) -> UOp:
+    """A load that is made where a condition holds, too, and 0 (or what it was) elsewhere."""
+    index = load.src[0]
+    gate = simplify(index.src[2] & inside) if len(index.src) == 3 else inside
+    other = load.src[1] if len(load.src) > 1 else UOp.const(load.dtype, 0)
+    return load.replace(src=(index.replace(src=(*index.src[:2], gate)), other))
 
 
 # --- sums of sums

@@ -21,7 +21,6 @@ from polygrad.codegen import cost
 from polygrad.codegen.dot_products import dot_form
 from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
-from polygrad.codegen.split import Tile
 from polygrad.codegen.target import Target
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import DType, dtypes
@@ -46,7 +45,7 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     count = 0
     for call in calls:
         if call.ast not in splits:
-            splits[call.ast] = _split(call.ast, target)
+            splits[call.ast] = _split(call, target)
         split = splits[call.ast]
         if split is not None:
             args = list(call.args)
@@ -82,8 +81,9 @@ class _Split(NamedTuple):
     slots: tuple[int, ...]
 
 
-def _split(ast: UOp, target: Target) -> _Split | None:
-    """The kernel of an AST divided into copies and the rest; None where that would not pay."""
+def _split(call: KernelCall, target: Target) -> _Split | None:
+    """A kernel divided into copies and the rest; None where that would not pay."""
+    ast, first = call.ast, len(call.args)
     if ast.arg is not None or not _is_large(ast):  # Opts are given for this kernel, or it is not worth a look
         return None
     ast = graph_rewrite(graph_rewrite(graph_rewrite(ast, symbolic), simplify_reductions), flatten_reductions)
@@ -95,11 +95,11 @@ def _split(ast: UOp, target: Target) -> _Split | None:
     (total,) = sums
     product = total.src[0]
     work = cost.rounds(product.ranges)
-    first = len([n for n in order if n.op is Ops.PARAM])
     copies: list[_Copy] = []
     changes: dict[UOp, UOp] = {}
     tiles = Tiling(ast.src[0], target).choose()
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    tile = tiles[lanes].size if lanes is not None else 1
     if (dots := dot_form(total, lanes, first, target)) is not None:
         if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
             return None
@@ -109,8 +109,8 @@ def _split(ast: UOp, target: Target) -> _Split | None:
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue
-        axes = _axes_in_order(box, total, tiles, target)
-        if axes == box.axes and not box.guarded and not _is_computed(factor, box, tiles):
+        axes = _axes_in_order(box, total, lanes, tile, target)
+        if axes == box.axes and not box.guarded and not _is_computed(factor, box, lanes):
             continue
         memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
         position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
@@ -148,11 +148,13 @@ def _renumbered(ast: UOp, slots: list[int]) -> UOp:
 
 
 class _Axis(NamedTuple):
-    """An axis of a box: a sum of ranges, from `low` on, `size` values of it."""
+    """An axis of a box: a sum of ranges, from `low` on, `size` values of it. `step`: how far one goes in the
+    operand's memory."""
 
     form: Form
     low: int
     size: int
+    step: int
 
     @property
     def ranges(self) -> frozenset[UOp]:
@@ -168,11 +170,9 @@ class _Axis(NamedTuple):
 
 
 class _Box(NamedTuple):
-    """What an operand depends on, in the order of its memory; `steps`: how far a step on an axis goes there.
-    `guarded`: some of it is read under conditions."""
+    """What an operand depends on, in the order of its memory. `guarded`: it is read under conditions."""
 
     axes: list[_Axis]
-    steps: list[int]
     guarded: bool
 
     @property
@@ -202,16 +202,15 @@ def _box(value: UOp) -> _Box | None:
         return None
     if {r for g in groups for r in g} != set(value.ranges):
         return None
+    terms, _ = linear_terms(loads[0].src[0].src[1])
     axes = []
     for g in groups:
         ends = [f * (r.src[0].arg - 1) for r, f in g.items()]
         low = sum(min(e, 0) for e in ends)
-        axes.append(_Axis(g, low, sum(max(e, 0) for e in ends) - low + 1))
-    terms, _ = linear_terms(next(n for n in loads).src[0].src[1])
-    steps = [max((abs(f) for a, f in terms.items() if not a.ranges.isdisjoint(g)), default=0) for g in groups]
-    by_step = sorted(zip(steps, axes, strict=True), key=lambda t: -t[0])
+        step = max((abs(f) for a, f in terms.items() if not a.ranges.isdisjoint(g)), default=0)
+        axes.append(_Axis(g, low, sum(max(e, 0) for e in ends) - low + 1, step))
     guarded = any(len(n.src[0].src) > 2 for n in loads) or any(n.op is Ops.WHERE for n in order)
-    return _Box([a for _, a in by_step], [s for s, _ in by_step], guarded)
+    return _Box(sorted(axes, key=lambda a: -a.step), guarded)
 
 
 def _affine(order: list[UOp]) -> list[UOp]:
@@ -270,40 +269,33 @@ def _is_multiple(form: Form, group: Form) -> bool:
     return not rest and all(form.get(r, 0) == times * f for r, f in group.items())
 
 
-def _axes_in_order(box: _Box, total: UOp, tiles: dict[UOp, Tile], target: Target) -> list[_Axis]:
-    """The axes of an operand's box in the order in which its memory is read best.
+def _axes_in_order(box: _Box, total: UOp, lanes: UOp | None, tile: int, target: Target) -> list[_Axis]:
+    """The axes of an operand's box in the order in which its memory is read best; `tile`: elements along the
+    lanes that a round of the product computes.
 
     That is the order it has, but for two. Along the lanes, the lanes go last, if they jump and a panel of it
     is more than a cache holds. Elsewhere the summed axes do, if they step far over memory; of windows the one
     that the innermost loop is over.
     """
     summed = frozenset(total.src[1:])
-    steps = dict(zip(map(id, box.axes), box.steps, strict=True))
     inner = [a for a in box.axes if a.ranges <= summed]
-    mixed = any(not a.ranges <= summed and not a.ranges.isdisjoint(summed) for a in box.axes)
-    length = int(prod(a.size for a in inner)) * total.dtype.itemsize
-    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
-    along = next((a for a in box.axes if lanes in a.ranges), None)
     if lanes is None or lanes in summed or not inner:
         return box.axes
-    if mixed:  # windows: their axes stay where they are, unless the innermost loop is over another
-        innermost = next((a for a in inner if total.src[-1] in a.ranges), None)
-        nbytes = total.src[-1].src[0].arg * total.dtype.itemsize
-        if along is not None or innermost is None or not cost.is_far(steps[id(innermost)], nbytes, target):
-            return box.axes
-        return [*(a for a in box.axes if a is not innermost), innermost]
-    if along is not None:
-        if steps[id(along)] == 1 or length * tiles[lanes].size <= cost.panel_bytes(target):
+    along = next((a for a in box.axes if lanes in a.ranges), None)
+    if any(not a.ranges <= summed and not a.ranges.isdisjoint(summed) for a in box.axes):
+        inner = [a for a in inner if total.src[-1] in a.ranges and along is None]
+    nbytes = int(prod(a.size for a in inner)) * total.dtype.itemsize
+    if along is not None and inner:
+        if along.step == 1 or nbytes * tile <= cost.panel_bytes(target):
             return box.axes
         return [*(a for a in box.axes if a is not along), along]
-    if not cost.is_far(min(steps[id(a)] for a in inner), length, target):
+    if not inner or not cost.is_far(min(a.step for a in inner), nbytes, target):
         return box.axes
     return [*(a for a in box.axes if a not in inner), *inner]
 
 
-def _is_computed(factor: UOp, box: _Box, tiles: dict[UOp, Tile]) -> bool:
+def _is_computed(factor: UOp, box: _Box, lanes: UOp | None) -> bool:
     """More than a load, and read as scalars: it would be computed again for each vector of the output."""
-    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
     return factor.op is not Ops.LOAD and lanes is not None and all(lanes not in a.ranges for a in box.axes)
 
 

@@ -249,9 +249,8 @@ class Tiling:
             if speed > best_speed:
                 best, best_speed = tile, speed
 
-        for vectors in range(
-            min(cost.VECTORS, lane.src[0].arg // lanes), 0, -1
-        ):  # along the lanes, of equals
+        most = min(cost.VECTORS, lane.src[0].arg // lanes)
+        for vectors in range(most, 0, -1):  # of equals, the widest along the lanes
             room = (self.target.registers - 1) // vectors
             for i, first in enumerate(reused[: cost.MAX_REORDERED]):
                 for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):

@@ -66,6 +66,13 @@ def test_a_copy_is_made_anew_after_what_it_copies_was_written():
     assert len(relayout([*product, writer, *product], TARGET)) == 5
 
 
+def test_arguments_that_the_algebra_needs_no_more_keep_their_places():
+    (product,) = scheduled(empty(1, 32, 28, 28).conv2d(empty(32, 32, 3, 3), padding=1))
+    unused = empty(1).uop.buffer
+    copy, made = relayout([replace(product, args=(*product.args, unused))], TARGET)
+    assert made.args == (product.args[0], product.args[2], copy.args[0])
+
+
 def test_a_left_operand_that_is_summed_over_its_rows_is_transposed():
     a, b = empty(1024, 1024), empty(1024, 1024)
     assert [len(kernels(x)) for x in (a @ b, a.T @ b, a @ b.T)] == [1, 2, 1]
