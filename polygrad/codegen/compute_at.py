@@ -42,6 +42,7 @@ class _Shared(NamedTuple):
 
 
 def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelCall | None:
+    """The reader with the producer's value in memory of its own; None where that is no gain."""
     nodes = (producer.ast, reader.ast)
     if any(len(n.src) != 1 or n.arg is not None or n.src[0].op is not Ops.END for n in nodes):
         return None
@@ -50,25 +51,14 @@ def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelC
     shared = _shared_loops(producer, reader)
     if not shared:
         return None
-    round_bytes = (
-        _size(producer) // cost.rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
-    )
-    last = shared[-1]
-    if (
-        last.block == 1 and len(shared) == len(producer.ast.src[0].src) - 2
-    ):  # a round makes a row: more are better
-        rows = last.producer.src[0].arg
-        blocks = range(cost.MIN_BLOCK_ROWS, rows + 1)
-        fits = [n for n in blocks if rows % n == 0 and n * round_bytes <= cost.stage_bytes(target)]
-        if not fits:
+    rounds = cost.rounds([s.producer for s in shared])
+    round_bytes = _size(producer) // rounds * producer.args[0].dtype.itemsize
+    own_loops = len(producer.ast.src[0].src) - 1 - len(shared)
+    if own_loops == 1 and shared[-1].block == 1:  # a round makes a row: several are better
+        blocks = _in_blocks(shared, reader, round_bytes, target)
+        if blocks is None:
             return None
-        if fits[-1] == rows:
-            shared.pop()
-        else:
-            split = split_loop(reader.ast, last.reader, fits[-1])
-            block = next(r for r in split.src[0].src[1:] if r.arg == last.reader.arg.child(0))
-            shared[-1] = _Shared(block, last.producer, fits[-1])
-            reader = KernelCall(split, reader.args)
+        shared, reader = blocks
     elif round_bytes > cost.stage_bytes(target):
         return None
     if cost.rounds([s.reader for s in shared]) < target.threads:
@@ -78,6 +68,24 @@ def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelC
     if not _is_cached(reader, {s.reader for s in shared}, target):
         return None
     return _with_stage(producer, reader, shared)
+
+
+def _in_blocks(
+    shared: list[_Shared], reader: KernelCall, row_bytes: int, target: Target
+) -> tuple[list[_Shared], KernelCall] | None:
+    """The loops with the last one in blocks, of as many rows as memory takes (without it, if it takes all),
+    and the reader with that loop divided."""
+    last = shared[-1]
+    rows = last.producer.src[0].arg
+    sizes = range(cost.MIN_BLOCK_ROWS, rows + 1)
+    fits = [n for n in sizes if rows % n == 0 and n * row_bytes <= cost.stage_bytes(target)]
+    if not fits:
+        return None
+    if fits[-1] == rows:
+        return shared[:-1], reader
+    ast = split_loop(reader.ast, last.reader, fits[-1])
+    blocks = next(r for r in ast.src[0].src[1:] if r.arg == last.reader.arg.child(0))
+    return [*shared[:-1], _Shared(blocks, last.producer, fits[-1])], KernelCall(ast, reader.args)
 
 
 def _size(call: KernelCall) -> int:
