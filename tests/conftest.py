@@ -11,11 +11,13 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
@@ -52,6 +54,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames and not chosen:
         wanted = os.environ.get("DEVICE")
         metafunc.parametrize("device", [wanted.upper()] if wanted else ["CPU", "WASM", "INTERP"])
+
+
+@pytest.fixture
+def default_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`device` is the default device of a test that takes it; the seed is 0."""
+    old = polygrad.Device.DEFAULT
+    if "device" in request.fixturenames:
+        polygrad.Device.DEFAULT = request.getfixturevalue("device")
+    polygrad.Tensor.manual_seed(0)
+    yield
+    polygrad.Device.DEFAULT = old
 
 
 @pytest.fixture

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polygrad import Device, Tensor
-
 
 @pytest.fixture(autouse=True)
-def _default(request):
+def _default(default_device: None) -> None:
     """`device` is the default device of a test that takes it."""
-    old = Device.DEFAULT
-    if "device" in request.fixturenames:
-        Device.DEFAULT = request.getfixturevalue("device")
-    Tensor.manual_seed(0)
-    yield
-    Device.DEFAULT = old

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,20 +12,12 @@ from polygrad.codegen.lower import PASSES, kernel_name, signature
 from polygrad.codegen.opts import render_opts
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import Origin, _kernels
-from polygrad.engine.devices import Device
 from polygrad.engine.explain import Work, opts_of, pass_results, work
 from polygrad.engine.profile import profile
 from polygrad.engine.realize import clear_caches
 from polygrad.uop.node import UOp
 
-
-@pytest.fixture(autouse=True)
-def _default(request: pytest.FixtureRequest) -> Iterator[None]:
-    old = Device.DEFAULT
-    if "device" in request.fixturenames:
-        Device.DEFAULT = request.getfixturevalue("device")
-    yield
-    Device.DEFAULT = old
+pytestmark = pytest.mark.usefixtures("default_device")
 
 
 def origins(compute: Callable[[], Tensor]) -> list[Origin]:

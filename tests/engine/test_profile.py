@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from polygrad import Tensor, TinyJit, compile_step, nn
 from polygrad.engine.compile import _kernels
-from polygrad.engine.devices import Device
 from polygrad.engine.profile import Profile, profile
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, CaptureError
 from polygrad.nn.step import CompiledStep
 
+pytestmark = pytest.mark.usefixtures("default_device")
+
 BRIEF = 0.005  # seconds
-
-
-@pytest.fixture(autouse=True)
-def _default(request: pytest.FixtureRequest) -> Iterator[None]:
-    """`device` is the default device of a test that takes it."""
-    old = Device.DEFAULT
-    if "device" in request.fixturenames:
-        Device.DEFAULT = request.getfixturevalue("device")
-    yield
-    Device.DEFAULT = old
 
 
 def training() -> tuple[CompiledStep, Tensor, Tensor]:

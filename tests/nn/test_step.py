@@ -21,16 +21,7 @@ from polygrad.nn.optim import SGD, Adam, AdamW, OptimizerGroup
 from polygrad.runtime.buffer import Allocation
 from polygrad.tensor.registry import live_tensors
 
-
-@pytest.fixture(autouse=True)
-def _default(request):
-    """`device` is the default device of a test that takes it."""
-    old = Device.DEFAULT
-    if "device" in request.fixturenames:
-        Device.DEFAULT = request.getfixturevalue("device")
-    Tensor.manual_seed(0)
-    yield
-    Device.DEFAULT = old
+pytestmark = pytest.mark.usefixtures("default_device")
 
 
 class Network:
