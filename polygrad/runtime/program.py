@@ -11,10 +11,11 @@ in the place of code and values. Names are unique among the inputs, among the ou
 and state together. An element of a `shape` is an int, or the name of a Variable; null: it is not known.
 
 The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
-`linear` INTERP's list of UOps as JSON, `wgsl`, `cuda` and `msl` source text. Kernels in these three have
-a `workgroup`, so many invocations (x, y, z), and are launched on a `grid` of workgroups (x, y, z), which are
-null for all others. A grid's size is a number, the name of a Variable, or an operation on sizes, `["IDIV", a,
-b]` (`runtime/grid.py` has them all, integers as Python's); where one is 0, there is nothing to launch.
+`library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
+`wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, so many invocations (x, y, z),
+and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A grid's size is a number,
+the name of a Variable, or an operation on sizes, `["IDIV", a, b]` (`runtime/grid.py` has them all, integers as
+Python's); where one is 0, there is nothing to launch.
 
 Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; `thread` and
 `threads` are the variables for a thread's own number (from 0) and their count. One with the variable `part`
@@ -34,6 +35,7 @@ address of each buffer by its number (anything for scratch), then the arena's.
   barrier(void **team, int64_t threads)`, `team[3]` what calls a kernel for the parts that a thread takes,
   `void run_parts(kernel, char **pointers, int64_t *values, int64_t place of part in values, int64_t number
   of the call, int64_t thread, int64_t threads, void **team)`; `team` may be null for one thread.
+- CC: a shared object with the same function, and an array `kernels` that gets their addresses.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
   in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is parallel, it is
   `run(i32 address of the table, i32 thread, i32 threads)`; the barrier's words are in the memory's first 64
@@ -55,7 +57,7 @@ from polygrad.runtime.grid import GridSize, as_tuples, is_grid_size
 
 MAGIC, VERSION = b"PGRD", 6
 ROLES = ("input", "output", "param", "state", "scratch")
-LANGUAGES = ("wasm", "object", "linear", "wgsl", "cuda", "msl")
+LANGUAGES = ("wasm", "object", "library", "linear", "wgsl", "cuda", "msl")
 GRID_LANGUAGES = frozenset({"wgsl", "cuda", "msl"})  # of kernels that are launched on grids
 
 
