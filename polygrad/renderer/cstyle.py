@@ -519,7 +519,7 @@ class CStyleBuilder(Builder):
             self._source.close()
 
     def begin_if(self, condition: Expression) -> None:
-        self._source.open("if ({}) {{{{", [condition])
+        self._source.open("if ({}) {{", [condition])
 
     def end_if(self) -> None:
         self._source.close()
