@@ -173,17 +173,22 @@ class EmulatedRuntime(Runtime):
 class _EmulatedExecutable(Executable):
     def __init__(self, runtime: EmulatedRuntime, program: Program) -> None:
         self.runtime, self.program = runtime, program
-        compile_one = functools.partial(compile_kernel, checked=runtime.checked)
-        paths = list(_pool().map(compile_one, program.kernels))
-        self.kernels = [LoadedKernel(k, p) for k, p in zip(program.kernels, paths, strict=True)]
+        self.loaded: dict[bool, list[LoadedKernel]] = {}
+
+    def kernels(self, checked: bool) -> list[LoadedKernel]:
+        if checked not in self.loaded:
+            kernels = self.program.kernels
+            paths = list(_pool().map(functools.partial(compile_kernel, checked=checked), kernels))
+            self.loaded[checked] = [LoadedKernel(k, p) for k, p in zip(kernels, paths, strict=True)]
+        return self.loaded[checked]
 
     def run(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> None:
-        program, run = self.program, machine()
+        program, run, kernels = self.program, machine(), self.kernels(self.runtime.checked)
         for launch in program.launches:
             assert launch.grid is not None
-            kernel, loaded = program.kernels[launch.kernel], self.kernels[launch.kernel]
+            kernel, loaded = program.kernels[launch.kernel], kernels[launch.kernel]
             addresses, sizes = [], []
             for binding in launch.bindings:
                 spec, memory, at = program.buffers[binding.buffer], buffers[binding.buffer], binding.offset
@@ -251,7 +256,7 @@ def backend_of(language: str) -> Backend:
 
 @contextmanager
 def checked(runtime: EmulatedRuntime) -> Iterator[Traffic]:
-    """A machine that looks at every access of the Programs loaded meanwhile; the bytes that they move."""
+    """A machine that looks at every access meanwhile; the bytes that kernels move."""
     old, runtime.checked, runtime.traffic = runtime.checked, True, Traffic()
     try:
         yield runtime.traffic

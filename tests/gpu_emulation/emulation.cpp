@@ -27,6 +27,14 @@ struct Place {
   unsigned x, y, z;
 };
 
+}  // namespace
+
+extern "C" {
+Place emulated_workgroup, emulated_invocation;
+}
+
+namespace {
+
 using Entry = void (*)(void **, const int64_t *);
 
 struct Fiber {
@@ -59,7 +67,7 @@ struct Region {
 std::vector<Fiber> fibers;
 jmp_buf scheduler;
 Fiber *current = nullptr;
-Entry entry;
+Entry entry = nullptr;
 void **pointers;
 const int64_t *variables;
 
@@ -128,9 +136,12 @@ void touch(Shadow &shadow, bool write, const Region &region, char *address) {
   shadow.reader = now;
 }
 
+bool is_place(char *address, Place &place) { return (char *)&place <= address && address < (char *)(&place + 1); }
+
 void check(char *address, size_t size, bool write) {
   if (!checking || !current) return;
   if (current->stack && current->stack <= address && address < current->stack + STACK) return;
+  if (is_place(address, emulated_workgroup) || is_place(address, emulated_invocation)) return;
   const Region *region = region_of(address);
   if (!region || address + size > region->stop) {
     const Region *near = nullptr;
@@ -150,8 +161,6 @@ void check(char *address, size_t size, bool write) {
 }  // namespace
 
 extern "C" {
-
-Place emulated_workgroup, emulated_invocation;
 
 void emulated_barrier(int line) {
   current->line = line;
