@@ -1,7 +1,7 @@
 """What all tests share: which polygrad, which devices, how hard hypothesis tries, and goldens.
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
-- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host.
+- `DEVICE=WASM` (or `EMULATED_CUDA`, `EMULATED_MSL`: see tests/gpu_emulation): the device suite runs on that device alone; without it, on every device of this host.
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
@@ -18,9 +18,14 @@ import hypothesis
 import pytest
 
 import polygrad
+from polygrad.engine import devices
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
+
+# GPU kernels on the CPU (tests/gpu_emulation): devices of this suite
+for _language in ("cuda", "msl"):
+    devices._MODULES[f"EMULATED_{_language.upper()}"] = (f"tests.gpu_emulation.{_language}", "it needs g++")
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)
