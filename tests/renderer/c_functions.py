@@ -11,9 +11,8 @@ from renderer.llvm_functions import numpy_type, same
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.errors import DeviceError
 from polygrad.renderer.c import CBuilder
-from polygrad.renderer.cc_compile import c_compiler, compile_c
+from polygrad.renderer.cc_compile import compile_c
 from polygrad.renderer.cstyle import Function, module
 from polygrad.runtime.cc import CCRuntime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
@@ -21,6 +20,7 @@ from polygrad.uop.ops import Ops
 
 LANES = (1, 4, 16)
 RUNTIME = CCRuntime()
+AVX512 = Target("CC", 64, 32, fma=True)
 
 
 @dataclass
@@ -35,7 +35,7 @@ class _Case:
 class Functions:
     """`add` one after the other, then `check` them all."""
 
-    def __init__(self, target: Target = Target("CC", 64, 32, fma=True), native_half: bool = False) -> None:
+    def __init__(self, target: Target = AVX512, native_half: bool = False) -> None:
         self.target, self.native_half = target, native_half
         self._functions: list[Function] = []
         self._cases: list[_Case] = []
@@ -97,11 +97,3 @@ class Functions:
                 same(got, case.want, case.out, case.loose_zero)
             except AssertionError as e:
                 raise AssertionError(f"{case.what}:\n{self._functions[i]}") from e
-
-
-def has_c_compiler() -> bool:
-    try:
-        c_compiler()
-    except DeviceError:
-        return False
-    return True

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from renderer.c_functions import LANES, Functions, has_c_compiler
+from c_compiler import has_c_compiler, needs_c_compiler
+from renderer.c_functions import LANES, Functions
 from renderer.llvm_functions import (
     BINARY,
     COUNT,
@@ -28,7 +29,7 @@ from polygrad.renderer.c import CBuilder
 from polygrad.renderer.cc_compile import compile_c, host_has_half
 from polygrad.uop.ops import GroupOp, Ops
 
-pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="there is no C compiler")
+pytestmark = needs_c_compiler
 
 
 @pytest.mark.parametrize("dtype", [dtypes.bool, *INTS, *FLOATS], ids=str)
