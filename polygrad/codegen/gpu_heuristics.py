@@ -32,11 +32,13 @@ def _limits(target: Target) -> Workgroups:
     return target.workgroups
 
 
-def _nest(kernel: UOp) -> UOp | None:
-    """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet."""
+def _nest(kernel: UOp, target: Target) -> UOp | None:
+    """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet and it is not more
+    than a grid has (nor memory: such a kernel does not run)."""
     if len(kernel.src) != 1 or any(is_bound(n) for n in kernel.toposort()):
         return None
-    return kernel.src[0]
+    nest = kernel.src[0]
+    return nest if cost.rounds(_loops(nest)) <= _limits(target).count ** 2 else None
 
 
 def _loops(nest: UOp) -> tuple[UOp, ...]:
@@ -122,7 +124,7 @@ def _store(nest: UOp) -> UOp:
 
 
 def _products(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel)
+    nest = _nest(kernel, target)
     if nest is None or (product := _product(nest)) is None:
         return
     limits, (total, rows, columns) = _limits(target), product
@@ -256,7 +258,7 @@ def _sum(total: UOp) -> _Sum:
 
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel)
+    nest = _nest(kernel, target)
     if nest is None:
         return
     order = nodes_of(nest)
@@ -309,7 +311,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
 
 
 def _flat(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel)
+    nest = _nest(kernel, target)
     if nest is None or nest.op is not Ops.END:
         return
     loops, in_place = list(nest.src[1:]), reads_its_output(nest)
