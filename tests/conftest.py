@@ -1,7 +1,8 @@
 """What all tests share: which polygrad, which devices, how hard hypothesis tries, and goldens.
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
-- `DEVICE=WASM` (or `EMULATED_CUDA`, `EMULATED_MSL`: see tests/gpu_emulation): the device suite runs on that device alone; without it, on every device of this host.
+- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host.
+  `EMULATED_CUDA` and `EMULATED_MSL` are GPU kernels on the CPU (tests/gpu_emulation).
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """

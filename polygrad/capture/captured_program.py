@@ -21,8 +21,8 @@ from polygrad.engine.running import run_program
 from polygrad.engine.stats import stats
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.runtime.interface import Handle
 from polygrad.runtime.grid import GridSize
+from polygrad.runtime.interface import Handle
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.uop.node import UOp

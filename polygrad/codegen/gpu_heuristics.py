@@ -101,7 +101,9 @@ def _product(nest: UOp) -> _Product | None:
         return None
     loads = [n for n in nodes_of(total.src[0]) if n.op is Ops.LOAD and not n.ranges.isdisjoint(terms)]
     sides = [
-        r for r in _loops(nest) if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
+        r
+        for r in _loops(nest)
+        if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
     ]
     stored, _ = linear_terms(_store(nest).src[0].src[1])
     best: tuple[int, bool] | None = None
@@ -263,7 +265,12 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
         return
     order = nodes_of(nest)
     totals = [n for n in order if n.op is Ops.REDUCE]
-    nested = {n for t in totals for n in t.src[0].toposort() if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])}
+    nested = {
+        n
+        for t in totals
+        for n in t.src[0].toposort()
+        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
+    }
     sums = [_sum(t) for t in totals if t not in nested]
     sizes = [sint_max(s.over.src[0]) for s in sums]
     if not sums or min(sizes) < cost.MIN_GROUP:

@@ -1,5 +1,5 @@
-"""Devices whose kernels are CUDA's or Metal's source text, run by `emulation.cpp`: workgroups, barriers, shared
-memory and all. They prove the code generator for machines with workgroups where there is none.
+"""Devices whose kernels are CUDA's or Metal's source text, run by `emulation.cpp`: workgroups, barriers,
+shared memory and all. They prove the code generator for machines with workgroups where there is none.
 
 A checked machine looks at every access (see emulation.cpp) and raises for what it finds; it counts the bytes
 that kernels read and write in buffers.
@@ -37,7 +37,15 @@ CACHE = Path(tempfile.gettempdir()) / f"polygrad-emulation-{os.getuid()}"
 ALIGNMENT = 256
 LIMITS = Workgroups()
 HEADERS = {"cuda": "emulated_cuda.h", "msl": "metal_stdlib"}
-_FLAGS = ("-std=c++20", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-I", str(HERE / "include"))
+_FLAGS = (
+    "-std=c++20",
+    "-w",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-fPIC",
+    "-I",
+    str(HERE / "include"),
+)
 
 
 class EmulationError(AssertionError):
