@@ -76,15 +76,18 @@ def _merges(kernel: UOp, target: Target) -> Decisions:
 
 
 def _partitions(kernel: UOp, target: Target) -> Decisions:
-    """One loop of each output nest, where conditions on it change few times and far apart."""
+    """One loop of each output nest, where conditions on it change few times and far apart; or the innermost,
+    where only windows at its ends look beyond a row."""
     for nest in kernel.src:
         if nest.op is not Ops.END or reads_its_output(nest):
             continue
+        sums = any(n.op is Ops.REDUCE for n in nest.toposort())
         for r in nest.src[1:]:
             if not r.src[0].is_const or not (bounds := changes(nest, r)):
                 continue
             sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
-            if len(sizes) <= cost.MAX_PARTS and min(sizes) >= cost.MIN_PART:
+            least = max(sizes) if sums and r is nest.src[-1] else min(sizes)
+            if len(sizes) <= cost.MAX_PARTS and least >= cost.MIN_PART:
                 yield _opt(OptKind.PARTITION, r, numbers=bounds)
                 break
 

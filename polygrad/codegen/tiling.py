@@ -216,7 +216,7 @@ class Tiling:
             far = any(item.far and lane in item.loops for item in self.items)
             most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
             tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
-            return tiles if lane in self.reduced else tiles | self.small_sums()
+            return tiles if lane in self.reduced else tiles | self.small_sums(lane)
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
@@ -260,14 +260,16 @@ class Tiling:
                             consider({lane: vectors, first: rows, second: more})
         return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
 
-    def small_sums(self) -> dict[UOp, Tile]:
-        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not where
-        loads have conditions or work out their indices."""
+    def small_sums(self, lane: UOp) -> dict[UOp, Tile]:
+        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not those
+        that a condition depends on that differs from lane to lane, nor where loads work out their indices."""
         tiles: dict[UOp, Tile] = {}
-        if any(i.nonlinear for i in self.items) or any(n.op is Ops.WHERE for n in self.order):
+        if any(i.nonlinear for i in self.items):
             return tiles
+        conditions = [n.src[0].ranges for n in self.order if n.op is Ops.WHERE]
+        conditional = frozenset().union(*[loops for loops in conditions if lane in loops])
         values = 1
-        for r in sorted(self.reduced, key=lambda r: r.arg.id, reverse=True):
+        for r in sorted(self.reduced - conditional, key=lambda r: r.arg.id, reverse=True):
             size = r.src[0].arg if r.src[0].is_const else 0
             if 2 <= size <= cost.SMALL_SUM and values * size < cost.SMALL_BODY:
                 tiles[r] = Tile(1, size)
