@@ -26,7 +26,7 @@ _OP_COST = {
     Ops.RECIPROCAL: 4,
     Ops.SQRT: 4,
 }
-_COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
+_COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE, Ops.SCAN}
 
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
@@ -39,6 +39,7 @@ ROUND = 1.5  # of a round of a loop
 # latencies, in values
 FMA_LATENCY = 8  # multiply-adds in flight that keep the units busy
 ADD_LATENCY = 4  # independent sums that do
+RUNNING_VALUES = 4  # that go side by side, where each waits for the one before it
 ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a factor
 
 # bodies, in operations

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 
-from polygrad.codegen.loops import nest_of, replaced
+from polygrad.codegen.loops import nest_of, replaced, require_any_order
 from polygrad.codegen.split import reads_its_output
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
@@ -27,6 +27,7 @@ from polygrad.uop.symbolic import symbolic
 def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
     """The loop `r` divided where its value is one of `bounds`. Raises OptError."""
     nest = nest_of(kernel, r)
+    require_any_order(r)
     if reads_its_output(nest):
         raise OptError("expected a kernel that does not read what it writes")
     points = [0, *bounds, r.src[0].arg]

@@ -15,6 +15,7 @@ from polygrad.codegen.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -43,8 +44,9 @@ class Tiling:
         self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
-        # one memory is filled at a time
-        self.fixed = loops_around(nest)
+        self.scanned = [r for r in self.ranges if r.arg.kind is AxisKind.SCAN]
+        # one memory is filled at a time, and running values go in order
+        self.fixed = loops_around(nest).union(self.scanned)
         self.items = self._items()
         self.itemsize = self._itemsize()
         self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
@@ -123,11 +125,11 @@ class Tiling:
 
     def choose(self) -> dict[UOp, Tile]:
         """The ranges to tile, and how."""
-        if not self.reduced and (block := self.transposition()) is not None:
+        if not self.reduced and not self.scanned and (block := self.transposition()) is not None:
             return block
         chosen, lanes = self.simd_axes()
         if not chosen:
-            return {}
+            return self.running_values()
         body = sum(
             cost.op_cost(n.op)
             for n in self.order
@@ -144,6 +146,17 @@ class Tiling:
             interleaved = body < cost.SMALL_BODY or (body >= cost.LONG_BODY and self.target.registers >= 32)
             return {lane: Tile(lanes, _fit(vectors, 4) if interleaved else 1)}
         return self.tile_for_reuse(lane, lanes, vectors)
+
+    def running_values(self) -> dict[UOp, Tile]:
+        """Scalar running values side by side: those along the innermost loop that they do not go along."""
+        loops = [
+            r for r in self.ranges if r not in self.fixed and r not in self.reduced and r.src[0].is_const
+        ]
+        if not self.scanned or not loops:
+            return {}
+        row = max(loops, key=lambda r: r.arg)
+        size = _fit(row.src[0].arg, cost.RUNNING_VALUES)
+        return {row: Tile(1, size)} if size > 1 else {}
 
     def simd_axes(self) -> tuple[list[UOp], int]:
         """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
