@@ -148,7 +148,7 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
 
 
 def _only_sum(nest: UOp) -> UOp | None:
-    if nest.op is not Ops.END or nest.src[-1].arg.kind is AxisKind.SCAN:
+    if nest.op is not Ops.END or any(r.arg.kind is AxisKind.SCAN for r in nest.src[1:]):
         return None
     sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
     return sums[0] if len(sums) == 1 else None
