@@ -58,6 +58,7 @@ MIN_CONFLICTING_ROW_TILES = 2  # where its rows push each other out of caches,
 MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
 STAGED_READS = 24  # and how often each element, for lanes along the axis that it is copied for
 MIN_ROW_BLOCKS, MIN_FAR_ROW = 4, 4 * FAR_BYTES  # of a sum of columns in blocks: these, and bytes of a row
+MIN_SCATTERED = 16  # elements that terms are picked for one by one, and terms, for these to pick them
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
