@@ -69,9 +69,11 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend.prepare()
     optimized = backend.optimized and optimizing()
     plan_ = schedule(sink, optimized)
-    if optimized and backend.target.workgroups is None:  # both are for caches
+    if optimized and backend.target.workgroups is None:  # two are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
+    elif optimized:
+        plan_ = replace(plan_, calls=tuple(scatter(list(plan_.calls))))
     stats.schedule_seconds += time.perf_counter() - started
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1

@@ -36,7 +36,9 @@ REVERSED = """
 def run(body, language="cuda", checked=True, size=16, grid=(2, 1, 1), invocations=8, writes=(0,)):
     """What a kernel of this body makes of 0, 1, 2, ..."""
     for word, spelled in WORDS[language].items():
-        body = body.replace(word, spelled) if len(word) > 1 else body.replace(f"(int){word}", f"(int){spelled}")
+        body = (
+            body.replace(word, spelled) if len(word) > 1 else body.replace(f"(int){word}", f"(int){spelled}")
+        )
     text = HEADS[language] + body + "}\n"
     runtime = EmulatedRuntime(language, checked)
     kernel = Kernel(
@@ -70,11 +72,18 @@ def test_variables_are_given(language):
         (REVERSED.replace("BARRIER", ""), "(undefined|race): byte"),
         ("out[0] = x[0];", r"race: byte 0 of buffer 0: two invocations \(the second: 1 of workgroup 0\)"),
         ("if ((int)L == 0) out[0] = 1.0f;", r"race: .* \(the second: 0 of workgroup 1\)"),
-        ("int i = (int)G * 8 + (int)L; out[i] = x[i + 1];", "bounds: invocation 7 of workgroup 1 reads 4 bytes"),
-        ("int i = (int)G * 8 + (int)L; out[i - 1] = x[i];", "bounds: invocation 0 of workgroup 0 writes 4 bytes"),
+        (
+            "int i = (int)G * 8 + (int)L; out[i] = x[i + 1];",
+            "bounds: invocation 7 of workgroup 1 reads 4 bytes",
+        ),
+        (
+            "int i = (int)G * 8 + (int)L; out[i - 1] = x[i];",
+            "bounds: invocation 0 of workgroup 0 writes 4 bytes",
+        ),
         ("int i = (int)G * 8 + (int)L; x[i] = 1.0f;", "write: to buffer 1, which is only read"),
         (
-            "SHARED float shared0[8]; int l = (int)L; shared0[l + 1] = 1.0f; BARRIER out[(int)G * 8 + l] = shared0[l];",
+            "SHARED float shared0[8]; int l = (int)L; shared0[l + 1] = 1.0f; BARRIER "
+            "out[(int)G * 8 + l] = shared0[l];",
             "bounds: invocation 7 of workgroup 0 writes 4 bytes",
         ),
         (
