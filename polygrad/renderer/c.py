@@ -27,6 +27,21 @@ _FUNCTIONS = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}
 _INTEGER_TYPES = {d: f"{d}_t" for d in dtypes.ints}
 
 
+# By lanes: a macro, how GCC calls x86's conversion from float16, and the one to it (to nearest even).
+_X86_HALF = {
+    8: (
+        "__F16C__",
+        "__builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x)",
+        "(uint16x8)__builtin_ia32_vcvtps2ph256(x, 0)",
+    ),
+    16: (
+        "__AVX512F__",
+        "__builtin_ia32_vcvtph2ps512_mask((__attribute__((vector_size(32))) short)x, (float32x16){0}, -1, 4)",
+        "(uint16x16)__builtin_ia32_vcvtps2ph512_mask(x, 0, (__attribute__((vector_size(32))) short){0}, -1)",
+    ),
+}
+
+
 class CBuilder(CStyleBuilder):
     """`native_half`: the machine converts between float and `_Float16` (else: by integer arithmetic)."""
 
@@ -142,11 +157,8 @@ class CBuilder(CStyleBuilder):
         bits, t, half = self.type(src, lanes), self.type(dtypes.float32, lanes), self._half_type(lanes)
         name = f"half_to_{self.dtype_name(dtypes.float32, lanes)}"
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
-        self.need(
-            name,
-            f"static inline {t} {name}({bits} x) {{\n"
-            f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n}}",
-        )
+        portable = f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n"
+        self.need(name, f"static inline {t} {name}({bits} x) {{\n{_x86_half(0, lanes, portable)}}}")
         return self.call(name, [value], t)
 
     def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
@@ -155,11 +167,8 @@ class CBuilder(CStyleBuilder):
         bits, t, half = self.type(dst, lanes), self.type(src, lanes), self._half_type(lanes)
         name = f"{self.dtype_name(src, lanes)}_to_half"
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"
-        self.need(
-            name,
-            f"static inline {bits} {name}({t} x) {{\n"
-            f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n}}",
-        )
+        portable = f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n"
+        self.need(name, f"static inline {bits} {name}({t} x) {{\n{_x86_half(1, lanes, portable)}}}")
         return self.call(name, [value], bits)
 
     def _half_type(self, lanes: int) -> str:
@@ -320,14 +329,18 @@ class CBuilder(CStyleBuilder):
     def block_size(self, dtype: DType, lanes: int) -> int:
         return lanes
 
-    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
-        """As memory holds it: a bool's bytes are not yet a mask."""
+    def _loader(self, dtype: DType, lanes: int) -> str:
+        """The function that loads a vector as memory holds it: a bool's bytes are not yet a mask."""
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         self._need_unaligned(t, scalar)
         name = f"load_{t}"
         self.need(
             name, f"static inline {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}"
         )
+        return name
+
+    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+        name, t = self._loader(dtype, lanes), self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes)
         address = self.address(pointer, index, offset, dtype)
         return self._source.value(f"{name}({{}})", [address], t, reads="memory", data=NOTHING)
 
@@ -379,9 +392,12 @@ class CBuilder(CStyleBuilder):
         m, _ = self._mask_type(stored, lanes)
         name = f"load_masked_{'bool' if dtype.is_bool else ''}{t}"
         element = "-(p[i] != 0)" if dtype.is_bool else "p[i]"
+        whole = f"{self._loader(dtype, lanes)}(p)" + (" != 0" if dtype.is_bool else "")
         self.need(
             name,
-            f"static inline {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n"
+            f"static inline {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n  int missing = 0;\n"
+            f"  for (int i = 0; i < {lanes}; i++)\n    missing |= ~mask[i];\n"
+            f"  if (!missing)\n    return {whole};\n"
             f"  for (int i = 0; i < {lanes}; i++)\n    if (mask[i])\n      x[i] = {element};\n"
             "  return x;\n}",
         )
@@ -418,3 +434,13 @@ class CBuilder(CStyleBuilder):
         if register.data.dtype is not None:
             value = self._converted(value, register.type)
         super().set(register, value)
+
+
+def _x86_half(number: int, lanes: int, portable: str) -> str:
+    """The body of a conversion; where GCC would convert lane by lane, by the instruction that it has."""
+    if lanes not in _X86_HALF:
+        return portable
+    macro, *calls = _X86_HALF[lanes]
+    return (
+        f"#if defined({macro}) && !defined(__clang__)\n  return {calls[number]};\n#else\n{portable}#endif\n"
+    )
