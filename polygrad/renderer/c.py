@@ -23,21 +23,32 @@ _SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 _LITERAL_TYPES = (
     dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64, dtypes.index, dtypes.float32, dtypes.float64,
 )  # fmt: skip
+_COMPARISONS = {Ops.CMPLT: "less", Ops.CMPNE: "unequal", Ops.CMPEQ: "equal"}
 _FUNCTIONS = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}
 _INTEGER_TYPES = {d: f"{d}_t" for d in dtypes.ints}
 
 
-# By lanes: a macro, how GCC calls x86's conversion from float16, and the one to it (to nearest even).
-_X86_HALF = {
-    8: (
-        "__F16C__",
-        "__builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x)",
-        "(uint16x8)__builtin_ia32_vcvtps2ph256(x, 0)",
-    ),
+# What GCC 12 has no good code for but x86 an instruction: by lanes, a macro and the expression.
+_X86_FROM_HALF = {
+    8: ("__F16C__", "__builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x)"),
     16: (
         "__AVX512F__",
-        "__builtin_ia32_vcvtph2ps512_mask((__attribute__((vector_size(32))) short)x, (float32x16){0}, -1, 4)",
+        "__builtin_ia32_vcvtph2ps512_mask("
+        "(__attribute__((vector_size(32))) short)x, (__attribute__((vector_size(64))) float){0}, -1, 4)",
+    ),
+}
+_X86_TO_HALF = {  # to nearest even
+    8: ("__F16C__", "(uint16x8)__builtin_ia32_vcvtps2ph256(x, 0)"),
+    16: (
+        "__AVX512F__",
         "(uint16x16)__builtin_ia32_vcvtps2ph512_mask(x, 0, (__attribute__((vector_size(32))) short){0}, -1)",
+    ),
+}
+_X86_MASKED_LOADS = {  # by bytes of an element and lanes
+    (4, 16): (
+        "__AVX512DQ__",
+        "(__typeof__(x))__builtin_ia32_loadups512_mask((const float *)p, "
+        "(__attribute__((vector_size(64))) float)x, __builtin_ia32_cvtd2mask512(mask))",
     ),
 }
 
@@ -158,7 +169,9 @@ class CBuilder(CStyleBuilder):
         name = f"half_to_{self.dtype_name(dtypes.float32, lanes)}"
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
         portable = f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n"
-        self.need(name, f"static inline {t} {name}({bits} x) {{\n{_x86_half(0, lanes, portable)}}}")
+        self.need(
+            name, f"static inline {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}"
+        )
         return self.call(name, [value], t)
 
     def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
@@ -168,7 +181,9 @@ class CBuilder(CStyleBuilder):
         name = f"{self.dtype_name(src, lanes)}_to_half"
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"
         portable = f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n"
-        self.need(name, f"static inline {bits} {name}({t} x) {{\n{_x86_half(1, lanes, portable)}}}")
+        self.need(
+            name, f"static inline {bits} {name}({t} x) {{\n{_on_x86(_X86_TO_HALF.get(lanes), portable)}}}"
+        )
         return self.call(name, [value], bits)
 
     def _half_type(self, lanes: int) -> str:
@@ -181,9 +196,14 @@ class CBuilder(CStyleBuilder):
     # --- masks
 
     def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, Known]:
-        """Of a comparison of `dtype`."""
+        """Of a mask as wide as `dtype`."""
         mask = _SIGNED[self._stored(dtype).itemsize * 8]
         return self.type(mask, lanes), Known(dtype=mask)
+
+    def _fitting(self, dtype: DType, lanes: int) -> DType:
+        """`dtype`, or the widest integer of which `lanes` fit in a vector register."""
+        bits, room = self._stored(dtype).itemsize * 8, 8 * max(self.target.simd_bytes, 16) // lanes
+        return dtype if bits <= room else _SIGNED[max(room, 8)]
 
     def _mask(self, value: Any, dtype: DType, lanes: int) -> Any:
         """A bool as wide as `dtype`."""
@@ -196,7 +216,24 @@ class CBuilder(CStyleBuilder):
     def compare(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
             return super().compare(op, dtype, a, b, 1)
-        return self.binary(op, a, b, *self._mask_type(dtype, lanes), hint="m")
+        narrower = self._fitting(dtype, lanes)
+        if narrower == dtype or lanes == 2:
+            return self.binary(op, a, b, *self._mask_type(dtype, lanes), hint="m")
+
+        # Of vectors longer than a register GCC compares lane by lane: so each half, for a mask that fits.
+        def write(a: Any, b: Any) -> Any:
+            half, (part, _) = lanes // 2, self._mask_type(narrower, lanes // 2)
+            masks = []
+            for start in (0, half):
+                operands = [self._part(x, dtype, start, half, NOTHING) for x in (a, b)]
+                masks.append(self._converted(self.compare(op, dtype, operands[0], operands[1], half), part))
+            text = f"__builtin_shufflevector({{}}, {{}}, {', '.join(map(str, range(lanes)))})"
+            return self._source.value(text, masks, m, data=known)
+
+        t, (m, known) = self.type(dtype, lanes), self._mask_type(narrower, lanes)
+        name = f"{_COMPARISONS[op]}_{t}"
+        helper = self.helper(name, [(t, "a"), (t, "b")], m, write)
+        return self.call(helper, [a, b], m, known, hint="m")
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
@@ -393,13 +430,15 @@ class CBuilder(CStyleBuilder):
         name = f"load_masked_{'bool' if dtype.is_bool else ''}{t}"
         element = "-(p[i] != 0)" if dtype.is_bool else "p[i]"
         whole = f"{self._loader(dtype, lanes)}(p)" + (" != 0" if dtype.is_bool else "")
+        portable = (
+            f"  int missing = 0;\n  for (int i = 0; i < {lanes}; i++)\n    missing |= ~mask[i];\n"
+            f"  if (!missing)\n    return {whole};\n"
+            f"  for (int i = 0; i < {lanes}; i++)\n    if (mask[i])\n      x[i] = {element};\n  return x;\n"
+        )
         self.need(
             name,
-            f"static inline {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n  int missing = 0;\n"
-            f"  for (int i = 0; i < {lanes}; i++)\n    missing |= ~mask[i];\n"
-            f"  if (!missing)\n    return {whole};\n"
-            f"  for (int i = 0; i < {lanes}; i++)\n    if (mask[i])\n      x[i] = {element};\n"
-            "  return x;\n}",
+            f"static inline {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n"
+            f"{_on_x86(_X86_MASKED_LOADS.get((stored.itemsize, lanes)), portable)}}}",
         )
         if dtype.is_bool:
             other = self._mask(other, stored, lanes)
@@ -436,11 +475,9 @@ class CBuilder(CStyleBuilder):
         super().set(register, value)
 
 
-def _x86_half(number: int, lanes: int, portable: str) -> str:
-    """The body of a conversion; where GCC would convert lane by lane, by the instruction that it has."""
-    if lanes not in _X86_HALF:
+def _on_x86(instruction: tuple[str, str] | None, portable: str) -> str:
+    """The lines of a function's body: an instruction of x86's where there is one, under GCC."""
+    if instruction is None:
         return portable
-    macro, *calls = _X86_HALF[lanes]
-    return (
-        f"#if defined({macro}) && !defined(__clang__)\n  return {calls[number]};\n#else\n{portable}#endif\n"
-    )
+    macro, expression = instruction
+    return f"#if defined({macro}) && !defined(__clang__)\n  return {expression};\n#else\n{portable}#endif\n"
