@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -43,7 +44,10 @@ def check(device):
         yield
 
 
-pytestmark = pytest.mark.usefixtures("check")
+pytestmark = [
+    pytest.mark.usefixtures("check"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
+]
 
 # --- products
 

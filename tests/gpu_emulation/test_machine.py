@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from tests.gpu_emulation.device import EmulatedRuntime, EmulationError
 
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 HEADS = {
     "cuda": 'extern "C" __global__ void k(float *out, float *x, int n) {\n',
     "msl": "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float *out [[buffer(0)]],\n"
