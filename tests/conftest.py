@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
 # Each kernel takes a C compiler a twentieth of a second, so on CC these alone are no slow tests.
-CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce", "test_rounding"}
+CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 SLOW_CC = pytest.param("CC", marks=[needs_c_compiler, pytest.mark.slow])
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
