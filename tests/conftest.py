@@ -17,16 +17,15 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from c_compiler import CC, needs_c_compiler
+from c_compiler import CC, SLOW_CC
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
-# Each kernel takes a C compiler a twentieth of a second, so on CC these alone are no slow tests.
+# The modules whose tests are not slow on CC.
 CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
-SLOW_CC = pytest.param("CC", marks=[needs_c_compiler, pytest.mark.slow])
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)
