@@ -130,7 +130,11 @@ test("a header that says what cannot be is refused", () => {
 
 test("kernels in WGSL are read with their grids, and not run", () => {
   const grid = [4, 2, 1] as const;
-  const kernels = CHAIN.kernels.map((kernel) => ({ ...kernel, language: "wgsl" as const }));
+  const kernels = CHAIN.kernels.map((kernel) => ({
+    ...kernel,
+    language: "wgsl" as const,
+    workgroup: [64, 1, 1] as const,
+  }));
   const launches = CHAIN.launches.map((launch) => ({ ...launch, grid }));
   const data = programBytes({ kernels, launches });
   assert.deepEqual(readProgram(data).launches, launches);
