@@ -2,7 +2,8 @@
 
 Every public callable becomes {id, name, parameters, result, reads, raises, doc}. `result` has a kind:
 
-    tensor, tensors (count: how many, "arguments", "arguments + 1", or null: known when it has run), self,
+    tensor, tensors (count: how many, "arguments", "arguments + 1", or null: known when it has run), nested
+    (counts: of each element, how many tensors it is a sequence of, or null: it is a tensor), self,
     none, value (type), object (class), state_dict, tree (what a captured function returned), context (a
     context manager), host (what only Python can use: not for bindings)
 
@@ -108,6 +109,8 @@ def _class(name: str, cls: type) -> dict[str, Any]:
             "raises": _raises(doc),
         }
     out["attributes"] = [_attribute(name, k, v) for k, v in reviewed.ATTRIBUTES.get(name, {}).items()]
+    if name in reviewed.OPEN_STATE:
+        out["open_state"] = True
     known = set(reviewed.ATTRIBUTES.get(name, {}))
     members = list(_members(cls, base))
     chosen = PARTIAL.get(name) or [k for k in members if k not in known]
@@ -254,6 +257,9 @@ _RESULTS: dict[Any, dict[str, Any]] = {
     "tuple[Self, ...]": {"kind": "tensors", "count": None},
     "list[Self]": {"kind": "tensors", "count": None},
     "list[Tensor]": {"kind": "tensors", "count": None},
+    "tuple[Tensor, Tensor]": {"kind": "tensors", "count": 2},
+    "tuple[Tensor, Tensor | None]": {"kind": "tensors", "count": 2},
+    "tuple[Tensor, tuple[Tensor, Tensor]]": {"kind": "nested", "counts": [None, 2]},
     "Iterator[None]": {"kind": "context"},
     "None": {"kind": "none"},
     **{t: {"kind": "value", "type": t} for t in ("bool", "int", "float", "str")},

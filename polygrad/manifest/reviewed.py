@@ -50,6 +50,8 @@ ANNOTATIONS = {
     "Self | None": "Tensor | None",
     "Tensor": "Tensor",
     "Sequence[Tensor]": "Tensors",
+    "Tensor | None": "Tensor | None",
+    "tuple[Tensor, Tensor] | None": "Tensors | None",
     "Axes": "int | ints | None",
     "int | Sequence[int]": "int | ints",
     "int | tuple[int, ...]": "int | ints",
@@ -75,7 +77,9 @@ ARGUMENTS = {
     "(y)": "operand",
     "(other)": "operand",
     "(shape)": "sizes",
-    "(stride)": "int | ints | None",
+    "(stride)": "int | ints",
+    "Tensor.avg_pool2d(stride)": "int | ints | None",
+    "Tensor.max_pool2d(stride)": "int | ints | None",
     "(dilation)": "int | ints",
     "(value)": "scalar",
     "(fill_value)": "scalar",
@@ -126,8 +130,9 @@ ARGUMENTS = {
     "Tensor.__getitem__(indices)": "index",
     "Tensor.__setitem__(indices)": "index",
     "Tensor.__setitem__(v)": "operand",
-    "nn.Conv2d(stride)": "int | ints",
+    "nn.TransformerBlock(activation)": "'relu' | 'gelu' | 'gelu_tanh' | 'silu'",
     "nn.LayerNorm(normalized_shape)": "int | ints",
+    "nn.RMSNorm(dim)": "int | ints",
     "nn.optim.OptimizerGroup(optimizers)": "Optimizers",
     "nn.state.safe_load(data)": "bytes",
     "nn.state.safe_load_metadata(data)": "bytes",
@@ -227,6 +232,33 @@ READS = {
     "nn.state.safe_save",
 }
 
+_CONVOLUTION = {
+    "kernel_size": "ints",
+    "stride": "int | ints",
+    "dilation": "int | ints",
+    "groups": "int",
+    "padding": "int | ints",
+    "weight": "Tensor",
+    "bias": "Tensor if bias",
+}
+# Further layers' and directions' parameters are named with `_l1`, `_l1_reverse`, ...: see `OPEN_STATE`.
+_RECURRENT = {
+    "input_size": "int",
+    "hidden_size": "int",
+    "num_layers": "int",
+    "bias": "bool",
+    "batch_first": "bool",
+    "dropout": "float",
+    "bidirectional": "bool",
+    "weight_ih_l0": "Tensor",
+    "weight_hh_l0": "Tensor",
+    "bias_ih_l0": "Tensor if bias",
+    "bias_hh_l0": "Tensor if bias",
+}
+
+# Classes whose objects may have more Tensors than their attributes say: only Python knows all of them.
+OPEN_STATE = {"nn.GRU", "nn.LSTM", "nn.MultiheadAttention", "nn.TransformerBlock"}
+
 # Attributes that are no properties, of the instances of a class, in order. `X if flag`: where the argument
 # `flag` of the constructor was true.
 ATTRIBUTES = {
@@ -237,15 +269,8 @@ ATTRIBUTES = {
         "training": "static bool",
     },
     "nn.Linear": {"weight": "Tensor", "bias": "Tensor if bias"},
-    "nn.Conv2d": {
-        "kernel_size": "ints",
-        "stride": "int | ints",
-        "dilation": "int | ints",
-        "groups": "int",
-        "padding": "int | ints",
-        "weight": "Tensor",
-        "bias": "Tensor if bias",
-    },
+    "nn.Conv2d": _CONVOLUTION,
+    "nn.ConvTranspose2d": {**_CONVOLUTION, "output_padding": "int | ints"},
     "nn.BatchNorm": {
         "eps": "float",
         "track_running_stats": "bool",
@@ -263,7 +288,11 @@ ATTRIBUTES = {
         "weight": "Tensor if elementwise_affine",
         "bias": "Tensor if elementwise_affine",
     },
-    "nn.RMSNorm": {"eps": "float", "weight": "Tensor if elementwise_affine"},
+    "nn.RMSNorm": {
+        "normalized_shape": "ints",
+        "eps": "float",
+        "weight": "Tensor if elementwise_affine",
+    },
     "nn.GroupNorm": {
         "num_groups": "int",
         "num_channels": "int",
@@ -272,6 +301,35 @@ ATTRIBUTES = {
         "bias": "Tensor if affine",
     },
     "nn.Embedding": {"vocab_sz": "int", "embed_sz": "int", "weight": "Tensor"},
+    "nn.Bilinear": {"weight": "Tensor", "bias": "Tensor if bias"},
+    "nn.LSTMCell": {
+        "hidden_size": "int",
+        "weight_ih": "Tensor",
+        "weight_hh": "Tensor",
+        "bias_ih": "Tensor if bias",
+        "bias_hh": "Tensor if bias",
+    },
+    "nn.LSTM": _RECURRENT,
+    "nn.GRU": _RECURRENT,
+    "nn.MultiheadAttention": {
+        "embed_dim": "int",
+        "num_heads": "int",
+        "dropout": "float",
+        "batch_first": "bool",
+        "in_proj_weight": "host",
+        "in_proj_bias": "Tensor if bias",
+        "out_proj": "host",
+    },
+    "nn.TransformerBlock": {
+        "self_attn": "host",
+        "linear1": "host",
+        "linear2": "host",
+        "norm1": "host",
+        "norm2": "host",
+        "dropout": "float",
+        "norm_first": "bool",
+        "activation": "str",
+    },
     "nn.optim.Optimizer": {"params": "Tensors", "buffers": "Tensors", "device": "device", "lr": "Tensor"},
     "nn.optim.SGD": {
         "momentum": "float",

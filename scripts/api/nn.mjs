@@ -43,7 +43,7 @@ function attribute(entry, owner) {
   };
 }
 
-function classText(entry, inherited, names) {
+function classText(entry, inherited, overridden, names) {
   const constructor = entry.constructor?.parameters;
   const attributes = entry.attributes.filter(({ result }) => result.kind !== "host");
   const all = [...inherited, ...attributes];
@@ -53,12 +53,12 @@ function classText(entry, inherited, names) {
       .filter(({ result }) => result.kind === "tensor")
       .map((a) => tensorAttribute(a, constructor ?? [], names)),
     values: all.filter(({ result }) => result.kind === "value").map(({ name }) => name),
-    ...(all.some(({ result }) => result.kind === "tensors") && { lists: true }),
+    ...((entry.open_state || all.some(({ result }) => result.kind === "tensors")) && { lists: true }),
   };
   const parts = attributes.map((a) => attribute(a, entry.name));
   const methods = entry.methods
     .filter(({ result }) => result.kind !== "host" && result.kind !== "object")
-    .map((m) => method(m, names, { owner: entry.name }));
+    .map((m) => method(m, names, { owner: entry.name, overrides: overridden.has(m.name) }));
   const base = entry.base === undefined ? "PythonObject" : entry.base.split(".").at(-1);
   const args =
     constructor === undefined ? undefined : signature(constructor, `${entry.name}Options`, names, entry.id);
@@ -97,6 +97,10 @@ export function nnFile(manifest, names) {
   const byId = new Map(classes.map((c) => [c.id, c]));
   const inheritedBy = ({ base }) =>
     base === undefined ? [] : [...inheritedBy(byId.get(base)), ...byId.get(base).attributes];
+  const methodsAbove = ({ base }) =>
+    base === undefined
+      ? []
+      : [...methodsAbove(byId.get(base)), ...byId.get(base).methods.map(({ name }) => name)];
   // A class comes after its base.
   const ordered = [...classes].sort((a, b) => Number(a.base !== undefined) - Number(b.base !== undefined));
   const makers = manifest.functions.filter((f) => f.id.startsWith("nn.") && f.result.kind === "object");
@@ -122,11 +126,11 @@ export function nnFile(manifest, names) {
       .map(({ id, of }) => `${id.split(".").at(-1)}: ${of.split(".").at(-1)}`),
   ];
   return `
-import { alias, callTensor, callTensorList, callVoid } from "../calls";
+import { alias, callNested, callTensor, callTensorList, callTensors, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Tensor } from "./tensor";
 
-${ordered.map((entry) => classText(entry, inheritedBy(entry), names)).join("\n")}
+${ordered.map((entry) => classText(entry, inheritedBy(entry), new Set(methodsAbove(entry)), names)).join("\n")}
 ${makers.map((entry) => makerText(entry, names)).join("\n")}
 
 /** The layers. */

@@ -1,8 +1,294 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
-import { alias, callTensor, callTensorList, callVoid } from "../calls";
+import { alias, callNested, callTensor, callTensorList, callTensors, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Tensor } from "./tensor";
+
+/** Arguments of `nn.GRU` by name. */
+export interface GRUOptions {
+  /** 1 unless given. */ readonly numLayers?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+  /** false unless given. */ readonly batchFirst?: boolean | undefined;
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** false unless given. */ readonly bidirectional?: boolean | undefined;
+}
+
+export type GRUArguments =
+  | [inputSize: number, hiddenSize: number, options?: GRUOptions]
+  | [inputSize: number, hiddenSize: number, numLayers: number, options?: GRUOptions];
+
+/**
+ * Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
+ *
+ * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
+ */
+export class GRU extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.GRU",
+    tensors: [
+      { name: "weight_ih_l0" },
+      { name: "weight_hh_l0" },
+      { name: "bias_ih_l0", flag: { name: "bias", position: 3, default: true } },
+      { name: "bias_hh_l0", flag: { name: "bias", position: 3, default: true } },
+    ],
+    values: ["input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get inputSize(): number {
+    return this.plain("input_size") as number;
+  }
+  /** `inputSize`, by its Python name. */
+  declare input_size: GRU["inputSize"];
+
+  /** In a worker known after `ready()`. */
+  get hiddenSize(): number {
+    return this.plain("hidden_size") as number;
+  }
+  /** `hiddenSize`, by its Python name. */
+  declare hidden_size: GRU["hiddenSize"];
+
+  /** In a worker known after `ready()`. */
+  get numLayers(): number {
+    return this.plain("num_layers") as number;
+  }
+  /** `numLayers`, by its Python name. */
+  declare num_layers: GRU["numLayers"];
+
+  /** In a worker known after `ready()`. */
+  get bias(): boolean {
+    return this.plain("bias") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get batchFirst(): boolean {
+    return this.plain("batch_first") as boolean;
+  }
+  /** `batchFirst`, by its Python name. */
+  declare batch_first: GRU["batchFirst"];
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get bidirectional(): boolean {
+    return this.plain("bidirectional") as boolean;
+  }
+
+  get weightIhL0(): Tensor {
+    return this.attribute("weight_ih_l0");
+  }
+
+  set weightIhL0(value: Tensor) {
+    this.assign("weight_ih_l0", value);
+  }
+  /** `weightIhL0`, by its Python name. */
+  declare weight_ih_l0: GRU["weightIhL0"];
+
+  get weightHhL0(): Tensor {
+    return this.attribute("weight_hh_l0");
+  }
+
+  set weightHhL0(value: Tensor) {
+    this.assign("weight_hh_l0", value);
+  }
+  /** `weightHhL0`, by its Python name. */
+  declare weight_hh_l0: GRU["weightHhL0"];
+
+  /** null without `bias`. */
+  get biasIhL0(): Tensor | null {
+    return this.optional("bias_ih_l0");
+  }
+
+  set biasIhL0(value: Tensor | null) {
+    this.assign("bias_ih_l0", value);
+  }
+  /** `biasIhL0`, by its Python name. */
+  declare bias_ih_l0: GRU["biasIhL0"];
+
+  /** null without `bias`. */
+  get biasHhL0(): Tensor | null {
+    return this.optional("bias_hh_l0");
+  }
+
+  set biasHhL0(value: Tensor | null) {
+    this.assign("bias_hh_l0", value);
+  }
+  /** `biasHhL0`, by its Python name. */
+  declare bias_hh_l0: GRU["biasHhL0"];
+
+  /** `h`: the state before the first step, zeros unless given. Throws ShapeError. */
+  forward(
+    ...args:
+      [x: Tensor, options?: GRUForwardOptions] | [x: Tensor, h: Tensor | null, options?: GRUForwardOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "nn.GRU.__call__", [this, ...args], 2) as [Tensor, Tensor];
+  }
+}
+alias(GRU.prototype, {
+  input_size: "inputSize",
+  hidden_size: "hiddenSize",
+  num_layers: "numLayers",
+  batch_first: "batchFirst",
+  weight_ih_l0: "weightIhL0",
+  weight_hh_l0: "weightHhL0",
+  bias_ih_l0: "biasIhL0",
+  bias_hh_l0: "biasHhL0",
+});
+/** Arguments of `nn.GRU.__call__` by name. */
+export interface GRUForwardOptions {
+  readonly h?: Tensor | null | undefined;
+}
+
+/** Arguments of `nn.LSTM` by name. */
+export interface LSTMOptions {
+  /** 1 unless given. */ readonly numLayers?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+  /** false unless given. */ readonly batchFirst?: boolean | undefined;
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** false unless given. */ readonly bidirectional?: boolean | undefined;
+}
+
+export type LSTMArguments =
+  | [inputSize: number, hiddenSize: number, options?: LSTMOptions]
+  | [inputSize: number, hiddenSize: number, numLayers: number, options?: LSTMOptions];
+
+/**
+ * Layers of LSTM over sequences: x (length, n, input_size) to (outputs, (h, c)), as torch.nn.LSTM.
+ *
+ * outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
+ * directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
+ * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
+ */
+export class LSTM extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.LSTM",
+    tensors: [
+      { name: "weight_ih_l0" },
+      { name: "weight_hh_l0" },
+      { name: "bias_ih_l0", flag: { name: "bias", position: 3, default: true } },
+      { name: "bias_hh_l0", flag: { name: "bias", position: 3, default: true } },
+    ],
+    values: ["input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get inputSize(): number {
+    return this.plain("input_size") as number;
+  }
+  /** `inputSize`, by its Python name. */
+  declare input_size: LSTM["inputSize"];
+
+  /** In a worker known after `ready()`. */
+  get hiddenSize(): number {
+    return this.plain("hidden_size") as number;
+  }
+  /** `hiddenSize`, by its Python name. */
+  declare hidden_size: LSTM["hiddenSize"];
+
+  /** In a worker known after `ready()`. */
+  get numLayers(): number {
+    return this.plain("num_layers") as number;
+  }
+  /** `numLayers`, by its Python name. */
+  declare num_layers: LSTM["numLayers"];
+
+  /** In a worker known after `ready()`. */
+  get bias(): boolean {
+    return this.plain("bias") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get batchFirst(): boolean {
+    return this.plain("batch_first") as boolean;
+  }
+  /** `batchFirst`, by its Python name. */
+  declare batch_first: LSTM["batchFirst"];
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get bidirectional(): boolean {
+    return this.plain("bidirectional") as boolean;
+  }
+
+  get weightIhL0(): Tensor {
+    return this.attribute("weight_ih_l0");
+  }
+
+  set weightIhL0(value: Tensor) {
+    this.assign("weight_ih_l0", value);
+  }
+  /** `weightIhL0`, by its Python name. */
+  declare weight_ih_l0: LSTM["weightIhL0"];
+
+  get weightHhL0(): Tensor {
+    return this.attribute("weight_hh_l0");
+  }
+
+  set weightHhL0(value: Tensor) {
+    this.assign("weight_hh_l0", value);
+  }
+  /** `weightHhL0`, by its Python name. */
+  declare weight_hh_l0: LSTM["weightHhL0"];
+
+  /** null without `bias`. */
+  get biasIhL0(): Tensor | null {
+    return this.optional("bias_ih_l0");
+  }
+
+  set biasIhL0(value: Tensor | null) {
+    this.assign("bias_ih_l0", value);
+  }
+  /** `biasIhL0`, by its Python name. */
+  declare bias_ih_l0: LSTM["biasIhL0"];
+
+  /** null without `bias`. */
+  get biasHhL0(): Tensor | null {
+    return this.optional("bias_hh_l0");
+  }
+
+  set biasHhL0(value: Tensor | null) {
+    this.assign("bias_hh_l0", value);
+  }
+  /** `biasHhL0`, by its Python name. */
+  declare bias_hh_l0: LSTM["biasHhL0"];
+
+  /** `hc`: the state before the first step, zeros unless given. Throws ShapeError. */
+  forward(
+    ...args:
+      | [x: Tensor, options?: LSTMForwardOptions]
+      | [x: Tensor, hc: readonly Tensor[] | null, options?: LSTMForwardOptions]
+  ): [Tensor, [Tensor, Tensor]] {
+    return callNested(this.session, "nn.LSTM.__call__", [this, ...args], [null, 2]) as [
+      Tensor,
+      [Tensor, Tensor],
+    ];
+  }
+}
+alias(LSTM.prototype, {
+  input_size: "inputSize",
+  hidden_size: "hiddenSize",
+  num_layers: "numLayers",
+  batch_first: "batchFirst",
+  weight_ih_l0: "weightIhL0",
+  weight_hh_l0: "weightHhL0",
+  bias_ih_l0: "biasIhL0",
+  bias_hh_l0: "biasHhL0",
+});
+/** Arguments of `nn.LSTM.__call__` by name. */
+export interface LSTMForwardOptions {
+  readonly hc?: readonly Tensor[] | null | undefined;
+}
 
 /** Arguments of `nn.BatchNorm` by name. */
 export interface BatchNormOptions {
@@ -112,6 +398,54 @@ alias(BatchNorm.prototype, {
   running_var: "runningVar",
 });
 
+/** Arguments of `nn.Bilinear` by name. */
+export interface BilinearOptions {
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type BilinearArguments = [
+  in1Features: number,
+  in2Features: number,
+  outFeatures: number,
+  options?: BilinearOptions,
+];
+
+/**
+ * x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+ *
+ * weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+ */
+export class Bilinear extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.Bilinear",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 3, default: true } }],
+    values: [],
+  };
+
+  get weight(): Tensor {
+    return this.attribute("weight");
+  }
+
+  set weight(value: Tensor) {
+    this.assign("weight", value);
+  }
+
+  /** null without `bias`. */
+  get bias(): Tensor | null {
+    return this.optional("bias");
+  }
+
+  set bias(value: Tensor | null) {
+    this.assign("bias", value);
+  }
+
+  /** Throws ShapeError unless all axes but the last are the same. */
+  forward(x1: Tensor, x2: Tensor): Tensor {
+    return callTensor(this.session, "nn.Bilinear.__call__", [this, x1, x2]);
+  }
+}
+
 /** Arguments of `nn.Conv2d` by name. */
 export interface Conv2dOptions {
   /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
@@ -139,7 +473,12 @@ export type Conv2dArguments =
       options?: Conv2dOptions,
     ];
 
-/** conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'. */
+/**
+ * conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
+ *
+ * As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
+ * Throws ArgumentError for sizes that are no convolution.
+ */
 export class Conv2d extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -192,11 +531,118 @@ export class Conv2d extends PythonObject {
     this.assign("bias", value);
   }
 
+  /** (n, in, *spatial), or (in, *spatial), convolved. Throws ShapeError. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.Conv2d.__call__", [this, x]);
   }
 }
 alias(Conv2d.prototype, { kernel_size: "kernelSize" });
+
+/** Arguments of `nn.ConvTranspose2d` by name. */
+export interface ConvTranspose2dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type ConvTranspose2dArguments =
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      options?: ConvTranspose2dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: ConvTranspose2dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: ConvTranspose2dOptions,
+    ];
+
+/**
+ * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
+ *
+ * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
+ * the new size. Throws ArgumentError, also for an output_padding that is smaller than neither stride nor
+ * dilation.
+ */
+export class ConvTranspose2d extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.ConvTranspose2d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 8, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get kernelSize(): readonly number[] {
+    return this.plain("kernel_size") as readonly number[];
+  }
+  /** `kernelSize`, by its Python name. */
+  declare kernel_size: ConvTranspose2d["kernelSize"];
+
+  /** In a worker known after `ready()`. */
+  get stride(): number | readonly number[] {
+    return this.plain("stride") as number | readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get dilation(): number | readonly number[] {
+    return this.plain("dilation") as number | readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get groups(): number {
+    return this.plain("groups") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get padding(): number | readonly number[] {
+    return this.plain("padding") as number | readonly number[];
+  }
+
+  get weight(): Tensor {
+    return this.attribute("weight");
+  }
+
+  set weight(value: Tensor) {
+    this.assign("weight", value);
+  }
+
+  /** null without `bias`. */
+  get bias(): Tensor | null {
+    return this.optional("bias");
+  }
+
+  set bias(value: Tensor | null) {
+    this.assign("bias", value);
+  }
+
+  /** In a worker known after `ready()`. */
+  get outputPadding(): number | readonly number[] {
+    return this.plain("output_padding") as number | readonly number[];
+  }
+  /** `outputPadding`, by its Python name. */
+  declare output_padding: ConvTranspose2d["outputPadding"];
+
+  /** (n, in, *spatial), or (in, *spatial), to as many out channels. Throws ShapeError. */
+  forward(x: Tensor): Tensor {
+    return callTensor(this.session, "nn.ConvTranspose2d.__call__", [this, x]);
+  }
+}
+alias(ConvTranspose2d.prototype, { kernel_size: "kernelSize", output_padding: "outputPadding" });
 
 export type EmbeddingArguments = [vocabSize: number, embedSize: number];
 
@@ -231,6 +677,7 @@ export class Embedding extends PythonObject {
     this.assign("weight", value);
   }
 
+  /** Throws DTypeError unless `idx` is of integers. */
   forward(idx: Tensor): Tensor {
     return callTensor(this.session, "nn.Embedding.__call__", [this, idx]);
   }
@@ -247,7 +694,11 @@ export type GroupNormArguments =
   | [numGroups: number, numChannels: number, options?: GroupNormOptions]
   | [numGroups: number, numChannels: number, eps: number, options?: GroupNormOptions];
 
-/** Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel. */
+/**
+ * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+ *
+ * Throws ArgumentError unless the channels divide into that many groups.
+ */
 export class GroupNorm extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -296,11 +747,103 @@ export class GroupNorm extends PythonObject {
     this.assign("bias", value);
   }
 
+  /** (n, channels, ...) normalised. Throws ShapeError. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.GroupNorm.__call__", [this, x]);
   }
 }
 alias(GroupNorm.prototype, { num_groups: "numGroups", num_channels: "numChannels" });
+
+/** Arguments of `nn.LSTMCell` by name. */
+export interface LSTMCellOptions {
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type LSTMCellArguments = [inputSize: number, hiddenSize: number, options?: LSTMCellOptions];
+
+/** One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one. */
+export class LSTMCell extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.LSTMCell",
+    tensors: [
+      { name: "weight_ih" },
+      { name: "weight_hh" },
+      { name: "bias_ih", flag: { name: "bias", position: 2, default: true } },
+      { name: "bias_hh", flag: { name: "bias", position: 2, default: true } },
+    ],
+    values: ["hidden_size"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get hiddenSize(): number {
+    return this.plain("hidden_size") as number;
+  }
+  /** `hiddenSize`, by its Python name. */
+  declare hidden_size: LSTMCell["hiddenSize"];
+
+  get weightIh(): Tensor {
+    return this.attribute("weight_ih");
+  }
+
+  set weightIh(value: Tensor) {
+    this.assign("weight_ih", value);
+  }
+  /** `weightIh`, by its Python name. */
+  declare weight_ih: LSTMCell["weightIh"];
+
+  get weightHh(): Tensor {
+    return this.attribute("weight_hh");
+  }
+
+  set weightHh(value: Tensor) {
+    this.assign("weight_hh", value);
+  }
+  /** `weightHh`, by its Python name. */
+  declare weight_hh: LSTMCell["weightHh"];
+
+  /** null without `bias`. */
+  get biasIh(): Tensor | null {
+    return this.optional("bias_ih");
+  }
+
+  set biasIh(value: Tensor | null) {
+    this.assign("bias_ih", value);
+  }
+  /** `biasIh`, by its Python name. */
+  declare bias_ih: LSTMCell["biasIh"];
+
+  /** null without `bias`. */
+  get biasHh(): Tensor | null {
+    return this.optional("bias_hh");
+  }
+
+  set biasHh(value: Tensor | null) {
+    this.assign("bias_hh", value);
+  }
+  /** `biasHh`, by its Python name. */
+  declare bias_hh: LSTMCell["biasHh"];
+
+  /** `hc`: zeros unless given. Throws ShapeError. */
+  forward(
+    ...args:
+      | [x: Tensor, options?: LSTMCellForwardOptions]
+      | [x: Tensor, hc: readonly Tensor[] | null, options?: LSTMCellForwardOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "nn.LSTMCell.__call__", [this, ...args], 2) as [Tensor, Tensor];
+  }
+}
+alias(LSTMCell.prototype, {
+  hidden_size: "hiddenSize",
+  weight_ih: "weightIh",
+  weight_hh: "weightHh",
+  bias_ih: "biasIh",
+  bias_hh: "biasHh",
+});
+/** Arguments of `nn.LSTMCell.__call__` by name. */
+export interface LSTMCellForwardOptions {
+  readonly hc?: readonly Tensor[] | null | undefined;
+}
 
 /** Arguments of `nn.LayerNorm` by name. */
 export interface LayerNormOptions {
@@ -359,6 +902,7 @@ export class LayerNorm extends PythonObject {
     this.assign("bias", value);
   }
 
+  /** Throws ShapeError unless the last axes of `x` are those of the layer. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.LayerNorm.__call__", [this, x]);
   }
@@ -375,7 +919,7 @@ export type LinearArguments = [inFeatures: number, outFeatures: number, options?
 /**
  * x @ weightᵀ + bias: (..., in_features) to (..., out_features).
  *
- * Both start uniform in ±1/sqrt(in_features).
+ * weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
  */
 export class Linear extends PythonObject {
   /** @internal */
@@ -407,6 +951,117 @@ export class Linear extends PythonObject {
   }
 }
 
+/** Arguments of `nn.MultiheadAttention` by name. */
+export interface MultiheadAttentionOptions {
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly kdim?: number | null | undefined;
+  readonly vdim?: number | null | undefined;
+  /** false unless given. */ readonly batchFirst?: boolean | undefined;
+}
+
+export type MultiheadAttentionArguments =
+  | [embedDim: number, numHeads: number, options?: MultiheadAttentionOptions]
+  | [embedDim: number, numHeads: number, dropout: number, options?: MultiheadAttentionOptions];
+
+/**
+ * Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
+ *
+ * query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
+ * outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
+ * missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
+ * `dropout`: of the weights, in training. Throws ArgumentError.
+ */
+export class MultiheadAttention extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.MultiheadAttention",
+    tensors: [{ name: "in_proj_bias", flag: { name: "bias", position: 3, default: true } }],
+    values: ["embed_dim", "num_heads", "dropout", "batch_first"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get embedDim(): number {
+    return this.plain("embed_dim") as number;
+  }
+  /** `embedDim`, by its Python name. */
+  declare embed_dim: MultiheadAttention["embedDim"];
+
+  /** In a worker known after `ready()`. */
+  get numHeads(): number {
+    return this.plain("num_heads") as number;
+  }
+  /** `numHeads`, by its Python name. */
+  declare num_heads: MultiheadAttention["numHeads"];
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get batchFirst(): boolean {
+    return this.plain("batch_first") as boolean;
+  }
+  /** `batchFirst`, by its Python name. */
+  declare batch_first: MultiheadAttention["batchFirst"];
+
+  /** null without `bias`. */
+  get inProjBias(): Tensor | null {
+    return this.optional("in_proj_bias");
+  }
+
+  set inProjBias(value: Tensor | null) {
+    this.assign("in_proj_bias", value);
+  }
+  /** `inProjBias`, by its Python name. */
+  declare in_proj_bias: MultiheadAttention["inProjBias"];
+
+  /**
+   * (outputs, weights); the weights are lazy, so they cost nothing unless they are used.
+   *
+   * key_padding_mask: (n, keys), bool: True is left out; or float, added to the scores.
+   * need_weights: None in the place of the weights if false.
+   * attn_mask: (length, keys) or (n * num_heads, length, keys), as key_padding_mask. Unlike
+   *     `scaled_dot_product_attention`, True means not to attend: this is torch's convention.
+   * average_attn_weights: weights are the mean of the heads'; else (n, num_heads, length, keys).
+   * is_causal: row i attends to columns up to i; no attn_mask is needed.
+   *
+   * Throws ShapeError, DTypeError.
+   */
+  forward(
+    ...args:
+      | [query: Tensor, key: Tensor, value: Tensor, options?: MultiheadAttentionForwardOptions]
+      | [
+          query: Tensor,
+          key: Tensor,
+          value: Tensor,
+          keyPaddingMask: Tensor | null,
+          options?: MultiheadAttentionForwardOptions,
+        ]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "nn.MultiheadAttention.__call__", [this, ...args], 2) as [
+      Tensor,
+      Tensor,
+    ];
+  }
+}
+alias(MultiheadAttention.prototype, {
+  embed_dim: "embedDim",
+  num_heads: "numHeads",
+  batch_first: "batchFirst",
+  in_proj_bias: "inProjBias",
+});
+/** Arguments of `nn.MultiheadAttention.__call__` by name. */
+export interface MultiheadAttentionForwardOptions {
+  readonly keyPaddingMask?: Tensor | null | undefined;
+  /** true unless given. */ readonly needWeights?: boolean | undefined;
+  readonly attnMask?: Tensor | null | undefined;
+  /** true unless given. */ readonly averageAttnWeights?: boolean | undefined;
+  /** false unless given. */ readonly isCausal?: boolean | undefined;
+}
+
 /** Arguments of `nn.RMSNorm` by name. */
 export interface RMSNormOptions {
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
@@ -414,16 +1069,28 @@ export interface RMSNormOptions {
 }
 
 export type RMSNormArguments =
-  [dim: number, options?: RMSNormOptions] | [dim: number, eps: number, options?: RMSNormOptions];
+  | [dim: number | readonly number[], options?: RMSNormOptions]
+  | [dim: number | readonly number[], eps: number, options?: RMSNormOptions];
 
-/** x / sqrt(mean(x²) + eps) over the last axis, times weight. Computed in float32. */
+/**
+ * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
+ *
+ * Computed in float32 (Zhang and Sennrich, 2019).
+ */
 export class RMSNorm extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.RMSNorm",
     tensors: [{ name: "weight", flag: { name: "elementwise_affine", position: 2, default: true } }],
-    values: ["eps"],
+    values: ["normalized_shape", "eps"],
   };
+
+  /** In a worker known after `ready()`. */
+  get normalizedShape(): readonly number[] {
+    return this.plain("normalized_shape") as readonly number[];
+  }
+  /** `normalizedShape`, by its Python name. */
+  declare normalized_shape: RMSNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -439,9 +1106,91 @@ export class RMSNorm extends PythonObject {
     this.assign("weight", value);
   }
 
+  /** Throws ShapeError unless the last axes of `x` are those of the layer. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.RMSNorm.__call__", [this, x]);
   }
+}
+alias(RMSNorm.prototype, { normalized_shape: "normalizedShape" });
+
+/** Arguments of `nn.TransformerBlock` by name. */
+export interface TransformerBlockOptions {
+  readonly ffDim?: number | null | undefined;
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** "gelu" unless given. */ readonly activation?: "relu" | "gelu" | "gelu_tanh" | "silu" | undefined;
+  /** true unless given. */ readonly normFirst?: boolean | undefined;
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type TransformerBlockArguments =
+  | [embedDim: number, numHeads: number, options?: TransformerBlockOptions]
+  | [embedDim: number, numHeads: number, ffDim: number | null, options?: TransformerBlockOptions]
+  | [
+      embedDim: number,
+      numHeads: number,
+      ffDim: number | null,
+      dropout: number,
+      options?: TransformerBlockOptions,
+    ];
+
+/**
+ * Self-attention and two linear layers, each behind a normalisation and with its input added.
+ *
+ * x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
+ * batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
+ * `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
+ * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+ *
+ * Throws ArgumentError.
+ */
+export class TransformerBlock extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.TransformerBlock",
+    tensors: [],
+    values: ["dropout", "norm_first", "activation"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get normFirst(): boolean {
+    return this.plain("norm_first") as boolean;
+  }
+  /** `normFirst`, by its Python name. */
+  declare norm_first: TransformerBlock["normFirst"];
+
+  /** In a worker known after `ready()`. */
+  get activation(): string {
+    return this.plain("activation") as string;
+  }
+
+  /** Masks as in MultiheadAttention: True, or -infinity, is left out. Throws ShapeError, DTypeError. */
+  forward(
+    ...args:
+      | [x: Tensor, options?: TransformerBlockForwardOptions]
+      | [x: Tensor, attnMask: Tensor | null, options?: TransformerBlockForwardOptions]
+      | [
+          x: Tensor,
+          attnMask: Tensor | null,
+          keyPaddingMask: Tensor | null,
+          options?: TransformerBlockForwardOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "nn.TransformerBlock.__call__", [this, ...args]);
+  }
+}
+alias(TransformerBlock.prototype, { norm_first: "normFirst" });
+/** Arguments of `nn.TransformerBlock.__call__` by name. */
+export interface TransformerBlockForwardOptions {
+  readonly attnMask?: Tensor | null | undefined;
+  readonly keyPaddingMask?: Tensor | null | undefined;
+  /** false unless given. */ readonly isCausal?: boolean | undefined;
 }
 
 /**
@@ -544,6 +1293,166 @@ export class OptimizerGroup extends PythonObject {
 }
 alias(OptimizerGroup.prototype, { zero_grad: "zeroGrad", schedule_step: "scheduleStep" });
 
+/** Arguments of `nn.Conv1d` by name. */
+export interface Conv1dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type Conv1dArguments =
+  | [inChannels: number, outChannels: number, kernelSize: number | readonly number[], options?: Conv1dOptions]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: Conv1dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: Conv1dOptions,
+    ];
+
+/** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
+export class Conv1d extends Conv2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.Conv1d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 7, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding"],
+  };
+}
+
+/** Arguments of `nn.Conv3d` by name. */
+export interface Conv3dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type Conv3dArguments =
+  | [inChannels: number, outChannels: number, kernelSize: number | readonly number[], options?: Conv3dOptions]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: Conv3dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: Conv3dOptions,
+    ];
+
+/** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
+export class Conv3d extends Conv2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.Conv3d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 7, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding"],
+  };
+}
+
+/** Arguments of `nn.ConvTranspose1d` by name. */
+export interface ConvTranspose1dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type ConvTranspose1dArguments =
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      options?: ConvTranspose1dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: ConvTranspose1dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: ConvTranspose1dOptions,
+    ];
+
+/** ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel). */
+export class ConvTranspose1d extends ConvTranspose2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.ConvTranspose1d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 8, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
+  };
+}
+
+/** Arguments of `nn.ConvTranspose3d` by name. */
+export interface ConvTranspose3dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type ConvTranspose3dArguments =
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      options?: ConvTranspose3dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: ConvTranspose3dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: ConvTranspose3dOptions,
+    ];
+
+/** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
+export class ConvTranspose3d extends ConvTranspose2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.ConvTranspose3d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 8, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
+  };
+}
+
 /** Arguments of `nn.InstanceNorm` by name. */
 export interface InstanceNormOptions {
   /** 0.00001 unless given. */ readonly eps?: number | undefined;
@@ -565,6 +1474,34 @@ export class InstanceNorm extends GroupNorm {
     ],
     values: ["num_groups", "num_channels", "eps"],
   };
+}
+
+/** Arguments of `nn.LayerNorm2d` by name. */
+export interface LayerNorm2dOptions {
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+  /** true unless given. */ readonly elementwiseAffine?: boolean | undefined;
+}
+
+export type LayerNorm2dArguments =
+  | [normalizedShape: number, options?: LayerNorm2dOptions]
+  | [normalizedShape: number, eps: number, options?: LayerNorm2dOptions];
+
+/** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
+export class LayerNorm2d extends LayerNorm {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.LayerNorm2d",
+    tensors: [
+      { name: "weight", flag: { name: "elementwise_affine", position: 2, default: true } },
+      { name: "bias", flag: { name: "elementwise_affine", position: 2, default: true } },
+    ],
+    values: ["normalized_shape", "eps", "axis"],
+  };
+
+  /** Throws ShapeError for other axes or another number of channels. */
+  override forward(x: Tensor): Tensor {
+    return callTensor(this.session, "nn.LayerNorm2d.__call__", [this, x]);
+  }
 }
 
 /** Arguments of `nn.optim.SGD` by name. */
@@ -727,29 +1664,104 @@ export class Adam extends AdamW {
 /** The layers. */
 export interface Layers {
   /**
+   * Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
+   *
+   * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
+   */
+  readonly GRU: Constructor<GRUArguments, GRU>;
+  /**
+   * Layers of LSTM over sequences: x (length, n, input_size) to (outputs, (h, c)), as torch.nn.LSTM.
+   *
+   * outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
+   * directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
+   * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
+   */
+  readonly LSTM: Constructor<LSTMArguments, LSTM>;
+  /**
    * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
    *
    * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;
-  /** conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'. */
+  /**
+   * x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+   *
+   * weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+   */
+  readonly Bilinear: Constructor<BilinearArguments, Bilinear>;
+  /** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
+  readonly Conv1d: Constructor<Conv1dArguments, Conv1d>;
+  /**
+   * conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
+   *
+   * As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
+   * Throws ArgumentError for sizes that are no convolution.
+   */
   readonly Conv2d: Constructor<Conv2dArguments, Conv2d>;
+  /** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
+  readonly Conv3d: Constructor<Conv3dArguments, Conv3d>;
+  /** ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel). */
+  readonly ConvTranspose1d: Constructor<ConvTranspose1dArguments, ConvTranspose1d>;
+  /**
+   * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
+   *
+   * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
+   * the new size. Throws ArgumentError, also for an output_padding that is smaller than neither stride nor
+   * dilation.
+   */
+  readonly ConvTranspose2d: Constructor<ConvTranspose2dArguments, ConvTranspose2d>;
+  /** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
+  readonly ConvTranspose3d: Constructor<ConvTranspose3dArguments, ConvTranspose3d>;
   /** Rows of a table by integer: (...) to (..., embed_size). */
   readonly Embedding: Constructor<EmbeddingArguments, Embedding>;
-  /** Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel. */
+  /**
+   * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+   *
+   * Throws ArgumentError unless the channels divide into that many groups.
+   */
   readonly GroupNorm: Constructor<GroupNormArguments, GroupNorm>;
   /** Normalisation of each channel of each image by itself. */
   readonly InstanceNorm: Constructor<InstanceNormArguments, InstanceNorm>;
+  /**
+   * One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one.
+   */
+  readonly LSTMCell: Constructor<LSTMCellArguments, LSTMCell>;
   /** Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias. */
   readonly LayerNorm: Constructor<LayerNormArguments, LayerNorm>;
+  /** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
+  readonly LayerNorm2d: Constructor<LayerNorm2dArguments, LayerNorm2d>;
   /**
    * x @ weightᵀ + bias: (..., in_features) to (..., out_features).
    *
-   * Both start uniform in ±1/sqrt(in_features).
+   * weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
    */
   readonly Linear: Constructor<LinearArguments, Linear>;
-  /** x / sqrt(mean(x²) + eps) over the last axis, times weight. Computed in float32. */
+  /**
+   * Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
+   *
+   * query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
+   * outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
+   * missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
+   * `dropout`: of the weights, in training. Throws ArgumentError.
+   */
+  readonly MultiheadAttention: Constructor<MultiheadAttentionArguments, MultiheadAttention>;
+  /**
+   * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
+   *
+   * Computed in float32 (Zhang and Sennrich, 2019).
+   */
   readonly RMSNorm: Constructor<RMSNormArguments, RMSNorm>;
+  /**
+   * Self-attention and two linear layers, each behind a normalisation and with its input added.
+   *
+   * x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
+   * batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
+   * `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
+   * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+   *
+   * Throws ArgumentError.
+   */
+  readonly TransformerBlock: Constructor<TransformerBlockArguments, TransformerBlock>;
   /** `BatchNorm`, by another name. */
   readonly BatchNorm2d: Constructor<BatchNormArguments, BatchNorm>;
   /** `BatchNorm`, by another name. */
@@ -774,14 +1786,26 @@ export interface Optimizers {
 
 /** @internal */
 export const LAYERS = {
+  GRU,
+  LSTM,
   BatchNorm,
+  Bilinear,
+  Conv1d,
   Conv2d,
+  Conv3d,
+  ConvTranspose1d,
+  ConvTranspose2d,
+  ConvTranspose3d,
   Embedding,
   GroupNorm,
   InstanceNorm,
+  LSTMCell,
   LayerNorm,
+  LayerNorm2d,
   Linear,
+  MultiheadAttention,
   RMSNorm,
+  TransformerBlock,
   BatchNorm2d: BatchNorm,
   BatchNorm3d: BatchNorm,
 };

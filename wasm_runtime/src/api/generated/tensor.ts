@@ -699,7 +699,7 @@ export interface DiagonalOptions {
 
 /** Arguments of `Tensor.pool` by name. */
 export interface PoolOptions {
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
 }
 
@@ -2338,10 +2338,10 @@ export class Tensor extends TensorBase {
   pool(
     ...args:
       | [k: readonly Size[], options?: PoolOptions]
-      | [k: readonly Size[], stride: number | readonly number[] | null, options?: PoolOptions]
+      | [k: readonly Size[], stride: number | readonly number[], options?: PoolOptions]
       | [
           k: readonly Size[],
-          stride: number | readonly number[] | null,
+          stride: number | readonly number[],
           dilation: number | readonly number[],
           options?: PoolOptions,
         ]
