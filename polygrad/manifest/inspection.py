@@ -29,10 +29,11 @@ VERSION = 1
 CLASSES: dict[str, type] = {
     "Tensor": Tensor,
     **{f"nn.{name}": value for name in nn.__all__ if isinstance(value := getattr(nn, name), type)},
-    "nn.optim.Optimizer": nn.optim.Optimizer,
-    "nn.optim.SGD": nn.optim.SGD,
-    "nn.optim.AdamW": nn.optim.AdamW,
-    "nn.optim.OptimizerGroup": nn.optim.OptimizerGroup,
+    **{
+        f"nn.optim.{name}": value
+        for name in nn.optim.__all__
+        if isinstance(value := getattr(nn.optim, name), type)
+    },
     "TinyJit": TinyJit,
     "CompiledStep": CompiledStep,
     "Variable": type(Variable("v", 0, 1)),
@@ -45,6 +46,7 @@ MAKERS: dict[str, Callable[..., Any] | None] = {
     "CompiledStep": None,
     "Device": None,
     "Variable": Variable,
+    "nn.optim.LRScheduler": None,
     "nn.optim.Optimizer": None,
 }
 
@@ -52,7 +54,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compile_step": compile_step,
     "get_num_threads": get_num_threads,
     "set_num_threads": set_num_threads,
-    "nn.optim.Adam": nn.optim.Adam,
+    **{
+        f"nn.optim.{name}": value
+        for name in nn.optim.__all__
+        if inspect.isfunction(value := getattr(nn.optim, name))
+    },
     **{
         f"nn.state.{name}": value
         for name, value in vars(nn.state).items()

@@ -1,6 +1,6 @@
 /** Layers and optimizers, from the manifest's classes. */
 
-import { method } from "./tensor.mjs";
+import { bodyOf, method } from "./tensor.mjs";
 import { comment, methodName, signature, typeOf } from "./types.mjs";
 
 function tensorAttribute(entry, constructor, names) {
@@ -92,6 +92,35 @@ ${comment(entry.doc)}export class ${entry.name} extends ${base} {
 `;
 }
 
+/** Functions as the members of an object that belongs to a session. */
+function functionsText(type, maker, entries, names) {
+  const members = entries.map((entry) => {
+    const name = methodName(entry.name);
+    const optionsName = `${name[0].toUpperCase()}${name.slice(1).replace(/_$/, "")}Options`;
+    const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
+    const [result, body] = bodyOf(entry, "session", passed);
+    const doc = comment(entry.doc, "  ");
+    return {
+      options,
+      type: `${doc}  ${name}(${list}): ${result};`,
+      code: `    ${name}(${list}): ${result} {\n      ${body}\n    },`,
+    };
+  });
+  return `
+${members.map(({ options }) => options).join("\n")}
+export interface ${type} {
+${members.map((m) => m.type).join("\n")}
+}
+
+/** @internal */
+export function ${maker}(session: Session): ${type} {
+  return {
+${members.map((m) => m.code).join("\n")}
+  };
+}
+`;
+}
+
 export function nnFile(manifest, names) {
   const classes = manifest.classes.filter(({ id }) => id.startsWith("nn."));
   const byId = new Map(classes.map((c) => [c.id, c]));
@@ -102,7 +131,8 @@ export function nnFile(manifest, names) {
       ? []
       : [...methodsAbove(byId.get(base)), ...byId.get(base).methods.map(({ name }) => name)];
   // A class comes after its base.
-  const ordered = [...classes].sort((a, b) => Number(a.base !== undefined) - Number(b.base !== undefined));
+  const depth = ({ base }) => (base === undefined ? 0 : 1 + depth(byId.get(base)));
+  const ordered = [...classes].sort((a, b) => depth(a) - depth(b));
   const makers = manifest.functions.filter((f) => f.id.startsWith("nn.") && f.result.kind === "object");
   const made = [...classes.filter((c) => Object.hasOwn(c, "constructor")), ...makers];
   const inside = (prefix) => (id) => id.startsWith(prefix) && !id.slice(prefix.length).includes(".");
@@ -125,13 +155,19 @@ export function nnFile(manifest, names) {
       .filter(({ id }) => inside(prefix)(id))
       .map(({ id, of }) => `${id.split(".").at(-1)}: ${of.split(".").at(-1)}`),
   ];
+  const called = manifest.functions.filter(
+    ({ id, result }) => id.startsWith("nn.optim.") && result.kind !== "object",
+  );
   return `
 import { alias, callNested, callTensor, callTensorList, callTensors, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
+import type { Session } from "../session";
 import type { Tensor } from "./tensor";
 
 ${ordered.map((entry) => classText(entry, inheritedBy(entry), new Set(methodsAbove(entry)), names)).join("\n")}
 ${makers.map((entry) => makerText(entry, names)).join("\n")}
+
+${functionsText("OptimizerFunctions", "optimizerFunctions", called, names)}
 
 /** The layers. */
 export interface Layers {

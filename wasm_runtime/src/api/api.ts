@@ -14,9 +14,11 @@ import * as generated from "./generated/errors";
 import {
   LAYERS,
   OPTIMIZERS,
+  optimizerFunctions,
   type Layers,
   type OptimizerGroup,
   type Optimizer,
+  type OptimizerFunctions,
   type Optimizers,
 } from "./generated/nn";
 import { Tensor } from "./generated/tensor";
@@ -77,8 +79,8 @@ export interface Devices {
 /** polygrad, on one Python. */
 export interface Polygrad {
   readonly Tensor: TensorClass;
-  readonly nn: Layers & { readonly optim: Optimizers; readonly state: State };
-  readonly optim: Optimizers;
+  readonly nn: Layers & { readonly optim: Optimizers & OptimizerFunctions; readonly state: State };
+  readonly optim: Optimizers & OptimizerFunctions;
   readonly state: State;
   readonly Device: Devices;
   /** A symbolic integer from `min` to `max`, both included. */
@@ -243,9 +245,12 @@ export function createApi(session: Session, host: Host): Polygrad {
   const layers = Object.fromEntries(
     Object.entries(LAYERS).map(([name, base]) => [name, bind(session, base as never)]),
   ) as unknown as Layers;
-  const optim = Object.fromEntries(
-    Object.entries(OPTIMIZERS).map(([name, base]) => [name, bind(session, base as never)]),
-  ) as unknown as Optimizers;
+  const optim = {
+    ...(Object.fromEntries(
+      Object.entries(OPTIMIZERS).map(([name, base]) => [name, bind(session, base as never)]),
+    ) as unknown as Optimizers),
+    ...optimizerFunctions(session),
+  };
   const state = stateOf(session, host);
   const variable = function (name: string, min: number, max: number): Variable {
     return new Variable(session, session.call("Variable", [name, min, max]));

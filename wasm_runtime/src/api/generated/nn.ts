@@ -2,6 +2,7 @@
 
 import { alias, callNested, callTensor, callTensorList, callTensors, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
+import type { Session } from "../session";
 import type { Tensor } from "./tensor";
 
 /** Arguments of `nn.GRU` by name. */
@@ -1193,18 +1194,66 @@ export interface TransformerBlockForwardOptions {
   /** false unless given. */ readonly isCausal?: boolean | undefined;
 }
 
+/** The base of schedulers: `count`, a Tensor with the number of steps taken. */
+export class LRScheduler extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LRScheduler",
+    tensors: [{ name: "count" }],
+    values: [],
+  };
+
+  get count(): Tensor {
+    return this.attribute("count");
+  }
+
+  set count(value: Tensor) {
+    this.assign("count", value);
+  }
+
+  /** Count one step, and write the learning rates that follow. */
+  step(): void {
+    callVoid(this.session, "nn.optim.LRScheduler.step", [this]);
+  }
+}
+
 /**
  * The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
  * assigned.
+ *
+ * `initial_lr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where no
+ * parameter requires a gradient, and for numbers that make no sense: a negative learning rate, momentum or
+ * weight decay, moments' decay outside of [0, 1).
  */
 export class Optimizer extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.optim.Optimizer",
     tensors: [{ name: "lr" }],
-    values: ["device"],
+    values: ["max_norm", "max_value", "initial_lr", "device"],
     lists: true,
   };
+
+  /** In a worker known after `ready()`. */
+  get maxNorm(): number | null {
+    return this.plain("max_norm") as number | null;
+  }
+  /** `maxNorm`, by its Python name. */
+  declare max_norm: Optimizer["maxNorm"];
+
+  /** In a worker known after `ready()`. */
+  get maxValue(): number | null {
+    return this.plain("max_value") as number | null;
+  }
+  /** `maxValue`, by its Python name. */
+  declare max_value: Optimizer["maxValue"];
+
+  /** In a worker known after `ready()`. */
+  get initialLr(): number | null {
+    return this.plain("initial_lr") as number | null;
+  }
+  /** `initialLr`, by its Python name. */
+  declare initial_lr: Optimizer["initialLr"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -1252,8 +1301,38 @@ export class Optimizer extends PythonObject {
   }
   /** `scheduleStep`, by its Python name. */
   declare schedule_step: Optimizer["scheduleStep"];
+
+  /**
+   * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
+   * `max_norm`, and clamp their elements to ±max_value; None: as they are.
+   *
+   * Part of a captured step, too. Throws ArgumentError for negative numbers.
+   */
+  clipGradients(
+    ...args:
+      | [options?: OptimizerClipGradientsOptions]
+      | [maxNorm: number | null, options?: OptimizerClipGradientsOptions]
+      | [maxNorm: number | null, maxValue: number | null, options?: OptimizerClipGradientsOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.Optimizer.clip_gradients", [this, ...args]);
+  }
+  /** `clipGradients`, by its Python name. */
+  declare clip_gradients: Optimizer["clipGradients"];
 }
-alias(Optimizer.prototype, { zero_grad: "zeroGrad", schedule_step: "scheduleStep" });
+alias(Optimizer.prototype, {
+  max_norm: "maxNorm",
+  max_value: "maxValue",
+  initial_lr: "initialLr",
+  zero_grad: "zeroGrad",
+  schedule_step: "scheduleStep",
+  clip_gradients: "clipGradients",
+});
+
+/** Arguments of `nn.optim.Optimizer.clip_gradients` by name. */
+export interface OptimizerClipGradientsOptions {
+  readonly maxNorm?: number | null | undefined;
+  readonly maxValue?: number | null | undefined;
+}
 
 export type OptimizerGroupArguments = [...optimizers: (readonly Optimizer[])[]];
 
@@ -1263,9 +1342,23 @@ export class OptimizerGroup extends PythonObject {
   static override readonly shape: Shape = {
     id: "nn.optim.OptimizerGroup",
     tensors: [],
-    values: [],
+    values: ["max_norm", "max_value"],
     lists: true,
   };
+
+  /** In a worker known after `ready()`. */
+  get maxNorm(): number | null {
+    return this.plain("max_norm") as number | null;
+  }
+  /** `maxNorm`, by its Python name. */
+  declare max_norm: OptimizerGroup["maxNorm"];
+
+  /** In a worker known after `ready()`. */
+  get maxValue(): number | null {
+    return this.plain("max_value") as number | null;
+  }
+  /** `maxValue`, by its Python name. */
+  declare max_value: OptimizerGroup["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -1290,8 +1383,37 @@ export class OptimizerGroup extends PythonObject {
   step(): void {
     callVoid(this.session, "nn.optim.OptimizerGroup.step", [this]);
   }
+
+  /**
+   * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
+   * `max_norm`, and clamp their elements to ±max_value; None: as they are.
+   *
+   * Part of a captured step, too. Throws ArgumentError for negative numbers.
+   */
+  clipGradients(
+    ...args:
+      | [options?: OptimizerGroupClipGradientsOptions]
+      | [maxNorm: number | null, options?: OptimizerGroupClipGradientsOptions]
+      | [maxNorm: number | null, maxValue: number | null, options?: OptimizerGroupClipGradientsOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.OptimizerGroup.clip_gradients", [this, ...args]);
+  }
+  /** `clipGradients`, by its Python name. */
+  declare clip_gradients: OptimizerGroup["clipGradients"];
 }
-alias(OptimizerGroup.prototype, { zero_grad: "zeroGrad", schedule_step: "scheduleStep" });
+alias(OptimizerGroup.prototype, {
+  max_norm: "maxNorm",
+  max_value: "maxValue",
+  zero_grad: "zeroGrad",
+  schedule_step: "scheduleStep",
+  clip_gradients: "clipGradients",
+});
+
+/** Arguments of `nn.optim.OptimizerGroup.clip_gradients` by name. */
+export interface OptimizerGroupClipGradientsOptions {
+  readonly maxNorm?: number | null | undefined;
+  readonly maxValue?: number | null | undefined;
+}
 
 /** Arguments of `nn.Conv1d` by name. */
 export interface Conv1dOptions {
@@ -1504,6 +1626,91 @@ export class LayerNorm2d extends LayerNorm {
   }
 }
 
+/** Arguments of `nn.optim.LARS` by name. */
+export interface LARSOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly momentum?: number | undefined;
+  /** 0.0001 unless given. */ readonly weightDecay?: number | undefined;
+  /** false unless given. */ readonly nesterov?: boolean | undefined;
+  /** true unless given. */ readonly classic?: boolean | undefined;
+  /** true unless given. */ readonly preWd?: boolean | undefined;
+  /** 0.001 unless given. */ readonly tcoef?: number | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type LARSArguments =
+  | [params: readonly Tensor[], options?: LARSOptions]
+  | [params: readonly Tensor[], lr: number, options?: LARSOptions]
+  | [params: readonly Tensor[], lr: number, momentum: number, options?: LARSOptions];
+
+/**
+ * Layer-wise adaptive rate scaling (You et al., 2017): SGD whose steps are scaled for each parameter.
+ *
+ * The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
+ * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
+ * gradient before it is added to the momentum.
+ */
+export class LARS extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LARS",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "momentum",
+      "weight_decay",
+      "tcoef",
+      "nesterov",
+      "classic",
+      "pre_wd",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get momentum(): number {
+    return this.plain("momentum") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: LARS["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get tcoef(): number {
+    return this.plain("tcoef") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get nesterov(): boolean {
+    return this.plain("nesterov") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get classic(): boolean {
+    return this.plain("classic") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get preWd(): boolean {
+    return this.plain("pre_wd") as boolean;
+  }
+  /** `preWd`, by its Python name. */
+  declare pre_wd: LARS["preWd"];
+
+  /** A promise: how many there are is known when it has been made. */
+  get b(): Promise<Tensor[]> {
+    return this.list("b");
+  }
+}
+alias(LARS.prototype, { weight_decay: "weightDecay", pre_wd: "preWd" });
+
 /** Arguments of `nn.optim.SGD` by name. */
 export interface SGDOptions {
   /** 0.001 unless given. */ readonly lr?: number | undefined;
@@ -1529,7 +1736,16 @@ export class SGD extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.SGD",
     tensors: [{ name: "lr" }],
-    values: ["device", "momentum", "weight_decay", "nesterov", "classic"],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "momentum",
+      "weight_decay",
+      "nesterov",
+      "classic",
+    ],
     lists: true,
   };
 
@@ -1583,7 +1799,7 @@ export class AdamW extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.AdamW",
     tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
-    values: ["device", "b1", "b2", "eps", "weight_decay"],
+    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay"],
     lists: true,
   };
 
@@ -1641,6 +1857,542 @@ export class AdamW extends Optimizer {
 }
 alias(AdamW.prototype, { weight_decay: "weightDecay", b1_t: "b1T", b2_t: "b2T" });
 
+/** Arguments of `nn.optim.CosineAnnealingLR` by name. */
+export interface CosineAnnealingLROptions {
+  /** 0 unless given. */ readonly etaMin?: number | undefined;
+}
+
+export type CosineAnnealingLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, T_max: number, options?: CosineAnnealingLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      T_max: number,
+      etaMin: number,
+      options?: CosineAnnealingLROptions,
+    ];
+
+/**
+ * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
+ *
+ * Loshchilov and Hutter, 2017. Throws ArgumentError.
+ */
+export class CosineAnnealingLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.CosineAnnealingLR",
+    tensors: [{ name: "count" }],
+    values: ["T_max", "eta_min"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get T_max(): number {
+    return this.plain("T_max") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get etaMin(): number {
+    return this.plain("eta_min") as number;
+  }
+  /** `etaMin`, by its Python name. */
+  declare eta_min: CosineAnnealingLR["etaMin"];
+}
+alias(CosineAnnealingLR.prototype, { eta_min: "etaMin" });
+
+export type ExponentialLRArguments = [optimizer: Optimizer | OptimizerGroup, gamma: number];
+
+/** The rate times `gamma` after every step. Throws ArgumentError. */
+export class ExponentialLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.ExponentialLR",
+    tensors: [{ name: "count" }],
+    values: ["gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+
+/** Arguments of `nn.optim.LinearLR` by name. */
+export interface LinearLROptions {
+  /** 0.3333333333333333 unless given. */ readonly startFactor?: number | undefined;
+  /** 1 unless given. */ readonly endFactor?: number | undefined;
+  /** 5 unless given. */ readonly totalIters?: number | undefined;
+}
+
+export type LinearLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, options?: LinearLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, startFactor: number, options?: LinearLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      startFactor: number,
+      endFactor: number,
+      options?: LinearLROptions,
+    ];
+
+/**
+ * The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
+ * stays.
+ *
+ * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
+ */
+export class LinearLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LinearLR",
+    tensors: [{ name: "count" }],
+    values: ["start_factor", "end_factor", "total_iters"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get startFactor(): number {
+    return this.plain("start_factor") as number;
+  }
+  /** `startFactor`, by its Python name. */
+  declare start_factor: LinearLR["startFactor"];
+
+  /** In a worker known after `ready()`. */
+  get endFactor(): number {
+    return this.plain("end_factor") as number;
+  }
+  /** `endFactor`, by its Python name. */
+  declare end_factor: LinearLR["endFactor"];
+
+  /** In a worker known after `ready()`. */
+  get totalIters(): number {
+    return this.plain("total_iters") as number;
+  }
+  /** `totalIters`, by its Python name. */
+  declare total_iters: LinearLR["totalIters"];
+}
+alias(LinearLR.prototype, {
+  start_factor: "startFactor",
+  end_factor: "endFactor",
+  total_iters: "totalIters",
+});
+
+/** Arguments of `nn.optim.MultiStepLR` by name. */
+export interface MultiStepLROptions {
+  /** 0.1 unless given. */ readonly gamma?: number | undefined;
+}
+
+export type MultiStepLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, milestones: readonly number[], options?: MultiStepLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      milestones: readonly number[],
+      gamma: number,
+      options?: MultiStepLROptions,
+    ];
+
+/** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
+export class MultiStepLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.MultiStepLR",
+    tensors: [{ name: "count" }],
+    values: ["milestones", "gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get milestones(): readonly number[] {
+    return this.plain("milestones") as readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+
+/** Arguments of `nn.optim.Muon` by name. */
+export interface MuonOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.95 unless given. */ readonly momentum?: number | undefined;
+  /** 0.1 unless given. */ readonly weightDecay?: number | undefined;
+  /** 5 unless given. */ readonly nsSteps?: number | undefined;
+  /** [3.4445,-4.775,2.0315] unless given. */ readonly nsCoefficients?: readonly number[] | undefined;
+  /** true unless given. */ readonly nesterov?: boolean | undefined;
+  readonly adjustLrFn?: "original" | "match_rms_adamw" | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type MuonArguments =
+  | [params: readonly Tensor[], options?: MuonOptions]
+  | [params: readonly Tensor[], lr: number, options?: MuonOptions]
+  | [params: readonly Tensor[], lr: number, momentum: number, options?: MuonOptions];
+
+/**
+ * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+ *
+ * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
+ * `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
+ * is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
+ * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+ */
+export class Muon extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.Muon",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "momentum",
+      "weight_decay",
+      "nesterov",
+      "ns_steps",
+      "ns_coefficients",
+      "adjust_lr_fn",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get momentum(): number {
+    return this.plain("momentum") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: Muon["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get nesterov(): boolean {
+    return this.plain("nesterov") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get nsSteps(): number {
+    return this.plain("ns_steps") as number;
+  }
+  /** `nsSteps`, by its Python name. */
+  declare ns_steps: Muon["nsSteps"];
+
+  /** In a worker known after `ready()`. */
+  get nsCoefficients(): readonly number[] {
+    return this.plain("ns_coefficients") as readonly number[];
+  }
+  /** `nsCoefficients`, by its Python name. */
+  declare ns_coefficients: Muon["nsCoefficients"];
+
+  /** In a worker known after `ready()`. */
+  get adjustLrFn(): string | null {
+    return this.plain("adjust_lr_fn") as string | null;
+  }
+  /** `adjustLrFn`, by its Python name. */
+  declare adjust_lr_fn: Muon["adjustLrFn"];
+
+  /** A promise: how many there are is known when it has been made. */
+  get b(): Promise<Tensor[]> {
+    return this.list("b");
+  }
+}
+alias(Muon.prototype, {
+  weight_decay: "weightDecay",
+  ns_steps: "nsSteps",
+  ns_coefficients: "nsCoefficients",
+  adjust_lr_fn: "adjustLrFn",
+});
+
+/** Arguments of `nn.optim.OneCycleLR` by name. */
+export interface OneCycleLROptions {
+  /** 0.3 unless given. */ readonly pctStart?: number | undefined;
+  /** "cos" unless given. */ readonly annealStrategy?: "cos" | "linear" | undefined;
+  /** 25 unless given. */ readonly divFactor?: number | undefined;
+  /** 10000 unless given. */ readonly finalDivFactor?: number | undefined;
+  /** false unless given. */ readonly threePhase?: boolean | undefined;
+}
+
+export type OneCycleLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, maxLr: number, totalSteps: number, options?: OneCycleLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      maxLr: number,
+      totalSteps: number,
+      pctStart: number,
+      options?: OneCycleLROptions,
+    ]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      maxLr: number,
+      totalSteps: number,
+      pctStart: number,
+      annealStrategy: "cos" | "linear",
+      options?: OneCycleLROptions,
+    ];
+
+/**
+ * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
+ * rest.
+ *
+ * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
+ * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
+ * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Throws ArgumentError.
+ */
+export class OneCycleLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.OneCycleLR",
+    tensors: [{ name: "count" }],
+    values: [
+      "max_lr",
+      "total_steps",
+      "pct_start",
+      "anneal_strategy",
+      "div_factor",
+      "final_div_factor",
+      "three_phase",
+    ],
+  };
+
+  /** In a worker known after `ready()`. */
+  get maxLr(): number {
+    return this.plain("max_lr") as number;
+  }
+  /** `maxLr`, by its Python name. */
+  declare max_lr: OneCycleLR["maxLr"];
+
+  /** In a worker known after `ready()`. */
+  get totalSteps(): number {
+    return this.plain("total_steps") as number;
+  }
+  /** `totalSteps`, by its Python name. */
+  declare total_steps: OneCycleLR["totalSteps"];
+
+  /** In a worker known after `ready()`. */
+  get pctStart(): number {
+    return this.plain("pct_start") as number;
+  }
+  /** `pctStart`, by its Python name. */
+  declare pct_start: OneCycleLR["pctStart"];
+
+  /** In a worker known after `ready()`. */
+  get annealStrategy(): string {
+    return this.plain("anneal_strategy") as string;
+  }
+  /** `annealStrategy`, by its Python name. */
+  declare anneal_strategy: OneCycleLR["annealStrategy"];
+
+  /** In a worker known after `ready()`. */
+  get divFactor(): number {
+    return this.plain("div_factor") as number;
+  }
+  /** `divFactor`, by its Python name. */
+  declare div_factor: OneCycleLR["divFactor"];
+
+  /** In a worker known after `ready()`. */
+  get finalDivFactor(): number {
+    return this.plain("final_div_factor") as number;
+  }
+  /** `finalDivFactor`, by its Python name. */
+  declare final_div_factor: OneCycleLR["finalDivFactor"];
+
+  /** In a worker known after `ready()`. */
+  get threePhase(): boolean {
+    return this.plain("three_phase") as boolean;
+  }
+  /** `threePhase`, by its Python name. */
+  declare three_phase: OneCycleLR["threePhase"];
+}
+alias(OneCycleLR.prototype, {
+  max_lr: "maxLr",
+  total_steps: "totalSteps",
+  pct_start: "pctStart",
+  anneal_strategy: "annealStrategy",
+  div_factor: "divFactor",
+  final_div_factor: "finalDivFactor",
+  three_phase: "threePhase",
+});
+
+/** Arguments of `nn.optim.RMSprop` by name. */
+export interface RMSpropOptions {
+  /** 0.01 unless given. */ readonly lr?: number | undefined;
+  /** 0.99 unless given. */ readonly alpha?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** 0 unless given. */ readonly momentum?: number | undefined;
+  /** false unless given. */ readonly centered?: boolean | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type RMSpropArguments =
+  | [params: readonly Tensor[], options?: RMSpropOptions]
+  | [params: readonly Tensor[], lr: number, options?: RMSpropOptions]
+  | [params: readonly Tensor[], lr: number, alpha: number, options?: RMSpropOptions];
+
+/**
+ * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
+ *
+ * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+ */
+export class RMSprop extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.RMSprop",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "alpha",
+      "eps",
+      "weight_decay",
+      "momentum",
+      "centered",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get alpha(): number {
+    return this.plain("alpha") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: RMSprop["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get momentum(): number {
+    return this.plain("momentum") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get centered(): boolean {
+    return this.plain("centered") as boolean;
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get v(): Promise<Tensor[]> {
+    return this.list("v");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get b(): Promise<Tensor[]> {
+    return this.list("b");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get mean(): Promise<Tensor[]> {
+    return this.list("mean");
+  }
+}
+alias(RMSprop.prototype, { weight_decay: "weightDecay" });
+
+export type SequentialLRArguments = [
+  optimizer: Optimizer | OptimizerGroup,
+  schedulers: readonly LRScheduler[],
+  milestones: readonly number[],
+];
+
+/**
+ * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+ *
+ *     warm_up = LinearLR(optimizer, 0.1, total_iters=100)
+ *     cosine = CosineAnnealingLR(optimizer, 900)
+ *     scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
+ *
+ * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+ */
+export class SequentialLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.SequentialLR",
+    tensors: [{ name: "count" }],
+    values: ["milestones"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get milestones(): readonly number[] {
+    return this.plain("milestones") as readonly number[];
+  }
+}
+
+/** Arguments of `nn.optim.StepLR` by name. */
+export interface StepLROptions {
+  /** 0.1 unless given. */ readonly gamma?: number | undefined;
+}
+
+export type StepLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, stepSize: number, options?: StepLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, stepSize: number, gamma: number, options?: StepLROptions];
+
+/** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
+export class StepLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.StepLR",
+    tensors: [{ name: "count" }],
+    values: ["step_size", "gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get stepSize(): number {
+    return this.plain("step_size") as number;
+  }
+  /** `stepSize`, by its Python name. */
+  declare step_size: StepLR["stepSize"];
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+alias(StepLR.prototype, { step_size: "stepSize" });
+
+/** Arguments of `nn.optim.LAMB` by name. */
+export interface LAMBOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly b1?: number | undefined;
+  /** 0.999 unless given. */ readonly b2?: number | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** false unless given. */ readonly adam?: boolean | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type LAMBArguments =
+  | [params: readonly Tensor[], options?: LAMBOptions]
+  | [params: readonly Tensor[], lr: number, options?: LAMBOptions]
+  | [params: readonly Tensor[], lr: number, b1: number, options?: LAMBOptions];
+
+/**
+ * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
+ *
+ * The scale is 1 where a norm is 0, and everywhere with `adam`.
+ */
+export class LAMB extends AdamW {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LAMB",
+    tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "adam"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get adam(): boolean {
+    return this.plain("adam") as boolean;
+  }
+}
+
 /** Arguments of `nn.optim.Adam` by name. */
 export interface AdamOptions {
   /** 0.001 unless given. */ readonly lr?: number | undefined;
@@ -1659,6 +2411,54 @@ export type AdamArguments =
 export class Adam extends AdamW {
   /** @internal */
   static override readonly shape: Shape = { ...AdamW.shape, id: "nn.optim.Adam" };
+}
+
+/** Arguments of `nn.optim.clip_grad_norm_` by name. */
+export interface ClipGradNormOptions {
+  /** 2 unless given. */ readonly normType?: number | undefined;
+  /** false unless given. */ readonly errorIfNonfinite?: boolean | undefined;
+}
+
+export interface OptimizerFunctions {
+  /**
+   * Scale the gradients of `params` so that their norm, of all together, is at most `max_norm`; the norm
+   * before that, a float32 Tensor of shape ().
+   *
+   * Lazy, unless `error_if_nonfinite`: raises GradientError for a norm that is infinite or NaN. `norm_type`: p
+   * of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Throws
+   * ArgumentError for a negative max_norm, or a norm_type of 0 or less.
+   */
+  clipGradNorm_(
+    ...args:
+      | [params: Tensor | readonly Tensor[], maxNorm: number, options?: ClipGradNormOptions]
+      | [params: Tensor | readonly Tensor[], maxNorm: number, normType: number, options?: ClipGradNormOptions]
+  ): Tensor;
+  /**
+   * Clamp the elements of the gradients of `params` to ±clip_value. Throws ArgumentError if it is
+   * negative.
+   */
+  clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void;
+}
+
+/** @internal */
+export function optimizerFunctions(session: Session): OptimizerFunctions {
+  return {
+    clipGradNorm_(
+      ...args:
+        | [params: Tensor | readonly Tensor[], maxNorm: number, options?: ClipGradNormOptions]
+        | [
+            params: Tensor | readonly Tensor[],
+            maxNorm: number,
+            normType: number,
+            options?: ClipGradNormOptions,
+          ]
+    ): Tensor {
+      return callTensor(session, "nn.optim.clip_grad_norm_", [...args]);
+    },
+    clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void {
+      callVoid(session, "nn.optim.clip_grad_value_", [params, clipValue]);
+    },
+  };
 }
 
 /** The layers. */
@@ -1771,6 +2571,20 @@ export interface Layers {
 /** The optimizers. */
 export interface Optimizers {
   /**
+   * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
+   *
+   * The scale is 1 where a norm is 0, and everywhere with `adam`.
+   */
+  readonly LAMB: Constructor<LAMBArguments, LAMB>;
+  /**
+   * Layer-wise adaptive rate scaling (You et al., 2017): SGD whose steps are scaled for each parameter.
+   *
+   * The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
+   * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
+   * gradient before it is added to the momentum.
+   */
+  readonly LARS: Constructor<LARSArguments, LARS>;
+  /**
    * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
    *
    * `classic`: the learning rate scales the gradient before it is added to the momentum.
@@ -1778,8 +2592,61 @@ export interface Optimizers {
   readonly SGD: Constructor<SGDArguments, SGD>;
   /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
+  /**
+   * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
+   *
+   * Loshchilov and Hutter, 2017. Throws ArgumentError.
+   */
+  readonly CosineAnnealingLR: Constructor<CosineAnnealingLRArguments, CosineAnnealingLR>;
+  /** The rate times `gamma` after every step. Throws ArgumentError. */
+  readonly ExponentialLR: Constructor<ExponentialLRArguments, ExponentialLR>;
+  /**
+   * The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
+   * stays.
+   *
+   * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
+   */
+  readonly LinearLR: Constructor<LinearLRArguments, LinearLR>;
+  /** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
+  readonly MultiStepLR: Constructor<MultiStepLRArguments, MultiStepLR>;
+  /**
+   * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+   *
+   * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
+   * `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
+   * is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
+   * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+   */
+  readonly Muon: Constructor<MuonArguments, Muon>;
+  /**
+   * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
+   * rest.
+   *
+   * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
+   * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
+   * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Throws ArgumentError.
+   */
+  readonly OneCycleLR: Constructor<OneCycleLRArguments, OneCycleLR>;
   /** Several optimizers as one. */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
+  /**
+   * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
+   *
+   * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+   */
+  readonly RMSprop: Constructor<RMSpropArguments, RMSprop>;
+  /**
+   * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+   *
+   *     warm_up = LinearLR(optimizer, 0.1, total_iters=100)
+   *     cosine = CosineAnnealingLR(optimizer, 900)
+   *     scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
+   *
+   * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+   */
+  readonly SequentialLR: Constructor<SequentialLRArguments, SequentialLR>;
+  /** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
+  readonly StepLR: Constructor<StepLRArguments, StepLR>;
   /** Adam (Kingma and Ba, 2015): AdamW without weight decay. */
   readonly Adam: Constructor<AdamArguments, Adam>;
 }
@@ -1811,4 +2678,20 @@ export const LAYERS = {
 };
 
 /** @internal */
-export const OPTIMIZERS = { SGD, AdamW, OptimizerGroup, Adam };
+export const OPTIMIZERS = {
+  LAMB,
+  LARS,
+  SGD,
+  AdamW,
+  CosineAnnealingLR,
+  ExponentialLR,
+  LinearLR,
+  MultiStepLR,
+  Muon,
+  OneCycleLR,
+  OptimizerGroup,
+  RMSprop,
+  SequentialLR,
+  StepLR,
+  Adam,
+};
