@@ -60,9 +60,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         if inspect.isfunction(value := getattr(nn.optim, name))
     },
     **{
-        f"nn.state.{name}": value
-        for name, value in vars(nn.state).items()
-        if inspect.isfunction(value) and value.__module__ == nn.state.__name__ and not name.startswith("_")
+        f"nn.{space.__name__.rpartition('.')[2]}.{name}": value
+        for space in (nn.data, nn.datasets, nn.init, nn.state)
+        for name in space.__all__
+        if inspect.isfunction(value := getattr(space, name))
     },
 }
 
@@ -263,6 +264,8 @@ _RESULTS: dict[Any, dict[str, Any]] = {
     "tuple[Self, ...]": {"kind": "tensors", "count": None},
     "list[Self]": {"kind": "tensors", "count": None},
     "list[Tensor]": {"kind": "tensors", "count": None},
+    "tuple[Tensor, ...]": {"kind": "tensors", "count": None},
+    "Data": {"kind": "tensors", "count": 4},
     "tuple[Tensor, Tensor]": {"kind": "tensors", "count": 2},
     "tuple[Tensor, Tensor | None]": {"kind": "tensors", "count": 2},
     "tuple[Tensor, tuple[Tensor, Tensor]]": {"kind": "nested", "counts": [None, 2]},

@@ -5,7 +5,7 @@ finds the Tensors. `nn.optim` has optimizers, schedules of learning rates and gr
 files of weights, `nn.init` initialisation, `nn.data` batches and splits, `nn.datasets` well-known data sets.
 """
 
-from polygrad.nn import optim, state
+from polygrad.nn import data, datasets, init, optim, state
 from polygrad.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from polygrad.nn.dense import Bilinear, Embedding, Linear
 from polygrad.nn.norm import (
@@ -44,6 +44,9 @@ __all__ = [
     "MultiheadAttention",
     "RMSNorm",
     "TransformerBlock",
+    "data",
+    "datasets",
+    "init",
     "optim",
     "state",
 ]

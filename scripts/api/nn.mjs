@@ -155,11 +155,10 @@ export function nnFile(manifest, names) {
       .filter(({ id }) => inside(prefix)(id))
       .map(({ id, of }) => `${id.split(".").at(-1)}: ${of.split(".").at(-1)}`),
   ];
-  const called = manifest.functions.filter(
-    ({ id, result }) => id.startsWith("nn.optim.") && result.kind !== "object",
-  );
+  const called = (prefix) =>
+    manifest.functions.filter(({ id, result }) => id.startsWith(prefix) && result.kind !== "object");
   return `
-import { alias, callNested, callTensor, callTensorList, callTensors, callVoid } from "../calls";
+import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
 import type { Tensor } from "./tensor";
@@ -167,7 +166,9 @@ import type { Tensor } from "./tensor";
 ${ordered.map((entry) => classText(entry, inheritedBy(entry), new Set(methodsAbove(entry)), names)).join("\n")}
 ${makers.map((entry) => makerText(entry, names)).join("\n")}
 
-${functionsText("OptimizerFunctions", "optimizerFunctions", called, names)}
+${functionsText("OptimizerFunctions", "optimizerFunctions", called("nn.optim."), names)}
+
+${functionsText("Initialisation", "initialisation", called("nn.init."), names)}
 
 /** The layers. */
 export interface Layers {

@@ -14,10 +14,12 @@ import * as generated from "./generated/errors";
 import {
   LAYERS,
   OPTIMIZERS,
+  initialisation,
   optimizerFunctions,
   type Layers,
   type OptimizerGroup,
   type Optimizer,
+  type Initialisation,
   type OptimizerFunctions,
   type Optimizers,
 } from "./generated/nn";
@@ -79,7 +81,11 @@ export interface Devices {
 /** polygrad, on one Python. */
 export interface Polygrad {
   readonly Tensor: TensorClass;
-  readonly nn: Layers & { readonly optim: Optimizers & OptimizerFunctions; readonly state: State };
+  readonly nn: Layers & {
+    readonly init: Initialisation;
+    readonly optim: Optimizers & OptimizerFunctions;
+    readonly state: State;
+  };
   readonly optim: Optimizers & OptimizerFunctions;
   readonly state: State;
   readonly Device: Devices;
@@ -257,7 +263,7 @@ export function createApi(session: Session, host: Host): Polygrad {
   };
   return {
     Tensor: tensorClass(session),
-    nn: { ...layers, optim, state },
+    nn: { ...layers, init: initialisation(session), optim, state },
     optim,
     state,
     Device: {

@@ -1,6 +1,6 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
-import { alias, callNested, callTensor, callTensorList, callTensors, callVoid } from "../calls";
+import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
 import type { Tensor } from "./tensor";
@@ -2457,6 +2457,237 @@ export function optimizerFunctions(session: Session): OptimizerFunctions {
     },
     clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void {
       callVoid(session, "nn.optim.clip_grad_value_", [params, clipValue]);
+    },
+  };
+}
+
+/** Arguments of `nn.init.calculate_gain` by name. */
+export interface CalculateGainOptions {
+  readonly param?: number | null | undefined;
+}
+
+/** Arguments of `nn.init.kaiming_normal_` by name. */
+export interface KaimingNormalOptions {
+  /** 0 unless given. */ readonly a?: number | undefined;
+  /** "fan_in" unless given. */ readonly mode?: "fan_in" | "fan_out" | undefined;
+  /** "leaky_relu" unless given. */ readonly nonlinearity?: string | undefined;
+}
+
+/** Arguments of `nn.init.kaiming_uniform_` by name. */
+export interface KaimingUniformOptions {
+  /** 0 unless given. */ readonly a?: number | undefined;
+  /** "fan_in" unless given. */ readonly mode?: "fan_in" | "fan_out" | undefined;
+  /** "leaky_relu" unless given. */ readonly nonlinearity?: string | undefined;
+}
+
+/** Arguments of `nn.init.normal_` by name. */
+export interface NormalOptions {
+  /** 0 unless given. */ readonly mean?: number | undefined;
+  /** 1 unless given. */ readonly std?: number | undefined;
+}
+
+/** Arguments of `nn.init.orthogonal_` by name. */
+export interface OrthogonalOptions {
+  /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+/** Arguments of `nn.init.trunc_normal_` by name. */
+export interface TruncNormalOptions {
+  /** 0 unless given. */ readonly mean?: number | undefined;
+  /** 1 unless given. */ readonly std?: number | undefined;
+  /** -2 unless given. */ readonly a?: number | undefined;
+  /** 2 unless given. */ readonly b?: number | undefined;
+}
+
+/** Arguments of `nn.init.uniform_` by name. */
+export interface UniformOptions {
+  /** 0 unless given. */ readonly a?: number | undefined;
+  /** 1 unless given. */ readonly b?: number | undefined;
+}
+
+/** Arguments of `nn.init.xavier_normal_` by name. */
+export interface XavierNormalOptions {
+  /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+/** Arguments of `nn.init.xavier_uniform_` by name. */
+export interface XavierUniformOptions {
+  /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+export interface Initialisation {
+  /**
+   * The factor for the standard deviation of weights before `nonlinearity`.
+   *
+   * 'linear', 'conv1d', ..., 'sigmoid', 'tanh', 'relu', 'selu', or 'leaky_relu', whose slope below 0 is
+   * `param` (0.01 unless given). Throws ArgumentError.
+   */
+  calculateGain(
+    ...args:
+      | [nonlinearity: string, options?: CalculateGainOptions]
+      | [nonlinearity: string, param: number | null, options?: CalculateGainOptions]
+  ): Promise<number>;
+  /** `val` everywhere. */
+  constant_(tensor: Tensor, val: number): Tensor;
+  /** 1 on the diagonal of a matrix, 0 elsewhere. Throws ShapeError. */
+  eye_(tensor: Tensor): Tensor;
+  /** Normal with deviation gain / sqrt(fan); arguments as for `kaiming_uniform_`. */
+  kaimingNormal_(
+    ...args:
+      | [tensor: Tensor, options?: KaimingNormalOptions]
+      | [tensor: Tensor, a: number, options?: KaimingNormalOptions]
+      | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingNormalOptions]
+  ): Tensor;
+  /**
+   * Uniform in ±gain * sqrt(3 / fan) (He et al., 2015).
+   *
+   * `mode`: 'fan_in' keeps the variance on the way forward, 'fan_out' that of gradients. `nonlinearity`, and
+   * `a` for the leaky one, as in `calculate_gain`. Throws ShapeError, ArgumentError.
+   */
+  kaimingUniform_(
+    ...args:
+      | [tensor: Tensor, options?: KaimingUniformOptions]
+      | [tensor: Tensor, a: number, options?: KaimingUniformOptions]
+      | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingUniformOptions]
+  ): Tensor;
+  /**
+   * Normal with that mean and standard deviation. Throws ArgumentError for a negative one, DTypeError.
+   */
+  normal_(
+    ...args:
+      | [tensor: Tensor, options?: NormalOptions]
+      | [tensor: Tensor, mean: number, options?: NormalOptions]
+      | [tensor: Tensor, mean: number, std: number, options?: NormalOptions]
+  ): Tensor;
+  /** 1 everywhere. */
+  ones_(tensor: Tensor): Tensor;
+  /**
+   * A matrix, of the first axis by the rest, with orthonormal rows (or columns, if these are fewer), times
+   * `gain` (Saxe et al., 2013). Throws ShapeError.
+   *
+   * By 30 steps of the Newton-Schulz iteration from random numbers, in float32.
+   */
+  orthogonal_(
+    ...args:
+      | [tensor: Tensor, options?: OrthogonalOptions]
+      | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
+  ): Tensor;
+  /**
+   * Normal, of what lies in [a, b]: by the inverse of the distribution function.
+   *
+   * Throws ArgumentError for a >= b or std <= 0, DTypeError.
+   */
+  truncNormal_(
+    ...args:
+      | [tensor: Tensor, options?: TruncNormalOptions]
+      | [tensor: Tensor, mean: number, options?: TruncNormalOptions]
+      | [tensor: Tensor, mean: number, std: number, options?: TruncNormalOptions]
+  ): Tensor;
+  /** Uniform in [a, b). Throws ArgumentError for a > b, DTypeError unless it is of floats. */
+  uniform_(
+    ...args:
+      | [tensor: Tensor, options?: UniformOptions]
+      | [tensor: Tensor, a: number, options?: UniformOptions]
+      | [tensor: Tensor, a: number, b: number, options?: UniformOptions]
+  ): Tensor;
+  /** Normal with deviation gain * sqrt(2 / (fan in + fan out)). Throws ShapeError. */
+  xavierNormal_(
+    ...args:
+      | [tensor: Tensor, options?: XavierNormalOptions]
+      | [tensor: Tensor, gain: number, options?: XavierNormalOptions]
+  ): Tensor;
+  /** Uniform in ±gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). Throws ShapeError. */
+  xavierUniform_(
+    ...args:
+      | [tensor: Tensor, options?: XavierUniformOptions]
+      | [tensor: Tensor, gain: number, options?: XavierUniformOptions]
+  ): Tensor;
+  /** 0 everywhere. */
+  zeros_(tensor: Tensor): Tensor;
+}
+
+/** @internal */
+export function initialisation(session: Session): Initialisation {
+  return {
+    calculateGain(
+      ...args:
+        | [nonlinearity: string, options?: CalculateGainOptions]
+        | [nonlinearity: string, param: number | null, options?: CalculateGainOptions]
+    ): Promise<number> {
+      return callValue(session, "nn.init.calculate_gain", [...args]);
+    },
+    constant_(tensor: Tensor, val: number): Tensor {
+      return callTensor(session, "nn.init.constant_", [tensor, val]);
+    },
+    eye_(tensor: Tensor): Tensor {
+      return callTensor(session, "nn.init.eye_", [tensor]);
+    },
+    kaimingNormal_(
+      ...args:
+        | [tensor: Tensor, options?: KaimingNormalOptions]
+        | [tensor: Tensor, a: number, options?: KaimingNormalOptions]
+        | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingNormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.kaiming_normal_", [...args]);
+    },
+    kaimingUniform_(
+      ...args:
+        | [tensor: Tensor, options?: KaimingUniformOptions]
+        | [tensor: Tensor, a: number, options?: KaimingUniformOptions]
+        | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingUniformOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.kaiming_uniform_", [...args]);
+    },
+    normal_(
+      ...args:
+        | [tensor: Tensor, options?: NormalOptions]
+        | [tensor: Tensor, mean: number, options?: NormalOptions]
+        | [tensor: Tensor, mean: number, std: number, options?: NormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.normal_", [...args]);
+    },
+    ones_(tensor: Tensor): Tensor {
+      return callTensor(session, "nn.init.ones_", [tensor]);
+    },
+    orthogonal_(
+      ...args:
+        | [tensor: Tensor, options?: OrthogonalOptions]
+        | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.orthogonal_", [...args]);
+    },
+    truncNormal_(
+      ...args:
+        | [tensor: Tensor, options?: TruncNormalOptions]
+        | [tensor: Tensor, mean: number, options?: TruncNormalOptions]
+        | [tensor: Tensor, mean: number, std: number, options?: TruncNormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.trunc_normal_", [...args]);
+    },
+    uniform_(
+      ...args:
+        | [tensor: Tensor, options?: UniformOptions]
+        | [tensor: Tensor, a: number, options?: UniformOptions]
+        | [tensor: Tensor, a: number, b: number, options?: UniformOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.uniform_", [...args]);
+    },
+    xavierNormal_(
+      ...args:
+        | [tensor: Tensor, options?: XavierNormalOptions]
+        | [tensor: Tensor, gain: number, options?: XavierNormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.xavier_normal_", [...args]);
+    },
+    xavierUniform_(
+      ...args:
+        | [tensor: Tensor, options?: XavierUniformOptions]
+        | [tensor: Tensor, gain: number, options?: XavierUniformOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.xavier_uniform_", [...args]);
+    },
+    zeros_(tensor: Tensor): Tensor {
+      return callTensor(session, "nn.init.zeros_", [tensor]);
     },
   };
 }
