@@ -7,6 +7,7 @@ width the Target chooses; it never overflows and never reaches a user.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import struct
@@ -64,6 +65,11 @@ class DType(str):
     __hash__ = str.__hash__
 
     @property
+    def bitsize(self) -> int:
+        """Bits of an element: 1 of bool, else 8 a byte."""
+        return self.bits
+
+    @property
     def name(self) -> str:
         return str.__str__(self)
 
@@ -86,8 +92,93 @@ class DType(str):
         return n - (1 << self.bits) if self.kind == "int" and n > self.max else n
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatInfo:
+    """The limits of a float dtype, as `numpy.finfo` has them.
+
+    `eps`: what lies between 1 and the next larger number. `nmant`, `nexp`: bits of the fraction (without the
+    leading one) and of the exponent.
+    """
+
+    dtype: DType
+    bits: int
+    nmant: int
+    nexp: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    smallest_subnormal: float
+
+    @property
+    def tiny(self) -> float:
+        """`smallest_normal`, by its older name."""
+        return self.smallest_normal
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IntInfo:
+    """The limits of an integer dtype, as `numpy.iinfo` has them."""
+
+    dtype: DType
+    bits: int
+    max: int
+    min: int
+
+
+def _finfo(dtype: Any) -> FloatInfo:
+    """The limits of a float dtype, or of one by its name. Raises DTypeError."""
+    d = to_dtype(dtype)
+    if not d.is_float:
+        raise DTypeError(f"finfo: expected a float dtype, got {d}: use iinfo()")
+    significand, nexp = _FLOAT_FORMATS[d]
+    largest = math.ldexp(2.0 - 2.0 ** (1 - significand), 2 ** (nexp - 1) - 1)
+    subnormal = math.ldexp(d.smallest_normal, 1 - significand)
+    eps = 2.0 ** (1 - significand)
+    return FloatInfo(d, d.bits, significand - 1, nexp, eps, largest, -largest, d.smallest_normal, subnormal)
+
+
+def _iinfo(dtype: Any) -> IntInfo:
+    """The limits of an integer dtype, or of one by its name. Raises DTypeError."""
+    d = to_dtype(dtype)
+    if not d.is_int or d.kind == "index":
+        raise DTypeError(f"iinfo: expected an integer dtype, got {d}: use finfo() for floats")
+    return IntInfo(d, d.bits, d.max, d.min)
+
+
+def _is_float(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is a float. Raises DTypeError."""
+    return to_dtype(dtype).is_float
+
+
+def _is_int(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is an integer, signed or not. Raises DTypeError."""
+    return to_dtype(dtype).is_int
+
+
+def _is_unsigned(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is an unsigned integer. Raises DTypeError."""
+    return to_dtype(dtype).is_unsigned
+
+
+def _is_bool(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is bool. Raises DTypeError."""
+    return to_dtype(dtype).is_bool
+
+
+def _least_upper_dtype(*ds: Any) -> DType:
+    """The least dtype that all of these (or those of these names) convert to. Raises DTypeError for none."""
+    if not ds:
+        raise DTypeError("least_upper_dtype: expected at least one dtype, got none")
+    found = [to_dtype(d) for d in ds]
+    strange = [d for d in found if d not in _PARENTS]
+    if strange:
+        raise DTypeError(f"least_upper_dtype: expected dtypes of tensors, got {strange[0]}")
+    return promote(*found)
+
+
 class dtypes:
-    """The namespace of all data types."""
+    """The namespace of all data types, and of what can be asked of them: each takes a dtype or its name."""
 
     void = DType("void", 0, None, "void", -2)
     index = DType("index", 8, None, "index", -1)
@@ -116,7 +207,14 @@ class dtypes:
         bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16, float32, float64,
     )  # fmt: skip
     floats = tuple(d for d in all if d.is_float)
+    uints = tuple(d for d in all if d.kind == "uint")
+    sints = tuple(d for d in all if d.kind == "int")
     ints = tuple(d for d in all if d.is_int)
+
+    finfo, iinfo = staticmethod(_finfo), staticmethod(_iinfo)
+    is_float, is_int = staticmethod(_is_float), staticmethod(_is_int)
+    is_unsigned, is_bool = staticmethod(_is_unsigned), staticmethod(_is_bool)
+    least_upper_dtype = staticmethod(_least_upper_dtype)
 
     @staticmethod
     def from_py(value: Any) -> DType:
