@@ -16,6 +16,7 @@ from polygrad.tensor.base import check_fits, filled
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
 from polygrad.tensor.convolution import ConvolutionMixin
+from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.creation import placed
 from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
@@ -26,7 +27,9 @@ from polygrad.uop.ops import Ops
 live_roots.append(live_values)
 
 
-class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
+class Tensor(
+    StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CopyingMixin, CastingMixin
+):
     """A lazy n-dimensional array with gradients: `Tensor(data, device=None, dtype=None, requires_grad=None)`.
 
     `data`: a bool, int or float; nested lists of them, or of Tensors; bytes (uint8, or the bytes of `dtype`);

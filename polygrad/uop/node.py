@@ -157,8 +157,16 @@ class UOp:
         node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
         return node
 
+    def __copy__(self) -> UOp:
+        return self  # immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UOp:
+        return self
+
     def __reduce__(self) -> Any:
-        raise TypeError("a UOp is not pickled: serialise a Program instead")
+        if self.dtype is not dtypes.index or not self._is_size():
+            raise TypeError("a UOp is not pickled, but for Variables: serialise a Program instead")
+        return UOp, (self.op, self.dtype, self.src, self.arg)
 
     def __repr__(self) -> str:
         if self.dtype is dtypes.index and self.op in SIZES and self._is_size():
