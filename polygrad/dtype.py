@@ -16,7 +16,13 @@ from typing import Any
 from polygrad.errors import DTypeError
 
 # IEEE 754: the bits of the significand (the leading one included) and of the exponent
-_FLOAT_FORMATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}
+_FLOAT_FORMATS = {
+    "fp8e4m3": (4, 4), "fp8e5m2": (3, 5), "float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8),
+    "float64": (53, 11),
+}  # fmt: skip
+# The 8-bit formats of OCP ("8-bit Floating Point Specification", 2023). fp8e4m3 has no infinities: its last
+# exponent holds numbers, up to 448, and one NaN.
+_LARGEST_E4M3 = 448.0
 
 
 class DType(str):
@@ -42,6 +48,8 @@ class DType(str):
         self.bits = max(itemsize * 8, 1)
         if kind == "float":
             self.min, self.max = -math.inf, math.inf
+            if name == "fp8e4m3":
+                self.min, self.max = -_LARGEST_E4M3, _LARGEST_E4M3
             self.significand, exponent_bits = _FLOAT_FORMATS[name]
             self.smallest_normal = 2.0 ** (2 - 2 ** (exponent_bits - 1))
         elif kind == "bool":
@@ -133,6 +141,8 @@ def _finfo(dtype: Any) -> FloatInfo:
         raise DTypeError(f"finfo: expected a float dtype, got {d}: use iinfo()")
     significand, nexp = _FLOAT_FORMATS[d]
     largest = math.ldexp(2.0 - 2.0 ** (1 - significand), 2 ** (nexp - 1) - 1)
+    if d is dtypes.fp8e4m3:
+        largest = _LARGEST_E4M3
     subnormal = math.ldexp(d.smallest_normal, 1 - significand)
     eps = 2.0 ** (1 - significand)
     return FloatInfo(d, d.bits, significand - 1, nexp, eps, largest, -largest, d.smallest_normal, subnormal)
@@ -191,10 +201,13 @@ class dtypes:
     uint32 = DType("uint32", 4, "I", "uint", 6)
     int64 = DType("int64", 8, "q", "int", 7)
     uint64 = DType("uint64", 8, "Q", "uint", 8)
-    float16 = DType("float16", 2, "e", "float", 9)
-    bfloat16 = DType("bfloat16", 2, None, "float", 10)
-    float32 = DType("float32", 4, "f", "float", 11)
-    float64 = DType("float64", 8, "d", "float", 12)
+    float16 = DType("float16", 2, "e", "float", 11)
+    bfloat16 = DType("bfloat16", 2, None, "float", 12)
+    float32 = DType("float32", 4, "f", "float", 13)
+    float64 = DType("float64", 8, "d", "float", 14)
+
+    fp8e4m3 = DType("fp8e4m3", 1, None, "float", 9)
+    fp8e5m2 = DType("fp8e5m2", 1, None, "float", 10)
 
     half, float, double = float16, float32, float64
     char, short, int, long = int8, int16, int32, int64
@@ -206,6 +219,8 @@ class dtypes:
     all: tuple[DType, ...] = (
         bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16, float32, float64,
     )  # fmt: skip
+    # For storage: memory holds them, kernels compute in float32. `all` and `floats` are what devices have.
+    fp8s = (fp8e4m3, fp8e5m2)
     floats = tuple(d for d in all if d.is_float)
     uints = tuple(d for d in all if d.kind == "uint")
     sints = tuple(d for d in all if d.kind == "int")
@@ -229,7 +244,7 @@ class dtypes:
 
 
 int_type, float_type = (1).__class__, (1.0).__class__
-_BY_NAME = {str(d): d for d in (*dtypes.all, dtypes.index, dtypes.void)}
+_BY_NAME = {str(d): d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _ALIASES = ("half", "float", "double", "char", "short", "int", "long", "uchar", "ushort", "uint", "ulong")
 _BY_NAME |= {alias: getattr(dtypes, alias) for alias in _ALIASES}
 
@@ -240,7 +255,8 @@ def to_dtype(dtype: Any) -> DType:
         return dtype
     found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
     if found is None:
-        raise DTypeError(f"dtype: expected one of {', '.join(dtypes.all)}, got {dtype!r}")
+        known = ", ".join((*dtypes.all, *dtypes.fp8s))
+        raise DTypeError(f"dtype: expected one of {known}, got {dtype!r}")
     return found
 
 
@@ -254,6 +270,8 @@ _PARENTS: dict[DType, tuple[DType, ...]] = {
     dtypes.uint16: (dtypes.int32, dtypes.uint32),
     dtypes.uint32: (dtypes.int64, dtypes.uint64),
     dtypes.uint64: (dtypes.float16, dtypes.bfloat16),
+    dtypes.fp8e4m3: (dtypes.float16, dtypes.bfloat16),
+    dtypes.fp8e5m2: (dtypes.float16, dtypes.bfloat16),
     dtypes.float16: (dtypes.float32,),
     dtypes.bfloat16: (dtypes.float32,),
     dtypes.float32: (dtypes.float64,),
@@ -269,6 +287,11 @@ def _ancestors(dtype: DType) -> frozenset[DType]:
 @functools.cache
 def promote(*ds: DType) -> DType:
     """The least dtype that all of `ds` convert to (tinygrad's `least_upper_dtype`)."""
+    floats = {d for d in ds if d.is_float}
+    if len(floats) == 1 and not floats.isdisjoint(dtypes.fp8s):
+        return floats.pop()  # integers and bools become it, but of integers alone it is no common type
+    if len(set(ds)) == 1:
+        return ds[0]
     return min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
 
 
@@ -306,9 +329,45 @@ def rounded(dtype: DType, value: float | int) -> float:
     return float_from_bits(dtype, float_to_bits(dtype, value))
 
 
+def _fp8_to_bits(dtype: DType, value: float) -> int:
+    """The bits of an 8-bit float, by exact arithmetic: what is beyond the largest number is infinite, or
+    where there is no infinity the largest, as in torch."""
+    sign = 0x80 if math.copysign(1.0, value) < 0 else 0
+    significand = dtype.significand
+    most = 0x7E if dtype is dtypes.fp8e4m3 else 0x7C
+    if value != value:
+        return sign | 0x7F
+    size = abs(value)
+    if math.isinf(size) or size == 0:
+        return sign | (most if size else 0)
+    least = math.frexp(dtype.smallest_normal)[1] - significand  # exponent of the last place of the least ones
+    exponent = max(math.frexp(size)[1] - significand, least)
+    count = round(math.ldexp(size, -exponent))  # places, to nearest even; ldexp is exact
+    # a normal number's count has its leading one; one more carries into the exponent
+    bits = count + ((exponent - least) << (significand - 1))
+    return sign | min(bits, most)
+
+
+def _fp8_from_bits(dtype: DType, bits: int) -> float:
+    size, significand = bits & 0x7F, dtype.significand
+    least = math.frexp(dtype.smallest_normal)[1] - significand
+    exponent, fraction = size >> (significand - 1), size & ((1 << (significand - 1)) - 1)
+    if dtype is dtypes.fp8e5m2 and exponent == 31:
+        out = math.nan if fraction else math.inf
+    elif dtype is dtypes.fp8e4m3 and size == 0x7F:
+        out = math.nan
+    elif exponent == 0:
+        out = math.ldexp(fraction, least)
+    else:
+        out = math.ldexp(fraction + (1 << (significand - 1)), least + exponent - 1)
+    return -out if bits & 0x80 else out
+
+
 def float_to_bits(dtype: DType, value: float | int) -> int:
-    """The bits of `value` rounded to float16 or bfloat16; of a NaN those of the quiet NaN of its sign."""
+    """The bits of `value` rounded to a float of 8 or 16 bits; of a NaN those of the quiet NaN of its sign."""
     value = _to_odd_double(value)
+    if dtype.itemsize == 1:
+        return _fp8_to_bits(dtype, value)
     if dtype is dtypes.float16:
         try:
             return int(_U16.unpack(_F16.pack(value))[0])
@@ -326,7 +385,9 @@ def float_to_bits(dtype: DType, value: float | int) -> int:
 
 
 def float_from_bits(dtype: DType, bits: int) -> float:
-    """The float16 or bfloat16 with these bits."""
+    """The float of 8 or 16 bits with these bits."""
+    if dtype.itemsize == 1:
+        return _fp8_from_bits(dtype, bits)
     raw = _F16.unpack(_U16.pack(bits)) if dtype is dtypes.float16 else _F32.unpack(_U32.pack(bits << 16))
     return float(raw[0])
 

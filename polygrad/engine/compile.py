@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.compute_at import compute_at
+from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
 from polygrad.engine.barriers import place_barriers
@@ -66,6 +67,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend.prepare()
     optimized = backend.optimized and optimizing()
     plan_ = schedule(sink, optimized)
+    plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     if optimized:
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(calls, backend.target)))

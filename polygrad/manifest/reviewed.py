@@ -43,6 +43,7 @@ TYPES = {
 ANNOTATIONS = {
     "bool": "bool",
     "bool | None": "bool | None",
+    "builtins.bool | None": "bool | None",
     "int": "int",
     "int | None": "int | None",
     "float": "float",

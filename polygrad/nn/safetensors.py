@@ -20,6 +20,7 @@ from polygrad.helpers import prod
 _NAMES: dict[DType, str] = {
     dtypes.bool: "BOOL", dtypes.int8: "I8", dtypes.uint8: "U8", dtypes.int16: "I16", dtypes.uint16: "U16",
     dtypes.int32: "I32", dtypes.uint32: "U32", dtypes.int64: "I64", dtypes.uint64: "U64",
+    dtypes.fp8e4m3: "F8_E4M3", dtypes.fp8e5m2: "F8_E5M2",
     dtypes.float16: "F16", dtypes.bfloat16: "BF16", dtypes.float32: "F32", dtypes.float64: "F64",
 }  # fmt: skip
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}

@@ -244,4 +244,5 @@ def _globals() -> dict[str, Any]:
     }
     for name, dtype in _STORAGES.items():
         table[f"torch.{name}Storage"] = _Kind(dtype)
+    table |= {"torch.float8_e4m3fn": dtypes.fp8e4m3, "torch.float8_e5m2": dtypes.fp8e5m2}
     return table | {f"torch.{d}": d for d in dtypes.all}

@@ -17,7 +17,9 @@ from polygrad.runtime.program import Program
 
 
 def _format(dtype: DType) -> Any:
-    """What a memoryview calls the elements; 16-bit floats are read and written as their bits."""
+    """What a memoryview calls the elements; floats of 8 and 16 bits are read and written as their bits."""
+    if dtype.itemsize == 1 and dtype.is_float:
+        return "B"
     return "H" if dtype.fmt is None or dtype is dtypes.float16 else dtype.fmt
 
 

@@ -64,10 +64,11 @@ class StorageMixin(TensorBase):
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
 
-        float16 and bfloat16 come as their bits, format 'H': a memoryview cannot hold them.
+        float16 and bfloat16 come as their bits, format 'H', floats of 8 bits as theirs, format 'B': a
+        memoryview cannot hold them.
         """
         raw, shape = self._bytes("data"), self._concrete_shape("data")
-        fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
+        fmt: Any = _format(self.dtype)
         return raw.cast(fmt) if 0 in shape else raw.cast(fmt, list(shape))
 
     @property
@@ -86,7 +87,7 @@ class StorageMixin(TensorBase):
         buffer: Buffer = memory.arg
         preserve({buffer.allocation})
         rename(storage_of(self), changed=True)
-        fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
+        fmt: Any = _format(self.dtype)
         view = buffer.view().cast(fmt)
         numpy = sys.modules.get("numpy")
         if numpy is not None:
@@ -108,11 +109,11 @@ class StorageMixin(TensorBase):
         return nest(unpack(self._bytes("tolist"), self.dtype), shape)
 
     def numpy(self) -> Any:
-        """The elements as a numpy array, a copy; bfloat16 as float32. Needs numpy."""
+        """The elements as a numpy array, a copy; bfloat16 and floats of 8 bits as float32. Needs numpy."""
         import numpy as np
 
         shape, x = self._concrete_shape("numpy"), self
-        if x.dtype is dtypes.bfloat16:
+        if x.dtype.fmt is None:
             x = x._with(x.uop.cast(dtypes.float32))
         return np.frombuffer(x._bytes("numpy"), dtype=str(x.dtype)).reshape(shape)
 
@@ -288,6 +289,11 @@ class StorageMixin(TensorBase):
 
     def __irshift__(self, x: Any) -> Self:
         return self._update(">>=", self >> x)  # type: ignore[operator]
+
+
+def _format(dtype: DType) -> str | None:
+    """The format of `data`: of floats of 8 and 16 bits, that of their bits."""
+    return dtype.fmt if not dtype.is_float or dtype.itemsize > 2 else "BH"[dtype.itemsize - 1]
 
 
 def _category(dtype: DType) -> int:

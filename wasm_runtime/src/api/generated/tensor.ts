@@ -703,6 +703,11 @@ export interface PoolOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
 }
 
+/** Arguments of `Tensor.cast` by name. */
+export interface CastOptions {
+  readonly saturate?: boolean | null | undefined;
+}
+
 /** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
 export class Tensor extends TensorBase {
   /** The matrix transposed. */
@@ -2352,10 +2357,16 @@ export class Tensor extends TensorBase {
   /**
    * The elements converted to `dtype`; floats truncate and saturate into integers.
    *
-   * Throws DTypeError.
+   * saturate: of floats of 8 bits, whether what is beyond the largest number, infinity too, becomes that,
+   * or else infinite (NaN in fp8e4m3, which has no infinity). None is torch's: fp8e4m3 saturates, fp8e5m2
+   * does not. Throws DTypeError, also for `saturate` with another dtype.
    */
-  cast(dtype: DTypeName): Tensor {
-    return callTensor(this.session, "Tensor.cast", [this, dtype]);
+  cast(
+    ...args:
+      | [dtype: DTypeName, options?: CastOptions]
+      | [dtype: DTypeName, saturate: boolean | null, options?: CastOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cast", [this, ...args]);
   }
 
   /** The same bits as `dtype`, which has the same size: a view. Throws DTypeError. */
