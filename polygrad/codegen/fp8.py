@@ -9,10 +9,15 @@ has no infinity, the largest, as in torch; `Tensor.cast` has the other conventio
 from __future__ import annotations
 
 from polygrad.dtype import DType, dtypes, float_to_bits
+from polygrad.errors import InternalError
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 _U8, _U32, _F32, _F64 = dtypes.uint8, dtypes.uint32, dtypes.float32, dtypes.float64
+
+
+_COMPUTED = (GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE, Ops.SCAN}
+_MOVED = {Ops.PARAM, Ops.INDEX, Ops.LOAD, Ops.WHERE, Ops.AFTER, Ops.DEFINE_REG, Ops.STAGE}
 
 
 def store_as_bits(kernel: UOp) -> UOp:
@@ -44,8 +49,10 @@ def _rewritten(n: UOp, src: tuple[UOp, ...]) -> UOp:
         return n if src == n.src else UOp(n.op, into, src, n.arg)
     if n.op is Ops.CONST:
         return UOp.const(_U8, float_to_bits(into, n.arg))
-    if n.op in (GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE}:
+    if n.op in _COMPUTED:
         return encoded(UOp(n.op, _F32, tuple(map(_wide, n.src, src)), n.arg), into)
+    if n.op not in _MOVED:
+        raise InternalError(f"fp8: expected an op that moves {into} or computes it, got {n.op}")
     return UOp(n.op, _U8, src, n.arg)
 
 
