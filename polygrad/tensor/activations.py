@@ -1,18 +1,23 @@
-"""Activation functions: elementwise formulas over elementwise.py and elementary.py."""
+"""Activation functions: of each element, or of rows (softmax)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, Self
 
+from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError
-from polygrad.tensor.elementary import ElementaryMixin
+from polygrad.tensor.base import DTypeLike
+from polygrad.tensor.reduce import Axes, ReduceMixin
+from polygrad.tensor.special import SpecialMixin
 
 
-class ActivationsMixin(ElementaryMixin):
+class ActivationsMixin(ReduceMixin, SpecialMixin):
     """Activations. Each takes and gives a float tensor of any shape."""
 
     __slots__ = ()
+
+    # --- of each element
 
     def relu(self) -> Self:
         """max(self, 0); its gradient at 0 is 0."""
@@ -94,6 +99,32 @@ class ActivationsMixin(ElementaryMixin):
     def softsign(self) -> Self:
         """self / (1 + |self|)."""
         return self / (self.abs() + 1.0)
+
+    # --- of rows
+
+    def _shifted(self, axis: Axes) -> Self:
+        """self less its greatest element, which carries no gradient."""
+        top = self.max(axis, keepdim=True)
+        return self - top._detached()
+
+    def softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
+        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result."""
+        x = self._softmax_input(dtype)
+        e = x._in_accumulation_dtype()._shifted(axis).exp()
+        return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
+
+    def log_softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
+        """The logarithm of softmax, without overflow."""
+        x = self._softmax_input(dtype)
+        shifted = x._in_accumulation_dtype()._shifted(axis)
+        return x._in_result_dtype(shifted - shifted.exp().sum(axis, keepdim=True).log())
+
+    def softmin(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
+        """softmax of -self."""
+        return self.neg().softmax(axis, dtype)
+
+    def _softmax_input(self, dtype: DTypeLike | None) -> Self:
+        return self if dtype is None else self._with(self.uop.cast(to_dtype(dtype)))
 
     def sequential(self, ll: list[Any]) -> Self:
         """The callables of `ll`, one after the other."""

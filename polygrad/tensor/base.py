@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.engine.devices import Device
@@ -24,6 +24,15 @@ _new = object.__new__
 _ref = weakref.ref
 _SCALARS = (bool, int, float)
 _MAY_BE_VIEW = GroupOp.Movement | GroupOp.Memory | {Ops.DETACH, Ops.BITCAST}
+
+
+DTypeLike: TypeAlias = DType | str  # a dtype, or its name
+
+
+class SupportsArray(Protocol):
+    """A numpy array or scalar, and what can make one of itself."""
+
+    def __array__(self) -> Any: ...
 
 
 def broadcast_to(uop: UOp, shape: Shape) -> UOp:
@@ -252,7 +261,7 @@ class TensorBase(metaclass=TensorType):
         """The Python scalar `x` as a node of this Tensor's shape and the dtype that both promote to."""
         return filled(self._scalar(x), x, self.uop.shape)
 
-    def _pair(self, x: Any, reverse: bool = False) -> tuple[UOp, UOp]:
+    def _pair(self, x: TensorLike, reverse: bool = False) -> tuple[UOp, UOp]:
         """This Tensor and `x` as nodes of one dtype and shape, in order, swapped when `reverse`.
 
         Raises ShapeError, DTypeError, OverflowError_.
@@ -276,14 +285,14 @@ class TensorBase(metaclass=TensorType):
             return self._pair(self._lift(x), reverse)
         return (b, a) if reverse else (a, b)
 
-    def _with_constant(self, x: Any) -> tuple[UOp, UOp]:
+    def _with_constant(self, x: TensorLike) -> tuple[UOp, UOp]:
         """`_pair`, where a Python scalar is a CONST of shape (), which goes with any shape."""
         if not isinstance(x, _SCALARS):
             return self._pair(x)
         a, dtype = self.uop, self._scalar(x)
         return a if a.dtype is dtype else a.cast(dtype), UOp.const(dtype, x)
 
-    def _lift(self, x: Any) -> Self:
+    def _lift(self, x: TensorLike) -> Self:
         """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
         try:
             return type(self)(x, device=self._device)  # type: ignore[call-arg]
@@ -292,7 +301,15 @@ class TensorBase(metaclass=TensorType):
                 f"operand: expected a Tensor, a number or an array, got {type(x).__name__}"
             ) from None
 
-    def _binary(self, op: Ops, x: Any, reverse: bool = False) -> Self:
+    def _tensor(self, x: TensorLike) -> Self:
+        """`x` as a Tensor; a Python number in the dtype that this Tensor and it promote to, of shape ()."""
+        if isinstance(x, TensorBase):
+            return cast(Self, x)
+        if isinstance(x, _SCALARS):
+            return self._of(UOp.const(self._scalar(x), x), self._device)
+        return self._lift(x)
+
+    def _binary(self, op: Ops, x: TensorLike, reverse: bool = False) -> Self:
         """`op` of this Tensor and `x`, promoted and broadcast."""
         a = self.uop
         if isinstance(x, TensorBase):
@@ -325,3 +342,7 @@ class TensorBase(metaclass=TensorType):
     def _need_float(self, what: str) -> None:
         if not self.dtype.is_float:
             raise DTypeError(f"{what}: expected a float tensor, got {self.dtype}: use .float()")
+
+
+# What stands where a Tensor may: a Tensor, a Python number, a symbolic one (a Variable), lists, an array.
+TensorLike: TypeAlias = TensorBase | UOp | bool | int | float | Sequence[Any] | SupportsArray

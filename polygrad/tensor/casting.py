@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.errors import DTypeError
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.base import DTypeLike, TensorBase
 
 
 class CastingMixin(TensorBase):
@@ -14,7 +14,7 @@ class CastingMixin(TensorBase):
 
     __slots__ = ()
 
-    def cast(self, dtype: Any) -> Self:
+    def cast(self, dtype: DTypeLike) -> Self:
         """The elements converted to `dtype`; floats truncate and saturate into integers.
 
         Raises DTypeError.
@@ -22,7 +22,7 @@ class CastingMixin(TensorBase):
         to = to_dtype(dtype)
         return self if to is self.uop.dtype else self._with(self.uop.cast(to))
 
-    def bitcast(self, dtype: Any) -> Self:
+    def bitcast(self, dtype: DTypeLike) -> Self:
         """The same bits as `dtype`, which has the same size: a view. Raises DTypeError."""
         to = to_dtype(dtype)
         if to.itemsize != self.dtype.itemsize or to.is_bool != self.dtype.is_bool:

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from polygrad.dtype import promote
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import ceildiv, prod
+from polygrad.helpers import ceildiv
+from polygrad.tensor.base import DTypeLike
 from polygrad.tensor.movement import same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.tensor.sizes import fits, larger
@@ -15,7 +16,7 @@ from polygrad.uop.ops import Ops
 
 
 class ConvolutionMixin(ReduceMixin):
-    """Convolution, pooling, batch normalisation. Images are (batch, channels, *spatial)."""
+    """Convolution and pooling. Images are (batch, channels, *spatial)."""
 
     __slots__ = ()
 
@@ -41,7 +42,7 @@ class ConvolutionMixin(ReduceMixin):
         stride: int | Sequence[int] = 1,
         dilation: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> Self:
         """Cross-correlation over any number of spatial axes. Raises ShapeError.
 
@@ -192,23 +193,6 @@ class ConvolutionMixin(ReduceMixin):
             for o, s, d, k, n in zip(outs, strides, dilations, kernel, self.shape[-dims:], strict=True)
         ]
         return self.pad([*lead, *fill]).pool(tuple(kernel), strides, dilations)
-
-    def batchnorm(
-        self,
-        weight: Self | None,
-        bias: Self | None,
-        mean: Self,
-        invstd: Self,
-        axis: int | tuple[int, ...] = 1,
-    ) -> Self:
-        """(self - mean) * invstd * weight + bias, each of them along `axis`."""
-        axes = self._axes(axis)
-        column = [s if i in axes else 1 for i, s in enumerate(self.shape)]
-        x = self - mean.reshape(column)
-        if weight is not None:
-            x = x * weight.reshape(column)
-        x = x * (invstd.reshape(column) if prod(invstd.shape) == prod(column) else invstd)
-        return x if bias is None else x + bias.reshape(column)
 
 
 def _each(x: int | Sequence[int], n: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from polygrad.dtype import dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError
 from polygrad.helpers import ceildiv
-from polygrad.tensor.base import TensorBase, broadcast_to, check_fits, filled
+from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
 from polygrad.tensor.movement import args_of, check_shape, is_size
 from polygrad.tensor.sizes import larger
 from polygrad.uop.linear import canonical
@@ -38,7 +38,7 @@ class CreationMixin(TensorBase):
         cls,
         shape: Any,
         fill_value: Any,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
         buffer: bool = True,
@@ -94,7 +94,7 @@ class CreationMixin(TensorBase):
         start: Any,
         stop: Any = None,
         step: Any = 1,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
@@ -132,7 +132,9 @@ class CreationMixin(TensorBase):
         return cls._of(*placed(out, device), requires_grad)
 
     @classmethod
-    def linspace(cls, start: float, stop: float, steps: int, dtype: Any = None, **kwargs: Any) -> Self:
+    def linspace(
+        cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, **kwargs: Any
+    ) -> Self:
         """`steps` evenly spaced values from `start` to `stop`, both included. 1-D. Raises ArgumentError."""
         if not isinstance(steps, int) or steps < 0:
             raise ArgumentError(f"linspace: expected steps of at least 0, got {steps!r}")
@@ -150,7 +152,7 @@ class CreationMixin(TensorBase):
         cls,
         n: int,
         m: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:

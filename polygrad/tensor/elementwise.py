@@ -12,7 +12,8 @@ from typing import Any, Literal, Self
 
 from polygrad.dtype import dtypes, promote, promote_float
 from polygrad.errors import ArgumentError, DTypeError
-from polygrad.tensor.base import TensorBase, broadcast_to, filled
+from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.operators import operators
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
 from polygrad.uop.power import constant_power, whole_power
@@ -25,15 +26,16 @@ class ElementwiseMixin(TensorBase):
     """Arithmetic, comparisons, mathematics."""
 
     __slots__ = ()
+
     __array_ufunc__ = None  # numpy hands `array + tensor` to __radd__
 
     # --- arithmetic
 
-    def add(self, x: Any, reverse: bool = False) -> Self:
+    def add(self, x: TensorLike, reverse: bool = False) -> Self:
         """self + x."""
         return self._binary(Ops.ADD, x, reverse)
 
-    def sub(self, x: Any, reverse: bool = False) -> Self:
+    def sub(self, x: TensorLike, reverse: bool = False) -> Self:
         """self - x. Raises DTypeError for two bools."""
         if self.uop.dtype.is_float and isinstance(x, (int, float)):
             if not reverse:
@@ -44,7 +46,7 @@ class ElementwiseMixin(TensorBase):
             raise DTypeError("sub: expected numbers, got two bool tensors: use ^ or logical_not()")
         return self._of_pair(UOp(Ops.ADD, a.dtype, (a, _negative(b))), x)
 
-    def mul(self, x: Any, reverse: bool = False) -> Self:
+    def mul(self, x: TensorLike, reverse: bool = False) -> Self:
         """self * x."""
         return self._binary(Ops.MUL, x, reverse)
 
@@ -57,7 +59,7 @@ class ElementwiseMixin(TensorBase):
         return self._unary(Ops.RECIPROCAL)
 
     def div(
-        self, x: Any, reverse: bool = False, rounding_mode: Literal["trunc", "floor"] | None = None
+        self, x: TensorLike, reverse: bool = False, rounding_mode: Literal["trunc", "floor"] | None = None
     ) -> Self:
         """self / x in floats.
 
@@ -78,7 +80,10 @@ class ElementwiseMixin(TensorBase):
         out = self._of_pair(UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,)))), x)
         return out if rounding_mode is None else out.floor() if rounding_mode == "floor" else out.trunc()
 
-    def mod(self, x: Any, reverse: bool = False) -> Self:
+    def _floordiv(self, x: TensorLike, reverse: bool = False) -> Self:
+        return self.div(x, reverse, "floor")
+
+    def mod(self, x: TensorLike, reverse: bool = False) -> Self:
         """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0."""
         x = x if _is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
@@ -87,7 +92,7 @@ class ElementwiseMixin(TensorBase):
         whole = _floor(UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))))
         return self._of_pair(a + _negative(whole * b), x)
 
-    def fmod(self, x: Any) -> Self:
+    def fmod(self, x: TensorLike) -> Self:
         """The remainder with the sign of the dividend, as C's fmod."""
         x = x if _is_operand(x) else self._lift(x)
         a, b = self._pair(x)
@@ -101,22 +106,22 @@ class ElementwiseMixin(TensorBase):
 
     # --- bits
 
-    def _bits(self, op: Ops, x: Any, reverse: bool, name: str) -> Self:
+    def _bits(self, op: Ops, x: TensorLike, reverse: bool, name: str) -> Self:
         x = x if _is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if a.dtype.is_float:
             raise DTypeError(f"{name}: expected integers or bools, got {a.dtype}")
         return self._of_pair(UOp(op, a.dtype, (a, b)), x)
 
-    def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
+    def bitwise_and(self, x: TensorLike, reverse: bool = False) -> Self:
         """self & x of integers or bools."""
         return self._bits(Ops.AND, x, reverse, "bitwise_and")
 
-    def bitwise_or(self, x: Any, reverse: bool = False) -> Self:
+    def bitwise_or(self, x: TensorLike, reverse: bool = False) -> Self:
         """self | x of integers or bools."""
         return self._bits(Ops.OR, x, reverse, "bitwise_or")
 
-    def bitwise_xor(self, x: Any, reverse: bool = False) -> Self:
+    def bitwise_xor(self, x: TensorLike, reverse: bool = False) -> Self:
         """self ^ x of integers or bools."""
         return self._bits(Ops.XOR, x, reverse, "bitwise_xor")
 
@@ -127,11 +132,11 @@ class ElementwiseMixin(TensorBase):
         self._need_int("bitwise_not")
         return self._with(_complement(self.uop))
 
-    def lshift(self, x: Any, reverse: bool = False) -> Self:
+    def lshift(self, x: TensorLike, reverse: bool = False) -> Self:
         """self << x of integers."""
         return self._bits(Ops.SHL, x, reverse, "lshift")
 
-    def rshift(self, x: Any, reverse: bool = False) -> Self:
+    def rshift(self, x: TensorLike, reverse: bool = False) -> Self:
         """self >> x of integers; arithmetic for signed ones."""
         return self._bits(Ops.SHR, x, reverse, "rshift")
 
@@ -141,23 +146,23 @@ class ElementwiseMixin(TensorBase):
 
     # --- comparisons (bool results)
 
-    def lt(self, x: Any) -> Self:
+    def lt(self, x: TensorLike) -> Self:
         """self < x."""
         return self._binary(Ops.CMPLT, x)
 
-    def gt(self, x: Any) -> Self:
+    def gt(self, x: TensorLike) -> Self:
         """self > x."""
         return self._binary(Ops.CMPLT, x, True)
 
-    def ge(self, x: Any) -> Self:
+    def ge(self, x: TensorLike) -> Self:
         """self >= x; False where either is NaN."""
         return self._compare_or_equal(x, True)
 
-    def le(self, x: Any) -> Self:
+    def le(self, x: TensorLike) -> Self:
         """self <= x; False where either is NaN."""
         return self._compare_or_equal(x, False)
 
-    def _compare_or_equal(self, x: Any, reverse: bool) -> Self:
+    def _compare_or_equal(self, x: TensorLike, reverse: bool) -> Self:
         """self <= x; x <= self when `reverse`."""
         x = x if _is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
@@ -166,11 +171,11 @@ class ElementwiseMixin(TensorBase):
             return self._of_pair(UOp(Ops.OR, dtypes.bool, less), x)
         return self._of_pair(_not(UOp(Ops.CMPLT, dtypes.bool, (b, a))), x)
 
-    def eq(self, x: Any) -> Self:
+    def eq(self, x: TensorLike) -> Self:
         """self == x."""
         return self._binary(Ops.CMPEQ, x)
 
-    def ne(self, x: Any) -> Self:
+    def ne(self, x: TensorLike) -> Self:
         """self != x."""
         return self._binary(Ops.CMPNE, x)
 
@@ -190,9 +195,11 @@ class ElementwiseMixin(TensorBase):
         x = self._in_floats()
         return (x - x).eq(0.0)
 
-    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Self:
+    def isclose(
+        self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
         """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`."""
-        other = other if isinstance(other, TensorBase) else self._lift(other)
+        other = self._tensor(other)
         close = (
             self.isfinite() & other.isfinite() & ((self - other).abs() <= atol + rtol * other.abs())
         ) | self.eq(other)
@@ -203,7 +210,7 @@ class ElementwiseMixin(TensorBase):
 
     # --- choice
 
-    def where(self, x: Any, y: Any) -> Self:
+    def where(self, x: TensorLike, y: TensorLike) -> Self:
         """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
         x, y = (v if _is_operand(v) else self._lift(v) for v in (x, y))
         if isinstance(x, UOp) and not isinstance(y, TensorBase):
@@ -223,21 +230,21 @@ class ElementwiseMixin(TensorBase):
         out = UOp(Ops.WHERE, a.dtype, (c, a, b))
         return self._join(out, *[v for v in (x, y) if isinstance(v, TensorBase)])
 
-    def masked_fill(self, mask: Self, value: Any) -> Self:
+    def masked_fill(self, mask: Self, value: TensorLike) -> Self:
         """`value` where `mask` holds, self elsewhere."""
         return mask.where(value, self)
 
-    def maximum(self, x: Any) -> Self:
+    def maximum(self, x: TensorLike) -> Self:
         """The greater of self and x; NaN where either is."""
         return self._binary(Ops.MAX, x)
 
-    def minimum(self, x: Any) -> Self:
+    def minimum(self, x: TensorLike) -> Self:
         """The lesser of self and x; NaN where either is."""
         x = x if _is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         return self._of_pair(_mirror(UOp(Ops.MAX, a.dtype, (_mirror(a), _mirror(b)))), x)
 
-    def clamp(self, min_: Any = None, max_: Any = None) -> Self:
+    def clamp(self, min_: TensorLike | None = None, max_: TensorLike | None = None) -> Self:
         """self, at least `min_` and at most `max_`. The gradient flows where self is within.
 
         Raises ArgumentError.
@@ -251,18 +258,18 @@ class ElementwiseMixin(TensorBase):
 
     clip = clamp
 
-    def copysign(self, other: Any) -> Self:
+    def copysign(self, other: TensorLike) -> Self:
         """The magnitude of self with the sign of `other` (of -0.0 too)."""
-        other = other if isinstance(other, TensorBase) else self._lift(other)
+        other = self._tensor(other)
         a = self.abs()
         negative = (other < 0) | (other.eq(0.0) & (other.reciprocal() < 0))
         return negative.where(-a, a)
 
-    def lerp(self, end: Self, weight: Any) -> Self:
+    def lerp(self, end: TensorLike, weight: TensorLike) -> Self:
         """self + (end - self) * weight."""
         return self + (end - self) * weight
 
-    # --- powers and exponentials
+    # --- powers, exponentials and logarithms
 
     def square(self) -> Self:
         """self * self."""
@@ -299,7 +306,7 @@ class ElementwiseMixin(TensorBase):
         a = self._as_float()
         return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * math.log10(2))
 
-    def pow(self, x: Any, reverse: bool = False) -> Self:
+    def pow(self, x: TensorLike, reverse: bool = False) -> Self:
         """self to the power of x: value and gradients at 0, infinity and NaN are torch's.
 
         x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
@@ -337,6 +344,58 @@ class ElementwiseMixin(TensorBase):
             x = self._in_floats()
             return x.exp2() if base == 2 else x.const_like(base).pow(x)
         return self._of(filled(self._scalar(base), base, self.shape), self._device).pow(self)
+
+    # --- trigonometric and hyperbolic
+
+    def sin(self) -> Self:
+        """The sine of radians."""
+        return self._unary(Ops.SIN)
+
+    def cos(self) -> Self:
+        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x."""
+        s = (self._in_floats() * 0.5).sin()
+        return s * s * -2.0 + 1.0
+
+    def tan(self) -> Self:
+        """The tangent of radians."""
+        return self.sin() / self.cos()
+
+    def asin(self) -> Self:
+        """The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8)."""
+        x = self.abs()._in_floats()
+        coefficients = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874,
+                        -0.2145988016, 1.5707963050)  # fmt: skip
+        out = math.pi / 2 - (1.0 - x).sqrt() * polynomial(x, coefficients)
+        return self.sign() * out
+
+    def acos(self) -> Self:
+        """The arc cosine."""
+        return math.pi / 2 - self.asin()
+
+    def atan(self) -> Self:
+        """The arc tangent."""
+        x = self._in_floats()
+        return (x / (x * x + 1.0).sqrt()).asin()
+
+    def sinh(self) -> Self:
+        """The hyperbolic sine."""
+        return (self.exp() - self.neg().exp()) * 0.5
+
+    def cosh(self) -> Self:
+        """The hyperbolic cosine."""
+        return (self.exp() + self.neg().exp()) * 0.5
+
+    def asinh(self) -> Self:
+        """The inverse hyperbolic sine."""
+        return (self + (self.square() + 1).sqrt()).log()
+
+    def acosh(self) -> Self:
+        """The inverse hyperbolic cosine; NaN below 1."""
+        return (self + (self.square() - 1).sqrt()).log()
+
+    def atanh(self) -> Self:
+        """The inverse hyperbolic tangent; NaN outside -1 to 1."""
+        return ((1 + self) / (1 - self)).log() * 0.5
 
     # --- rounding
 
@@ -384,112 +443,32 @@ class ElementwiseMixin(TensorBase):
         """The constant `value` in this Tensor's dtype and shape."""
         return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
 
-    # --- gradients
-
     def _detached(self) -> Self:
         out = self._view_of(self.uop.detach())
         out.requires_grad, out._derived = False, False
         return out
 
-    # --- operators
+    # --- operators: `x + y`, `y + x`, `x += y`
 
-    def __add__(self, x: Any) -> Self:
-        return self._binary(Ops.ADD, x)
+    __add__, __radd__, __iadd__ = operators("+", add)
+    __sub__, __rsub__, __isub__ = operators("-", sub)
+    __mul__, __rmul__, __imul__ = operators("*", mul)
+    __truediv__, __rtruediv__, __itruediv__ = operators("/", div)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = operators("//", _floordiv)
+    __mod__, __rmod__, __imod__ = operators("%", mod)
+    __pow__, __rpow__, __ipow__ = operators("**", pow)
+    __and__, __rand__, __iand__ = operators("&", bitwise_and)
+    __or__, __ror__, __ior__ = operators("|", bitwise_or)
+    __xor__, __rxor__, __ixor__ = operators("^", bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = operators("<<", lshift)
+    __rshift__, __rrshift__, __irshift__ = operators(">>", rshift)
+    __lt__, __gt__, __le__, __ge__ = lt, gt, le, ge
+    __neg__, __abs__, __invert__ = neg, abs, bitwise_not
 
-    def __radd__(self, x: Any) -> Self:
-        return self._binary(Ops.ADD, x, True)
-
-    def __mul__(self, x: Any) -> Self:
-        return self._binary(Ops.MUL, x)
-
-    def __rmul__(self, x: Any) -> Self:
-        return self._binary(Ops.MUL, x, True)
-
-    def __sub__(self, x: Any) -> Self:
-        return self.sub(x)
-
-    def __rsub__(self, x: Any) -> Self:
-        return self.sub(x, True)
-
-    def __truediv__(self, x: Any) -> Self:
-        return self.div(x)
-
-    def __rtruediv__(self, x: Any) -> Self:
-        return self.div(x, True)
-
-    def __floordiv__(self, x: Any) -> Self:
-        return self.div(x, rounding_mode="floor")
-
-    def __rfloordiv__(self, x: Any) -> Self:
-        return self.div(x, True, rounding_mode="floor")
-
-    def __mod__(self, x: Any) -> Self:
-        return self.mod(x)
-
-    def __rmod__(self, x: Any) -> Self:
-        return self.mod(x, True)
-
-    def __pow__(self, x: Any) -> Self:
-        return self.pow(x)
-
-    def __rpow__(self, x: Any) -> Self:
-        return self.pow(x, True)
-
-    def __neg__(self) -> Self:
-        return self.neg()
-
-    def __abs__(self) -> Self:
-        return self.abs()
-
-    def __and__(self, x: Any) -> Self:
-        return self.bitwise_and(x)
-
-    def __rand__(self, x: Any) -> Self:
-        return self.bitwise_and(x, True)
-
-    def __or__(self, x: Any) -> Self:
-        return self.bitwise_or(x)
-
-    def __ror__(self, x: Any) -> Self:
-        return self.bitwise_or(x, True)
-
-    def __xor__(self, x: Any) -> Self:
-        return self.bitwise_xor(x)
-
-    def __rxor__(self, x: Any) -> Self:
-        return self.bitwise_xor(x, True)
-
-    def __invert__(self) -> Self:
-        return self.bitwise_not()
-
-    def __lshift__(self, x: Any) -> Self:
-        return self.lshift(x)
-
-    def __rlshift__(self, x: Any) -> Self:
-        return self.lshift(x, True)
-
-    def __rshift__(self, x: Any) -> Self:
-        return self.rshift(x)
-
-    def __rrshift__(self, x: Any) -> Self:
-        return self.rshift(x, True)
-
-    def __lt__(self, x: Any) -> Self:
-        return self._binary(Ops.CMPLT, x)
-
-    def __gt__(self, x: Any) -> Self:
-        return self._binary(Ops.CMPLT, x, True)
-
-    def __ge__(self, x: Any) -> Self:
-        return self.ge(x)
-
-    def __le__(self, x: Any) -> Self:
-        return self.le(x)
-
-    def __eq__(self, x: object) -> Self:  # type: ignore[override]
+    def __eq__(self, x: Any) -> Self:  # type: ignore[override]
         return NotImplemented if x is None else self._binary(Ops.CMPEQ, x)
 
-    def __ne__(self, x: object) -> Self:  # type: ignore[override]
+    def __ne__(self, x: Any) -> Self:  # type: ignore[override]
         return NotImplemented if x is None else self._binary(Ops.CMPNE, x)
 
     __hash__ = TensorBase.__hash__
@@ -551,3 +530,12 @@ def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:
     """Two Python scalars as constants of the dtype that both promote to."""
     dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
     return UOp.const(dtype, x), UOp.const(dtype, y)
+
+
+def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """Horner's scheme, highest power first, with multiply-adds that are rounded once where the device can."""
+    dtype, value = x.dtype, x.uop
+    out = UOp.const(dtype, coefficients[0])
+    for c in coefficients[1:]:
+        out = UOp(Ops.MULACC, dtype, (value, out, UOp.const(dtype, c)))
+    return x._with(out)

@@ -13,15 +13,15 @@ from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
 from polygrad.tensor.aliasing import write
-from polygrad.tensor.base import TensorBase, broadcast_to, filled
-from polygrad.tensor.losses import LossesMixin
+from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.movement import is_size, same_size
+from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.sizes import fits, is_negative, larger, smaller
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
 
 
-class IndexingMixin(LossesMixin):
+class IndexingMixin(ReduceMixin):
     """`t[...]`, `t[...] = v`, gather, scatter."""
 
     __slots__ = ()
@@ -182,7 +182,7 @@ class IndexingMixin(LossesMixin):
         cut = self.shrink([None if k == axis else (0, i) for k, i in enumerate(index.shape)])
         return cut, index, axis
 
-    def _scattered(self, dim: int, index: Self, src: Any, what: str) -> tuple[Self, Self, int]:
+    def _scattered(self, dim: int, index: Self, src: TensorLike, what: str) -> tuple[Self, Self, int]:
         """Which writers write to each element (bool), and what; writers are a new last axis of both."""
         axis = self._check_index(dim, index, what)
         if isinstance(src, TensorBase):
@@ -190,11 +190,11 @@ class IndexingMixin(LossesMixin):
                 raise ShapeError(
                     f"{what}: expected a source at least as large as {index.shape}, got {src.shape}"
                 )
-            src = src.shrink([(0, i) for i in index.shape])  # type: ignore[attr-defined]
+            source = self._tensor(src).shrink([(0, i) for i in index.shape])
         else:
-            src = index._of(filled(self.dtype, src, index.shape))
-        if src.dtype is not self.dtype:
-            raise DTypeError(f"{what}: expected a source of {self.dtype}, got {src.dtype}: use .cast()")
+            source = index._of(filled(self.dtype, src, index.shape))
+        if source.dtype is not self.dtype:
+            raise DTypeError(f"{what}: expected a source of {self.dtype}, got {source.dtype}: use .cast()")
         n = self.shape[axis]
         grow: list[Any] = [
             (0, 0) if k == axis else (0, s - i)
@@ -202,10 +202,10 @@ class IndexingMixin(LossesMixin):
         ]
         hit = index.is_class(n, -1)
         hit = hit._with(hit.uop.pad((*grow, (0, 0)))).transpose(axis, -1)  # (..., n at axis, ..., writers)
-        values = src._with(src.uop.pad(tuple(grow))).unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
+        values = source._with(source.uop.pad(tuple(grow))).unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
         return hit, values, axis
 
-    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
+    def scatter(self, dim: int, index: Self, src: TensorLike, reduce: str | None = None) -> Self:
         """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
 
         `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
@@ -254,9 +254,32 @@ class IndexingMixin(LossesMixin):
         least = hit.where(values, values.const_like(self.dtype.max)).min(-1)
         return self.minimum(least) if include_self else touched.where(least, self)
 
+    # --- classes
+
+    def is_class(self, num_classes: Any, axis: int) -> Self:
+        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result."""
+        self._need_int("one_hot")
+        axis = self._axis(axis, 1)
+        shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
+        column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
+        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
+        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+        return self._with(
+            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
+        )
+
+    def one_hot(self, num_classes: int) -> Self:
+        """1 (int32) at the class each integer names, along a new last axis.
+
+        Raises DTypeError, ArgumentError.
+        """
+        if not isinstance(num_classes, int) or num_classes < 0:
+            raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
+        return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
+
     # --- setting
 
-    def __setitem__(self, indices: Any, v: Any) -> None:
+    def __setitem__(self, indices: Any, v: TensorLike) -> None:
         """Write `v` (broadcast, converted to this dtype) where `indices` point: those of `t[...]`, or a bool
         Tensor of the shape of the first axes, whose True elements get one value.
 
@@ -393,7 +416,7 @@ def _last_writer(old: Any, hit: Any, values: Any) -> Any:
     return out if old is None else hit.any(-1).where(out, old)
 
 
-def _as_source(x: Any, index: Any, src: Any) -> Any:
+def _as_source(x: Any, index: Any, src: TensorLike) -> Any:
     return src if isinstance(src, TensorBase) else x._of(filled(x.dtype, src, index.shape), x._device)
 
 

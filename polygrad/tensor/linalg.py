@@ -7,7 +7,9 @@ from typing import Any, Self
 from polygrad.dtype import dtypes, promote, sum_dtype, to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort
+from polygrad.tensor.base import DTypeLike, TensorLike
 from polygrad.tensor.movement import same_size
+from polygrad.tensor.operators import operators
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -18,7 +20,7 @@ class LinalgMixin(ReduceMixin):
 
     __slots__ = ()
 
-    def dot(self, w: Self, dtype: Any = None) -> Self:
+    def dot(self, w: Self, dtype: DTypeLike | None = None) -> Self:
         """The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
 
         Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
@@ -43,17 +45,14 @@ class LinalgMixin(ReduceMixin):
             x, y = x._with(x.uop.cast(wide)), y._with(y.uop.cast(wide))
         return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
 
-    def matmul(self, x: Self, reverse: bool = False, dtype: Any = None) -> Self:
+    def matmul(self, x: TensorLike, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
         """`dot`; x @ self when `reverse`."""
+        x = x if isinstance(x, type(self)) else self._lift(x)
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
-    def __matmul__(self, x: Self) -> Self:
-        return self.dot(x if isinstance(x, ReduceMixin) else self._lift(x))
+    __matmul__, __rmatmul__, __imatmul__ = operators("@", matmul)
 
-    def __rmatmul__(self, x: Any) -> Self:
-        return self._lift(x).dot(self)
-
-    def linear(self, weight: Self, bias: Self | None = None, dtype: Any = None) -> Self:
+    def linear(self, weight: Self, bias: Self | None = None, dtype: DTypeLike | None = None) -> Self:
         """self @ weight + bias; a 1-D weight scales. weight: (in, out).
 
         `dtype`: what all of them are cast to first, so that of the result too.
@@ -66,7 +65,7 @@ class LinalgMixin(ReduceMixin):
         return out if bias is None else out + bias
 
     @classmethod
-    def einsum(cls, formula: str, *operands: Any, dtype: Any = None) -> Self:
+    def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Self:
         """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
 
         Raises ArgumentError, ShapeError.

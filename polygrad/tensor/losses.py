@@ -1,23 +1,21 @@
-"""Losses, and the one-hot form they share.
+"""Losses.
 
 `reduction`: 'mean', 'sum' or 'none'.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.base import broadcast_to, filled
+from polygrad.tensor.activations import ActivationsMixin
+from polygrad.tensor.base import filled
+from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.movement import same_size
-from polygrad.tensor.reduce import ReduceMixin
-from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 
 
-class LossesMixin(ReduceMixin):
+class LossesMixin(IndexingMixin, ActivationsMixin):
     """Losses."""
 
     __slots__ = ()
@@ -26,27 +24,6 @@ class LossesMixin(ReduceMixin):
         if reduction not in ("mean", "sum", "none"):
             raise ArgumentError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
-
-    def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result."""
-        self._need_int("one_hot")
-        axis = self._axis(axis, 1)
-        shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
-        column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
-        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
-        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
-        return self._with(
-            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
-        )
-
-    def one_hot(self, num_classes: int) -> Self:
-        """1 (int32) at the class each integer names, along a new last axis.
-
-        Raises DTypeError, ArgumentError.
-        """
-        if not isinstance(num_classes, int) or num_classes < 0:
-            raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
-        return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
 
     def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
         """The cross-entropy of these logits, classes along axis 1 (0 when 1-D).

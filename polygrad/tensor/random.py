@@ -14,15 +14,16 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
+from polygrad.tensor.base import DTypeLike
 from polygrad.tensor.creation import CreationMixin
 from polygrad.tensor.generator import generator
-from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.movement import args_of, check_shape
+from polygrad.tensor.reduce import ReduceMixin
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
 
-class RandomMixin(CreationMixin, LinalgMixin):
+class RandomMixin(CreationMixin, ReduceMixin):
     """Random tensors. Keywords everywhere: device, dtype, requires_grad."""
 
     __slots__ = ()
@@ -48,7 +49,7 @@ class RandomMixin(CreationMixin, LinalgMixin):
         cls,
         *shape: Any,
         device: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
         contiguous: bool = True,
     ) -> Self:
@@ -64,7 +65,9 @@ class RandomMixin(CreationMixin, LinalgMixin):
         return cls._of(out.contiguous() if contiguous else out, home, requires_grad)
 
     @classmethod
-    def randn(cls, *shape: Any, dtype: Any = None, requires_grad: bool | None = None, **kwargs: Any) -> Self:
+    def randn(
+        cls, *shape: Any, dtype: DTypeLike | None = None, requires_grad: bool | None = None, **kwargs: Any
+    ) -> Self:
         """Normal with mean 0 and variance 1 (Box and Muller, 1958)."""
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not to.is_float:
@@ -78,7 +81,7 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     @classmethod
     def randint(
-        cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = dtypes.int32, **kwargs: Any
+        cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32, **kwargs: Any
     ) -> Self:
         """Integers uniform in [low, high). The bias of a range of n is below n / 2^32 (n / 2^64 above 2^31).
 
@@ -118,7 +121,7 @@ class RandomMixin(CreationMixin, LinalgMixin):
         *shape: Any,
         low: float = 0.0,
         high: float = 1.0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -161,12 +164,14 @@ class RandomMixin(CreationMixin, LinalgMixin):
         """`rand` in this Tensor's shape, dtype and on its device, unless told."""
         return self.rand(*self.shape, **{"device": self._device, "dtype": self.dtype, **kwargs})
 
-    def randn_like(self, dtype: Any = None, **kwargs: Any) -> Self:
+    def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
         """`randn` in this Tensor's shape, dtype and on its device, unless told."""
         return self.randn(*self.shape, **{"device": self._device, "dtype": dtype or self.dtype, **kwargs})
 
     @classmethod
-    def randperm(cls, n: int, device: str | None = None, dtype: Any = dtypes.int32, **kwargs: Any) -> Self:
+    def randperm(
+        cls, n: int, device: str | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any
+    ) -> Self:
         """A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D."""
         bits, home = cls._random_bits((n,), device)
         index = cls._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
@@ -196,20 +201,6 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     def _with_int(self) -> Self:
         return self._with(self.uop.cast(dtypes.int32))
-
-    def dropout(self, p: float = 0.5) -> Self:
-        """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
-
-        Raises ArgumentError.
-        """
-        if not 0 <= p <= 1:
-            raise ArgumentError(f"dropout: expected a probability p in 0..1, got {p}")
-        if not self.training or p == 0:
-            return self
-        if p == 1:
-            return self.zeros_like()
-        kept = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
-        return kept._of(kept.uop.contiguous(), kept._device).where(self, 0) * (1.0 / (1.0 - p))
 
 
 def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:

@@ -12,8 +12,8 @@ from typing import Any, Self
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import ceildiv, prod
-from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.base import broadcast_to, filled
+from polygrad.tensor.base import DTypeLike, broadcast_to, filled
+from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.tensor.movement import MovementMixin, same_size
 from polygrad.uop.alu import identity_element
 from polygrad.uop.linear import canonical
@@ -25,7 +25,7 @@ Axes = int | Sequence[int] | None
 _CHUNK = 256  # cumulative ops over longer axes go in two levels of about this many
 
 
-def sum_dtypes(dtype: DType, wanted: Any) -> tuple[DType, DType]:
+def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
     """What a sum of `dtype` accumulates in, and its result's dtype: `wanted`, unless that is None."""
     if wanted is None:
         accumulate = sum_dtype(dtype)
@@ -34,7 +34,7 @@ def sum_dtypes(dtype: DType, wanted: Any) -> tuple[DType, DType]:
     return sum_dtype(result) if result.is_float else result, result
 
 
-class ReduceMixin(ActivationsMixin, MovementMixin):
+class ReduceMixin(MovementMixin, ElementwiseMixin):
     """Reductions. All raise AxisError for an axis that is not there."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
             out = out.reshape(tuple([s for i, s in enumerate(shape) if i not in axes]))
         return self._with(out)
 
-    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
+    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The sum.
 
         Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
@@ -55,7 +55,7 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """
         return self._reduce(Ops.ADD, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
-    def prod(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
+    def prod(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The product, in the dtype of a sum."""
         return self._reduce(Ops.MUL, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
@@ -88,6 +88,14 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Whether every element is not 0 (bool)."""
         return self.logical_not().any(axis, keepdim).logical_not()
+
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """log(sum(exp(self))) along `axis`, without overflow."""
+        x = self._in_accumulation_dtype()
+        top = x.max(axis, keepdim=True)._detached()
+        out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
+        axes = self._axes(axis)
+        return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
 
     # --- statistics
 
@@ -190,6 +198,18 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """Running minima along `axis`."""
         return self._mirrored()._cumulative(self._axis(axis), Ops.MAX)._mirrored()
 
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """Running logsumexp along `axis`."""
+        axis = self._axis(axis)
+        if not self.shape:
+            return self._with(self.uop)
+        x = self._in_accumulation_dtype().transpose(axis, -1)
+        n = x.shape[-1]
+        index = UOp(Ops.ARANGE, dtypes.int32, (), n)
+        is_lower = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
+        spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
+        return self._in_result_dtype(is_lower.where(spread, -math.inf).logsumexp(-1).transpose(axis, -1))
+
     def cast_like(self, other: Self) -> Self:
         """self in the dtype of `other`."""
         return self._with(self.uop.cast(other.dtype))
@@ -228,64 +248,6 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         spread = self.unsqueeze(-2).expand(*self.shape[:-1], n, n)
         lower = (rows < columns).logical_not().where(spread, identity)
         return lower._reduce(op, -1, False, self.dtype, self.dtype)
-
-    # --- exponentials of rows
-
-    def _shifted(self, axis: Axes) -> Self:
-        """self less its greatest element, which carries no gradient."""
-        top = self.max(axis, keepdim=True)
-        return self - top._detached()
-
-    def softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result."""
-        x = self._softmax_input(dtype)
-        e = x._in_accumulation_dtype()._shifted(axis).exp()
-        return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
-
-    def log_softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """The logarithm of softmax, without overflow."""
-        x = self._softmax_input(dtype)
-        shifted = x._in_accumulation_dtype()._shifted(axis)
-        return x._in_result_dtype(shifted - shifted.exp().sum(axis, keepdim=True).log())
-
-    def softmin(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """softmax of -self."""
-        return self.neg().softmax(axis, dtype)
-
-    def _softmax_input(self, dtype: Any) -> Self:
-        return self if dtype is None else self._with(self.uop.cast(to_dtype(dtype)))
-
-    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """log(sum(exp(self))) along `axis`, without overflow."""
-        x = self._in_accumulation_dtype()
-        top = x.max(axis, keepdim=True)._detached()
-        out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
-        axes = self._axes(axis)
-        return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
-
-    def logcumsumexp(self, axis: int = 0) -> Self:
-        """Running logsumexp along `axis`."""
-        axis = self._axis(axis)
-        if not self.shape:
-            return self._with(self.uop)
-        x = self._in_accumulation_dtype().transpose(axis, -1)
-        n = x.shape[-1]
-        index = UOp(Ops.ARANGE, dtypes.int32, (), n)
-        is_lower = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
-        spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-        return self._in_result_dtype(is_lower.where(spread, -math.inf).logsumexp(-1).transpose(axis, -1))
-
-    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
-        """self / max(its p-norm along `dim`, eps)."""
-        x = self._in_accumulation_dtype()
-        norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
-        return self._in_result_dtype(x / norm.maximum(eps))
-
-    def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
-        """self with mean 0 and variance 1 (biased) along `axis`."""
-        x = self._in_accumulation_dtype()
-        centred = x - x._mean(axis, keepdim=True)
-        return self._in_result_dtype(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
 
 
 def _countdown(n: UOp) -> UOp:

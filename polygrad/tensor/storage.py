@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from polygrad.codegen.opts import parse_opts
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import dtypes
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import data_of, preserve
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -23,7 +23,7 @@ from polygrad.tensor.aliasing import (
     storage_of,
     write,
 )
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.base import TensorBase, TensorLike
 from polygrad.tensor.convert import nest, unpack
 from polygrad.tensor.registry import changes
 from polygrad.uop.node import UOp
@@ -210,14 +210,16 @@ class StorageMixin(TensorBase):
         storage.add(self)
         changes.count += 1
 
-    def assign(self, x: Any) -> Self:
+    def assign(self, x: TensorLike) -> Self:
         """Write the value of `x`, of this shape, dtype and device, to these elements; self.
 
         All views of the same memory see it. Stored memory is written in place, when it is next computed; what
         was computed from it before keeps the old value. Raises ShapeError, DTypeError, DeviceError, and
         ArgumentError for a view in which an element stands twice (an expanded one).
         """
-        if not isinstance(x, TensorBase):
+        if isinstance(x, TensorBase):
+            x = cast(Self, x)
+        else:
             x = type(self)(x, device=self._device, dtype=self.dtype)  # type: ignore[call-arg]
             if x.shape == () and self.shape:
                 x = x._with(x.uop.reshape((1,) * self.ndim).expand(self.shape))
@@ -236,60 +238,3 @@ class StorageMixin(TensorBase):
             raise ShapeError(f"{what}: expected shape {self.shape}, got {x.shape}: use expand() or reshape()")
         if x.dtype is not self.dtype:
             raise DTypeError(f"{what}: expected dtype {self.dtype}, got {x.dtype}: use .cast()")
-
-    # --- in-place operators: `x += y` writes to the memory of x
-
-    def _update(self, operator: str, x: Self) -> Self:
-        """Assign `x`, the result of an operator on this Tensor, to it; self.
-
-        `x` is cast to this dtype unless that is of a lower category (bool, integer, float), as in torch.
-        """
-        if _category(x.dtype) > _category(self.dtype):
-            raise DTypeError(
-                f"{operator}: expected a result that fits {self.dtype}, got {x.dtype}: use .cast()"
-            )
-        return self.assign(x.cast(self.dtype))  # type: ignore[attr-defined]
-
-    def __iadd__(self, x: Any) -> Self:
-        return self._update("+=", self + x)  # type: ignore[operator]
-
-    def __isub__(self, x: Any) -> Self:
-        return self._update("-=", self - x)  # type: ignore[operator]
-
-    def __imul__(self, x: Any) -> Self:
-        return self._update("*=", self * x)  # type: ignore[operator]
-
-    def __itruediv__(self, x: Any) -> Self:
-        return self._update("/=", self / x)  # type: ignore[operator]
-
-    def __ifloordiv__(self, x: Any) -> Self:
-        return self._update("//=", self // x)  # type: ignore[operator]
-
-    def __imod__(self, x: Any) -> Self:
-        return self._update("%=", self % x)  # type: ignore[operator]
-
-    def __ipow__(self, x: Any) -> Self:  # type: ignore[misc]
-        return self._update("**=", self**x)  # type: ignore[operator]
-
-    def __imatmul__(self, x: Any) -> Self:
-        return self._update("@=", self @ x)  # type: ignore[operator]
-
-    def __iand__(self, x: Any) -> Self:
-        return self._update("&=", self & x)  # type: ignore[operator]
-
-    def __ior__(self, x: Any) -> Self:
-        return self._update("|=", self | x)  # type: ignore[operator]
-
-    def __ixor__(self, x: Any) -> Self:
-        return self._update("^=", self ^ x)  # type: ignore[operator]
-
-    def __ilshift__(self, x: Any) -> Self:
-        return self._update("<<=", self << x)  # type: ignore[operator]
-
-    def __irshift__(self, x: Any) -> Self:
-        return self._update(">>=", self >> x)  # type: ignore[operator]
-
-
-def _category(dtype: DType) -> int:
-    """torch's category of a dtype: bools convert to integers, integers to floats."""
-    return 0 if dtype.is_bool else 1 if dtype.is_int else 2

@@ -1,4 +1,4 @@
-"""`Tensor`: all the mixins together, and how one is made from Python data."""
+"""`Tensor`: where its methods are, and how one is made from Python data."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from, live_roots
 from polygrad.errors import DTypeError
 from polygrad.monitor import synchronize_methods
+from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.aliasing import live_values, storage_of
-from polygrad.tensor.attention import AttentionMixin
 from polygrad.tensor.autograd import AutogradMixin
-from polygrad.tensor.base import check_fits, filled
+from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
 from polygrad.tensor.convolution import ConvolutionMixin
-from polygrad.tensor.creation import placed
+from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.indexing import IndexingMixin
+from polygrad.tensor.linalg import LinalgMixin
+from polygrad.tensor.losses import LossesMixin
+from polygrad.tensor.movement import MovementMixin
+from polygrad.tensor.normalization import NormalizationMixin
+from polygrad.tensor.random import RandomMixin
+from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
+from polygrad.tensor.special import SpecialMixin
 from polygrad.tensor.storage import StorageMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -26,7 +35,24 @@ from polygrad.uop.ops import Ops
 live_roots.append(live_values)
 
 
-class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
+class Tensor(
+    StorageMixin,  # realize, numpy, item, to, assign
+    AutogradMixin,  # backward, gradient, train
+    LossesMixin,  # cross_entropy, binary_crossentropy
+    NormalizationMixin,  # layernorm, batchnorm, dropout, scaled_dot_product_attention
+    RandomMixin,  # rand, randn, randint, manual_seed
+    CreationMixin,  # full, zeros, arange, linspace, eye
+    ConvolutionMixin,  # conv2d, max_pool2d
+    LinalgMixin,  # dot, einsum, triu
+    SortingMixin,  # sort, argsort, topk
+    IndexingMixin,  # t[...], gather, scatter, one_hot
+    ActivationsMixin,  # relu, gelu, softmax
+    ReduceMixin,  # sum, mean, argmax, cumsum
+    MovementMixin,  # reshape, permute, pad, cat, split
+    SpecialMixin,  # erf, logaddexp
+    ElementwiseMixin,  # add, where, pow, exp, sin, round; operators
+    CastingMixin,  # cast, bitcast, float
+):
     """A lazy n-dimensional array with gradients: `Tensor(data, device=None, dtype=None, requires_grad=None)`.
 
     `data`: a bool, int or float; nested lists of them, or of Tensors; bytes (uint8, or the bytes of `dtype`);
@@ -42,9 +68,9 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
 
     def __init__(
         self,
-        data: Any = None,
+        data: TensorLike | None = None,
         device: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
     ) -> None:
         to = None if dtype is None else to_dtype(dtype)

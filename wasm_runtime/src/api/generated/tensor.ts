@@ -35,35 +35,6 @@ export interface IsParamOptions {
   /** true unless given. */ readonly isParam?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.sort` by name. */
-export interface SortOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** false unless given. */ readonly descending?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.argsort` by name. */
-export interface ArgsortOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** false unless given. */ readonly descending?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.topk` by name. */
-export interface TopkOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** true unless given. */ readonly largest?: boolean | undefined;
-  /** true unless given. */ readonly sorted?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.scatter` by name. */
-export interface ScatterOptions {
-  readonly reduce?: "add" | "multiply" | null | undefined;
-}
-
-/** Arguments of `Tensor.scatter_reduce` by name. */
-export interface ScatterReduceOptions {
-  /** true unless given. */ readonly includeSelf?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.cross_entropy` by name. */
 export interface CrossEntropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
@@ -95,48 +66,27 @@ export interface BinaryCrossentropyLogitsOptions {
   readonly posWeight?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.conv2d` by name. */
-export interface Conv2dOptions {
-  readonly bias?: Tensor | null | undefined;
-  /** 1 unless given. */ readonly groups?: number | undefined;
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  readonly dtype?: DTypeName | null | undefined;
+/** Arguments of `Tensor.normalize` by name. */
+export interface NormalizeOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  /** 1 unless given. */ readonly dim?: number | undefined;
+  /** 1e-12 unless given. */ readonly eps?: number | undefined;
 }
 
-/** Arguments of `Tensor.conv_transpose2d` by name. */
-export interface ConvTranspose2dOptions {
-  readonly bias?: Tensor | null | undefined;
-  /** 1 unless given. */ readonly groups?: number | undefined;
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
-}
-
-/** Arguments of `Tensor.max_pool2d` by name. */
-export interface MaxPool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** false unless given. */ readonly ceilMode?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.avg_pool2d` by name. */
-export interface AvgPool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** false unless given. */ readonly ceilMode?: boolean | undefined;
-  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+/** Arguments of `Tensor.layernorm` by name. */
+export interface LayernormOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
 }
 
 /** Arguments of `Tensor.batchnorm` by name. */
 export interface BatchnormOptions {
   /** 1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.dropout` by name. */
+export interface DropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
 /** Arguments of `Tensor.scaled_dot_product_attention` by name. */
@@ -251,11 +201,6 @@ export interface MultinomialOptions {
   /** false unless given. */ readonly replacement?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.dropout` by name. */
-export interface DropoutOptions {
-  /** 0.5 unless given. */ readonly p?: number | undefined;
-}
-
 /** Arguments of `Tensor.zeros` by name. */
 export interface ZerosOptions {
   readonly dtype?: DTypeName | null | undefined;
@@ -329,6 +274,45 @@ export interface EyeOptions {
   readonly requiresGrad?: boolean | null | undefined;
 }
 
+/** Arguments of `Tensor.conv2d` by name. */
+export interface Conv2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.conv_transpose2d` by name. */
+export interface ConvTranspose2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.max_pool2d` by name. */
+export interface MaxPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.avg_pool2d` by name. */
+export interface AvgPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.dot` by name. */
 export interface DotOptions {
   readonly dtype?: DTypeName | null | undefined;
@@ -359,6 +343,96 @@ export interface TriuOptions {
 /** Arguments of `Tensor.tril` by name. */
 export interface TrilOptions {
   /** 0 unless given. */ readonly diagonal?: number | undefined;
+}
+
+/** Arguments of `Tensor.sort` by name. */
+export interface SortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.argsort` by name. */
+export interface ArgsortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.topk` by name. */
+export interface TopkOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** true unless given. */ readonly largest?: boolean | undefined;
+  /** true unless given. */ readonly sorted?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.scatter` by name. */
+export interface ScatterOptions {
+  readonly reduce?: "add" | "multiply" | null | undefined;
+}
+
+/** Arguments of `Tensor.scatter_reduce` by name. */
+export interface ScatterReduceOptions {
+  /** true unless given. */ readonly includeSelf?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.leaky_relu` by name. */
+export interface LeakyReluOptions {
+  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardtanh` by name. */
+export interface HardtanhOptions {
+  /** -1 unless given. */ readonly minVal?: number | undefined;
+  /** 1 unless given. */ readonly maxVal?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardsigmoid` by name. */
+export interface HardsigmoidOptions {
+  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
+  /** 0.5 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.gelu` by name. */
+export interface GeluOptions {
+  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.elu` by name. */
+export interface EluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.celu` by name. */
+export interface CeluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.selu` by name. */
+export interface SeluOptions {
+  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
+  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
+}
+
+/** Arguments of `Tensor.softplus` by name. */
+export interface SoftplusOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.softmax` by name. */
+export interface SoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.log_softmax` by name. */
+export interface LogSoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.softmin` by name. */
+export interface SoftminOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.sum` by name. */
@@ -395,6 +469,12 @@ export interface AnyOptions {
 
 /** Arguments of `Tensor.all` by name. */
 export interface AllOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.logsumexp` by name. */
+export interface LogsumexpOptions {
   readonly axis?: number | readonly number[] | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
@@ -460,89 +540,86 @@ export interface CumminOptions {
   /** 0 unless given. */ readonly axis?: number | undefined;
 }
 
-/** Arguments of `Tensor.softmax` by name. */
-export interface SoftmaxOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.log_softmax` by name. */
-export interface LogSoftmaxOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.softmin` by name. */
-export interface SoftminOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.logsumexp` by name. */
-export interface LogsumexpOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.logcumsumexp` by name. */
 export interface LogcumsumexpOptions {
   /** 0 unless given. */ readonly axis?: number | undefined;
 }
 
-/** Arguments of `Tensor.normalize` by name. */
-export interface NormalizeOptions {
-  /** 2 unless given. */ readonly p?: number | undefined;
-  /** 1 unless given. */ readonly dim?: number | undefined;
-  /** 1e-12 unless given. */ readonly eps?: number | undefined;
+/** Arguments of `Tensor.pad` by name. */
+export interface PadOptions {
+  /** "constant" unless given. */ readonly mode?:
+    "constant" | "reflect" | "replicate" | "circular" | undefined;
+  /** 0 unless given. */ readonly value?: Scalar | undefined;
 }
 
-/** Arguments of `Tensor.layernorm` by name. */
-export interface LayernormOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
-  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+/** Arguments of `Tensor.transpose` by name. */
+export interface TransposeOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
 }
 
-/** Arguments of `Tensor.leaky_relu` by name. */
-export interface LeakyReluOptions {
-  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
+/** Arguments of `Tensor.squeeze` by name. */
+export interface SqueezeOptions {
+  readonly dim?: number | null | undefined;
 }
 
-/** Arguments of `Tensor.hardtanh` by name. */
-export interface HardtanhOptions {
-  /** -1 unless given. */ readonly minVal?: number | undefined;
-  /** 1 unless given. */ readonly maxVal?: number | undefined;
+/** Arguments of `Tensor.flatten` by name. */
+export interface FlattenOptions {
+  /** 0 unless given. */ readonly startDim?: number | undefined;
+  /** -1 unless given. */ readonly endDim?: number | undefined;
 }
 
-/** Arguments of `Tensor.hardsigmoid` by name. */
-export interface HardsigmoidOptions {
-  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
-  /** 0.5 unless given. */ readonly beta?: number | undefined;
+/** Arguments of `Tensor.pad_to` by name. */
+export interface PadToOptions {
+  /** 0 unless given. */ readonly value?: Scalar | undefined;
 }
 
-/** Arguments of `Tensor.gelu` by name. */
-export interface GeluOptions {
-  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
+/** Arguments of `Tensor.cat` by name. */
+export interface CatOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.elu` by name. */
-export interface EluOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
+/** Arguments of `Tensor.stack` by name. */
+export interface StackOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.celu` by name. */
-export interface CeluOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
+/** Arguments of `Tensor.split` by name. */
+export interface SplitOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.selu` by name. */
-export interface SeluOptions {
-  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
-  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
+/** Arguments of `Tensor.chunk` by name. */
+export interface ChunkOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.softplus` by name. */
-export interface SoftplusOptions {
-  /** 1 unless given. */ readonly beta?: number | undefined;
+/** Arguments of `Tensor.repeat_interleave` by name. */
+export interface RepeatInterleaveOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.roll` by name. */
+export interface RollOptions {
+  readonly dims?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.meshgrid` by name. */
+export interface MeshgridOptions {
+  /** "ij" unless given. */ readonly indexing?: "ij" | "xy" | undefined;
+}
+
+/** Arguments of `Tensor.diagonal` by name. */
+export interface DiagonalOptions {
+  /** 0 unless given. */ readonly offset?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+  /** 1 unless given. */ readonly dim2?: number | undefined;
+}
+
+/** Arguments of `Tensor.pool` by name. */
+export interface PoolOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
 }
 
 /** Arguments of `Tensor.add` by name. */
@@ -624,83 +701,6 @@ export interface ClipOptions {
 /** Arguments of `Tensor.pow` by name. */
 export interface PowOptions {
   /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.pad` by name. */
-export interface PadOptions {
-  /** "constant" unless given. */ readonly mode?:
-    "constant" | "reflect" | "replicate" | "circular" | undefined;
-  /** 0 unless given. */ readonly value?: Scalar | undefined;
-}
-
-/** Arguments of `Tensor.transpose` by name. */
-export interface TransposeOptions {
-  /** 1 unless given. */ readonly dim0?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
-}
-
-/** Arguments of `Tensor.squeeze` by name. */
-export interface SqueezeOptions {
-  readonly dim?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.flatten` by name. */
-export interface FlattenOptions {
-  /** 0 unless given. */ readonly startDim?: number | undefined;
-  /** -1 unless given. */ readonly endDim?: number | undefined;
-}
-
-/** Arguments of `Tensor.pad_to` by name. */
-export interface PadToOptions {
-  /** 0 unless given. */ readonly value?: Scalar | undefined;
-}
-
-/** Arguments of `Tensor.cat` by name. */
-export interface CatOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.stack` by name. */
-export interface StackOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.split` by name. */
-export interface SplitOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.chunk` by name. */
-export interface ChunkOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.repeat_interleave` by name. */
-export interface RepeatInterleaveOptions {
-  readonly dim?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.roll` by name. */
-export interface RollOptions {
-  readonly dims?: number | readonly number[] | null | undefined;
-}
-
-/** Arguments of `Tensor.meshgrid` by name. */
-export interface MeshgridOptions {
-  /** "ij" unless given. */ readonly indexing?: "ij" | "xy" | undefined;
-}
-
-/** Arguments of `Tensor.diagonal` by name. */
-export interface DiagonalOptions {
-  /** 0 unless given. */ readonly offset?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
-  /** 1 unless given. */ readonly dim2?: number | undefined;
-}
-
-/** Arguments of `Tensor.pool` by name. */
-export interface PoolOptions {
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
 }
 
 /** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
@@ -837,88 +837,6 @@ export class Tensor extends TensorBase {
   /** `noGrad`, by its Python name. */
   declare static no_grad: (typeof Tensor)["noGrad"];
 
-  /** The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered. */
-  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /** The positions (int32) that sort `dim`. */
-  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
-  }
-
-  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
-  topk(
-    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
-  ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
-   *
-   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
-   * ShapeError, DTypeError.
-   */
-  gather(dim: number, index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
-  }
-
-  /**
-   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
-   *
-   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
-   * ShapeError, DTypeError, ArgumentError.
-   */
-  scatter(
-    ...args:
-      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
-      | [
-          dim: number,
-          index: Tensor,
-          src: Tensor | Scalar,
-          reduce: "add" | "multiply" | null,
-          options?: ScatterOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
-  }
-
-  /**
-   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
-   *
-   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
-   */
-  scatterReduce(
-    dim: number,
-    index: Tensor,
-    src: Tensor,
-    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
-    options?: ScatterReduceOptions,
-  ): Tensor {
-    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
-  }
-  /** `scatterReduce`, by its Python name. */
-  declare scatter_reduce: Tensor["scatterReduce"];
-
-  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
-  isClass(numClasses: Size, axis: number): Tensor {
-    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
-  }
-  /** `isClass`, by its Python name. */
-  declare is_class: Tensor["isClass"];
-
-  /**
-   * 1 (int32) at the class each integer names, along a new last axis.
-   *
-   * Throws DTypeError, ArgumentError.
-   */
-  oneHot(numClasses: number): Tensor {
-    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
-  }
-  /** `oneHot`, by its Python name. */
-  declare one_hot: Tensor["oneHot"];
-
   /**
    * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
    *
@@ -1006,68 +924,25 @@ export class Tensor extends TensorBase {
   /** `binaryCrossentropyLogits`, by its Python name. */
   declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
 
-  /**
-   * Cross-correlation over any number of spatial axes. Throws ShapeError.
-   *
-   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
-   * (n, cout, *out).
-   */
-  conv2d(
+  /** self / max(its p-norm along `dim`, eps). */
+  normalize(
     ...args:
-      | [weight: Tensor, options?: Conv2dOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
-      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
+      | [options?: NormalizeOptions]
+      | [p: number, options?: NormalizeOptions]
+      | [p: number, dim: number, options?: NormalizeOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
   }
 
-  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
-  convTranspose2d(
+  /** self with mean 0 and variance 1 (biased) along `axis`. */
+  layernorm(
     ...args:
-      | [weight: Tensor, options?: ConvTranspose2dOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
-      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
+      | [options?: LayernormOptions]
+      | [axis: number | readonly number[], options?: LayernormOptions]
+      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
   }
-  /** `convTranspose2d`, by its Python name. */
-  declare conv_transpose2d: Tensor["convTranspose2d"];
-
-  /**
-   * The greatest element of each window over the last axes; `stride` defaults to the window.
-   *
-   * Throws ShapeError.
-   */
-  maxPool2d(
-    ...args:
-      | [options?: MaxPool2dOptions]
-      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
-      | [
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: MaxPool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
-  }
-  /** `maxPool2d`, by its Python name. */
-  declare max_pool2d: Tensor["maxPool2d"];
-
-  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
-  avgPool2d(
-    ...args:
-      | [options?: AvgPool2dOptions]
-      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
-      | [
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: AvgPool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
-  }
-  /** `avgPool2d`, by its Python name. */
-  declare avg_pool2d: Tensor["avgPool2d"];
 
   /** (self - mean) * invstd * weight + bias, each of them along `axis`. */
   batchnorm(
@@ -1083,6 +958,15 @@ export class Tensor extends TensorBase {
         ]
   ): Tensor {
     return callTensor(this.session, "Tensor.batchnorm", [this, ...args]);
+  }
+
+  /**
+   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+   *
+   * Throws ArgumentError.
+   */
+  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
+    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
   }
 
   /**
@@ -1263,15 +1147,6 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.multinomial", [this, ...args]);
   }
 
-  /**
-   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
-   *
-   * Throws ArgumentError.
-   */
-  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
-    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
-  }
-
   /** 0 everywhere. Keywords: dtype, device, requires_grad. */
   static zeros(
     ...args:
@@ -1364,6 +1239,69 @@ export class Tensor extends TensorBase {
   }
 
   /**
+   * Cross-correlation over any number of spatial axes. Throws ShapeError.
+   *
+   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
+   * (n, cout, *out).
+   */
+  conv2d(
+    ...args:
+      | [weight: Tensor, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+  }
+
+  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
+  convTranspose2d(
+    ...args:
+      | [weight: Tensor, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+  }
+  /** `convTranspose2d`, by its Python name. */
+  declare conv_transpose2d: Tensor["convTranspose2d"];
+
+  /**
+   * The greatest element of each window over the last axes; `stride` defaults to the window.
+   *
+   * Throws ShapeError.
+   */
+  maxPool2d(
+    ...args:
+      | [options?: MaxPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
+  }
+  /** `maxPool2d`, by its Python name. */
+  declare max_pool2d: Tensor["maxPool2d"];
+
+  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
+  avgPool2d(
+    ...args:
+      | [options?: AvgPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: AvgPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
+  }
+  /** `avgPool2d`, by its Python name. */
+  declare avg_pool2d: Tensor["avgPool2d"];
+
+  /**
    * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
    *
    * Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
@@ -1376,7 +1314,7 @@ export class Tensor extends TensorBase {
   }
 
   /** `dot`; x @ self when `reverse`. */
-  matmul(x: Tensor, options?: MatmulOptions): Tensor {
+  matmul(x: Operand, options?: MatmulOptions): Tensor {
     return callTensor(this.session, "Tensor.matmul", [this, x, options]);
   }
 
@@ -1417,207 +1355,87 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.tril", [this, ...args]);
   }
 
-  /**
-   * The sum.
-   *
-   * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
-   * `dtype`: of the result.
-   */
-  sum(
-    ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.sum", [this, ...args]);
+  /** The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered. */
+  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** The product, in the dtype of a sum. */
-  prod(
-    ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.prod", [this, ...args]);
+  /** The positions (int32) that sort `dim`. */
+  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
   }
 
-  /**
-   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
-   *
-   * Throws ShapeError.
-   */
-  max(
-    ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.max", [this, ...args]);
-  }
-
-  /** The least element; NaN if there is one. Throws ShapeError. */
-  min(
-    ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.min", [this, ...args]);
-  }
-
-  /** Whether any element is not 0 (bool). */
-  any(
-    ...args: [options?: AnyOptions] | [axis: number | readonly number[] | null, options?: AnyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.any", [this, ...args]);
-  }
-
-  /** Whether every element is not 0 (bool). */
-  all(
-    ...args: [options?: AllOptions] | [axis: number | readonly number[] | null, options?: AllOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.all", [this, ...args]);
-  }
-
-  /** The mean, in floats. */
-  mean(
-    ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.mean", [this, ...args]);
-  }
-
-  /** The variance, divided by count - `correction`. */
-  var(
-    ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.var", [this, ...args]);
-  }
-
-  /** The variance and the mean. */
-  varMean(
-    ...args: [options?: VarMeanOptions] | [axis: number | readonly number[] | null, options?: VarMeanOptions]
+  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
+  topk(
+    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
-  }
-  /** `varMean`, by its Python name. */
-  declare var_mean: Tensor["varMean"];
-
-  /** The standard deviation. */
-  std(
-    ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.std", [this, ...args]);
-  }
-
-  /** The standard deviation and the mean. */
-  stdMean(
-    ...args: [options?: StdMeanOptions] | [axis: number | readonly number[] | null, options?: StdMeanOptions]
-  ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
-  }
-  /** `stdMean`, by its Python name. */
-  declare std_mean: Tensor["stdMean"];
-
-  /**
-   * The position (int32) of the greatest element, the first of equals.
-   *
-   * Of the flattened Tensor when None.
-   */
-  argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argmax", [this, ...args]);
+    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
-   * The position (int32) of the least element, the first of equals.
+   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
    *
-   * Of the flattened Tensor when None.
+   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
+   * ShapeError, DTypeError.
    */
-  argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argmin", [this, ...args]);
+  gather(dim: number, index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
   }
 
-  /** Running sums along `axis`. */
-  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
-  }
-
-  /** Running products along `axis`. */
-  cumprod(axis: number): Tensor {
-    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
-  }
-
-  /** Running maxima along `axis`. */
-  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cummax", [this, ...args]);
-  }
-
-  /** Running minima along `axis`. */
-  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cummin", [this, ...args]);
-  }
-
-  /** self in the dtype of `other`. */
-  castLike(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.cast_like", [this, other]);
-  }
-  /** `castLike`, by its Python name. */
-  declare cast_like: Tensor["castLike"];
-
-  /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
-  softmax(
+  /**
+   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
+   *
+   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
+   * ShapeError, DTypeError, ArgumentError.
+   */
+  scatter(
     ...args:
-      | [options?: SoftmaxOptions]
-      | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
-      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
+      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
+      | [
+          dim: number,
+          index: Tensor,
+          src: Tensor | Scalar,
+          reduce: "add" | "multiply" | null,
+          options?: ScatterOptions,
+        ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.softmax", [this, ...args]);
+    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
   }
 
-  /** The logarithm of softmax, without overflow. */
-  logSoftmax(
-    ...args:
-      | [options?: LogSoftmaxOptions]
-      | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
-      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
+  /**
+   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
+   *
+   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
+   */
+  scatterReduce(
+    dim: number,
+    index: Tensor,
+    src: Tensor,
+    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
+    options?: ScatterReduceOptions,
   ): Tensor {
-    return callTensor(this.session, "Tensor.log_softmax", [this, ...args]);
+    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
   }
-  /** `logSoftmax`, by its Python name. */
-  declare log_softmax: Tensor["logSoftmax"];
+  /** `scatterReduce`, by its Python name. */
+  declare scatter_reduce: Tensor["scatterReduce"];
 
-  /** softmax of -self. */
-  softmin(
-    ...args:
-      | [options?: SoftminOptions]
-      | [axis: number | readonly number[] | null, options?: SoftminOptions]
-      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftminOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.softmin", [this, ...args]);
+  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
+  isClass(numClasses: Size, axis: number): Tensor {
+    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
   }
+  /** `isClass`, by its Python name. */
+  declare is_class: Tensor["isClass"];
 
-  /** log(sum(exp(self))) along `axis`, without overflow. */
-  logsumexp(
-    ...args:
-      [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
+  /**
+   * 1 (int32) at the class each integer names, along a new last axis.
+   *
+   * Throws DTypeError, ArgumentError.
+   */
+  oneHot(numClasses: number): Tensor {
+    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
   }
-
-  /** Running logsumexp along `axis`. */
-  logcumsumexp(
-    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
-  }
-
-  /** self / max(its p-norm along `dim`, eps). */
-  normalize(
-    ...args:
-      | [options?: NormalizeOptions]
-      | [p: number, options?: NormalizeOptions]
-      | [p: number, dim: number, options?: NormalizeOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
-  }
-
-  /** self with mean 0 and variance 1 (biased) along `axis`. */
-  layernorm(
-    ...args:
-      | [options?: LayernormOptions]
-      | [axis: number | readonly number[], options?: LayernormOptions]
-      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
-  }
+  /** `oneHot`, by its Python name. */
+  declare one_hot: Tensor["oneHot"];
 
   /** max(self, 0); its gradient at 0 is 0. */
   relu(): Tensor {
@@ -1733,368 +1551,187 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.softsign", [this]);
   }
 
-  /** The sine of radians. */
-  sin(): Tensor {
-    return callTensor(this.session, "Tensor.sin", [this]);
-  }
-
-  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
-  cos(): Tensor {
-    return callTensor(this.session, "Tensor.cos", [this]);
-  }
-
-  /** The tangent of radians. */
-  tan(): Tensor {
-    return callTensor(this.session, "Tensor.tan", [this]);
-  }
-
-  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
-  asin(): Tensor {
-    return callTensor(this.session, "Tensor.asin", [this]);
-  }
-
-  /** The arc cosine. */
-  acos(): Tensor {
-    return callTensor(this.session, "Tensor.acos", [this]);
-  }
-
-  /** The arc tangent. */
-  atan(): Tensor {
-    return callTensor(this.session, "Tensor.atan", [this]);
-  }
-
-  /** The hyperbolic sine. */
-  sinh(): Tensor {
-    return callTensor(this.session, "Tensor.sinh", [this]);
-  }
-
-  /** The hyperbolic cosine. */
-  cosh(): Tensor {
-    return callTensor(this.session, "Tensor.cosh", [this]);
-  }
-
-  /** The inverse hyperbolic sine. */
-  asinh(): Tensor {
-    return callTensor(this.session, "Tensor.asinh", [this]);
-  }
-
-  /** The inverse hyperbolic cosine; NaN below 1. */
-  acosh(): Tensor {
-    return callTensor(this.session, "Tensor.acosh", [this]);
-  }
-
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
-  atanh(): Tensor {
-    return callTensor(this.session, "Tensor.atanh", [this]);
-  }
-
-  /**
-   * The error function, within 3 ulp in float32 and 2e-8 of its value in float64.
-   *
-   * x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least relative error, no
-   * division. From 4 up it is 1 in float32.
-   */
-  erf(): Tensor {
-    return callTensor(this.session, "Tensor.erf", [this]);
-  }
-
-  /** log(exp(self) + exp(other)), without overflow. */
-  logaddexp(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logaddexp", [this, other]);
-  }
-
-  /** self + x. */
-  add(x: Operand, options?: AddOptions): Tensor {
-    return callTensor(this.session, "Tensor.add", [this, x, options]);
-  }
-
-  /** self - x. Throws DTypeError for two bools. */
-  sub(x: Operand, options?: SubOptions): Tensor {
-    return callTensor(this.session, "Tensor.sub", [this, x, options]);
-  }
-
-  /** self * x. */
-  mul(x: Operand, options?: MulOptions): Tensor {
-    return callTensor(this.session, "Tensor.mul", [this, x, options]);
-  }
-
-  /** -self; of bools, logical_not. */
-  neg(): Tensor {
-    return callTensor(this.session, "Tensor.neg", [this]);
-  }
-
-  /** 1 / self. */
-  reciprocal(): Tensor {
-    return callTensor(this.session, "Tensor.reciprocal", [this]);
-  }
-
-  /**
-   * self / x in floats.
-   *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
-   */
-  div(x: Operand, options?: DivOptions): Tensor {
-    return callTensor(this.session, "Tensor.div", [this, x, options]);
-  }
-
-  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
-  mod(x: Operand, options?: ModOptions): Tensor {
-    return callTensor(this.session, "Tensor.mod", [this, x, options]);
-  }
-
-  /** The remainder with the sign of the dividend, as C's fmod. */
-  fmod(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmod", [this, x]);
-  }
-
-  /** self & x of integers or bools. */
-  bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
-  }
-  /** `bitwiseAnd`, by its Python name. */
-  declare bitwise_and: Tensor["bitwiseAnd"];
-
-  /** self | x of integers or bools. */
-  bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
-  }
-  /** `bitwiseOr`, by its Python name. */
-  declare bitwise_or: Tensor["bitwiseOr"];
-
-  /** self ^ x of integers or bools. */
-  bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
-  }
-  /** `bitwiseXor`, by its Python name. */
-  declare bitwise_xor: Tensor["bitwiseXor"];
-
-  /** ~self of integers; of bools, logical_not. */
-  bitwiseNot(): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_not", [this]);
-  }
-  /** `bitwiseNot`, by its Python name. */
-  declare bitwise_not: Tensor["bitwiseNot"];
-
-  /** self << x of integers. */
-  lshift(x: Operand, options?: LshiftOptions): Tensor {
-    return callTensor(this.session, "Tensor.lshift", [this, x, options]);
-  }
-
-  /** self >> x of integers; arithmetic for signed ones. */
-  rshift(x: Operand, options?: RshiftOptions): Tensor {
-    return callTensor(this.session, "Tensor.rshift", [this, x, options]);
-  }
-
-  /** Whether each element is 0 (False). */
-  logicalNot(): Tensor {
-    return callTensor(this.session, "Tensor.logical_not", [this]);
-  }
-  /** `logicalNot`, by its Python name. */
-  declare logical_not: Tensor["logicalNot"];
-
-  /** self < x. */
-  lt(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lt", [this, x]);
-  }
-
-  /** self > x. */
-  gt(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.gt", [this, x]);
-  }
-
-  /** self >= x; False where either is NaN. */
-  ge(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ge", [this, x]);
-  }
-
-  /** self <= x; False where either is NaN. */
-  le(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.le", [this, x]);
-  }
-
-  /** self == x. */
-  eq(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.eq", [this, x]);
-  }
-
-  /** self != x. */
-  ne(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ne", [this, x]);
-  }
-
-  /** Whether each element is NaN. */
-  isnan(): Tensor {
-    return callTensor(this.session, "Tensor.isnan", [this]);
-  }
-
-  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
-  isinf(options?: IsinfOptions): Tensor {
-    return callTensor(this.session, "Tensor.isinf", [this, options]);
-  }
-
-  /** Whether each element is neither infinite nor NaN. */
-  isfinite(): Tensor {
-    return callTensor(this.session, "Tensor.isfinite", [this]);
-  }
-
-  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
-  isclose(
+  /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
+  softmax(
     ...args:
-      | [other: Operand, options?: IscloseOptions]
-      | [other: Operand, rtol: number, options?: IscloseOptions]
-      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
+      | [options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+    return callTensor(this.session, "Tensor.softmax", [this, ...args]);
   }
 
-  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
-  where(x: Operand, y: Operand): Tensor {
-    return callTensor(this.session, "Tensor.where", [this, x, y]);
-  }
-
-  /** `value` where `mask` holds, self elsewhere. */
-  maskedFill(mask: Tensor, value: Operand): Tensor {
-    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
-  }
-  /** `maskedFill`, by its Python name. */
-  declare masked_fill: Tensor["maskedFill"];
-
-  /** The greater of self and x; NaN where either is. */
-  maximum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.maximum", [this, x]);
-  }
-
-  /** The lesser of self and x; NaN where either is. */
-  minimum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.minimum", [this, x]);
-  }
-
-  /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
-   *
-   * Throws ArgumentError.
-   */
-  clamp(
+  /** The logarithm of softmax, without overflow. */
+  logSoftmax(
     ...args:
-      | [options?: ClampOptions]
-      | [min: Operand | null, options?: ClampOptions]
-      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+      | [options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+    return callTensor(this.session, "Tensor.log_softmax", [this, ...args]);
   }
+  /** `logSoftmax`, by its Python name. */
+  declare log_softmax: Tensor["logSoftmax"];
 
-  /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
-   *
-   * Throws ArgumentError.
-   */
-  clip(
+  /** softmax of -self. */
+  softmin(
     ...args:
-      | [options?: ClipOptions]
-      | [min: Operand | null, options?: ClipOptions]
-      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+      | [options?: SoftminOptions]
+      | [axis: number | readonly number[] | null, options?: SoftminOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftminOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clip", [this, ...args]);
-  }
-
-  /** The magnitude of self with the sign of `other` (of -0.0 too). */
-  copysign(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.copysign", [this, other]);
-  }
-
-  /** self + (end - self) * weight. */
-  lerp(end: Tensor, weight: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
-  }
-
-  /** self * self. */
-  square(): Tensor {
-    return callTensor(this.session, "Tensor.square", [this]);
-  }
-
-  /** The square root; NaN below 0. */
-  sqrt(): Tensor {
-    return callTensor(this.session, "Tensor.sqrt", [this]);
-  }
-
-  /** 1 / sqrt(self). */
-  rsqrt(): Tensor {
-    return callTensor(this.session, "Tensor.rsqrt", [this]);
-  }
-
-  /** 2 to the power of self. */
-  exp2(): Tensor {
-    return callTensor(this.session, "Tensor.exp2", [this]);
-  }
-
-  /** e to the power of self, as 2 to the power of self / ln 2. */
-  exp(): Tensor {
-    return callTensor(this.session, "Tensor.exp", [this]);
-  }
-
-  /** The logarithm to base 2; -inf of 0, NaN below. */
-  log2(): Tensor {
-    return callTensor(this.session, "Tensor.log2", [this]);
-  }
-
-  /** The natural logarithm; -inf of 0, NaN below. */
-  log(): Tensor {
-    return callTensor(this.session, "Tensor.log", [this]);
-  }
-
-  /** The logarithm to base 10; -inf of 0, NaN below. */
-  log10(): Tensor {
-    return callTensor(this.session, "Tensor.log10", [this]);
+    return callTensor(this.session, "Tensor.softmin", [this, ...args]);
   }
 
   /**
-   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
+   * The sum.
    *
-   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
-   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
-   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
-   * integer base with a negative constant integer exponent.
+   * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
+   * `dtype`: of the result.
    */
-  pow(x: Operand, options?: PowOptions): Tensor {
-    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  sum(
+    ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.sum", [this, ...args]);
   }
 
-  /** Rounded towards 0; integers as they are. */
-  trunc(): Tensor {
-    return callTensor(this.session, "Tensor.trunc", [this]);
+  /** The product, in the dtype of a sum. */
+  prod(
+    ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.prod", [this, ...args]);
   }
 
-  /** Rounded towards minus infinity; integers as they are. */
-  floor(): Tensor {
-    return callTensor(this.session, "Tensor.floor", [this]);
+  /**
+   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
+   *
+   * Throws ShapeError.
+   */
+  max(
+    ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max", [this, ...args]);
   }
 
-  /** Rounded towards infinity; integers as they are. */
-  ceil(): Tensor {
-    return callTensor(this.session, "Tensor.ceil", [this]);
+  /** The least element; NaN if there is one. Throws ShapeError. */
+  min(
+    ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.min", [this, ...args]);
   }
 
-  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
-  round(): Tensor {
-    return callTensor(this.session, "Tensor.round", [this]);
+  /** Whether any element is not 0 (bool). */
+  any(
+    ...args: [options?: AnyOptions] | [axis: number | readonly number[] | null, options?: AnyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.any", [this, ...args]);
   }
 
-  /** -1, 0 or 1; NaN of NaN. */
-  sign(): Tensor {
-    return callTensor(this.session, "Tensor.sign", [this]);
+  /** Whether every element is not 0 (bool). */
+  all(
+    ...args: [options?: AllOptions] | [axis: number | readonly number[] | null, options?: AllOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.all", [this, ...args]);
   }
 
-  /** The magnitude; its gradient at 0 is 0. */
-  abs(): Tensor {
-    return callTensor(this.session, "Tensor.abs", [this]);
+  /** log(sum(exp(self))) along `axis`, without overflow. */
+  logsumexp(
+    ...args:
+      [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
   }
 
-  /** The constant `value` in this Tensor's dtype and shape. */
-  constLike(value: Scalar): Tensor {
-    return callTensor(this.session, "Tensor.const_like", [this, value]);
+  /** The mean, in floats. */
+  mean(
+    ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.mean", [this, ...args]);
   }
-  /** `constLike`, by its Python name. */
-  declare const_like: Tensor["constLike"];
+
+  /** The variance, divided by count - `correction`. */
+  var(
+    ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.var", [this, ...args]);
+  }
+
+  /** The variance and the mean. */
+  varMean(
+    ...args: [options?: VarMeanOptions] | [axis: number | readonly number[] | null, options?: VarMeanOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `varMean`, by its Python name. */
+  declare var_mean: Tensor["varMean"];
+
+  /** The standard deviation. */
+  std(
+    ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.std", [this, ...args]);
+  }
+
+  /** The standard deviation and the mean. */
+  stdMean(
+    ...args: [options?: StdMeanOptions] | [axis: number | readonly number[] | null, options?: StdMeanOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `stdMean`, by its Python name. */
+  declare std_mean: Tensor["stdMean"];
+
+  /**
+   * The position (int32) of the greatest element, the first of equals.
+   *
+   * Of the flattened Tensor when None.
+   */
+  argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argmax", [this, ...args]);
+  }
+
+  /**
+   * The position (int32) of the least element, the first of equals.
+   *
+   * Of the flattened Tensor when None.
+   */
+  argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argmin", [this, ...args]);
+  }
+
+  /** Running sums along `axis`. */
+  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
+  }
+
+  /** Running products along `axis`. */
+  cumprod(axis: number): Tensor {
+    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
+  }
+
+  /** Running maxima along `axis`. */
+  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cummax", [this, ...args]);
+  }
+
+  /** Running minima along `axis`. */
+  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cummin", [this, ...args]);
+  }
+
+  /** Running logsumexp along `axis`. */
+  logcumsumexp(
+    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
+  }
+
+  /** self in the dtype of `other`. */
+  castLike(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.cast_like", [this, other]);
+  }
+  /** `castLike`, by its Python name. */
+  declare cast_like: Tensor["castLike"];
 
   /**
    * The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
@@ -2350,6 +1987,369 @@ export class Tensor extends TensorBase {
   }
 
   /**
+   * The error function, within 3 ulp in float32 and 2e-8 of its value in float64.
+   *
+   * x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least relative error, no
+   * division. From 4 up it is 1 in float32.
+   */
+  erf(): Tensor {
+    return callTensor(this.session, "Tensor.erf", [this]);
+  }
+
+  /** log(exp(self) + exp(other)), without overflow. */
+  logaddexp(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logaddexp", [this, other]);
+  }
+
+  /** self + x. */
+  add(x: Operand, options?: AddOptions): Tensor {
+    return callTensor(this.session, "Tensor.add", [this, x, options]);
+  }
+
+  /** self - x. Throws DTypeError for two bools. */
+  sub(x: Operand, options?: SubOptions): Tensor {
+    return callTensor(this.session, "Tensor.sub", [this, x, options]);
+  }
+
+  /** self * x. */
+  mul(x: Operand, options?: MulOptions): Tensor {
+    return callTensor(this.session, "Tensor.mul", [this, x, options]);
+  }
+
+  /** -self; of bools, logical_not. */
+  neg(): Tensor {
+    return callTensor(this.session, "Tensor.neg", [this]);
+  }
+
+  /** 1 / self. */
+  reciprocal(): Tensor {
+    return callTensor(this.session, "Tensor.reciprocal", [this]);
+  }
+
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  div(x: Operand, options?: DivOptions): Tensor {
+    return callTensor(this.session, "Tensor.div", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
+  mod(x: Operand, options?: ModOptions): Tensor {
+    return callTensor(this.session, "Tensor.mod", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the dividend, as C's fmod. */
+  fmod(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmod", [this, x]);
+  }
+
+  /** self & x of integers or bools. */
+  bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
+  }
+  /** `bitwiseAnd`, by its Python name. */
+  declare bitwise_and: Tensor["bitwiseAnd"];
+
+  /** self | x of integers or bools. */
+  bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
+  }
+  /** `bitwiseOr`, by its Python name. */
+  declare bitwise_or: Tensor["bitwiseOr"];
+
+  /** self ^ x of integers or bools. */
+  bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
+  }
+  /** `bitwiseXor`, by its Python name. */
+  declare bitwise_xor: Tensor["bitwiseXor"];
+
+  /** ~self of integers; of bools, logical_not. */
+  bitwiseNot(): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_not", [this]);
+  }
+  /** `bitwiseNot`, by its Python name. */
+  declare bitwise_not: Tensor["bitwiseNot"];
+
+  /** self << x of integers. */
+  lshift(x: Operand, options?: LshiftOptions): Tensor {
+    return callTensor(this.session, "Tensor.lshift", [this, x, options]);
+  }
+
+  /** self >> x of integers; arithmetic for signed ones. */
+  rshift(x: Operand, options?: RshiftOptions): Tensor {
+    return callTensor(this.session, "Tensor.rshift", [this, x, options]);
+  }
+
+  /** Whether each element is 0 (False). */
+  logicalNot(): Tensor {
+    return callTensor(this.session, "Tensor.logical_not", [this]);
+  }
+  /** `logicalNot`, by its Python name. */
+  declare logical_not: Tensor["logicalNot"];
+
+  /** self < x. */
+  lt(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lt", [this, x]);
+  }
+
+  /** self > x. */
+  gt(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.gt", [this, x]);
+  }
+
+  /** self >= x; False where either is NaN. */
+  ge(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ge", [this, x]);
+  }
+
+  /** self <= x; False where either is NaN. */
+  le(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.le", [this, x]);
+  }
+
+  /** self == x. */
+  eq(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.eq", [this, x]);
+  }
+
+  /** self != x. */
+  ne(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ne", [this, x]);
+  }
+
+  /** Whether each element is NaN. */
+  isnan(): Tensor {
+    return callTensor(this.session, "Tensor.isnan", [this]);
+  }
+
+  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
+  isinf(options?: IsinfOptions): Tensor {
+    return callTensor(this.session, "Tensor.isinf", [this, options]);
+  }
+
+  /** Whether each element is neither infinite nor NaN. */
+  isfinite(): Tensor {
+    return callTensor(this.session, "Tensor.isfinite", [this]);
+  }
+
+  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
+  isclose(
+    ...args:
+      | [other: Operand, options?: IscloseOptions]
+      | [other: Operand, rtol: number, options?: IscloseOptions]
+      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+  }
+
+  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
+  where(x: Operand, y: Operand): Tensor {
+    return callTensor(this.session, "Tensor.where", [this, x, y]);
+  }
+
+  /** `value` where `mask` holds, self elsewhere. */
+  maskedFill(mask: Tensor, value: Operand): Tensor {
+    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
+  }
+  /** `maskedFill`, by its Python name. */
+  declare masked_fill: Tensor["maskedFill"];
+
+  /** The greater of self and x; NaN where either is. */
+  maximum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.maximum", [this, x]);
+  }
+
+  /** The lesser of self and x; NaN where either is. */
+  minimum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.minimum", [this, x]);
+  }
+
+  /**
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   *
+   * Throws ArgumentError.
+   */
+  clamp(
+    ...args:
+      | [options?: ClampOptions]
+      | [min: Operand | null, options?: ClampOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+  }
+
+  /**
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   *
+   * Throws ArgumentError.
+   */
+  clip(
+    ...args:
+      | [options?: ClipOptions]
+      | [min: Operand | null, options?: ClipOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clip", [this, ...args]);
+  }
+
+  /** The magnitude of self with the sign of `other` (of -0.0 too). */
+  copysign(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.copysign", [this, other]);
+  }
+
+  /** self + (end - self) * weight. */
+  lerp(end: Operand, weight: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
+  }
+
+  /** self * self. */
+  square(): Tensor {
+    return callTensor(this.session, "Tensor.square", [this]);
+  }
+
+  /** The square root; NaN below 0. */
+  sqrt(): Tensor {
+    return callTensor(this.session, "Tensor.sqrt", [this]);
+  }
+
+  /** 1 / sqrt(self). */
+  rsqrt(): Tensor {
+    return callTensor(this.session, "Tensor.rsqrt", [this]);
+  }
+
+  /** 2 to the power of self. */
+  exp2(): Tensor {
+    return callTensor(this.session, "Tensor.exp2", [this]);
+  }
+
+  /** e to the power of self, as 2 to the power of self / ln 2. */
+  exp(): Tensor {
+    return callTensor(this.session, "Tensor.exp", [this]);
+  }
+
+  /** The logarithm to base 2; -inf of 0, NaN below. */
+  log2(): Tensor {
+    return callTensor(this.session, "Tensor.log2", [this]);
+  }
+
+  /** The natural logarithm; -inf of 0, NaN below. */
+  log(): Tensor {
+    return callTensor(this.session, "Tensor.log", [this]);
+  }
+
+  /** The logarithm to base 10; -inf of 0, NaN below. */
+  log10(): Tensor {
+    return callTensor(this.session, "Tensor.log10", [this]);
+  }
+
+  /**
+   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
+   *
+   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
+   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
+   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
+   * integer base with a negative constant integer exponent.
+   */
+  pow(x: Operand, options?: PowOptions): Tensor {
+    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  }
+
+  /** The sine of radians. */
+  sin(): Tensor {
+    return callTensor(this.session, "Tensor.sin", [this]);
+  }
+
+  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
+  cos(): Tensor {
+    return callTensor(this.session, "Tensor.cos", [this]);
+  }
+
+  /** The tangent of radians. */
+  tan(): Tensor {
+    return callTensor(this.session, "Tensor.tan", [this]);
+  }
+
+  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
+  asin(): Tensor {
+    return callTensor(this.session, "Tensor.asin", [this]);
+  }
+
+  /** The arc cosine. */
+  acos(): Tensor {
+    return callTensor(this.session, "Tensor.acos", [this]);
+  }
+
+  /** The arc tangent. */
+  atan(): Tensor {
+    return callTensor(this.session, "Tensor.atan", [this]);
+  }
+
+  /** The hyperbolic sine. */
+  sinh(): Tensor {
+    return callTensor(this.session, "Tensor.sinh", [this]);
+  }
+
+  /** The hyperbolic cosine. */
+  cosh(): Tensor {
+    return callTensor(this.session, "Tensor.cosh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  asinh(): Tensor {
+    return callTensor(this.session, "Tensor.asinh", [this]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  acosh(): Tensor {
+    return callTensor(this.session, "Tensor.acosh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  atanh(): Tensor {
+    return callTensor(this.session, "Tensor.atanh", [this]);
+  }
+
+  /** Rounded towards 0; integers as they are. */
+  trunc(): Tensor {
+    return callTensor(this.session, "Tensor.trunc", [this]);
+  }
+
+  /** Rounded towards minus infinity; integers as they are. */
+  floor(): Tensor {
+    return callTensor(this.session, "Tensor.floor", [this]);
+  }
+
+  /** Rounded towards infinity; integers as they are. */
+  ceil(): Tensor {
+    return callTensor(this.session, "Tensor.ceil", [this]);
+  }
+
+  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
+  round(): Tensor {
+    return callTensor(this.session, "Tensor.round", [this]);
+  }
+
+  /** -1, 0 or 1; NaN of NaN. */
+  sign(): Tensor {
+    return callTensor(this.session, "Tensor.sign", [this]);
+  }
+
+  /** The magnitude; its gradient at 0 is 0. */
+  abs(): Tensor {
+    return callTensor(this.session, "Tensor.abs", [this]);
+  }
+
+  /** The constant `value` in this Tensor's dtype and shape. */
+  constLike(value: Scalar): Tensor {
+    return callTensor(this.session, "Tensor.const_like", [this, value]);
+  }
+  /** `constLike`, by its Python name. */
+  declare const_like: Tensor["constLike"];
+
+  /**
    * The elements converted to `dtype`; floats truncate and saturate into integers.
    *
    * Throws DTypeError.
@@ -2408,17 +2408,11 @@ alias(Tensor.prototype, {
   contiguous_backward: "contiguousBackward",
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
-  scatter_reduce: "scatterReduce",
-  is_class: "isClass",
-  one_hot: "oneHot",
   cross_entropy: "crossEntropy",
   sparse_categorical_crossentropy: "sparseCategoricalCrossentropy",
   nll_loss: "nllLoss",
   binary_crossentropy: "binaryCrossentropy",
   binary_crossentropy_logits: "binaryCrossentropyLogits",
-  conv_transpose2d: "convTranspose2d",
-  max_pool2d: "maxPool2d",
-  avg_pool2d: "avgPool2d",
   scaled_dot_product_attention: "scaledDotProductAttention",
   rand_like: "randLike",
   randn_like: "randnLike",
@@ -2426,12 +2420,21 @@ alias(Tensor.prototype, {
   zeros_like: "zerosLike",
   ones_like: "onesLike",
   empty_like: "emptyLike",
+  conv_transpose2d: "convTranspose2d",
+  max_pool2d: "maxPool2d",
+  avg_pool2d: "avgPool2d",
+  scatter_reduce: "scatterReduce",
+  is_class: "isClass",
+  one_hot: "oneHot",
+  leaky_relu: "leakyRelu",
+  quick_gelu: "quickGelu",
+  log_softmax: "logSoftmax",
   var_mean: "varMean",
   std_mean: "stdMean",
   cast_like: "castLike",
-  log_softmax: "logSoftmax",
-  leaky_relu: "leakyRelu",
-  quick_gelu: "quickGelu",
+  shrink_to: "shrinkTo",
+  pad_to: "padTo",
+  repeat_interleave: "repeatInterleave",
   bitwise_and: "bitwiseAnd",
   bitwise_or: "bitwiseOr",
   bitwise_xor: "bitwiseXor",
@@ -2439,9 +2442,6 @@ alias(Tensor.prototype, {
   logical_not: "logicalNot",
   masked_fill: "maskedFill",
   const_like: "constLike",
-  shrink_to: "shrinkTo",
-  pad_to: "padTo",
-  repeat_interleave: "repeatInterleave",
 });
 alias(Tensor, {
   no_grad: "noGrad",
