@@ -9,10 +9,9 @@ from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError
 from polygrad.tensor.base import DTypeLike
 from polygrad.tensor.reduce import Axes, ReduceMixin
-from polygrad.tensor.special import SpecialMixin
 
 
-class ActivationsMixin(ReduceMixin, SpecialMixin):
+class ActivationsMixin(ReduceMixin):
     """Activations. Each takes and gives a float tensor of any shape."""
 
     __slots__ = ()

@@ -16,10 +16,6 @@ from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.operators import operators
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
-from polygrad.uop.power import constant_power, whole_power
-
-_LN2 = math.log(2)
-_PER_LN2 = 1 / _LN2
 
 
 class ElementwiseMixin(TensorBase):
@@ -41,7 +37,7 @@ class ElementwiseMixin(TensorBase):
             if not reverse:
                 return self._binary(Ops.ADD, -x if x else -float(x))
             return self._with(UOp(Ops.ADD, self.dtype, (UOp.const(self.dtype, x), _negative(self.uop))))
-        a, b = self._pair(x if _is_operand(x) else (x := self._lift(x)), reverse)
+        a, b = self._pair(x if is_operand(x) else (x := self._lift(x)), reverse)
         if a.dtype.is_bool:
             raise DTypeError("sub: expected numbers, got two bool tensors: use ^ or logical_not()")
         return self._of_pair(UOp(Ops.ADD, a.dtype, (a, _negative(b))), x)
@@ -69,7 +65,7 @@ class ElementwiseMixin(TensorBase):
             raise ArgumentError(
                 f"div: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
             )
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         if not reverse and rounding_mode is None and isinstance(x, (int, float)) and self.uop.dtype.is_float:
             return self._binary(Ops.MUL, _inverse(x))
         a, b = self._pair(x, reverse)
@@ -85,7 +81,7 @@ class ElementwiseMixin(TensorBase):
 
     def mod(self, x: TensorLike, reverse: bool = False) -> Self:
         """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0."""
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if not a.dtype.is_float:
             return self._of_pair(UOp(Ops.MOD, a.dtype, (a, b)), x)
@@ -94,7 +90,7 @@ class ElementwiseMixin(TensorBase):
 
     def fmod(self, x: TensorLike) -> Self:
         """The remainder with the sign of the dividend, as C's fmod."""
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         if not a.dtype.is_float:
             return self._of_pair(a + _negative(_idiv_trunc(a, b) * b), x)
@@ -107,7 +103,7 @@ class ElementwiseMixin(TensorBase):
     # --- bits
 
     def _bits(self, op: Ops, x: TensorLike, reverse: bool, name: str) -> Self:
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if a.dtype.is_float:
             raise DTypeError(f"{name}: expected integers or bools, got {a.dtype}")
@@ -164,7 +160,7 @@ class ElementwiseMixin(TensorBase):
 
     def _compare_or_equal(self, x: TensorLike, reverse: bool) -> Self:
         """self <= x; x <= self when `reverse`."""
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if a.dtype.is_float:  # !(b < a) would be True for NaN
             less = UOp(Ops.CMPLT, dtypes.bool, (a, b)), UOp(Ops.CMPEQ, dtypes.bool, (a, b))
@@ -212,7 +208,7 @@ class ElementwiseMixin(TensorBase):
 
     def where(self, x: TensorLike, y: TensorLike) -> Self:
         """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
-        x, y = (v if _is_operand(v) else self._lift(v) for v in (x, y))
+        x, y = (v if is_operand(v) else self._lift(v) for v in (x, y))
         if isinstance(x, UOp) and not isinstance(y, TensorBase):
             x = self._lift(x)
         if isinstance(y, UOp) and not isinstance(x, TensorBase):
@@ -240,7 +236,7 @@ class ElementwiseMixin(TensorBase):
 
     def minimum(self, x: TensorLike) -> Self:
         """The lesser of self and x; NaN where either is."""
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         return self._of_pair(_mirror(UOp(Ops.MAX, a.dtype, (_mirror(a), _mirror(b)))), x)
 
@@ -268,134 +264,6 @@ class ElementwiseMixin(TensorBase):
     def lerp(self, end: TensorLike, weight: TensorLike) -> Self:
         """self + (end - self) * weight."""
         return self + (end - self) * weight
-
-    # --- powers, exponentials and logarithms
-
-    def square(self) -> Self:
-        """self * self."""
-        return self * self
-
-    def sqrt(self) -> Self:
-        """The square root; NaN below 0."""
-        return self._unary(Ops.SQRT)
-
-    def rsqrt(self) -> Self:
-        """1 / sqrt(self)."""
-        return self.sqrt().reciprocal()
-
-    def exp2(self) -> Self:
-        """2 to the power of self."""
-        return self._unary(Ops.EXP2)
-
-    def exp(self) -> Self:
-        """e to the power of self, as 2 to the power of self / ln 2."""
-        a = self._as_float()
-        return self._with(UOp(Ops.EXP2, a.dtype, (a * _PER_LN2,)))
-
-    def log2(self) -> Self:
-        """The logarithm to base 2; -inf of 0, NaN below."""
-        return self._unary(Ops.LOG2)
-
-    def log(self) -> Self:
-        """The natural logarithm; -inf of 0, NaN below."""
-        a = self._as_float()
-        return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * _LN2)
-
-    def log10(self) -> Self:
-        """The logarithm to base 10; -inf of 0, NaN below."""
-        a = self._as_float()
-        return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * math.log10(2))
-
-    def pow(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self to the power of x: value and gradients at 0, infinity and NaN are torch's.
-
-        x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
-        constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
-        in float32 and float64. Integers go through float64: exact up to 2**53. Raises ArgumentError for an
-        integer base with a negative constant integer exponent.
-        """
-        x = x if _is_operand(x) and not isinstance(x, UOp) else self._lift(x)
-        if isinstance(x, (int, float)):
-            return self._of_constant_base(x) if reverse else self._to_constant(x)
-        a, e = self._pair(x, reverse)
-        if a.dtype.is_float:
-            return self._of_pair(UOp(Ops.POW, a.dtype, (a, e)), x)
-        wide = UOp(Ops.POW, dtypes.float64, (a.cast(dtypes.float64), e.cast(dtypes.float64)))
-        return self._of_pair(self._with(wide).round().uop.cast(a.dtype), x)
-
-    def _to_constant(self, e: int | float) -> Self:
-        """self to a constant power."""
-        base = self._in_floats() if isinstance(e, float) else self
-        if base.dtype.is_bool:
-            base = base._with(base.uop.cast(dtypes.default_int))
-        if e == 0:
-            return base._with(filled(base.dtype, 1, base.shape))
-        if base.dtype.is_float:
-            return base._with(constant_power(base.uop, float(e)))
-        if e < 0:
-            raise ArgumentError(
-                f"pow: expected an exponent of at least 0 for {self.dtype}, got {e}: use .float()"
-            )
-        return base._with(whole_power(base.uop, int(e)))
-
-    def _of_constant_base(self, base: int | float) -> Self:
-        """A constant to the power of self."""
-        if self.dtype.is_float or isinstance(base, float):
-            x = self._in_floats()
-            return x.exp2() if base == 2 else x.const_like(base).pow(x)
-        return self._of(filled(self._scalar(base), base, self.shape), self._device).pow(self)
-
-    # --- trigonometric and hyperbolic
-
-    def sin(self) -> Self:
-        """The sine of radians."""
-        return self._unary(Ops.SIN)
-
-    def cos(self) -> Self:
-        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x."""
-        s = (self._in_floats() * 0.5).sin()
-        return s * s * -2.0 + 1.0
-
-    def tan(self) -> Self:
-        """The tangent of radians."""
-        return self.sin() / self.cos()
-
-    def asin(self) -> Self:
-        """The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8)."""
-        x = self.abs()._in_floats()
-        coefficients = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874,
-                        -0.2145988016, 1.5707963050)  # fmt: skip
-        out = math.pi / 2 - (1.0 - x).sqrt() * polynomial(x, coefficients)
-        return self.sign() * out
-
-    def acos(self) -> Self:
-        """The arc cosine."""
-        return math.pi / 2 - self.asin()
-
-    def atan(self) -> Self:
-        """The arc tangent."""
-        x = self._in_floats()
-        return (x / (x * x + 1.0).sqrt()).asin()
-
-    def sinh(self) -> Self:
-        """The hyperbolic sine."""
-        return (self.exp() - self.neg().exp()) * 0.5
-
-    def cosh(self) -> Self:
-        """The hyperbolic cosine."""
-        return (self.exp() + self.neg().exp()) * 0.5
-
-    def asinh(self) -> Self:
-        """The inverse hyperbolic sine."""
-        return (self + (self.square() + 1).sqrt()).log()
-
-    def acosh(self) -> Self:
-        """The inverse hyperbolic cosine; NaN below 1."""
-        return (self + (self.square() - 1).sqrt()).log()
-
-    def atanh(self) -> Self:
-        """The inverse hyperbolic tangent; NaN outside -1 to 1."""
-        return ((1 + self) / (1 - self)).log() * 0.5
 
     # --- rounding
 
@@ -456,7 +324,6 @@ class ElementwiseMixin(TensorBase):
     __truediv__, __rtruediv__, __itruediv__ = operators("/", div)
     __floordiv__, __rfloordiv__, __ifloordiv__ = operators("//", _floordiv)
     __mod__, __rmod__, __imod__ = operators("%", mod)
-    __pow__, __rpow__, __ipow__ = operators("**", pow)
     __and__, __rand__, __iand__ = operators("&", bitwise_and)
     __or__, __ror__, __ior__ = operators("|", bitwise_or)
     __xor__, __rxor__, __ixor__ = operators("^", bitwise_xor)
@@ -474,7 +341,7 @@ class ElementwiseMixin(TensorBase):
     __hash__ = TensorBase.__hash__
 
 
-def _is_operand(x: Any) -> bool:
+def is_operand(x: Any) -> bool:
     return isinstance(x, (TensorBase, int, float, UOp))
 
 
@@ -530,12 +397,3 @@ def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:
     """Two Python scalars as constants of the dtype that both promote to."""
     dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
     return UOp.const(dtype, x), UOp.const(dtype, y)
-
-
-def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """Horner's scheme, highest power first, with multiply-adds that are rounded once where the device can."""
-    dtype, value = x.dtype, x.uop
-    out = UOp.const(dtype, coefficients[0])
-    for c in coefficients[1:]:
-        out = UOp(Ops.MULACC, dtype, (value, out, UOp.const(dtype, c)))
-    return x._with(out)

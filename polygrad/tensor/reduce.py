@@ -13,7 +13,7 @@ from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import ceildiv, prod
 from polygrad.tensor.base import DTypeLike, broadcast_to, filled
-from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.functions import FunctionsMixin
 from polygrad.tensor.movement import MovementMixin, same_size
 from polygrad.uop.alu import identity_element
 from polygrad.uop.linear import canonical
@@ -34,7 +34,7 @@ def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
     return sum_dtype(result) if result.is_float else result, result
 
 
-class ReduceMixin(MovementMixin, ElementwiseMixin):
+class ReduceMixin(MovementMixin, FunctionsMixin):
     """Reductions. All raise AxisError for an axis that is not there."""
 
     __slots__ = ()

@@ -18,6 +18,7 @@ from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, 
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.creation import CreationMixin, placed
 from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.functions import FunctionsMixin
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.losses import LossesMixin
@@ -27,7 +28,6 @@ from polygrad.tensor.random import RandomMixin
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
-from polygrad.tensor.special import SpecialMixin
 from polygrad.tensor.storage import StorageMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -49,8 +49,8 @@ class Tensor(
     ActivationsMixin,  # relu, gelu, softmax
     ReduceMixin,  # sum, mean, argmax, cumsum
     MovementMixin,  # reshape, permute, pad, cat, split
-    SpecialMixin,  # erf, logaddexp
-    ElementwiseMixin,  # add, where, pow, exp, sin, round; operators
+    FunctionsMixin,  # pow, exp, log, sin, tanh, erf
+    ElementwiseMixin,  # add, where, maximum, round, isnan; operators
     CastingMixin,  # cast, bitcast, float
 ):
     """A lazy n-dimensional array with gradients: `Tensor(data, device=None, dtype=None, requires_grad=None)`.
