@@ -117,6 +117,19 @@ class AutogradMixin(TensorBase):
         """`requires_grad_`, by tinygrad's newer name."""
         return self.requires_grad_(is_param)
 
+    @property
+    def is_param(self) -> bool:
+        """Whether gradients are wanted: `requires_grad` is True."""
+        return self.requires_grad is True
+
+    def as_param(self) -> Self:
+        """A leaf of this value that requires a gradient, in memory of its own. Raises GradientError."""
+        if not self.dtype.is_float:
+            raise GradientError(f"as_param: expected a float tensor, got {self.dtype}")
+        out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop.detach(),)), self._device, True)
+        out.realize()  # type: ignore[attr-defined]
+        return out
+
     @classmethod
     @contextlib.contextmanager
     def train(cls, mode: bool = True) -> Iterator[None]:

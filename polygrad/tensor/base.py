@@ -6,18 +6,26 @@ A Tensor is one lazy node (`uop`), its gradient, and whether gradients flow to i
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.engine.devices import Device
-from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
+from polygrad.errors import (
+    ArgumentError,
+    AxisError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    OverflowError_,
+    ShapeError,
+)
 from polygrad.helpers import prod
 from polygrad.tensor.aliasing import Storage, as_value, is_constant, storage_of
 from polygrad.tensor.modes import TensorType, modes
 from polygrad.tensor.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
-from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
+from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 _new = object.__new__
@@ -143,6 +151,24 @@ class TensorBase(metaclass=TensorType):
         _alive[_ref(out, _forget)] = _serial()
         return out
 
+    def _with_backward(self, inputs: Sequence[Self], backward: Callable[..., Any]) -> Self:
+        """This value with a gradient of its own: `backward(gradient, value, *inputs)`, of Tensors, gives the
+        gradient of each input, or None for one that has none.
+        """
+        make, home, devices = self._of, self._device, [x._device for x in inputs]
+
+        def rule(g: UOp, node: UOp) -> list[UOp | None]:
+            sources = [make(s, d) for s, d in zip(node.src[1:], devices, strict=True)]
+            given = backward(make(g, home), make(node, home), *sources)
+            given = given if isinstance(given, (tuple, list)) else (given,)
+            if len(given) != len(sources):
+                raise GradientError(
+                    f"backward: expected {len(sources)} gradients, one for each input, got {len(given)}"
+                )
+            return [None if x is None else _gradient_of(x, s) for x, s in zip(given, sources, strict=True)]
+
+        return self._join(UOp(Ops.NOOP, self.dtype, (self.uop, *[x.uop for x in inputs]), rule), *inputs)
+
     def _own_leaf(self) -> Self:
         """self, stored if it is a constant that requires a gradient.
 
@@ -179,6 +205,15 @@ class TensorBase(metaclass=TensorType):
         """The number of elements."""
         return canonical(prod(self.uop.shape))
 
+    @property
+    def max_shape(self) -> tuple[int, ...]:
+        """The shape with every symbolic size replaced by its greatest value."""
+        return tuple([sint_max(n) for n in self.uop.shape])
+
+    def max_numel(self) -> int:
+        """The number of elements of `max_shape`."""
+        return int(prod(self.max_shape))
+
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of axis `dim`. Raises AxisError."""
         return self.shape if dim is None else self.shape[self._axis(dim)]
@@ -194,6 +229,10 @@ class TensorBase(metaclass=TensorType):
     def is_floating_point(self) -> bool:
         """Whether the dtype is a float."""
         return self.dtype.is_float
+
+    def ufix(self, x: TensorLike) -> Self:
+        """`x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape ()."""
+        return self._tensor(x)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -342,6 +381,17 @@ class TensorBase(metaclass=TensorType):
     def _need_float(self, what: str) -> None:
         if not self.dtype.is_float:
             raise DTypeError(f"{what}: expected a float tensor, got {self.dtype}: use .float()")
+
+
+def _gradient_of(x: TensorBase, source: TensorBase) -> UOp | None:
+    """A gradient that a user's function gave for `source`. Raises GradientError, ShapeError."""
+    if not source.dtype.is_float:
+        return None
+    if not isinstance(x, TensorBase):
+        raise GradientError(f"backward: expected Tensors or None, got a {type(x).__name__}")
+    if x.shape != source.shape:
+        raise ShapeError(f"backward: expected a gradient of shape {source.shape}, got {x.shape}")
+    return x.uop.cast(source.dtype)
 
 
 # What stands where a Tensor may: a Tensor, a Python number, a symbolic one (a Variable), lists, an array.

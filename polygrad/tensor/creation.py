@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from polygrad.dtype import dtypes, to_dtype
+from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
-from polygrad.errors import ArgumentError
+from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
 from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
 from polygrad.tensor.movement import args_of, check_shape, is_size
@@ -41,9 +41,16 @@ class CreationMixin(TensorBase):
         dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
-        buffer: bool = True,
+        contiguous: bool = False,
+        buffer: bool = False,
     ) -> Self:
-        """`fill_value` everywhere, in its own dtype unless told. Raises ShapeError, OverflowError_."""
+        """`fill_value` everywhere, in its own dtype unless told.
+
+        It is a constant, without memory until something is written to it. `contiguous` (`buffer` is another
+        name for it): in memory of its own once it is computed. Raises ShapeError, OverflowError_.
+        """
+        if contiguous or buffer:
+            return cls.full(shape, fill_value, dtype, device, requires_grad)._stored()
         shape = check_shape(args_of(shape, ()), "full")
         if isinstance(fill_value, UOp) and not fill_value.shape:
             scalar = cls(fill_value, dtype=dtype).uop  # type: ignore[call-arg]
@@ -52,6 +59,19 @@ class CreationMixin(TensorBase):
         if to.is_int and isinstance(fill_value, int):
             check_fits(fill_value, to, "fill_value")
         return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)._own_leaf()
+
+    def _stored(self) -> Self:
+        """This constant as a value that is computed into memory."""
+        out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)), self._device, self.requires_grad)
+        return out
+
+    @classmethod
+    def const(cls, value: Any, dtype: DTypeLike | None = None) -> Self:
+        """The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
+
+        `dtype`: int, float or bool of Python's unless told. Raises DTypeError, OverflowError_.
+        """
+        return cls(value, dtype=dtype)  # type: ignore[call-arg]
 
     @classmethod
     def zeros(cls, *shape: Any, **kwargs: Any) -> Self:
@@ -100,7 +120,8 @@ class CreationMixin(TensorBase):
     ) -> Self:
         """start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
 
-        The dtype is the default int, or the default float when an argument is a float. Raises ArgumentError.
+        The dtype is the default int (int64 where that is too small), or the default float when an argument is
+        a float. Raises ArgumentError, OverflowError_.
         """
         if stop is None:
             start, stop = 0, start
@@ -108,7 +129,7 @@ class CreationMixin(TensorBase):
             raise ArgumentError("arange: expected a step other than 0")
         if dtype is None:
             floats = any(isinstance(x, float) for x in (start, stop, step))
-            dtype = dtypes.default_float if floats else dtypes.default_int
+            dtype = dtypes.default_float if floats else _int_dtype(start, stop, step)
         to = to_dtype(dtype)
         count: Any
         if any(isinstance(x, UOp) for x in (start, stop, step)):
@@ -135,10 +156,15 @@ class CreationMixin(TensorBase):
     def linspace(
         cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> Self:
-        """`steps` evenly spaced values from `start` to `stop`, both included. 1-D. Raises ArgumentError."""
+        """`steps` evenly spaced values from `start` to `stop`, both included. 1-D.
+
+        Raises ArgumentError, DTypeError for bool.
+        """
         if not isinstance(steps, int) or steps < 0:
             raise ArgumentError(f"linspace: expected steps of at least 0, got {steps!r}")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if to.is_bool:
+            raise DTypeError("linspace: expected a dtype of numbers, got bool")
         if steps <= 1:
             return cls.full((steps,), start, dtype=to, **kwargs)
         wide = to if to.is_float and to.itemsize >= 4 else dtypes.float32
@@ -173,6 +199,15 @@ def _affine(ramp: UOp, step: Any, start: Any) -> UOp:
     if isinstance(start, UOp):
         return out + broadcast_to(start.cast(out.dtype), out.shape)
     return out if start == 0 else out + start
+
+
+def _int_dtype(start: Any, stop: Any, step: Any) -> DType:
+    """The default int, or int64 for a range of ints that leaves it."""
+    if any(isinstance(x, UOp) for x in (start, stop, step)):
+        return dtypes.default_int
+    values = range(start, stop, step)
+    inside = not values or all(dtypes.default_int.min <= values[i] <= dtypes.default_int.max for i in (0, -1))
+    return dtypes.default_int if inside else dtypes.int64
 
 
 def _ceil(x: float) -> int:

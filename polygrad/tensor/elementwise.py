@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, Self
 
-from polygrad.dtype import dtypes, promote, promote_float
+from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.operators import operators
@@ -45,6 +45,20 @@ class ElementwiseMixin(TensorBase):
     def mul(self, x: TensorLike, reverse: bool = False) -> Self:
         """self * x."""
         return self._binary(Ops.MUL, x, reverse)
+
+    def usum(self, *xs: Any) -> Self:
+        """self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools."""
+        out = self
+        for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
+            out = out | x if self.dtype.is_bool else out + x
+        return out
+
+    def uprod(self, *xs: Any) -> Self:
+        """self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools."""
+        out = self
+        for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
+            out = out & x if self.dtype.is_bool else out * x
+        return out
 
     def neg(self) -> Self:
         """-self; of bools, logical_not."""
@@ -201,6 +215,18 @@ class ElementwiseMixin(TensorBase):
         ) | self.eq(other)
         return close | (self.isnan() & other.isnan()) if equal_nan else close
 
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Self:
+        """NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
+
+        By default the dtype's greatest and least numbers stand for infinities.
+        """
+        if not self.dtype.is_float:
+            return self._with(self.uop)
+        most = greatest_finite(self.dtype)
+        out = self.isnan().where(nan, self)
+        out = out.eq(math.inf).where(most if posinf is None else posinf, out)
+        return out.eq(-math.inf).where(-most if neginf is None else neginf, out)
+
     def _in_floats(self) -> Self:
         return self if self.dtype.is_float else self._with(self._as_float())
 
@@ -339,6 +365,11 @@ class ElementwiseMixin(TensorBase):
         return NotImplemented if x is None else self._binary(Ops.CMPNE, x)
 
     __hash__ = TensorBase.__hash__
+
+
+def greatest_finite(dtype: DType) -> float:
+    """The greatest number of a float dtype."""
+    return (2.0 - 2.0 ** (1 - dtype.significand)) * (2.0 / dtype.smallest_normal)
 
 
 def is_operand(x: Any) -> bool:

@@ -6,14 +6,17 @@ sum into one load, so it costs what a gather costs, its gradient is a scatter, a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
+from polygrad.engine.realize import data_of
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
 from polygrad.tensor.aliasing import write
 from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.convert import unpack
 from polygrad.tensor.movement import is_size, same_size
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.sizes import fits, is_negative, larger, smaller
@@ -277,7 +280,74 @@ class IndexingMixin(ReduceMixin):
             raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
         return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
 
+    # --- by masks
+
+    def _read(self) -> list[Any]:
+        """The elements of a 1-D Tensor, computed now."""
+        return unpack(data_of(self.uop.contiguous(), self._device), self.dtype) if 0 not in self.shape else []
+
+    def _true_positions(self) -> Self:
+        """The positions (int32) of what is True in a 1-D Tensor, computed now."""
+        n = int(self.shape[0])
+        found = list(itertools.compress(range(n), self._read()))
+        return type(self)(found, device=self.device, dtype=dtypes.int32)  # type: ignore[call-arg]
+
+    def _first_positions(self, size: int) -> tuple[Self, Self]:
+        """The positions (int32) of the first `size` elements of a 1-D Tensor that are True, lazily, and
+        whether there are so many."""
+        ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
+        places = self._of(UOp(Ops.ARANGE, dtypes.int32, (), size), self._device)
+        before = ranks.unsqueeze(0) <= places.unsqueeze(1)
+        return (
+            before._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32),
+            places < self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32),
+        )
+
+    def masked_select(self, mask: Self, size: int | None = None, fill_value: Any = 0) -> Self:
+        """The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
+
+        Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
+        last. Raises DTypeError, ShapeError.
+        """
+        if not mask.dtype.is_bool:
+            raise DTypeError(f"masked_select: expected a bool mask, got {mask.dtype}: use .bool()")
+        shape = broadcast_shape((self.shape, mask.shape))
+        x, m = (t._result(broadcast_to(t.uop, shape)).flatten() for t in (self, mask))
+        if size is None:
+            return x.gather(0, m._true_positions())
+        places, is_there = m._first_positions(size)
+        if same_size(x.shape[0], 0):
+            return self._of(filled(self.dtype, fill_value, (size,)), self._device)
+        return is_there.where(x.gather(0, places), x._of(filled(x.dtype, fill_value, (size,)), x._device))
+
+    def nonzero(self, size: int | None = None, fill_value: int = 0) -> Self:
+        """The positions of elements that are not 0, in row-major order: (count, axes), int32.
+
+        Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+        last.
+        """
+        flat = self.ne(0).flatten()
+        if size is None:
+            places = flat._true_positions()
+            is_there = None
+        else:
+            places, is_there = flat._first_positions(size)
+        columns: list[Self] = []
+        for n in reversed(self.shape):
+            columns.append(places.mod(n) if not same_size(n, 0) else places)
+            places = places.div(n, rounding_mode="floor") if not same_size(n, 0) else places
+        if not columns:
+            return self._of(filled(dtypes.int32, 0, (*places.shape, 0)), self._device)
+        out = columns[-1].stack(*columns[-2::-1], dim=1)
+        return out if is_there is None else is_there.unsqueeze(1).where(out, fill_value)
+
     # --- setting
+
+    def __delitem__(self, indices: Any) -> None:
+        """Raises ArgumentError: a Tensor has a fixed size."""
+        raise ArgumentError(
+            "del t[...]: expected no deletion, as a Tensor has a fixed size: use slices and cat"
+        )
 
     def __setitem__(self, indices: Any, v: TensorLike) -> None:
         """Write `v` (broadcast, converted to this dtype) where `indices` point: those of `t[...]`, or a bool

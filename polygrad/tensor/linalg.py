@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote, sum_dtype, to_dtype
@@ -131,6 +132,77 @@ class LinalgMixin(ReduceMixin):
             out = out._with(out.uop.cast(result))
         kept = [c for c in letters if c in right]
         return out.permute(*[kept.index(c) for c in right]) if right else out
+
+    def outer(self, other: Self) -> Self:
+        """The products of all pairs of elements: (m,) and (n,) give (m, n). Raises ShapeError."""
+        if self.ndim != 1 or other.ndim != 1:
+            raise ShapeError(f"outer: expected two 1-D tensors, got shapes {self.shape} and {other.shape}")
+        return self.unsqueeze(1) * other.unsqueeze(0)
+
+    def kron(self, other: Self) -> Self:
+        """The Kronecker product: each element of self times the whole of `other`; sizes multiply."""
+        n = max(self.ndim, other.ndim)
+        a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (self, other))
+        left = self.reshape([v for s in a for v in (s, 1)])
+        right = other.reshape([v for s in b for v in (1, s)])
+        return (left * right).reshape([s * t for s, t in zip(a, b, strict=True)])
+
+    def cross(self, other: Self, dim: int = -1) -> Self:
+        """The cross product of vectors of 3 elements along `dim`; other axes broadcast. Raises ShapeError."""
+        a, b = self._broadcasted(other)
+        axis = a._axis(dim)
+        if a.shape[axis] != 3 or self.shape[dim] != 3 or other.shape[dim] != 3:
+            raise ShapeError(
+                f"cross: expected 3 elements along {dim}, got shapes {self.shape} and {other.shape}"
+            )
+        return a.roll(-1, axis) * b.roll(-2, axis) - a.roll(-2, axis) * b.roll(-1, axis)
+
+    def _broadcasted(self, other: Self) -> tuple[Self, Self]:
+        """Both in one shape and dtype."""
+        a, b = self._pair(other)
+        return self._with(a), other._with(b)
+
+    def trace(self, offset: int = 0) -> Self:
+        """The sum of the diagonal of the last two axes, `offset` above the main one. Raises ShapeError."""
+        if self.ndim < 2:
+            raise ShapeError(f"trace: expected at least 2 axes, got shape {self.shape}")
+        return self.diagonal(offset, -2, -1).sum(-1)
+
+    def cdist(self, other: Self, p: float = 2.0) -> Self:
+        """Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
+
+        The gradient of a distance of 0 is 0. Raises ShapeError, ArgumentError for a negative p.
+        """
+        if self.ndim < 2 or other.ndim < 2 or not same_size(self.shape[-1], other.shape[-1]):
+            raise ShapeError(f"cdist: expected rows of one size, got shapes {self.shape} and {other.shape}")
+        if p < 0:
+            raise ArgumentError(f"cdist: expected a norm p of at least 0, got {p}")
+        d = (self.unsqueeze(-2) - other.unsqueeze(-3)).abs()
+        if p == 0:
+            return d.ne(0).sum(-1).cast_like(d)
+        if p == 1:
+            return d.sum(-1)
+        if p == math.inf:
+            return d.max(-1)
+        total = (d.square() if p == 2 else (d > 0).where(d, 1.0).pow(p) * (d > 0)).sum(-1)
+        is_zero = total.eq(0.0)
+        return is_zero.where(0.0, is_zero.where(1.0, total).pow(1.0 / p))
+
+    def vander(self, n: int | None = None, increasing: bool = False) -> Self:
+        """The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
+
+        `increasing`: from the power 0 on. Raises ShapeError, ArgumentError.
+        """
+        if self.ndim != 1:
+            raise ShapeError(f"vander: expected 1 axis, got shape {self.shape}")
+        count = self.shape[0] if n is None else n
+        if not isinstance(count, int) or count < 0:
+            raise ArgumentError(f"vander: expected n of at least 0, got {count!r}")
+        if count == 0:
+            return self.unsqueeze(1).shrink([None, (0, 0)])
+        powers = [self**i for i in range(count)]
+        powers = powers if increasing else powers[::-1]
+        return powers[0].stack(*powers[1:], dim=1)
 
     # --- triangles
 

@@ -65,16 +65,16 @@ class MovementMixin(TensorBase):
     # --- the six primitives
 
     def reshape(self, shape: Any, *args: Any) -> Self:
-        """The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
+        """The elements in row-major order as `shape`; one size may be -1, which is inferred.
 
-        Raises ShapeError when the sizes do not multiply to the number of elements.
+        None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Raises
+        ShapeError when the sizes do not multiply to the number of elements.
         """
         own = self.uop.shape
         wanted = args_of(shape, args)
         if None in wanted:
-            if len(wanted) > len(own):
-                raise ShapeError(f"reshape: None keeps an axis, but {wanted} has more axes than {own}")
-            wanted = tuple([own[i] if s is None else s for i, s in enumerate(wanted)])
+            kept = (*own, *[-1] * (len(wanted) - len(own)))
+            wanted = tuple([kept[i] if s is None else s for i, s in enumerate(wanted)])
         holes = [i for i, s in enumerate(wanted) if isinstance(s, int) and s == -1]
         if len(holes) > 1:
             raise ShapeError(f"reshape: expected at most one -1, got {wanted}")
@@ -150,7 +150,8 @@ class MovementMixin(TensorBase):
         """Elements added around each axis.
 
         `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-        after) of the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect',
+        after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
+        else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
         'replicate' or 'circular'. Raises ArgumentError, ShapeError.
         """
         if mode not in ("constant", "reflect", "replicate", "circular"):
@@ -190,20 +191,33 @@ class MovementMixin(TensorBase):
     def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:
         out = self
         for axis, (lo, hi) in enumerate(pairs):
+            if mode == "circular":
+                out = out._cut(axis, lo, hi)
             n = out.shape[axis]
-            most = larger(lo, hi)
+            front, back = larger(lo, 0), larger(hi, 0)
+            most = larger(front, back)
             limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
-            if not fits(most, limit) or is_negative(smaller(lo, hi)) or not fits(1, n):
+            if not fits(most, limit) or not fits(1, n):
                 raise ShapeError(
                     f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(lo, hi)}"
                 )
             parts = [out]
-            if not same_size(lo, 0):
-                parts.insert(0, out._border(axis, mode, lo, n, front=True))
-            if not same_size(hi, 0):
-                parts.append(out._border(axis, mode, hi, n, front=False))
+            if not same_size(front, 0):
+                parts.insert(0, out._border(axis, mode, front, n, front=True))
+            if not same_size(back, 0):
+                parts.append(out._border(axis, mode, back, n, front=False))
             out = parts[0].cat(*parts[1:], dim=axis)
+            if mode != "circular":
+                out = out._cut(axis, lo, hi)
         return out
+
+    def _cut(self, axis: int, lo: Sint, hi: Sint) -> Self:
+        """Axis `axis` without its first -lo and last -hi elements, of those that are negative."""
+        if not is_negative(lo) and not is_negative(hi):
+            return self
+        n = self.shape[axis]
+        kept = (-smaller(lo, 0), n + smaller(hi, 0))
+        return self.shrink([kept if i == axis else None for i in range(self.ndim)])
 
     def _border(self, axis: int, mode: str, count: Sint, n: Sint, front: bool) -> Self:
         if mode == "reflect":
@@ -394,6 +408,8 @@ class MovementMixin(TensorBase):
         Of the flattened Tensor when None.
         """
         if dims is None:
+            if isinstance(shifts, (tuple, list)) and len(shifts) == 1:
+                (shifts,) = shifts
             if not is_size(shifts):
                 raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
             return self.flatten().roll(shifts, 0).reshape(self.shape)

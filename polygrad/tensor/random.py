@@ -111,7 +111,9 @@ class RandomMixin(CreationMixin, ReduceMixin):
     def normal(
         cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None, **kw: Any
     ) -> Self:
-        """Normal with `mean` and standard deviation `std`."""
+        """Normal with `mean` and standard deviation `std`. Raises ArgumentError for a negative one."""
+        if std < 0:
+            raise ArgumentError(f"normal: expected a standard deviation of at least 0, got {std}")
         out = cls.randn(*shape, **kw) * std + mean
         return cls._of(out.uop, out._device, requires_grad)
 
@@ -125,7 +127,12 @@ class RandomMixin(CreationMixin, ReduceMixin):
         requires_grad: bool | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Uniform in [low, high); of an integer dtype, rounded towards 0."""
+        """Uniform in [low, high); of an integer dtype, rounded towards 0.
+
+        Raises ArgumentError where low > high.
+        """
+        if low > high:
+            raise ArgumentError(f"uniform: expected low <= high, got {low} and {high}")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         wide = to if to.is_float else dtypes.default_float
         out = cls.rand(*shape, dtype=wide, **kwargs) * (high - low) + low

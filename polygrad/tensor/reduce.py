@@ -12,7 +12,7 @@ from typing import Any, Self
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import ceildiv, prod
-from polygrad.tensor.base import DTypeLike, broadcast_to, filled
+from polygrad.tensor.base import DTypeLike, TensorLike, broadcast_to, filled
 from polygrad.tensor.functions import FunctionsMixin
 from polygrad.tensor.movement import MovementMixin, same_size
 from polygrad.uop.alu import identity_element
@@ -96,6 +96,12 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
         axes = self._axes(axis)
         return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
+
+    def allclose(
+        self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
+        """Whether all elements are close (bool, shape ()): see `isclose`."""
+        return self.isclose(other, rtol, atol, equal_nan).all()
 
     # --- statistics
 
@@ -190,13 +196,28 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL)
         return out.cast_like(self) if self.dtype.is_float else out
 
-    def cummax(self, axis: int = 0) -> Self:
-        """Running maxima along `axis`."""
-        return self._cumulative(self._axis(axis), Ops.MAX)
+    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+        """Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
 
-    def cummin(self, axis: int = 0) -> Self:
-        """Running minima along `axis`."""
-        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX)._mirrored()
+        NaN is the greatest.
+        """
+        axis = self._axis(axis)
+        values = self._cumulative(axis, Ops.MAX)
+        if not self.shape:
+            return values, self._of(filled(dtypes.int32, 0, ()), self._device)
+        n = self.shape[axis]
+        column = tuple([n if i == axis else 1 for i in range(self.ndim)])
+        index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape(column), self._device)
+        is_top = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
+        return values, is_top.where(index, 0)._cumulative(axis, Ops.MAX)
+
+    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+        """Running minima along `axis`, and the positions (int32) where they are, the last of equals.
+
+        NaN is the least.
+        """
+        values, positions = self._mirrored().cummax(axis)
+        return values._mirrored(), positions
 
     def logcumsumexp(self, axis: int = 0) -> Self:
         """Running logsumexp along `axis`."""

@@ -17,6 +17,7 @@ from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.decompositions import DecompositionsMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.tensor.functions import FunctionsMixin
 from polygrad.tensor.indexing import IndexingMixin
@@ -43,6 +44,7 @@ class Tensor(
     RandomMixin,  # rand, randn, randint, manual_seed
     CreationMixin,  # full, zeros, arange, linspace, eye
     ConvolutionMixin,  # conv2d, max_pool2d
+    DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
     LinalgMixin,  # dot, einsum, triu
     SortingMixin,  # sort, argsort, topk
     IndexingMixin,  # t[...], gather, scatter, one_hot
