@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from polygrad.dtype import dtypes, to_dtype
-from polygrad.errors import DTypeError
-from polygrad.tensor.base import DTypeLike, TensorBase
+from polygrad.errors import DTypeError, ShapeError
+from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to
+from polygrad.tensor.sizes import fits
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 
 
 class CastingMixin(TensorBase):
@@ -23,13 +28,44 @@ class CastingMixin(TensorBase):
         return self if to is self.uop.dtype else self._with(self.uop.cast(to))
 
     def bitcast(self, dtype: DTypeLike) -> Self:
-        """The same bits as `dtype`, which has the same size: a view. Raises DTypeError."""
-        to = to_dtype(dtype)
-        if to.itemsize != self.dtype.itemsize or to.is_bool != self.dtype.is_bool:
-            raise DTypeError(
-                f"bitcast: expected a dtype of {self.dtype.itemsize} bytes like {self.dtype}, got {to}"
-            )
-        return self._view_of(self.uop.bitcast(to))
+        """The same bits as `dtype`: a view, if its elements have the same size.
+
+        Else the last axis has as many elements more or less, low bytes first: (..., 4) of uint8 are
+        (..., 1) of float32. Raises DTypeError, ShapeError.
+        """
+        to, own = to_dtype(dtype), self.dtype
+        if to.is_bool != own.is_bool:
+            raise DTypeError(f"bitcast: expected a dtype like {own}, got {to}: use .cast()")
+        if to.itemsize == own.itemsize:
+            return self._view_of(self.uop.bitcast(to))
+        if not self.shape:
+            raise ShapeError(f"bitcast: expected an axis to make elements of {to} of, got shape ()")
+        if to.itemsize > own.itemsize:
+            words = self._joined(to.itemsize // own.itemsize)
+        else:
+            words = self._divided(own.itemsize // to.itemsize)
+        return words._with(words.uop.bitcast(to))
+
+    def _joined(self, count: Any) -> Self:
+        """Each `count` elements of the last axis as one unsigned integer, the first in its low bits."""
+        lead, n, own = self.uop.shape[:-1], self.uop.shape[-1], self.dtype.itemsize
+        if not fits(n % count, 0):
+            raise ShapeError(f"bitcast: expected a multiple of {count} elements in the last axis, got {n}")
+        narrow, wide = _UNSIGNED[own], _UNSIGNED[own * count]
+        words = self.uop.bitcast(narrow).cast(wide).reshape((*lead, n // count, count))
+        places = UOp(Ops.ARANGE, wide, (), count) * (8 * own)
+        shifted = UOp(Ops.SHL, wide, (words, broadcast_to(places, words.shape)))
+        return self._with(shifted.reduce_axis(Ops.ADD, (len(lead) + 1,)).reshape((*lead, n // count)))
+
+    def _divided(self, count: Any) -> Self:
+        """The bits of each element of the last axis as `count` unsigned integers, the low ones first."""
+        lead, n, own = self.uop.shape[:-1], self.uop.shape[-1], self.dtype.itemsize
+        wide, narrow = _UNSIGNED[own], _UNSIGNED[own // count]
+        whole = (*lead, n, count)
+        words = self.uop.bitcast(wide).reshape((*lead, n, 1)).expand(whole)
+        places = UOp(Ops.ARANGE, wide, (), count) * (8 * own // count)
+        parts = UOp(Ops.SHR, wide, (words, broadcast_to(places, whole))).cast(narrow)
+        return self._with(parts.reshape((*lead, n * count)))
 
     def float(self) -> Self:
         """Cast to float32."""

@@ -25,11 +25,19 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             raise ArgumentError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
-    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
+    def cross_entropy(
+        self,
+        Y: Self,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        weight: Self | None = None,
+        ignore_index: int | None = None,
+    ) -> Self:
         """The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
 
         `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
-        Raises ShapeError, ArgumentError.
+        `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
+        (torch's is -100) count for nothing. Raises ShapeError, ArgumentError.
         """
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(f"cross_entropy: expected label_smoothing in 0..1, got {label_smoothing}")
@@ -37,6 +45,14 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         rest = self.shape[:axis] + self.shape[axis + 1 :]
         n = self.shape[axis]
         logs = self.log_softmax(axis)
+        if weight is not None:
+            if weight.shape != (n,):
+                raise ShapeError(f"cross_entropy: expected a weight of shape {(n,)}, got {weight.shape}")
+            weight = weight.reshape([-1 if i == axis else 1 for i in range(self.ndim)])
+        if Y.shape == rest and not Y.dtype.is_float and (weight is not None or ignore_index is not None):
+            return logs._weighted_nll(Y, axis, reduction, label_smoothing, weight, ignore_index)
+        if weight is not None:
+            logs = logs * weight
         if Y.shape == rest and not Y.dtype.is_float:
             wanted = Y.is_class(n, axis)
             if label_smoothing:
@@ -59,6 +75,56 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             out = picked.sum() * (-1.0 / count) if isinstance(count, int) and count else -picked.mean()
             return logs._in_result_dtype(out)
         return (-picked)._reduced(reduction)
+
+    def _weighted_nll(
+        self,
+        Y: Self,
+        axis: int,
+        reduction: str,
+        label_smoothing: float,
+        weight: Self | None,
+        ignore_index: int | None,
+    ) -> Self:
+        """cross_entropy of these log-probabilities with class indices that count differently."""
+        n = self.shape[axis]
+        wanted = Y.is_class(n, axis)
+        share = wanted.where(1.0 if weight is None else weight, 0.0).sum(axis)
+        whole = self if weight is None else self * weight
+        if ignore_index is not None:
+            counts = Y.ne(ignore_index)
+            share = counts.where(share, 0.0)
+        loss = wanted.where(self, 0.0).sum(axis) * share
+        if label_smoothing:
+            smooth = whole.sum(axis)
+            smooth = smooth if ignore_index is None else counts.where(smooth, 0.0)
+            loss = loss * (1.0 - label_smoothing) + smooth * (label_smoothing / n)
+        if reduction != "mean":
+            return (-loss)._reduced(reduction)
+        return -loss.sum() / share.sum()
+
+    def kl_div(self, Y: Self, reduction: str = "mean", log_target: bool = False) -> Self:
+        """The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
+
+        `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
+        Raises ShapeError, ArgumentError.
+        """
+        self._need_match(Y, "kl_div")
+        loss = Y.exp() * (Y - self) if log_target else Y.xlogy(Y) - Y * self
+        if reduction == "batchmean":
+            return loss.sum() / self.shape[0] if self.shape else loss
+        return loss._reduced(reduction)
+
+    def huber_loss(self, Y: Self, reduction: str = "mean", delta: float = 1.0) -> Self:
+        """d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
+
+        Raises ShapeError, ArgumentError.
+        """
+        self._need_match(Y, "huber_loss")
+        if delta <= 0:
+            raise ArgumentError(f"huber_loss: expected a delta above 0, got {delta}")
+        d = self - Y
+        size = d.abs()
+        return (size <= delta).where(d * d * 0.5, (size - 0.5 * delta) * delta)._reduced(reduction)
 
     def sparse_categorical_crossentropy(
         self,

@@ -9,6 +9,7 @@ from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
 from polygrad.tensor.base import TensorBase, filled
+from polygrad.tensor.rearrange import plan as rearrangement
 from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
 from polygrad.uop.args import Shear
 from polygrad.uop.linear import canonical, canonical_shape
@@ -290,6 +291,16 @@ class MovementMixin(TensorBase):
         return self.pad(
             [None if w is None else (0, w - s) for w, s in zip(wanted, self.shape, strict=True)], value=value
         )
+
+    def rearrange(self, formula: str, **sizes: int) -> Self:
+        """Axes split, permuted and merged by an einops formula: `x.rearrange("b (h w) c -> b c h w", h=8)`.
+
+        Names stand for axes, parentheses for axes that are split or merged, `...` for any number of axes, `1`
+        and `()` for one of size 1. `sizes`: of axes that are split, but for one in each parentheses. Raises
+        ArgumentError, ShapeError.
+        """
+        plan = rearrangement(formula, self.shape, sizes)
+        return self.reshape(plan.split).permute(plan.order).reshape(plan.merged)
 
     # --- joining and splitting
 

@@ -19,7 +19,9 @@ from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.creation import CreationMixin, placed
 from polygrad.tensor.decompositions import DecompositionsMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.fourier import FourierMixin
 from polygrad.tensor.functions import FunctionsMixin
+from polygrad.tensor.hashing import HashingMixin
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.losses import LossesMixin
@@ -44,6 +46,8 @@ class Tensor(
     RandomMixin,  # rand, randn, randint, manual_seed
     CreationMixin,  # full, zeros, arange, linspace, eye
     ConvolutionMixin,  # conv2d, max_pool2d
+    FourierMixin,  # fft, rfft
+    HashingMixin,  # hash, keccak, threefry
     DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
     LinalgMixin,  # dot, einsum, triu
     SortingMixin,  # sort, argsort, topk
