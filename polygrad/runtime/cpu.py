@@ -21,7 +21,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
 from polygrad.helpers import LRU, PART, PARTS, PARTS_PER_THREAD, THREAD_VARIABLES, THREADS
 from polygrad.monitor import defer
 from polygrad.runtime.cpu_native import BARRIER_BEFORE, HAS_PARTS, PARALLEL, team_text
@@ -37,6 +37,8 @@ _FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a qua
 _LINKED_BYTES = 16 << 20  # of linked kernels kept
 _LIBRARY_BYTES = 40 << 10  # of a linked library beside its code, about
 _LIBRARIES = 256  # linked by one JIT compiler
+
+_MAP_FIXED = 0x10  # of every Unix; Python does not name it
 
 _KernelFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _DriverFunction = ctypes.CFUNCTYPE(
@@ -136,6 +138,25 @@ def _pages(size: int) -> Any:
         except OSError:  # a kernel built without them
             pass
     return memory
+
+
+def _map_file(descriptor: int, nbytes: int) -> tuple[int, Any]:
+    """A file mapped copy on write, between two readable pages. Raises DeviceError."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        raise DeviceError("device CPU: expected a system that maps files at an address, got Windows")
+    page = mmap.PAGESIZE
+    region = mmap.mmap(-1, -(-nbytes // page) * page + 2 * page, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    owner = (ctypes.c_char * len(region)).from_buffer(region)
+    start = ctypes.addressof(owner) + page
+    place = ctypes.CDLL(None, use_errno=True).mmap
+    place.restype = ctypes.c_void_p
+    place.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t)
+    flags = mmap.MAP_PRIVATE | _MAP_FIXED
+    if place(start, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0) != start:
+        raise DeviceError(
+            f"device CPU: expected a file that can be mapped, got: {os.strerror(ctypes.get_errno())}"
+        )
+    return start, owner
 
 
 class _Linker:
@@ -424,6 +445,12 @@ class CPURuntime(Runtime):
         memory = (ctypes.c_char * nbytes).from_address(handle + offset)
         memory.owner = owner  # type: ignore[attr-defined]
         return memoryview(memory).cast("B")
+
+    def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
+        return _map_file(descriptor, nbytes)
+
+    def at_address(self, address: int, nbytes: int) -> Handle:
+        return address
 
     def load(self, program: Program) -> Executable:
         program.require(self.name, "object")

@@ -230,7 +230,7 @@ def _times_one(x: UOp, one: UOp) -> UOp:
 
 
 def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
-    """The stored float values that a node depends on, not through `cuts`: in shape, as a Tensor holds them."""
+    """The stored float values that a node depends on, not through `cuts`, as a Tensor holds them."""
 
     def is_stored(n: UOp) -> bool:
         return n.value is not None or not n.src or (n.op is Ops.RESHAPE and is_stored(n.src[0]))

@@ -9,6 +9,7 @@ from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import dtypes
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import data_of, preserve
+from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -25,6 +26,7 @@ from polygrad.tensor.aliasing import (
 )
 from polygrad.tensor.base import TensorBase, TensorLike
 from polygrad.tensor.convert import nest, unpack
+from polygrad.tensor.formatting import SHORTENED, shown, text_of
 from polygrad.tensor.registry import changes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -138,7 +140,37 @@ class StorageMixin(TensorBase):
 
     def __repr__(self) -> str:
         grad = f", grad={self.grad.shape} {self.grad.dtype}" if self.grad is not None else ""
-        return f"<Tensor {self.shape} {self.dtype} on {self.device}, {self.uop.op}{grad}>"
+        node = self.uop
+        while node.op is Ops.RESHAPE:
+            node = node.src[0]
+        shape = tuple([n for n in self.shape if isinstance(n, int)])
+        is_stored = node.op is Ops.BUFFER and not node.arg.overwritten and node.arg.allocation.is_allocated
+        if not is_stored or len(shape) < self.ndim or watch.recording is not None:
+            return f"<Tensor {self.shape} {self.dtype} on {self.device}, {self.uop.op}{grad}>"
+        return f"Tensor({self._text(node.arg, shape)}, {self.dtype} on {self.device}{grad})"
+
+    @computing
+    def _text(self, buffer: Buffer, shape: tuple[int, ...]) -> str:
+        """The elements, of which no more are read than are printed."""
+        n = shape[-1] if shape else 1
+        positions = shown(n, prod(shape) > SHORTENED)
+        strides = [prod(shape[i + 1 :]) for i in range(len(shape) - 1)]
+
+        def row(index: tuple[int, ...]) -> list[Any]:
+            start = sum(i * s for i, s in zip(index, strides, strict=True))
+            parts = [(positions[0], len(positions))]
+            if len(positions) < n:
+                half = len(positions) // 2
+                parts = [(0, half), (n - half, half)]
+            size = self.dtype.itemsize
+            read = buffer.runtime.read
+            return [
+                x
+                for first, count in parts
+                for x in unpack(read(buffer.handle, (start + first) * size, count * size), self.dtype)
+            ]
+
+        return text_of(shape, row, len("Tensor("))
 
     # --- copies
 

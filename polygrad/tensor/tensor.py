@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from, live_roots
-from polygrad.errors import DTypeError
+from polygrad.errors import DTypeError, ShapeError
+from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.aliasing import live_values, storage_of
@@ -25,12 +27,13 @@ from polygrad.tensor.hashing import HashingMixin
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.losses import LossesMixin
-from polygrad.tensor.movement import MovementMixin
+from polygrad.tensor.movement import MovementMixin, check_shape
 from polygrad.tensor.normalization import NormalizationMixin
 from polygrad.tensor.random import RandomMixin
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
+from polygrad.tensor.sources import buffer_at, buffer_of_file, fetch, path_of
 from polygrad.tensor.storage import StorageMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -63,8 +66,9 @@ class Tensor(
 
     `data`: a bool, int or float; nested lists of them, or of Tensors; bytes (uint8, or the bytes of `dtype`);
     anything with the buffer protocol or `__array__` (numpy, array.array, memoryview); a JavaScript typed
-    array; a Tensor; a node; None (an empty Tensor). Arrays keep their dtype, Python numbers become bool,
-    int32 or float32.
+    array; a Tensor; a node; None (an empty Tensor); a pathlib.Path or text `file:...`: the bytes of a file
+    (uint8, or elements of `dtype`), mapped into memory where the device allows. Arrays keep their dtype,
+    Python numbers become bool, int32 or float32.
 
     Nothing is computed until `realize`, `numpy`, `item`, `tolist` or `data` is called. Raises DTypeError,
     ShapeError, OverflowError_ (an int that does not fit the dtype), DeviceError.
@@ -74,7 +78,7 @@ class Tensor(
 
     def __init__(
         self,
-        data: TensorLike | None = None,
+        data: TensorLike | PurePath | None = None,
         device: str | None = None,
         dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
@@ -97,6 +101,8 @@ class Tensor(
             if kind.is_int and isinstance(data, int):
                 check_fits(data, kind, "data")
             self.uop, self._device = placed(UOp.const(kind, data), home)
+        elif (path := path_of(data)) is not None:
+            self._from_file(path, home, to or dtypes.uint8)
         elif data is None:
             self.uop, self._device = placed(filled(to or dtypes.default_float, 0, (0,)), home)
         elif isinstance(data, (list, tuple)):
@@ -138,6 +144,46 @@ class Tensor(
         self._from_bytes(raw, home, kind, shape)
         if to is not None:
             self.uop = self.uop.cast(to)
+
+    def _from_file(self, path: Path, home: str | None, kind: DType) -> None:
+        device = home or Device.DEFAULT
+        node = buffer_of_file(path, device, kind)
+        if node is None:
+            self.uop, self._device = placed(filled(kind, 0, (0,)), home)
+        else:
+            self.uop, self._device = node, device
+
+    @classmethod
+    def from_url(cls, url: str, gunzip: bool = False, **kwargs: Any) -> Self:
+        """The bytes (uint8, unless `dtype` says otherwise) that `url` gives, downloaded once: see `fetch`.
+
+        `gunzip`: unpacked. Keywords: device, dtype, requires_grad. Raises FetchError.
+        """
+        return cls(fetch(url, gunzip=gunzip), **kwargs)
+
+    @classmethod
+    def from_blob(
+        cls,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: DTypeLike = dtypes.float32,
+        device: str | None = None,
+        owner: Any = None,
+    ) -> Self:
+        """Memory of this process as a Tensor of `shape`, not copied: what is written to either is in both.
+
+        It must last as long as the Tensor: `owner` is kept for that. Up to 64 bytes before and behind it are
+        read, and mean nothing. Only on CPU and INTERP. Raises DeviceError, ShapeError, ArgumentError for an
+        address that is no multiple of an element's size.
+        """
+        sizes, kind = check_shape(shape, "from_blob"), to_dtype(dtype)
+        home = Device.DEFAULT if device is None else Device.canonical(device)
+        count = prod(sizes)
+        if not isinstance(count, int) or not count:
+            raise ShapeError(f"from_blob: expected fixed sizes of at least 1, got {sizes}")
+        out = cls._of(buffer_at(address, count, home, kind, owner).reshape(sizes), home)
+        storage_of(out)
+        return out
 
     def _from_bytes(self, raw: memoryview, home: str | None, kind: DType, shape: tuple[int, ...]) -> None:
         if not raw.nbytes:
