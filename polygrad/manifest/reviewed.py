@@ -16,6 +16,7 @@ TYPES = {
     "scalar": "a bool, an integer or a number",
     "size": "an integer, or a symbolic one (a Variable)",
     "ints": "a sequence of integers",
+    "floats": "a sequence of numbers",
     "sizes": "a sequence of sizes",
     "pairs": "a sequence of (before, after) or (low, high), or None for an axis that stays",
     "dtype": "a dtype, by its name",
@@ -47,6 +48,14 @@ ANNOTATIONS = {
     "str": "str",
     "str | None": "str | None",
     "DTypeLike": "dtype",
+    "Literal['reduced', 'complete']": "'reduced' | 'complete'",
+    "Norm": "'backward' | 'ortho' | 'forward'",
+    "Sequence[int] | None": "ints | None",
+    "float | None": "float | None",
+    "float | Sequence[float]": "float | floats",
+    "float | Sequence[float] | None": "float | floats | None",
+    "int | Sequence[int] | None": "int | ints | None",
+    "tuple[float, ...]": "floats",
     "DTypeLike | None": "dtype | None",
     "TensorLike": "operand",
     "TensorLike | None": "operand | None",
@@ -100,6 +109,12 @@ ARGUMENTS = {
     "Tensor.expand(shape)": "sizes | size",
     "Tensor.flip(args)": "int",
     "Tensor.flip(axis)": "int | ints",
+    "(xs)": "operand",
+    "Tensor.from_blob(owner)": "any",
+    "Tensor.keccak(cfg)": "str | ints",
+    "Tensor.kl_div(reduction)": "'mean' | 'sum' | 'none' | 'batchmean'",
+    "Tensor.interpolate(mode)": "'nearest' | 'nearest-exact' | 'linear' | 'bilinear' | 'trilinear'",
+    "Tensor.quantile(interpolation)": "'linear' | 'lower' | 'higher' | 'nearest' | 'midpoint'",
     "Tensor.gelu(approximate)": "'tanh' | 'none'",
     "Tensor.is_class(num_classes)": "size",
     "Tensor.lerp(weight)": "operand",
@@ -142,8 +157,11 @@ ARGUMENTS = {
     "CompiledStep.run(inputs)": "data",
 }
 
+# Names of the package for Python programs alone: they change the environment, read files, or call back.
+PYTHON_ONLY = {"Context", "GlobalCounters", "checkpoint", "custom_gradient", "fetch", "getenv"}
+
 # Arguments that only Python can give.
-HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)"}
+HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)"}
 
 # A shape that is given as one sequence or as arguments.
 SHAPE_ARGUMENTS = "sizes | size"
@@ -170,12 +188,20 @@ KEYWORDS = {
     "Tensor.uniform": ("device",),
     "Tensor.zeros": _LIKE,
     "Tensor.zeros_like": _LIKE,
+    "Tensor.rearrange": (),
+    "Tensor.from_url": _LIKE,
     "TinyJit.__call__": (),
 }
 
 # What a callable returns, where its annotation says too little. See `inspection.result_of`.
 RESULTS = {
+    "Tensor.from_blob": "host",
+    "Tensor.from_url": "host",
     "Tensor.item": "value: scalar",
+    "Tensor.max_numel": "value: int",
+    "Tensor.max_pool2d": "Tensor",
+    "Tensor.max_shape": "value: ints",
+    "Tensor.unique": "host",
     "Tensor.nbytes": "value: int",
     "Tensor.numel": "value: int",
     "Tensor.numpy": "host",

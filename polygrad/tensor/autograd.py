@@ -35,6 +35,10 @@ class AutogradMixin(TensorBase):
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
         this Tensor does not depend on, or only through integers or `detach`, has gradient 0. Raises
         GradientError, ShapeError.
+
+        >>> x = Tensor([1.0, 2.0])
+        >>> [g.tolist() for g in (x * x).sum().gradient(x)]
+        [[2.0, 4.0]]
         """
         for t in targets:
             if not t.dtype.is_float:
@@ -57,6 +61,12 @@ class AutogradMixin(TensorBase):
         the graph that it was computed by when it is realized; an optimizer sets it for its parameters. A
         result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
         gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
+
+        >>> x = Tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward().item()
+        5.0
+        >>> x.grad.tolist()
+        [2.0, 4.0]
         """
         order = differentiable(self.uop)
         leaves, present = _leaves(order)
@@ -114,21 +124,40 @@ class AutogradMixin(TensorBase):
         return out
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say whether gradients are wanted; self."""
+        """Say whether gradients are wanted; self.
+
+        >>> Tensor([1.0]).requires_grad_().requires_grad
+        True
+        """
         self.requires_grad = requires_grad
         return self._own_leaf()
 
     def is_param_(self, is_param: bool = True) -> Self:
-        """`requires_grad_`, by tinygrad's newer name."""
+        """`requires_grad_`, by tinygrad's newer name.
+
+        >>> Tensor([1.0]).is_param_().requires_grad
+        True
+        """
         return self.requires_grad_(is_param)
 
     @property
     def is_param(self) -> bool:
-        """Whether gradients are wanted: `requires_grad` is True."""
+        """Whether gradients are wanted: `requires_grad` is True.
+
+        >>> Tensor([1.0], requires_grad=True).is_param
+        True
+        """
         return self.requires_grad is True
 
     def as_param(self) -> Self:
-        """A leaf of this value that requires a gradient, in memory of its own. Raises GradientError."""
+        """A leaf of this value that requires a gradient, in memory of its own. Raises GradientError.
+
+        >>> weight = Tensor([1.0, 2.0]).as_param()
+        >>> (weight * weight).sum().backward().item()
+        5.0
+        >>> weight.grad.tolist()
+        [2.0, 4.0]
+        """
         if not self.dtype.is_float:
             raise GradientError(f"as_param: expected a float tensor, got {self.dtype}")
         out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop.detach(),)), self._device, True)
@@ -140,6 +169,10 @@ class AutogradMixin(TensorBase):
     def train(cls, mode: bool = True) -> Iterator[None]:
         """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step, in this thread.
         `Tensor.training = True` says so for all threads that are inside of no `train`.
+
+        >>> with Tensor.train():
+        ...     print(Tensor.training)
+        True
         """
         old, modes.training = modes.training, mode
         try:
@@ -149,7 +182,12 @@ class AutogradMixin(TensorBase):
 
     @classmethod
     def test(cls) -> Any:
-        """`with Tensor.test():` the reverse of `train`."""
+        """`with Tensor.test():` the reverse of `train`.
+
+        >>> with Tensor.test():
+        ...     print(Tensor.training)
+        False
+        """
         return cls.train(False)
 
     @classmethod
@@ -157,6 +195,11 @@ class AutogradMixin(TensorBase):
     def no_grad(cls) -> Iterator[None]:
         """`with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
         graph for them.
+
+        >>> x = Tensor([1.0], requires_grad=True)
+        >>> with Tensor.no_grad():
+        ...     print((x * 2).requires_grad)
+        False
         """
         old, modes.grad_enabled = modes.grad_enabled, False
         try:

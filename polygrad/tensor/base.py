@@ -183,55 +183,103 @@ class TensorBase(metaclass=TensorType):
 
     @property
     def dtype(self) -> DType:
-        """The element type; equal to its name (`t.dtype == "float32"`)."""
+        """The element type; equal to its name (`t.dtype == "float32"`).
+
+        >>> Tensor([1.0]).dtype == "float32"
+        True
+        """
         return self.uop.dtype
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes: ints, or symbolic integers."""
+        """The sizes of the axes: ints, or symbolic integers.
+
+        >>> Tensor([[1, 2, 3]]).shape
+        (1, 3)
+        """
         return self.uop.shape
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        >>> Tensor([[1, 2]]).ndim
+        2
+        """
         return len(self.uop.shape)
 
     @property
     def device(self) -> str:
-        """The name of the device that holds, or will hold, the elements."""
+        """The name of the device that holds, or will hold, the elements.
+
+        >>> Tensor([1.0], device="INTERP").device
+        'INTERP'
+        """
         return self._device or Device.DEFAULT
 
     def numel(self) -> Sint:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> Tensor([[1, 2], [3, 4]]).numel()
+        4
+        """
         return canonical(prod(self.uop.shape))
 
     @property
     def max_shape(self) -> tuple[int, ...]:
-        """The shape with every symbolic size replaced by its greatest value."""
+        """The shape with every symbolic size replaced by its greatest value.
+
+        >>> Tensor.zeros(2, 3).max_shape
+        (2, 3)
+        """
         return tuple([sint_max(n) for n in self.uop.shape])
 
     def max_numel(self) -> int:
-        """The number of elements of `max_shape`."""
+        """The number of elements of `max_shape`.
+
+        >>> Tensor.zeros(2, 3).max_numel()
+        6
+        """
         return int(prod(self.max_shape))
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of axis `dim`. Raises AxisError."""
+        """The shape, or the size of axis `dim`. Raises AxisError.
+
+        >>> Tensor.zeros(2, 3).size(), Tensor.zeros(2, 3).size(1)
+        ((2, 3), 3)
+        """
         return self.shape if dim is None else self.shape[self._axis(dim)]
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        >>> Tensor([1.0]).element_size()
+        4
+        """
         return self.dtype.itemsize
 
     def nbytes(self) -> Sint:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> Tensor([1.0, 2.0]).nbytes()
+        8
+        """
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a float."""
+        """Whether the dtype is a float.
+
+        >>> Tensor([1.0]).is_floating_point()
+        True
+        """
         return self.dtype.is_float
 
     def ufix(self, x: TensorLike) -> Self:
-        """`x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape ()."""
+        """`x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape ().
+
+        >>> Tensor([1.5]).ufix(2).dtype.name
+        'float32'
+        """
         return self._tensor(x)
 
     def __len__(self) -> int:

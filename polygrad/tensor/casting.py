@@ -23,6 +23,9 @@ class CastingMixin(TensorBase):
         """The elements converted to `dtype`; floats truncate and saturate into integers.
 
         Raises DTypeError.
+
+        >>> Tensor([1.7, -1.7]).cast("int32").tolist()
+        [1, -1]
         """
         to = to_dtype(dtype)
         return self if to is self.uop.dtype else self._with(self.uop.cast(to))
@@ -32,6 +35,11 @@ class CastingMixin(TensorBase):
 
         Else the last axis has as many elements more or less, low bytes first: (..., 4) of uint8 are
         (..., 1) of float32. Raises DTypeError, ShapeError.
+
+        >>> Tensor([1.0]).bitcast("int32").tolist()
+        [1065353216]
+        >>> Tensor([1.0]).bitcast("uint8").tolist()
+        [0, 0, 128, 63]
         """
         to, own = to_dtype(dtype), self.dtype
         if to.is_bool != own.is_bool:
@@ -68,33 +76,65 @@ class CastingMixin(TensorBase):
         return self._with(parts.reshape((*lead, n * count)))
 
     def float(self) -> Self:
-        """Cast to float32."""
+        """Cast to float32.
+
+        >>> Tensor([1, 2]).float().tolist()
+        [1.0, 2.0]
+        """
         return self.cast(dtypes.float32)
 
     def half(self) -> Self:
-        """Cast to float16."""
+        """Cast to float16.
+
+        >>> Tensor([1.0]).half().dtype.name
+        'float16'
+        """
         return self.cast(dtypes.float16)
 
     def bfloat16(self) -> Self:
-        """Cast to bfloat16."""
+        """Cast to bfloat16.
+
+        >>> Tensor([1.0]).bfloat16().dtype.name
+        'bfloat16'
+        """
         return self.cast(dtypes.bfloat16)
 
     def double(self) -> Self:
-        """Cast to float64."""
+        """Cast to float64.
+
+        >>> Tensor([1.0]).double().dtype.name
+        'float64'
+        """
         return self.cast(dtypes.float64)
 
     def int(self) -> Self:
-        """Cast to int32."""
+        """Cast to int32.
+
+        >>> Tensor([1.7]).int().tolist()
+        [1]
+        """
         return self.cast(dtypes.int32)
 
     def long(self) -> Self:
-        """Cast to int64."""
+        """Cast to int64.
+
+        >>> Tensor([1]).long().dtype.name
+        'int64'
+        """
         return self.cast(dtypes.int64)
 
     def short(self) -> Self:
-        """Cast to int16."""
+        """Cast to int16.
+
+        >>> Tensor([1]).short().dtype.name
+        'int16'
+        """
         return self.cast(dtypes.int16)
 
     def bool(self) -> Self:
-        """Cast to bool: whether each element differs from 0."""
+        """Cast to bool: whether each element differs from 0.
+
+        >>> Tensor([0.0, 2.0]).bool().tolist()
+        [False, True]
+        """
         return self.cast(dtypes.bool)

@@ -50,6 +50,9 @@ class ConvolutionMixin(IndexingMixin):
 
         Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
         (n, cout, *out).
+
+        >>> Tensor.arange(9).reshape(1, 1, 3, 3).float().conv2d(Tensor.ones(1, 1, 2, 2)).tolist()
+        [[[[8.0, 12.0], [20.0, 24.0]]]]
         """
         dims = weight.ndim - 2
         cout, cin, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
@@ -86,7 +89,11 @@ class ConvolutionMixin(IndexingMixin):
         padding: int | Sequence[int] = 0,
         output_padding: int | Sequence[int] = 0,
     ) -> Self:
-        """The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Raises ShapeError."""
+        """The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Raises ShapeError.
+
+        >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
+        [[[[1.0, 3.0, 2.0]]]]
+        """
         kernel = weight.shape[2:]
         dims = len(kernel)
         strides, dilations, extra = _each(stride, dims), _each(dilation, dims), _each(output_padding, dims)
@@ -173,6 +180,9 @@ class ConvolutionMixin(IndexingMixin):
 
         With `return_indices` also its position (int32) in these axes, flattened, the first of equals: what
         `max_unpool2d` takes. Raises ShapeError.
+
+        >>> Tensor([[[[1, 2], [3, 4]]]]).max_pool2d().tolist()
+        [[[[4]]]]
         """
         kernel = _each(kernel_size, 2)
         dims = len(kernel)
@@ -204,6 +214,10 @@ class ConvolutionMixin(IndexingMixin):
 
         The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
         (its last axes). Where an index comes twice, the elements add up. Raises ShapeError.
+
+        >>> values, indices = Tensor([[[[1, 2], [3, 4]]]]).max_pool2d(return_indices=True)
+        >>> values.max_unpool2d(indices).tolist()
+        [[[[0, 0], [0, 4]]]]
         """
         dims = self.ndim - 2
         if dims < 1 or indices.shape != self.shape:
@@ -243,6 +257,9 @@ class ConvolutionMixin(IndexingMixin):
         `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
         torch's; with `align_corners` (linear) the first and the last elements stay where they are. Raises
         ArgumentError, ShapeError.
+
+        >>> Tensor([[[1.0, 3.0]]]).interpolate(4).tolist()
+        [[[1.0, 1.5, 2.5, 3.0]]]
         """
         mode = {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
         if mode not in ("linear", "nearest", "nearest-exact"):
@@ -292,7 +309,11 @@ class ConvolutionMixin(IndexingMixin):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> Self:
-        """The mean of each window over the last axes; padding counts unless told. Raises ShapeError."""
+        """The mean of each window over the last axes; padding counts unless told. Raises ShapeError.
+
+        >>> Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]).avg_pool2d().tolist()
+        [[[[2.5]]]]
+        """
         kernel = _each(kernel_size, 2)
         axes = tuple(range(-len(kernel), 0))
         windows = self._windows(kernel, stride, dilation, padding, 0, ceil_mode, "avg_pool2d")

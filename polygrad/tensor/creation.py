@@ -48,6 +48,9 @@ class CreationMixin(TensorBase):
 
         It is a constant, without memory until something is written to it. `contiguous` (`buffer` is another
         name for it): in memory of its own once it is computed. Raises ShapeError, OverflowError_.
+
+        >>> Tensor.full((2, 2), 7).tolist()
+        [[7, 7], [7, 7]]
         """
         if contiguous or buffer:
             return cls.full(shape, fill_value, dtype, device, requires_grad)._stored()
@@ -70,42 +73,73 @@ class CreationMixin(TensorBase):
         """The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
 
         `dtype`: int, float or bool of Python's unless told. Raises DTypeError, OverflowError_.
+
+        >>> Tensor.const(2.5).item()
+        2.5
         """
         return cls(value, dtype=dtype)  # type: ignore[call-arg]
 
     @classmethod
     def zeros(cls, *shape: Any, **kwargs: Any) -> Self:
-        """0 everywhere. Keywords: dtype, device, requires_grad."""
+        """0 everywhere. Keywords: dtype, device, requires_grad.
+
+        >>> Tensor.zeros(2, 2).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+        """
         return cls.full(
             args_of(shape[0], shape[1:]) if shape else (), 0.0, **{"dtype": dtypes.default_float, **kwargs}
         )
 
     @classmethod
     def ones(cls, *shape: Any, **kwargs: Any) -> Self:
-        """1 everywhere. Keywords: dtype, device, requires_grad."""
+        """1 everywhere. Keywords: dtype, device, requires_grad.
+
+        >>> Tensor.ones(2, 2).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+        """
         return cls.full(
             args_of(shape[0], shape[1:]) if shape else (), 1.0, **{"dtype": dtypes.default_float, **kwargs}
         )
 
     @classmethod
     def empty(cls, *shape: Any, **kwargs: Any) -> Self:
-        """A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad."""
+        """A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad.
+
+        >>> Tensor.empty(2, 3).shape
+        (2, 3)
+        """
         return cls.zeros(*shape, **kwargs)
 
     def full_like(self, fill_value: Any, **kwargs: Any) -> Self:
-        """`fill_value` in this Tensor's shape, dtype and on its device, unless told."""
+        """`fill_value` in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor([1.0, 2.0]).full_like(3).tolist()
+        [3.0, 3.0]
+        """
         return self.full(self.shape, fill_value, **{"dtype": self.dtype, "device": self._device, **kwargs})
 
     def zeros_like(self, **kwargs: Any) -> Self:
-        """0 in this Tensor's shape, dtype and on its device, unless told."""
+        """0 in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor([5, 6]).zeros_like().tolist()
+        [0, 0]
+        """
         return self.full_like(0, **kwargs)
 
     def ones_like(self, **kwargs: Any) -> Self:
-        """1 in this Tensor's shape, dtype and on its device, unless told."""
+        """1 in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor([5, 6]).ones_like().tolist()
+        [1, 1]
+        """
         return self.full_like(1, **kwargs)
 
     def empty_like(self, **kwargs: Any) -> Self:
-        """A Tensor like this one whose elements do not matter."""
+        """A Tensor like this one whose elements do not matter.
+
+        >>> Tensor([1, 2]).empty_like().shape
+        (2,)
+        """
         return self.full_like(0, **kwargs)
 
     @classmethod
@@ -122,6 +156,9 @@ class CreationMixin(TensorBase):
 
         The dtype is the default int (int64 where that is too small), or the default float when an argument is
         a float. Raises ArgumentError, OverflowError_.
+
+        >>> Tensor.arange(5, 10, 2).tolist()
+        [5, 7, 9]
         """
         if stop is None:
             start, stop = 0, start
@@ -159,6 +196,9 @@ class CreationMixin(TensorBase):
         """`steps` evenly spaced values from `start` to `stop`, both included. 1-D.
 
         Raises ArgumentError, DTypeError for bool.
+
+        >>> Tensor.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
         """
         if not isinstance(steps, int) or steps < 0:
             raise ArgumentError(f"linspace: expected steps of at least 0, got {steps!r}")
@@ -182,7 +222,11 @@ class CreationMixin(TensorBase):
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Raises ShapeError."""
+        """1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Raises ShapeError.
+
+        >>> Tensor.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         n, m = check_shape((n, n if m is None else m), "eye")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         rows = UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)).expand((n, m))

@@ -43,7 +43,11 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
     @property
     def mT(self) -> Self:
-        """The last two axes swapped: each matrix of a batch transposed."""
+        """The last two axes swapped: each matrix of a batch transposed.
+
+        >>> Tensor([[[1, 2], [3, 4]]]).mT.tolist()
+        [[[1, 3], [2, 4]]]
+        """
         return self.transpose(-2, -1)
 
     def _part(self, rows: tuple[int, int] | None, columns: tuple[int, int] | None) -> Self:
@@ -97,6 +101,9 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
 
         A singular matrix gives infinities or NaN. Raises ShapeError.
+
+        >>> Tensor([[2.0, 0.0], [0.0, 4.0]]).solve(Tensor([2.0, 2.0])).tolist()
+        [1.0, 0.5]
         """
         a, b, is_vector = self._system(b, "solve")
 
@@ -121,7 +128,11 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return a, right, is_vector
 
     def inv(self) -> Self:
-        """The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Raises ShapeError."""
+        """The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Raises ShapeError.
+
+        >>> Tensor([[2.0, 0.0], [0.0, 4.0]]).inv().tolist()
+        [[0.5, 0.0], [0.0, 0.25]]
+        """
         a = self._matrix("inv")
         n = int(a.shape[-1])
         x = a._detached()._eliminated(a._identity(n)._expanded_batch(a.shape[:-2]))[0] if n else a
@@ -131,6 +142,9 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """The determinant of each matrix (..., n, n), (...). Raises ShapeError.
 
         Its gradient needs the inverse: that of a singular matrix is NaN.
+
+        >>> Tensor([[2.0, 0.0], [1.0, 4.0]]).det().item()
+        8.0
         """
         a = self._matrix("det")
         if not a.shape[-1]:
@@ -149,6 +163,9 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
         NaN. Raises ShapeError.
+
+        >>> Tensor([[2.0, 0.0], [1.0, 1.0]]).triangular_solve(Tensor([2.0, 3.0])).tolist()
+        [1.0, 2.0]
         """
         a, b, is_vector = self._system(b, "triangular_solve")
 
@@ -180,6 +197,9 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
         gradient is symmetric. Raises ShapeError.
+
+        >>> Tensor([[4.0, 2.0], [2.0, 5.0]]).cholesky().tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
         """
         a = self._matrix("cholesky")
         n = int(a.shape[-1])
@@ -206,6 +226,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
         Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
         Raises ShapeError, ArgumentError.
+
+        >>> q, r = Tensor([[0.0, 2.0], [-1.0, 3.0]]).qr()
+        >>> (q @ r).round().abs().tolist()
+        [[0.0, 2.0], [1.0, 3.0]]
         """
         if mode not in ("reduced", "complete"):
             raise ArgumentError(f"qr: expected mode 'reduced' or 'complete', got {mode!r}")
@@ -272,6 +296,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
         Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Raises ShapeError.
+
+        >>> values, vectors = Tensor([[2.0, 0.0], [0.0, 1.0]]).eigh()
+        >>> values.tolist()
+        [1.0, 2.0]
         """
         a = self._matrix("eigh")
         n = int(a.shape[-1])
@@ -300,6 +328,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
         is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
         equal. By Hestenes' one-sided Jacobi method. Raises ShapeError.
+
+        >>> u, s, vt = Tensor([[0.0, 2.0], [1.0, 0.0]]).svd()
+        >>> s.tolist()
+        [2.0, 1.0]
         """
         a = self._matrix("svd", square=False)
         m, n = int(a.shape[-2]), int(a.shape[-1])
@@ -368,6 +400,9 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
         to the nearest orthogonal matrix. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[3.0, 0.0], [0.0, 1.0]]).newton_schulz(20, (1.5, -0.5)).round().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
         """
         if self.ndim < 2:
             raise ShapeError(f"newton_schulz: expected at least 2 axes, got shape {self.shape}")

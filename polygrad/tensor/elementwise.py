@@ -28,11 +28,19 @@ class ElementwiseMixin(TensorBase):
     # --- arithmetic
 
     def add(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self + x."""
+        """self + x.
+
+        >>> Tensor([1, 2]).add(3).tolist()
+        [4, 5]
+        """
         return self._binary(Ops.ADD, x, reverse)
 
     def sub(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self - x. Raises DTypeError for two bools."""
+        """self - x. Raises DTypeError for two bools.
+
+        >>> Tensor([5, 6]).sub(2).tolist()
+        [3, 4]
+        """
         if self.uop.dtype.is_float and isinstance(x, (int, float)):
             if not reverse:
                 return self._binary(Ops.ADD, -x if x else -float(x))
@@ -43,29 +51,49 @@ class ElementwiseMixin(TensorBase):
         return self._of_pair(UOp(Ops.ADD, a.dtype, (a, _negative(b))), x)
 
     def mul(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self * x."""
+        """self * x.
+
+        >>> Tensor([1, 2]).mul(3).tolist()
+        [3, 6]
+        """
         return self._binary(Ops.MUL, x, reverse)
 
     def usum(self, *xs: Any) -> Self:
-        """self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools."""
+        """self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools.
+
+        >>> Tensor([1, 2]).usum(3, Tensor([4, 5])).tolist()
+        [8, 10]
+        """
         out = self
         for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
             out = out | x if self.dtype.is_bool else out + x
         return out
 
     def uprod(self, *xs: Any) -> Self:
-        """self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools."""
+        """self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools.
+
+        >>> Tensor([1, 2]).uprod(3, Tensor([4, 5])).tolist()
+        [12, 30]
+        """
         out = self
         for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
             out = out & x if self.dtype.is_bool else out * x
         return out
 
     def neg(self) -> Self:
-        """-self; of bools, logical_not."""
+        """-self; of bools, logical_not.
+
+        >>> Tensor([1, -2]).neg().tolist()
+        [-1, 2]
+        """
         return self.logical_not() if self.uop.dtype.is_bool else self._with(_negative(self.uop))
 
     def reciprocal(self) -> Self:
-        """1 / self."""
+        """1 / self.
+
+        >>> Tensor([2.0, 4.0]).reciprocal().tolist()
+        [0.5, 0.25]
+        """
         return self._unary(Ops.RECIPROCAL)
 
     def div(
@@ -74,6 +102,11 @@ class ElementwiseMixin(TensorBase):
         """self / x in floats.
 
         With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+
+        >>> Tensor([7, 8]).div(2).tolist()
+        [3.5, 4.0]
+        >>> Tensor([7, -7]).div(2, rounding_mode="floor").tolist()
+        [3, -4]
         """
         if rounding_mode not in (None, "trunc", "floor"):
             raise ArgumentError(
@@ -94,7 +127,11 @@ class ElementwiseMixin(TensorBase):
         return self.div(x, reverse, "floor")
 
     def mod(self, x: TensorLike, reverse: bool = False) -> Self:
-        """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0."""
+        """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0.
+
+        >>> Tensor([7, -7]).mod(3).tolist()
+        [1, 2]
+        """
         x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if not a.dtype.is_float:
@@ -103,7 +140,11 @@ class ElementwiseMixin(TensorBase):
         return self._of_pair(a + _negative(whole * b), x)
 
     def fmod(self, x: TensorLike) -> Self:
-        """The remainder with the sign of the dividend, as C's fmod."""
+        """The remainder with the sign of the dividend, as C's fmod.
+
+        >>> Tensor([7, -7]).fmod(3).tolist()
+        [1, -1]
+        """
         x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         if not a.dtype.is_float:
@@ -124,52 +165,96 @@ class ElementwiseMixin(TensorBase):
         return self._of_pair(UOp(op, a.dtype, (a, b)), x)
 
     def bitwise_and(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self & x of integers or bools."""
+        """self & x of integers or bools.
+
+        >>> Tensor([6, 5]).bitwise_and(3).tolist()
+        [2, 1]
+        """
         return self._bits(Ops.AND, x, reverse, "bitwise_and")
 
     def bitwise_or(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self | x of integers or bools."""
+        """self | x of integers or bools.
+
+        >>> Tensor([6, 5]).bitwise_or(3).tolist()
+        [7, 7]
+        """
         return self._bits(Ops.OR, x, reverse, "bitwise_or")
 
     def bitwise_xor(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self ^ x of integers or bools."""
+        """self ^ x of integers or bools.
+
+        >>> Tensor([6, 5]).bitwise_xor(3).tolist()
+        [5, 6]
+        """
         return self._bits(Ops.XOR, x, reverse, "bitwise_xor")
 
     def bitwise_not(self) -> Self:
-        """~self of integers; of bools, logical_not."""
+        """~self of integers; of bools, logical_not.
+
+        >>> Tensor([0, 5]).bitwise_not().tolist()
+        [-1, -6]
+        """
         if self.dtype.is_bool:
             return self.logical_not()
         self._need_int("bitwise_not")
         return self._with(_complement(self.uop))
 
     def lshift(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self << x of integers."""
+        """self << x of integers.
+
+        >>> Tensor([1, 2]).lshift(3).tolist()
+        [8, 16]
+        """
         return self._bits(Ops.SHL, x, reverse, "lshift")
 
     def rshift(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self >> x of integers; arithmetic for signed ones."""
+        """self >> x of integers; arithmetic for signed ones.
+
+        >>> Tensor([8, -8]).rshift(1).tolist()
+        [4, -4]
+        """
         return self._bits(Ops.SHR, x, reverse, "rshift")
 
     def logical_not(self) -> Self:
-        """Whether each element is 0 (False)."""
+        """Whether each element is 0 (False).
+
+        >>> Tensor([0, 3]).logical_not().tolist()
+        [True, False]
+        """
         return self._with(_not(self.uop.cast(dtypes.bool)))
 
     # --- comparisons (bool results)
 
     def lt(self, x: TensorLike) -> Self:
-        """self < x."""
+        """self < x.
+
+        >>> Tensor([1, 2]).lt(2).tolist()
+        [True, False]
+        """
         return self._binary(Ops.CMPLT, x)
 
     def gt(self, x: TensorLike) -> Self:
-        """self > x."""
+        """self > x.
+
+        >>> Tensor([1, 2]).gt(1).tolist()
+        [False, True]
+        """
         return self._binary(Ops.CMPLT, x, True)
 
     def ge(self, x: TensorLike) -> Self:
-        """self >= x; False where either is NaN."""
+        """self >= x; False where either is NaN.
+
+        >>> Tensor([1, 2]).ge(2).tolist()
+        [False, True]
+        """
         return self._compare_or_equal(x, True)
 
     def le(self, x: TensorLike) -> Self:
-        """self <= x; False where either is NaN."""
+        """self <= x; False where either is NaN.
+
+        >>> Tensor([1, 2]).le(1).tolist()
+        [True, False]
+        """
         return self._compare_or_equal(x, False)
 
     def _compare_or_equal(self, x: TensorLike, reverse: bool) -> Self:
@@ -182,33 +267,57 @@ class ElementwiseMixin(TensorBase):
         return self._of_pair(_not(UOp(Ops.CMPLT, dtypes.bool, (b, a))), x)
 
     def eq(self, x: TensorLike) -> Self:
-        """self == x."""
+        """self == x.
+
+        >>> Tensor([1, 2]).eq(2).tolist()
+        [False, True]
+        """
         return self._binary(Ops.CMPEQ, x)
 
     def ne(self, x: TensorLike) -> Self:
-        """self != x."""
+        """self != x.
+
+        >>> Tensor([1, 2]).ne(2).tolist()
+        [True, False]
+        """
         return self._binary(Ops.CMPNE, x)
 
     def isnan(self) -> Self:
-        """Whether each element is NaN."""
+        """Whether each element is NaN.
+
+        >>> Tensor([1.0, float("nan")]).isnan().tolist()
+        [False, True]
+        """
         return self._with(UOp(Ops.CMPNE, dtypes.bool, (self.uop, self.uop)))
 
     def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
-        """Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`)."""
+        """Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`).
+
+        >>> Tensor([1.0, float("-inf")]).isinf().tolist()
+        [False, True]
+        """
         positive, negative = self._in_floats().eq(math.inf), self._in_floats().eq(-math.inf)
         if detect_positive and detect_negative:
             return positive | negative
         return positive if detect_positive else negative if detect_negative else positive & False
 
     def isfinite(self) -> Self:
-        """Whether each element is neither infinite nor NaN."""
+        """Whether each element is neither infinite nor NaN.
+
+        >>> Tensor([1.0, float("inf")]).isfinite().tolist()
+        [True, False]
+        """
         x = self._in_floats()
         return (x - x).eq(0.0)
 
     def isclose(
         self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
     ) -> Self:
-        """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`."""
+        """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`.
+
+        >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0, 2.1])).tolist()
+        [True, False]
+        """
         other = self._tensor(other)
         close = (
             self.isfinite() & other.isfinite() & ((self - other).abs() <= atol + rtol * other.abs())
@@ -219,6 +328,9 @@ class ElementwiseMixin(TensorBase):
         """NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
 
         By default the dtype's greatest and least numbers stand for infinities.
+
+        >>> Tensor([1.0, float("nan")]).nan_to_num().tolist()
+        [1.0, 0.0]
         """
         if not self.dtype.is_float:
             return self._with(self.uop)
@@ -233,7 +345,11 @@ class ElementwiseMixin(TensorBase):
     # --- choice
 
     def where(self, x: TensorLike, y: TensorLike) -> Self:
-        """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
+        """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars.
+
+        >>> Tensor([True, False]).where(1, 0).tolist()
+        [1, 0]
+        """
         x, y = (v if is_operand(v) else self._lift(v) for v in (x, y))
         if isinstance(x, UOp) and not isinstance(y, TensorBase):
             x = self._lift(x)
@@ -253,15 +369,27 @@ class ElementwiseMixin(TensorBase):
         return self._join(out, *[v for v in (x, y) if isinstance(v, TensorBase)])
 
     def masked_fill(self, mask: Self, value: TensorLike) -> Self:
-        """`value` where `mask` holds, self elsewhere."""
+        """`value` where `mask` holds, self elsewhere.
+
+        >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 0).tolist()
+        [0, 2]
+        """
         return mask.where(value, self)
 
     def maximum(self, x: TensorLike) -> Self:
-        """The greater of self and x; NaN where either is."""
+        """The greater of self and x; NaN where either is.
+
+        >>> Tensor([1, 5]).maximum(3).tolist()
+        [3, 5]
+        """
         return self._binary(Ops.MAX, x)
 
     def minimum(self, x: TensorLike) -> Self:
-        """The lesser of self and x; NaN where either is."""
+        """The lesser of self and x; NaN where either is.
+
+        >>> Tensor([1, 5]).minimum(3).tolist()
+        [1, 3]
+        """
         x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         return self._of_pair(_mirror(UOp(Ops.MAX, a.dtype, (_mirror(a), _mirror(b)))), x)
@@ -270,6 +398,9 @@ class ElementwiseMixin(TensorBase):
         """self, at least `min_` and at most `max_`. The gradient flows where self is within.
 
         Raises ArgumentError.
+
+        >>> Tensor([-2, 0, 7]).clamp(-1, 5).tolist()
+        [-1, 0, 5]
         """
         if min_ is None and max_ is None:
             raise ArgumentError("clamp: expected min_ or max_, got neither")
@@ -281,32 +412,56 @@ class ElementwiseMixin(TensorBase):
     clip = clamp
 
     def copysign(self, other: TensorLike) -> Self:
-        """The magnitude of self with the sign of `other` (of -0.0 too)."""
+        """The magnitude of self with the sign of `other` (of -0.0 too).
+
+        >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
+        [-1.0, 2.0]
+        """
         other = self._tensor(other)
         a = self.abs()
         negative = (other < 0) | (other.eq(0.0) & (other.reciprocal() < 0))
         return negative.where(-a, a)
 
     def lerp(self, end: TensorLike, weight: TensorLike) -> Self:
-        """self + (end - self) * weight."""
+        """self + (end - self) * weight.
+
+        >>> Tensor([0.0, 10.0]).lerp(Tensor([1.0, 20.0]), 0.5).tolist()
+        [0.5, 15.0]
+        """
         return self + (end - self) * weight
 
     # --- rounding
 
     def trunc(self) -> Self:
-        """Rounded towards 0; integers as they are."""
+        """Rounded towards 0; integers as they are.
+
+        >>> Tensor([1.7, -1.7]).trunc().tolist()
+        [1.0, -1.0]
+        """
         return self._with(UOp(Ops.TRUNC, self.dtype, (self.uop,)) if self.dtype.is_float else self.uop)
 
     def floor(self) -> Self:
-        """Rounded towards minus infinity; integers as they are."""
+        """Rounded towards minus infinity; integers as they are.
+
+        >>> Tensor([1.7, -1.2]).floor().tolist()
+        [1.0, -2.0]
+        """
         return self._with(_floor(self.uop) if self.dtype.is_float else self.uop)
 
     def ceil(self) -> Self:
-        """Rounded towards infinity; integers as they are."""
+        """Rounded towards infinity; integers as they are.
+
+        >>> Tensor([1.2, -1.2]).ceil().tolist()
+        [2.0, -1.0]
+        """
         return self._with(_ceil(self.uop) if self.dtype.is_float else self.uop)
 
     def round(self) -> Self:
-        """Rounded to the nearest integer, halves to the even one; integers as they are."""
+        """Rounded to the nearest integer, halves to the even one; integers as they are.
+
+        >>> Tensor([0.5, 1.5, 2.6]).round().tolist()
+        [0.0, 2.0, 3.0]
+        """
         if not self.dtype.is_float:
             return self._with(self.uop)
         whole = self.trunc()
@@ -318,7 +473,11 @@ class ElementwiseMixin(TensorBase):
     # --- signs
 
     def sign(self) -> Self:
-        """-1, 0 or 1; NaN of NaN."""
+        """-1, 0 or 1; NaN of NaN.
+
+        >>> Tensor([-2.0, 0.0, 3.0]).sign().tolist()
+        [-1.0, 0.0, 1.0]
+        """
         if self.dtype.is_bool:
             return self._with(self.uop)
         ones = self.const_like(1)
@@ -327,14 +486,22 @@ class ElementwiseMixin(TensorBase):
         return self.isnan().where(self, out) if self.dtype.is_float else out
 
     def abs(self) -> Self:
-        """The magnitude; its gradient at 0 is 0."""
+        """The magnitude; its gradient at 0 is 0.
+
+        >>> Tensor([-1.5, 2.0]).abs().tolist()
+        [1.5, 2.0]
+        """
         if self.dtype.is_unsigned or self.dtype.is_bool:
             return self._with(self.uop)
         a = self.uop
         return self._with(UOp(Ops.MAX, a.dtype, (a, _negative(a))))
 
     def const_like(self, value: Any) -> Self:
-        """The constant `value` in this Tensor's dtype and shape."""
+        """The constant `value` in this Tensor's dtype and shape.
+
+        >>> Tensor([1, 2]).const_like(7).tolist()
+        [7, 7]
+        """
         return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
 
     def _detached(self) -> Self:

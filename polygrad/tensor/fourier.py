@@ -29,17 +29,27 @@ class FourierMixin(LinalgMixin):
 
         `n`: the size to cut or to pad with zeros to first. `norm`: 'backward' leaves the scale to `ifft`,
         'forward' divides by n, 'ortho' by its root. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[1.0, 0.0], [0.0, 0.0]]).fft().tolist()
+        [[1.0, 0.0], [1.0, 0.0]]
         """
         return self._transform(n, dim, norm, inverse=False, what="fft")
 
     def ifft(self, n: int | None = None, dim: int = -1, norm: Norm = "backward") -> Self:
-        """The inverse of `fft`, with its arguments. Raises ShapeError, ArgumentError."""
+        """The inverse of `fft`, with its arguments. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[1.0, 0.0], [0.0, 0.0]]).ifft().tolist()
+        [[0.5, 0.0], [0.5, 0.0]]
+        """
         return self._transform(n, dim, norm, inverse=True, what="ifft")
 
     def rfft(self, n: int | None = None, dim: int = -1, norm: Norm = "backward") -> Self:
         """The Fourier transform of real numbers: n // 2 + 1 complex ones, (..., n // 2 + 1, 2).
 
         Arguments as of `fft`. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 0.0]).rfft().tolist()
+        [[1.0, 0.0], [1.0, 0.0]]
         """
         axis = self._axis(dim)
         x = self._in_accumulation_dtype()._sized(axis, n, "rfft")
@@ -53,6 +63,9 @@ class FourierMixin(LinalgMixin):
         """The inverse of `rfft`: `n` real numbers, by default 2 (size - 1).
 
         Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[3.0, 0.0], [1.0, 0.0]]).irfft().tolist()
+        [2.0, 1.0]
         """
         self._need_pairs("irfft")
         axis = self.flatten(-2)._axis(dim) if self.ndim > 1 else 0

@@ -70,15 +70,27 @@ class FunctionsMixin(ElementwiseMixin):
     # --- powers
 
     def square(self) -> Self:
-        """self * self."""
+        """self * self.
+
+        >>> Tensor([3, -4]).square().tolist()
+        [9, 16]
+        """
         return self * self
 
     def sqrt(self) -> Self:
-        """The square root; NaN below 0."""
+        """The square root; NaN below 0.
+
+        >>> Tensor([4.0, 9.0]).sqrt().tolist()
+        [2.0, 3.0]
+        """
         return self._unary(Ops.SQRT)
 
     def rsqrt(self) -> Self:
-        """1 / sqrt(self)."""
+        """1 / sqrt(self).
+
+        >>> Tensor([4.0]).rsqrt().tolist()
+        [0.5]
+        """
         return self.sqrt().reciprocal()
 
     def pow(self, x: TensorLike, reverse: bool = False) -> Self:
@@ -88,6 +100,9 @@ class FunctionsMixin(ElementwiseMixin):
         constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
         in float32 and float64. Integers go through float64: exact up to 2**53. Raises ArgumentError for an
         integer base with a negative constant integer exponent.
+
+        >>> Tensor([2.0, 3.0]).pow(2).tolist()
+        [4.0, 9.0]
         """
         x = x if is_operand(x) and not isinstance(x, UOp) else self._lift(x)
         if isinstance(x, (int, float)):
@@ -125,30 +140,54 @@ class FunctionsMixin(ElementwiseMixin):
     # --- exponentials and logarithms
 
     def exp2(self) -> Self:
-        """2 to the power of self."""
+        """2 to the power of self.
+
+        >>> Tensor([0.0, 3.0]).exp2().tolist()
+        [1.0, 8.0]
+        """
         return self._unary(Ops.EXP2)
 
     def exp(self) -> Self:
-        """e to the power of self, as 2 to the power of self / ln 2."""
+        """e to the power of self, as 2 to the power of self / ln 2.
+
+        >>> Tensor([0.0, 1.0]).exp().tolist()
+        [1.0, 2.71828...]
+        """
         a = self._as_float()
         return self._with(UOp(Ops.EXP2, a.dtype, (a * _PER_LN2,)))
 
     def log2(self) -> Self:
-        """The logarithm to base 2; -inf of 0, NaN below."""
+        """The logarithm to base 2; -inf of 0, NaN below.
+
+        >>> Tensor([8.0]).log2().tolist()
+        [3.0]
+        """
         return self._unary(Ops.LOG2)
 
     def log(self) -> Self:
-        """The natural logarithm; -inf of 0, NaN below."""
+        """The natural logarithm; -inf of 0, NaN below.
+
+        >>> Tensor([1.0, 2.0]).log().tolist()
+        [0.0, 0.69314...]
+        """
         a = self._as_float()
         return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * _LN2)
 
     def log10(self) -> Self:
-        """The logarithm to base 10; -inf of 0, NaN below."""
+        """The logarithm to base 10; -inf of 0, NaN below.
+
+        >>> Tensor([100.0]).log10().tolist()
+        [2.0]
+        """
         a = self._as_float()
         return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * math.log10(2))
 
     def expm1(self) -> Self:
-        """exp(self) - 1, exact to a few ulp near 0 too."""
+        """exp(self) - 1, exact to a few ulp near 0 too.
+
+        >>> Tensor([0.0, 1.0]).expm1().tolist()
+        [0.0, 1.71828...]
+        """
         x = self._in_floats()
         small = x.abs() < 1.0
         # 2 sinh(x/2) exp(x/2), with the series of sinh where it is short
@@ -158,7 +197,11 @@ class FunctionsMixin(ElementwiseMixin):
         return out._with_backward([x], lambda g, y, x: g * (y + 1.0))
 
     def log1p(self) -> Self:
-        """log(1 + self), exact to a few ulp near 0 too; NaN below -1."""
+        """log(1 + self), exact to a few ulp near 0 too; NaN below -1.
+
+        >>> Tensor([0.0, 1.0]).log1p().tolist()
+        [0.0, 0.69314...]
+        """
         x = self._in_floats()
         small = x.abs() < 0.25
         s = small.where(x, 0.0)
@@ -169,18 +212,30 @@ class FunctionsMixin(ElementwiseMixin):
         return out._with_backward([x], lambda g, y, x: g / (x + 1.0))
 
     def xlogy(self, other: TensorLike) -> Self:
-        """self * log(other), and 0 where self is 0 and `other` no NaN."""
+        """self * log(other), and 0 where self is 0 and `other` no NaN.
+
+        >>> Tensor([0.0, 2.0]).xlogy(Tensor([0.0, 1.0])).tolist()
+        [0.0, 0.0]
+        """
         x, y = self._in_floats(), self._tensor(other)._in_floats()
         is_zero = x.eq(0.0) & y.isnan().logical_not()
         return is_zero.where(0.0, x * is_zero.where(1.0, y).log())
 
     def logit(self, eps: float | None = None) -> Self:
-        """log(self / (1 - self)), the inverse of sigmoid; self is first clipped to eps..1 - eps, if given."""
+        """log(self / (1 - self)), the inverse of sigmoid; self is first clipped to eps..1 - eps, if given.
+
+        >>> Tensor([0.5, 0.75]).logit().tolist()
+        [0.0, 1.09861...]
+        """
         x = self._in_floats() if eps is None else self._in_floats().clamp(eps, 1.0 - eps)
         return (x / (1.0 - x)).log()
 
     def logaddexp(self, other: TensorLike) -> Self:
-        """log(exp(self) + exp(other)), without overflow."""
+        """log(exp(self) + exp(other)), without overflow.
+
+        >>> Tensor([1.0]).logaddexp(Tensor([2.0])).tolist()
+        [2.31326...]
+        """
         other = self._tensor(other)
         top = self.maximum(other)._detached()
         return ((self - top).exp() + (other - top).exp()).log() + top
@@ -188,20 +243,36 @@ class FunctionsMixin(ElementwiseMixin):
     # --- trigonometric and hyperbolic
 
     def sin(self) -> Self:
-        """The sine of radians."""
+        """The sine of radians.
+
+        >>> Tensor([0.0, 1.0]).sin().tolist()
+        [0.0, 0.84147...]
+        """
         return self._unary(Ops.SIN)
 
     def cos(self) -> Self:
-        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x."""
+        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x.
+
+        >>> Tensor([0.0, 1.0]).cos().tolist()
+        [1.0, 0.54030...]
+        """
         s = (self._in_floats() * 0.5).sin()
         return s * s * -2.0 + 1.0
 
     def tan(self) -> Self:
-        """The tangent of radians."""
+        """The tangent of radians.
+
+        >>> Tensor([1.0]).tan().tolist()
+        [1.55740...]
+        """
         return self.sin() / self.cos()
 
     def asin(self) -> Self:
-        """The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8)."""
+        """The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8).
+
+        >>> Tensor([0.5]).asin().tolist()
+        [0.52359...]
+        """
         x = self.abs()._in_floats()
         coefficients = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874,
                         -0.2145988016, 1.5707963050)  # fmt: skip
@@ -209,38 +280,70 @@ class FunctionsMixin(ElementwiseMixin):
         return self.sign() * out
 
     def acos(self) -> Self:
-        """The arc cosine."""
+        """The arc cosine.
+
+        >>> Tensor([1.0, 0.0]).acos().tolist()
+        [0.0, 1.57079...]
+        """
         return math.pi / 2 - self.asin()
 
     def atan(self) -> Self:
-        """The arc tangent."""
+        """The arc tangent.
+
+        >>> Tensor([2.0]).atan().tolist()
+        [1.10714...]
+        """
         x = self._in_floats()
         return (x / (x * x + 1.0).sqrt()).asin()
 
     def sinh(self) -> Self:
-        """The hyperbolic sine."""
+        """The hyperbolic sine.
+
+        >>> Tensor([1.0]).sinh().tolist()
+        [1.17520...]
+        """
         return (self.exp() - self.neg().exp()) * 0.5
 
     def cosh(self) -> Self:
-        """The hyperbolic cosine."""
+        """The hyperbolic cosine.
+
+        >>> Tensor([1.0]).cosh().tolist()
+        [1.54308...]
+        """
         return (self.exp() + self.neg().exp()) * 0.5
 
     def asinh(self) -> Self:
-        """The inverse hyperbolic sine."""
+        """The inverse hyperbolic sine.
+
+        >>> Tensor([2.0]).asinh().tolist()
+        [1.44363...]
+        """
         return (self + (self.square() + 1).sqrt()).log()
 
     def acosh(self) -> Self:
-        """The inverse hyperbolic cosine; NaN below 1."""
+        """The inverse hyperbolic cosine; NaN below 1.
+
+        >>> Tensor([2.0]).acosh().tolist()
+        [1.31695...]
+        """
         return (self + (self.square() - 1).sqrt()).log()
 
     def atanh(self) -> Self:
-        """The inverse hyperbolic tangent; NaN outside -1 to 1."""
+        """The inverse hyperbolic tangent; NaN outside -1 to 1.
+
+        >>> Tensor([0.5]).atanh().tolist()
+        [0.54930...]
+        """
         return ((1 + self) / (1 - self)).log() * 0.5
 
     # --- special functions
 
     def atan2(self, other: TensorLike) -> Self:
-        """The angle of the point (other, self), -pi to pi, as C's atan2."""
+        """The angle of the point (other, self), -pi to pi, as C's atan2.
+
+        >>> Tensor([1.0, -1.0]).atan2(Tensor([-2.0, -2.0])).tolist()
+        [2.67794..., -2.67794...]
+        """
         y, x = self._in_floats(), self._tensor(other)._in_floats()
         both_zero = y.eq(0.0) & x.eq(0.0)
         both_infinite = y.isinf() & x.isinf()
@@ -265,6 +368,9 @@ class FunctionsMixin(ElementwiseMixin):
 
         In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
         relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
+
+        >>> Tensor([0.5]).erf().tolist()
+        [0.52049...]
         """
         x = self._in_floats()
         if x.dtype is dtypes.float64:
@@ -285,6 +391,9 @@ class FunctionsMixin(ElementwiseMixin):
         """1 - erf(self), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
 
         Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+
+        >>> Tensor([0.5]).erfc().tolist()
+        [0.47950...]
         """
         x = self._in_accumulation_floats()
         near, far = x._erf_parts()
@@ -314,6 +423,9 @@ class FunctionsMixin(ElementwiseMixin):
         """The inverse of erf; infinite at -1 and 1, NaN beyond.
 
         Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
+
+        >>> Tensor([0.5]).erfinv().tolist()
+        [0.47693...]
         """
         y = self._in_accumulation_floats()
         inside = y.abs() < 1.0
@@ -336,6 +448,9 @@ class FunctionsMixin(ElementwiseMixin):
 
         Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
         1/2. The gradient is `digamma`.
+
+        >>> Tensor([4.0]).lgamma().tolist()
+        [1.79175...]
         """
         x = self._in_accumulation_floats()
         reflected = x < 0.5
@@ -360,7 +475,11 @@ class FunctionsMixin(ElementwiseMixin):
         return out._with(out.uop.cast(promote_float(self.dtype)))
 
     def digamma(self) -> Self:
-        """The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's."""
+        """The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's.
+
+        >>> Tensor([1.0, 2.0]).digamma().tolist()
+        [-0.57721..., 0.42278...]
+        """
         x = self._in_accumulation_floats()
         reflected = x < 0.5
         z = reflected.where(1.0 - x, x)

@@ -63,6 +63,9 @@ class HashingMixin(IndexingMixin, CastingMixin):
         """Random bits (uint64): a hash of this counter and the key `seed`, both uint64. Raises DTypeError.
 
         20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+
+        >>> Tensor([1], dtype="uint64").threefry(Tensor([2], dtype="uint64")).dtype.name
+        'uint64'
         """
         if self.dtype is not dtypes.uint64 or seed.dtype is not dtypes.uint64:
             raise DTypeError(f"threefry: expected uint64 tensors, got {self.dtype} and {seed.dtype}")
@@ -74,6 +77,9 @@ class HashingMixin(IndexingMixin, CastingMixin):
         """`num` random words (uint32) of a key and a counter, two uint32 words each. Raises ArgumentError.
 
         The bits are tinygrad's.
+
+        >>> Tensor.random_bits(Tensor([1, 2], dtype="uint32"), Tensor([0, 0], dtype="uint32"), 3).shape
+        (3,)
         """
         if num < 0 or num >= 1 << 32 or key.shape != (2,) or counter.shape != (2,):
             raise ArgumentError(
@@ -97,6 +103,9 @@ class HashingMixin(IndexingMixin, CastingMixin):
 
         `cfg`: 'sha3_224', 'sha3_256', 'sha3_384', 'sha3_512', 'shake_128' (16 bytes), 'shake_256' (32), or
         the bytes of a block and the byte that ends a message. Raises ArgumentError, ShapeError.
+
+        >>> bytes(Tensor(b"abc").keccak().data()).hex()[:16]
+        '3a985da74fe225b2'
         """
         if isinstance(cfg, str):
             if cfg not in _KINDS:
@@ -152,6 +161,9 @@ class HashingMixin(IndexingMixin, CastingMixin):
         """A hash of 16 bytes (uint8) of all bytes of this Tensor, in row-major order: tinygrad's.
 
         A tree of SHAKE128 over pieces of 4,096 bytes, padded with zeros to a multiple of 2**20.
+
+        >>> Tensor([1, 2, 3]).hash().shape
+        (16,)
         """
         data = self._as_bytes().flatten()
         size = _CHUNK * _LEAVES

@@ -156,6 +156,9 @@ class IndexingMixin(ReduceMixin):
 
         The result has the shape of `index`, which may be smaller than self on the other axes. Raises
         ShapeError, DTypeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
+        [[2], [3]]
         """
         x, index, axis = self._along(dim, index, "gather")
         hit = index.is_class(x.shape[axis], -1)
@@ -213,6 +216,9 @@ class IndexingMixin(ReduceMixin):
 
         `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
         ShapeError, DTypeError, ArgumentError.
+
+        >>> Tensor.zeros(3).scatter(0, Tensor([2, 0]), Tensor([5.0, 6.0])).tolist()
+        [6.0, 0.0, 5.0]
         """
         if reduce not in (None, "add", "multiply"):
             raise ArgumentError(f"scatter: expected reduce None, 'add' or 'multiply', got {reduce!r}")
@@ -229,6 +235,9 @@ class IndexingMixin(ReduceMixin):
         """`scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
 
         `include_self`: with what is there too. Raises ShapeError, DTypeError, ArgumentError.
+
+        >>> Tensor.zeros(2).scatter_reduce(0, Tensor([0, 0]), Tensor([5.0, 6.0]), "sum").tolist()
+        [11.0, 0.0]
         """
         if reduce not in ("sum", "prod", "mean", "amax", "amin"):
             raise ArgumentError(
@@ -260,7 +269,11 @@ class IndexingMixin(ReduceMixin):
     # --- classes
 
     def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result."""
+        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result.
+
+        >>> Tensor([0, 2]).is_class(3, -1).tolist()
+        [[True, False, False], [False, False, True]]
+        """
         self._need_int("one_hot")
         axis = self._axis(axis, 1)
         shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
@@ -275,6 +288,9 @@ class IndexingMixin(ReduceMixin):
         """1 (int32) at the class each integer names, along a new last axis.
 
         Raises DTypeError, ArgumentError.
+
+        >>> Tensor([0, 2]).one_hot(3).tolist()
+        [[1, 0, 0], [0, 0, 1]]
         """
         if not isinstance(num_classes, int) or num_classes < 0:
             raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
@@ -308,6 +324,9 @@ class IndexingMixin(ReduceMixin):
 
         Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
         last. Raises DTypeError, ShapeError.
+
+        >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
+        [1, 3]
         """
         if not mask.dtype.is_bool:
             raise DTypeError(f"masked_select: expected a bool mask, got {mask.dtype}: use .bool()")
@@ -325,6 +344,9 @@ class IndexingMixin(ReduceMixin):
 
         Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
         last.
+
+        >>> Tensor([[0, 1], [2, 0]]).nonzero().tolist()
+        [[0, 1], [1, 0]]
         """
         flat = self.ne(0).flatten()
         if size is None:

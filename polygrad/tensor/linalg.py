@@ -26,6 +26,9 @@ class LinalgMixin(ReduceMixin):
 
         Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
         int32 gives sums that do not wrap around at 127. Raises ShapeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).dot(Tensor([[1, 0], [1, 1]])).tolist()
+        [[3, 2], [7, 4]]
         """
         a, b = self.shape, w.shape
         if not a or not b:
@@ -47,7 +50,11 @@ class LinalgMixin(ReduceMixin):
         return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
 
     def matmul(self, x: TensorLike, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
-        """`dot`; x @ self when `reverse`."""
+        """`dot`; x @ self when `reverse`.
+
+        >>> Tensor([[1, 2]]).matmul(Tensor([[3], [4]])).tolist()
+        [[11]]
+        """
         x = x if isinstance(x, type(self)) else self._lift(x)
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
@@ -57,6 +64,9 @@ class LinalgMixin(ReduceMixin):
         """self @ weight + bias; a 1-D weight scales. weight: (in, out).
 
         `dtype`: what all of them are cast to first, so that of the result too.
+
+        >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0], [10.0]]), Tensor([0.5])).tolist()
+        [[21.5]]
         """
         if dtype is not None:
             to = to_dtype(dtype)
@@ -70,6 +80,9 @@ class LinalgMixin(ReduceMixin):
         """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
 
         Raises ArgumentError, ShapeError.
+
+        >>> Tensor.einsum("ij,j->i", Tensor([[1, 2], [3, 4]]), Tensor([1, 1])).tolist()
+        [3, 7]
         """
         xs: list[Any] = (
             list(operands[0])
@@ -134,13 +147,21 @@ class LinalgMixin(ReduceMixin):
         return out.permute(*[kept.index(c) for c in right]) if right else out
 
     def outer(self, other: Self) -> Self:
-        """The products of all pairs of elements: (m,) and (n,) give (m, n). Raises ShapeError."""
+        """The products of all pairs of elements: (m,) and (n,) give (m, n). Raises ShapeError.
+
+        >>> Tensor([1, 2]).outer(Tensor([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+        """
         if self.ndim != 1 or other.ndim != 1:
             raise ShapeError(f"outer: expected two 1-D tensors, got shapes {self.shape} and {other.shape}")
         return self.unsqueeze(1) * other.unsqueeze(0)
 
     def kron(self, other: Self) -> Self:
-        """The Kronecker product: each element of self times the whole of `other`; sizes multiply."""
+        """The Kronecker product: each element of self times the whole of `other`; sizes multiply.
+
+        >>> Tensor([1, 2]).kron(Tensor([1, 10])).tolist()
+        [1, 10, 2, 20]
+        """
         n = max(self.ndim, other.ndim)
         a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (self, other))
         left = self.reshape([v for s in a for v in (s, 1)])
@@ -148,7 +169,11 @@ class LinalgMixin(ReduceMixin):
         return (left * right).reshape([s * t for s, t in zip(a, b, strict=True)])
 
     def cross(self, other: Self, dim: int = -1) -> Self:
-        """The cross product of vectors of 3 elements along `dim`; other axes broadcast. Raises ShapeError."""
+        """The cross product of vectors of 3 elements along `dim`; other axes broadcast. Raises ShapeError.
+
+        >>> Tensor([1, 0, 0]).cross(Tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
+        """
         a, b = self._broadcasted(other)
         axis = a._axis(dim)
         if a.shape[axis] != 3 or self.shape[dim] != 3 or other.shape[dim] != 3:
@@ -163,7 +188,11 @@ class LinalgMixin(ReduceMixin):
         return self._with(a), other._with(b)
 
     def trace(self, offset: int = 0) -> Self:
-        """The sum of the diagonal of the last two axes, `offset` above the main one. Raises ShapeError."""
+        """The sum of the diagonal of the last two axes, `offset` above the main one. Raises ShapeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).trace().item()
+        5
+        """
         if self.ndim < 2:
             raise ShapeError(f"trace: expected at least 2 axes, got shape {self.shape}")
         return self.diagonal(offset, -2, -1).sum(-1)
@@ -172,6 +201,9 @@ class LinalgMixin(ReduceMixin):
         """Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
 
         The gradient of a distance of 0 is 0. Raises ShapeError, ArgumentError for a negative p.
+
+        >>> Tensor([[0.0, 0.0]]).cdist(Tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+        [[5.0, 1.0]]
         """
         if self.ndim < 2 or other.ndim < 2 or not same_size(self.shape[-1], other.shape[-1]):
             raise ShapeError(f"cdist: expected rows of one size, got shapes {self.shape} and {other.shape}")
@@ -192,6 +224,9 @@ class LinalgMixin(ReduceMixin):
         """The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
 
         `increasing`: from the power 0 on. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1, 2, 3]).vander().tolist()
+        [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
         """
         if self.ndim != 1:
             raise ShapeError(f"vander: expected 1 axis, got shape {self.shape}")
@@ -221,9 +256,17 @@ class LinalgMixin(ReduceMixin):
         return is_outside.where(self.const_like(0), self)
 
     def triu(self, diagonal: int = 0) -> Self:
-        """The upper triangle of the last two axes, from `diagonal` on; 0 below."""
+        """The upper triangle of the last two axes, from `diagonal` on; 0 below.
+
+        >>> Tensor.ones(2, 2).triu().tolist()
+        [[1.0, 1.0], [0.0, 1.0]]
+        """
         return self._triangular(diagonal, True)
 
     def tril(self, diagonal: int = 0) -> Self:
-        """The lower triangle of the last two axes, up to `diagonal`; 0 above."""
+        """The lower triangle of the last two axes, up to `diagonal`; 0 above.
+
+        >>> Tensor.ones(2, 2).tril().tolist()
+        [[1.0, 0.0], [1.0, 1.0]]
+        """
         return self._triangular(diagonal, False)

@@ -38,6 +38,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
         `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
         (torch's is -100) count for nothing. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[2.0, 0.0], [0.0, 1.0]]).cross_entropy(Tensor([0, 1])).item()
+        0.22009...
         """
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(f"cross_entropy: expected label_smoothing in 0..1, got {label_smoothing}")
@@ -107,6 +110,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
 
         `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
         Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.5, 0.5]).log().kl_div(Tensor([0.25, 0.75]), reduction="sum").item()
+        0.13081...
         """
         self._need_match(Y, "kl_div")
         loss = Y.exp() * (Y - self) if log_target else Y.xlogy(Y) - Y * self
@@ -118,6 +124,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         """d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
 
         Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.5, 3.0]).huber_loss(Tensor([0.0, 0.0])).item()
+        1.3125
         """
         self._need_match(Y, "huber_loss")
         if delta <= 0:
@@ -137,6 +146,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
 
         Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
         0 but count, as in tinygrad). Raises ShapeError, DTypeError, ArgumentError.
+
+        >>> Tensor([[2.0, 0.0]]).sparse_categorical_crossentropy(Tensor([0])).item()
+        0.12692...
         """
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(
@@ -168,6 +180,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         """The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
 
         `weight`: one per class; the mean is weighted. Raises ShapeError, DTypeError.
+
+        >>> Tensor([[0.25, 0.75]]).log().nll_loss(Tensor([1])).item()
+        0.28768...
         """
         axis = 0 if self.ndim == 1 else 1
         rest = self.shape[:axis] + self.shape[axis + 1 :]
@@ -189,7 +204,11 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         return loss.sum() / share.sum() if reduction == "mean" else loss._reduced(reduction)
 
     def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:
-        """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape."""
+        """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape.
+
+        >>> Tensor([0.9, 0.2]).binary_crossentropy(Tensor([1.0, 0.0])).item()
+        0.16425...
+        """
         self._need_match(Y, "binary_crossentropy")
         return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
 
@@ -202,6 +221,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         """The cross-entropy of sigmoid(self) with the labels Y, without overflow.
 
         `pos_weight` scales the positive part.
+
+        >>> Tensor([2.0, -1.0]).binary_crossentropy_logits(Tensor([1.0, 0.0])).item()
+        0.22009...
         """
         self._need_match(Y, "binary_crossentropy_logits")
         log_p, log_1_p = self.logsigmoid(), (-self).logsigmoid()

@@ -21,13 +21,21 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
     __slots__ = ()
 
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
-        """self / max(its p-norm along `dim`, eps)."""
+        """self / max(its p-norm along `dim`, eps).
+
+        >>> Tensor([[0.0, 4.0]]).normalize().tolist()
+        [[0.0, 1.0]]
+        """
         x = self._in_accumulation_dtype()
         norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
         return self._in_result_dtype(x / norm.maximum(eps))
 
     def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
-        """self with mean 0 and variance 1 (biased) along `axis`."""
+        """self with mean 0 and variance 1 (biased) along `axis`.
+
+        >>> Tensor([1.0, 3.0]).layernorm(eps=0.0).tolist()
+        [-1.0, 1.0]
+        """
         x = self._in_accumulation_dtype()
         centred = x - x._mean(axis, keepdim=True)
         return self._in_result_dtype(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
@@ -40,7 +48,11 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
         invstd: Self,
         axis: int | tuple[int, ...] = 1,
     ) -> Self:
-        """(self - mean) * invstd * weight + bias, each of them along `axis`."""
+        """(self - mean) * invstd * weight + bias, each of them along `axis`.
+
+        >>> Tensor([[1.0, 4.0]]).batchnorm(None, None, Tensor([0.0, 2.0]), Tensor([1.0, 0.5])).tolist()
+        [[1.0, 1.0]]
+        """
         axes = self._axes(axis)
         column = [s if i in axes else 1 for i, s in enumerate(self.shape)]
         x = self - mean.reshape(column)
@@ -53,6 +65,9 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
         """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
 
         Raises ArgumentError.
+
+        >>> Tensor([1.0, 2.0]).dropout(0.5).tolist()
+        [1.0, 2.0]
         """
         if not 0 <= p <= 1:
             raise ArgumentError(f"dropout: expected a probability p in 0..1, got {p}")
@@ -79,6 +94,10 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
         `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
         columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises
         ArgumentError, ShapeError.
+
+        >>> q = Tensor([[0.0, 0.0]])
+        >>> q.scaled_dot_product_attention(Tensor.zeros(2, 2), Tensor([[1.0], [3.0]])).tolist()
+        [[2.0]]
         """
         if is_causal and attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: expected is_causal or attn_mask, got both")

@@ -52,23 +52,37 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
 
         Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
         `dtype`: of the result.
+
+        >>> Tensor([[1, 2], [3, 4]]).sum(0).tolist()
+        [4, 6]
         """
         return self._reduce(Ops.ADD, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
     def prod(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
-        """The product, in the dtype of a sum."""
+        """The product, in the dtype of a sum.
+
+        >>> Tensor([2, 3, 4]).prod().item()
+        24
+        """
         return self._reduce(Ops.MUL, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The greatest element; NaN if there is one. The gradient is shared evenly between equals.
 
         Raises ShapeError.
+
+        >>> Tensor([[1, 5], [7, 2]]).max(1).tolist()
+        [5, 7]
         """
         self._need_elements(axis, "max")
         return self._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)
 
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The least element; NaN if there is one. Raises ShapeError."""
+        """The least element; NaN if there is one. Raises ShapeError.
+
+        >>> Tensor([[1, 5], [7, 2]]).min(1).tolist()
+        [1, 2]
+        """
         self._need_elements(axis, "min")
         return self._mirrored()._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)._mirrored()
 
@@ -82,15 +96,27 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
             )
 
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Whether any element is not 0 (bool)."""
+        """Whether any element is not 0 (bool).
+
+        >>> Tensor([[0, 0], [1, 0]]).any(1).tolist()
+        [False, True]
+        """
         return self._reduce(Ops.MAX, axis, keepdim, dtypes.bool, dtypes.bool)
 
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Whether every element is not 0 (bool)."""
+        """Whether every element is not 0 (bool).
+
+        >>> Tensor([[1, 1], [1, 0]]).all(1).tolist()
+        [True, False]
+        """
         return self.logical_not().any(axis, keepdim).logical_not()
 
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """log(sum(exp(self))) along `axis`, without overflow."""
+        """log(sum(exp(self))) along `axis`, without overflow.
+
+        >>> Tensor([0.0, 0.0]).logsumexp().item()
+        0.69314...
+        """
         x = self._in_accumulation_dtype()
         top = x.max(axis, keepdim=True)._detached()
         out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
@@ -100,7 +126,11 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
     def allclose(
         self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
     ) -> Self:
-        """Whether all elements are close (bool, shape ()): see `isclose`."""
+        """Whether all elements are close (bool, shape ()): see `isclose`.
+
+        >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0000001])).item()
+        True
+        """
         return self.isclose(other, rtol, atol, equal_nan).all()
 
     # --- statistics
@@ -126,14 +156,22 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         return out if out.dtype is dtype else out._with(out.uop.cast(dtype))
 
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The mean, in floats."""
+        """The mean, in floats.
+
+        >>> Tensor([1.0, 2.0, 6.0]).mean().item()
+        3.0
+        """
         return self._in_result_dtype(self._in_accumulation_dtype()._mean(axis, keepdim))
 
     def _mean(self, axis: Axes, keepdim: bool) -> Self:
         return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._divided_by(self._count(axis))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The variance, divided by count - `correction`."""
+        """The variance, divided by count - `correction`.
+
+        >>> Tensor([1.0, 3.0]).var(correction=0).item()
+        1.0
+        """
         return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction))
 
     def _var(self, axis: Axes, keepdim: bool, correction: int) -> Self:
@@ -144,15 +182,27 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         return squares._divided_by((n - correction).maximum(0))
 
     def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
-        """The variance and the mean."""
+        """The variance and the mean.
+
+        >>> [t.item() for t in Tensor([1.0, 3.0]).var_mean(correction=0)]
+        [1.0, 2.0]
+        """
         return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The standard deviation."""
+        """The standard deviation.
+
+        >>> Tensor([1.0, 3.0]).std(correction=0).item()
+        1.0
+        """
         return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction).sqrt())
 
     def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
-        """The standard deviation and the mean."""
+        """The standard deviation and the mean.
+
+        >>> [t.item() for t in Tensor([1.0, 3.0]).std_mean(correction=0)]
+        [1.0, 2.0]
+        """
         return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
 
     # --- positions
@@ -161,6 +211,9 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         """The position (int32) of the greatest element, the first of equals.
 
         Of the flattened Tensor when None.
+
+        >>> Tensor([1, 5, 3]).argmax().item()
+        1
         """
         if axis is None:
             return self.flatten().argmax(0).reshape((1,) * self.ndim if keepdim else ())
@@ -179,19 +232,30 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         """The position (int32) of the least element, the first of equals.
 
         Of the flattened Tensor when None.
+
+        >>> Tensor([4, 5, 3]).argmin().item()
+        2
         """
         return self._mirrored().argmax(axis, keepdim)
 
     # --- cumulative
 
     def cumsum(self, axis: int = 0) -> Self:
-        """Running sums along `axis`."""
+        """Running sums along `axis`.
+
+        >>> Tensor([1, 2, 3]).cumsum().tolist()
+        [1, 3, 6]
+        """
         accumulate = sum_dtype(self.dtype)
         out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD)
         return out.cast_like(self) if self.dtype.is_float else out
 
     def cumprod(self, axis: int) -> Self:
-        """Running products along `axis`."""
+        """Running products along `axis`.
+
+        >>> Tensor([1, 2, 3]).cumprod(0).tolist()
+        [1, 2, 6]
+        """
         accumulate = sum_dtype(self.dtype)
         out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL)
         return out.cast_like(self) if self.dtype.is_float else out
@@ -200,6 +264,9 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         """Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
 
         NaN is the greatest.
+
+        >>> [t.tolist() for t in Tensor([1, 3, 2, 5]).cummax()]
+        [[1, 3, 3, 5], [0, 1, 1, 3]]
         """
         axis = self._axis(axis)
         values = self._cumulative(axis, Ops.MAX)
@@ -215,12 +282,19 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         """Running minima along `axis`, and the positions (int32) where they are, the last of equals.
 
         NaN is the least.
+
+        >>> [t.tolist() for t in Tensor([4, 3, 5, 1]).cummin()]
+        [[4, 3, 3, 1], [0, 1, 1, 3]]
         """
         values, positions = self._mirrored().cummax(axis)
         return values._mirrored(), positions
 
     def logcumsumexp(self, axis: int = 0) -> Self:
-        """Running logsumexp along `axis`."""
+        """Running logsumexp along `axis`.
+
+        >>> Tensor([0.0, 0.0]).logcumsumexp().tolist()
+        [0.0, 0.69314...]
+        """
         axis = self._axis(axis)
         if not self.shape:
             return self._with(self.uop)
@@ -232,7 +306,11 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         return self._in_result_dtype(is_lower.where(spread, -math.inf).logsumexp(-1).transpose(axis, -1))
 
     def cast_like(self, other: Self) -> Self:
-        """self in the dtype of `other`."""
+        """self in the dtype of `other`.
+
+        >>> Tensor([1, 2]).cast_like(Tensor([0.5])).tolist()
+        [1.0, 2.0]
+        """
         return self._with(self.uop.cast(other.dtype))
 
     def _cumulative(self, axis: int, op: Ops) -> Self:

@@ -34,7 +34,11 @@ class SortingMixin(IndexingMixin):
         return (precedes | ties)._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
 
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
-        """The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered."""
+        """The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered.
+
+        >>> [t.tolist() for t in Tensor([3, 1, 2]).sort()]
+        [[1, 2, 3], [1, 2, 0]]
+        """
         axis = self._axis(dim)
         if not self.shape or fits(self.shape[axis], 1):
             return self._with(self.uop), self._with(filled(dtypes.int32, 0, self.shape))
@@ -51,7 +55,11 @@ class SortingMixin(IndexingMixin):
         return values.transpose(axis, -1), positions.transpose(axis, -1)
 
     def argsort(self, dim: int = -1, descending: bool = False) -> Self:
-        """The positions (int32) that sort `dim`."""
+        """The positions (int32) that sort `dim`.
+
+        >>> Tensor([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
         return self.sort(dim, descending)[1]
 
     def quantile(
@@ -65,6 +73,9 @@ class SortingMixin(IndexingMixin):
 
         Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
         position) or 'midpoint'. NaN where there is one. Raises ArgumentError, ShapeError.
+
+        >>> Tensor([1.0, 2.0, 3.0, 4.0]).quantile(0.5).item()
+        2.5
         """
         if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
             raise ArgumentError(
@@ -111,6 +122,9 @@ class SortingMixin(IndexingMixin):
 
         As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Raises
         ShapeError.
+
+        >>> Tensor([3, 1, 2]).median().item()
+        2.0
         """
         return self.quantile(0.5, axis, keepdim)
 
@@ -118,6 +132,9 @@ class SortingMixin(IndexingMixin):
         """Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
 
         `right`: behind them. A 1-D Tensor serves values of any shape. Raises ShapeError.
+
+        >>> Tensor([1, 3, 5]).searchsorted(Tensor([3, 4])).tolist()
+        [1, 2]
         """
         v = self._tensor(values)
         if self.ndim == 0 or (self.ndim > 1 and v.shape[:-1] != self.shape[:-1]):
@@ -134,6 +151,9 @@ class SortingMixin(IndexingMixin):
 
         `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
         greatest element. Raises ShapeError, DTypeError, ArgumentError for a negative element.
+
+        >>> Tensor([0, 2, 2]).bincount().tolist()
+        [1, 0, 2]
         """
         if self.ndim != 1:
             raise ShapeError(f"bincount: expected 1 axis, got shape {self.shape}")
@@ -151,19 +171,22 @@ class SortingMixin(IndexingMixin):
             return hits._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
         return hits.where(weights, 0).sum(1)
 
-    def histc(self, bins: int = 100, min: float = 0, max: float = 0) -> Self:
-        """How many elements (in this dtype) fall into each of `bins` equal intervals from `min` to `max`.
+    def histc(self, bins: int = 100, min_: float = 0, max_: float = 0) -> Self:
+        """How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
 
-        Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max`
+        Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
         itself is in the last interval. Raises ArgumentError.
+
+        >>> Tensor([1.0, 2.0, 1.0]).histc(2, 0, 4).tolist()
+        [2.0, 1.0]
         """
-        if bins < 1 or min > max:
-            raise ArgumentError(f"histc: expected bins >= 1 and min <= max, got {bins}, {min} and {max}")
+        if bins < 1 or min_ > max_:
+            raise ArgumentError(f"histc: expected bins >= 1 and min_ <= max_, got {bins}, {min_} and {max_}")
         x = self.flatten()._in_floats()
         if same_size(x.shape[0], 0):
             return self._of(filled(self.dtype, 0, (bins,)), self._device)
-        lo, hi = x.const_like(min), x.const_like(max)
-        if min == max == 0:
+        lo, hi = x.const_like(min_), x.const_like(max_)
+        if min_ == max_ == 0:
             lo, hi = x.min(), x.max()
         flat = hi.eq(lo)
         lo, hi = flat.where(lo - 1.0, lo), flat.where(hi + 1.0, hi)
@@ -178,6 +201,9 @@ class SortingMixin(IndexingMixin):
 
         With `return_inverse` also the position (int32) of each element of self among them, in the shape of
         self; with `return_counts` how often each stands there (int32). Reads how many there are.
+
+        >>> [t.tolist() for t in Tensor([3, 1, 3]).unique(return_counts=True)]
+        [[1, 3], [1, 2]]
         """
         x = self.flatten()
         n = x.shape[0]
@@ -206,7 +232,11 @@ class SortingMixin(IndexingMixin):
         return tuple(found) if len(found) > 1 else found[0]
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
-        """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError."""
+        """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError.
+
+        >>> [t.tolist() for t in Tensor([1, 5, 3]).topk(2)]
+        [[5, 3], [1, 2]]
+        """
         axis = self._axis(dim)
         if is_negative(k) or not fits(k, self.shape[axis]):
             raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")

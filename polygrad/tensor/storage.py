@@ -41,6 +41,9 @@ class StorageMixin(TensorBase):
         """Compute this Tensor and `others` now, in one Program, and carry out what is written to them; self.
 
         A view of stored memory stays a view of it. Raises DeviceError, OutOfMemoryError, CompileError.
+
+        >>> Tensor([1, 2]).add(1).realize().tolist()
+        [2, 3]
         """
         realize_tensors((self, *others))
         return self
@@ -67,6 +70,9 @@ class StorageMixin(TensorBase):
         """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
 
         float16 and bfloat16 come as their bits, format 'H': a memoryview cannot hold them.
+
+        >>> Tensor([1, 2, 3]).data().tolist()
+        [1, 2, 3]
         """
         raw, shape = self._bytes("data"), self._concrete_shape("data")
         fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
@@ -99,18 +105,29 @@ class StorageMixin(TensorBase):
         """The only element, as a Python number. Works without numpy.
 
         Raises ShapeError when there is not exactly one.
+
+        >>> Tensor([3]).item()
+        3
         """
         if prod(self._concrete_shape("item")) != 1:
             raise ShapeError(f"item: expected one element, got shape {self.shape}: use tolist()")
         return unpack(self._bytes("item"), self.dtype)[0]
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; one number for shape (). Works without numpy."""
+        """The elements as nested lists of Python numbers; one number for shape (). Works without numpy.
+
+        >>> Tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         shape = self._concrete_shape("tolist")
         return nest(unpack(self._bytes("tolist"), self.dtype), shape)
 
     def numpy(self) -> Any:
-        """The elements as a numpy array, a copy; bfloat16 as float32. Needs numpy."""
+        """The elements as a numpy array, a copy; bfloat16 as float32. Needs numpy.
+
+        >>> Tensor([1, 2]).numpy().sum().item()
+        3
+        """
         import numpy as np
 
         shape, x = self._concrete_shape("numpy"), self
@@ -182,6 +199,9 @@ class StorageMixin(TensorBase):
         choose: `"SIMD r1 16 4, UPCAST r0 6"`. `polygrad/codegen/opts.py` lists the kinds, DEBUG=3 prints what
         is chosen. Devices that do not optimise ignore them. Raises ArgumentError for a text that is no list
         of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+
+        >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
+        [[1, 3], [2, 4]]
         """
         given = None if opts is None else parse_opts(opts)
         if given is not None or not is_contiguous(self):
@@ -190,22 +210,37 @@ class StorageMixin(TensorBase):
         return self._view_of(self.uop if stored else self.uop.contiguous())
 
     def contiguous_backward(self) -> Self:
-        """self; kept for compatibility: gradients need no hint where to be stored."""
+        """self; kept for compatibility: gradients need no hint where to be stored.
+
+        >>> Tensor([1, 2]).contiguous_backward().tolist()
+        [1, 2]
+        """
         return self
 
     def clone(self, device: str | None = None) -> Self:
-        """A copy in memory of its own; the gradient flows through it."""
+        """A copy in memory of its own; the gradient flows through it.
+
+        >>> Tensor([1, 2]).clone().tolist()
+        [1, 2]
+        """
         out = self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
         return out if device is None else out.to(device)
 
     def detach(self) -> Self:
-        """This value, cut from gradients: a view."""
+        """This value, cut from gradients: a view.
+
+        >>> Tensor([1.0, 2.0]).detach().tolist()
+        [1.0, 2.0]
+        """
         return self._detached()  # type: ignore[attr-defined,no-any-return]
 
     def to(self, device: str | None) -> Self:
         """This value on `device`; self when it is there.
 
         Raises DeviceError for one this host does not have.
+
+        >>> Tensor([1, 2]).to("INTERP").device
+        'INTERP'
         """
         if device is None:
             return self
@@ -220,7 +255,11 @@ class StorageMixin(TensorBase):
         return out
 
     def to_(self, device: str | None) -> Self:
-        """Move this Tensor to `device`; self. Views of it stay where they are."""
+        """Move this Tensor to `device`; self. Views of it stay where they are.
+
+        >>> Tensor([1, 2]).to_("INTERP").device
+        'INTERP'
+        """
         moved = self.to(device)
         if moved is not self:
             self._become(moved)
@@ -231,7 +270,12 @@ class StorageMixin(TensorBase):
     # --- writing
 
     def replace(self, x: Self) -> Self:
-        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. self."""
+        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. self.
+
+        >>> t = Tensor([0, 0])
+        >>> t.replace(Tensor([1, 2])).tolist()
+        [1, 2]
+        """
         self._check_source(x, "replace")
         self._become(x)
         return self
@@ -248,6 +292,10 @@ class StorageMixin(TensorBase):
         All views of the same memory see it. Stored memory is written in place, when it is next computed; what
         was computed from it before keeps the old value. Raises ShapeError, DTypeError, DeviceError, and
         ArgumentError for a view in which an element stands twice (an expanded one).
+
+        >>> t = Tensor.zeros(3)
+        >>> t.assign(Tensor([1.0, 2.0, 3.0])).tolist()
+        [1.0, 2.0, 3.0]
         """
         if isinstance(x, TensorBase):
             x = cast(Self, x)

@@ -158,6 +158,11 @@ class Tensor(
         """The bytes (uint8, unless `dtype` says otherwise) that `url` gives, downloaded once: see `fetch`.
 
         `gunzip`: unpacked. Keywords: device, dtype, requires_grad. Raises FetchError.
+
+        >>> with open("two.bin", "wb") as file:
+        ...     size = file.write(bytes([1, 2]))
+        >>> Tensor.from_url("./two.bin").tolist()
+        [1, 2]
         """
         return cls(fetch(url, gunzip=gunzip), **kwargs)
 
@@ -175,6 +180,13 @@ class Tensor(
         It must last as long as the Tensor: `owner` is kept for that. Up to 64 bytes before and behind it are
         read, and mean nothing. Only on CPU and INTERP. Raises DeviceError, ShapeError, ArgumentError for an
         address that is no multiple of an element's size.
+
+        >>> memory = bytearray(256)
+        >>> address = ctypes.addressof((ctypes.c_char * 256).from_buffer(memory))
+        >>> t = Tensor.from_blob(address + 64, (2,), "uint8", device="INTERP", owner=memory)
+        >>> memory[64] = 7
+        >>> t.tolist()
+        [7, 0]
         """
         sizes, kind = check_shape(shape, "from_blob"), to_dtype(dtype)
         home = Device.DEFAULT if device is None else Device.canonical(device)

@@ -9,6 +9,7 @@ const TYPES = {
   scalar: "Scalar",
   size: "Size",
   ints: "readonly number[]",
+  floats: "readonly number[]",
   sizes: "readonly Size[]",
   pairs: "readonly (readonly [Size, Size] | null)[]",
   dtype: "DTypeName",

@@ -39,6 +39,20 @@ export interface IsParamOptions {
 export interface CrossEntropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+  readonly weight?: Tensor | null | undefined;
+  readonly ignoreIndex?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.kl_div` by name. */
+export interface KlDivOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | "batchmean" | undefined;
+  /** false unless given. */ readonly logTarget?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.huber_loss` by name. */
+export interface HuberLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 1 unless given. */ readonly delta?: number | undefined;
 }
 
 /** Arguments of `Tensor.sparse_categorical_crossentropy` by name. */
@@ -201,6 +215,11 @@ export interface MultinomialOptions {
   /** false unless given. */ readonly replacement?: boolean | undefined;
 }
 
+/** Arguments of `Tensor.const` by name. */
+export interface ConstOptions {
+  readonly dtype?: DTypeName | null | undefined;
+}
+
 /** Arguments of `Tensor.zeros` by name. */
 export interface ZerosOptions {
   readonly dtype?: DTypeName | null | undefined;
@@ -303,6 +322,24 @@ export interface MaxPool2dOptions {
   /** false unless given. */ readonly ceilMode?: boolean | undefined;
 }
 
+/** Arguments of `Tensor.max_unpool2d` by name. */
+export interface MaxUnpool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly outputSize?: readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.interpolate` by name. */
+export interface InterpolateOptions {
+  readonly size?: number | readonly number[] | null | undefined;
+  /** "linear" unless given. */ readonly mode?:
+    "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | undefined;
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
+  readonly scaleFactor?: number | readonly number[] | null | undefined;
+}
+
 /** Arguments of `Tensor.avg_pool2d` by name. */
 export interface AvgPool2dOptions {
   /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
@@ -311,6 +348,64 @@ export interface AvgPool2dOptions {
   /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
   /** false unless given. */ readonly ceilMode?: boolean | undefined;
   /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.fft` by name. */
+export interface FftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.ifft` by name. */
+export interface IfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.rfft` by name. */
+export interface RfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.irfft` by name. */
+export interface IrfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.keccak` by name. */
+export interface KeccakOptions {
+  /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.triangular_solve` by name. */
+export interface TriangularSolveOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.cholesky` by name. */
+export interface CholeskyOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.qr` by name. */
+export interface QrOptions {
+  /** "reduced" unless given. */ readonly mode?: "reduced" | "complete" | undefined;
+}
+
+/** Arguments of `Tensor.svd` by name. */
+export interface SvdOptions {
+  /** true unless given. */ readonly fullMatrices?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.newton_schulz` by name. */
+export interface NewtonSchulzOptions {
+  /** 1e-7 unless given. */ readonly eps?: number | undefined;
 }
 
 /** Arguments of `Tensor.dot` by name. */
@@ -335,6 +430,27 @@ export interface EinsumOptions {
   readonly dtype?: DTypeName | null | undefined;
 }
 
+/** Arguments of `Tensor.cross` by name. */
+export interface CrossOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.trace` by name. */
+export interface TraceOptions {
+  /** 0 unless given. */ readonly offset?: number | undefined;
+}
+
+/** Arguments of `Tensor.cdist` by name. */
+export interface CdistOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+}
+
+/** Arguments of `Tensor.vander` by name. */
+export interface VanderOptions {
+  readonly n?: number | null | undefined;
+  /** false unless given. */ readonly increasing?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.triu` by name. */
 export interface TriuOptions {
   /** 0 unless given. */ readonly diagonal?: number | undefined;
@@ -357,6 +473,38 @@ export interface ArgsortOptions {
   /** false unless given. */ readonly descending?: boolean | undefined;
 }
 
+/** Arguments of `Tensor.quantile` by name. */
+export interface QuantileOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** "linear" unless given. */ readonly interpolation?:
+    "linear" | "lower" | "higher" | "nearest" | "midpoint" | undefined;
+}
+
+/** Arguments of `Tensor.median` by name. */
+export interface MedianOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.searchsorted` by name. */
+export interface SearchsortedOptions {
+  /** false unless given. */ readonly right?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bincount` by name. */
+export interface BincountOptions {
+  readonly weights?: Tensor | null | undefined;
+  /** 0 unless given. */ readonly minlength?: number | undefined;
+}
+
+/** Arguments of `Tensor.histc` by name. */
+export interface HistcOptions {
+  /** 100 unless given. */ readonly bins?: number | undefined;
+  /** 0 unless given. */ readonly min?: number | undefined;
+  /** 0 unless given. */ readonly max?: number | undefined;
+}
+
 /** Arguments of `Tensor.topk` by name. */
 export interface TopkOptions {
   /** -1 unless given. */ readonly dim?: number | undefined;
@@ -372,6 +520,18 @@ export interface ScatterOptions {
 /** Arguments of `Tensor.scatter_reduce` by name. */
 export interface ScatterReduceOptions {
   /** true unless given. */ readonly includeSelf?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.masked_select` by name. */
+export interface MaskedSelectOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.nonzero` by name. */
+export interface NonzeroOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: number | undefined;
 }
 
 /** Arguments of `Tensor.leaky_relu` by name. */
@@ -477,6 +637,13 @@ export interface AllOptions {
 export interface LogsumexpOptions {
   readonly axis?: number | readonly number[] | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.allclose` by name. */
+export interface AllcloseOptions {
+  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
+  /** 1e-8 unless given. */ readonly atol?: number | undefined;
+  /** false unless given. */ readonly equalNan?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.mean` by name. */
@@ -622,6 +789,16 @@ export interface PoolOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
 }
 
+/** Arguments of `Tensor.pow` by name. */
+export interface PowOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.logit` by name. */
+export interface LogitOptions {
+  readonly eps?: number | null | undefined;
+}
+
 /** Arguments of `Tensor.add` by name. */
 export interface AddOptions {
   /** false unless given. */ readonly reverse?: boolean | undefined;
@@ -686,6 +863,13 @@ export interface IscloseOptions {
   /** false unless given. */ readonly equalNan?: boolean | undefined;
 }
 
+/** Arguments of `Tensor.nan_to_num` by name. */
+export interface NanToNumOptions {
+  /** 0 unless given. */ readonly nan?: number | undefined;
+  readonly posinf?: number | null | undefined;
+  readonly neginf?: number | null | undefined;
+}
+
 /** Arguments of `Tensor.clamp` by name. */
 export interface ClampOptions {
   readonly min?: Operand | null | undefined;
@@ -698,13 +882,13 @@ export interface ClipOptions {
   readonly max?: Operand | null | undefined;
 }
 
-/** Arguments of `Tensor.pow` by name. */
-export interface PowOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
 /** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
 export class Tensor extends TensorBase {
+  /** The last two axes swapped: each matrix of a batch transposed. */
+  get mT(): Tensor {
+    return callTensor(this.session, "$get", [this, "mT"]);
+  }
+
   /** The matrix transposed. */
   get T(): Tensor {
     return callTensor(this.session, "$get", [this, "T"]);
@@ -827,6 +1011,13 @@ export class Tensor extends TensorBase {
   /** `isParam_`, by its Python name. */
   declare is_param_: Tensor["isParam_"];
 
+  /** A leaf of this value that requires a gradient, in memory of its own. Throws GradientError. */
+  asParam(): Tensor {
+    return callTensor(this.session, "Tensor.as_param", [this]);
+  }
+  /** `asParam`, by its Python name. */
+  declare as_param: Tensor["asParam"];
+
   /**
    * `with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
    * graph for them.
@@ -841,7 +1032,8 @@ export class Tensor extends TensorBase {
    * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
    *
    * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
-   * Throws ShapeError, ArgumentError.
+   * `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
+   * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
    */
   crossEntropy(
     ...args:
@@ -853,6 +1045,38 @@ export class Tensor extends TensorBase {
   }
   /** `crossEntropy`, by its Python name. */
   declare cross_entropy: Tensor["crossEntropy"];
+
+  /**
+   * The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
+   *
+   * `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
+   * Throws ShapeError, ArgumentError.
+   */
+  klDiv(
+    ...args:
+      | [Y: Tensor, options?: KlDivOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none" | "batchmean", options?: KlDivOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.kl_div", [this, ...args]);
+  }
+  /** `klDiv`, by its Python name. */
+  declare kl_div: Tensor["klDiv"];
+
+  /**
+   * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  huberLoss(
+    ...args:
+      | [Y: Tensor, options?: HuberLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: HuberLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", delta: number, options?: HuberLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.huber_loss", [this, ...args]);
+  }
+  /** `huberLoss`, by its Python name. */
+  declare huber_loss: Tensor["huberLoss"];
 
   /**
    * The cross-entropy of these logits, classes along the last axis, with the integers Y.
@@ -1042,7 +1266,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.randint", [...args]);
   }
 
-  /** Normal with `mean` and standard deviation `std`. */
+  /** Normal with `mean` and standard deviation `std`. Throws ArgumentError for a negative one. */
   static normal(
     ...args:
       | [shape: readonly Size[], options?: NormalOptions]
@@ -1052,7 +1276,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.normal", [...args]);
   }
 
-  /** Uniform in [low, high); of an integer dtype, rounded towards 0. */
+  /**
+   * Uniform in [low, high); of an integer dtype, rounded towards 0.
+   *
+   * Throws ArgumentError where low > high.
+   */
   static uniform(
     ...args:
       | [shape: readonly Size[], options?: UniformOptions]
@@ -1147,6 +1375,19 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.multinomial", [this, ...args]);
   }
 
+  /**
+   * The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
+   *
+   * `dtype`: int, float or bool of Python's unless told. Throws DTypeError, OverflowError_.
+   */
+  static const(
+    ...args:
+      | [value: Scalar, options?: ConstOptions]
+      | [value: Scalar, dtype: DTypeName | null, options?: ConstOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.const", [...args]);
+  }
+
   /** 0 everywhere. Keywords: dtype, device, requires_grad. */
   static zeros(
     ...args:
@@ -1208,7 +1449,8 @@ export class Tensor extends TensorBase {
   /**
    * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
    *
-   * The dtype is the default int, or the default float when an argument is a float. Throws ArgumentError.
+   * The dtype is the default int (int64 where that is too small), or the default float when an argument is
+   * a float. Throws ArgumentError, OverflowError_.
    */
   static arange(
     ...args:
@@ -1219,7 +1461,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.arange", [...args]);
   }
 
-  /** `steps` evenly spaced values from `start` to `stop`, both included. 1-D. Throws ArgumentError. */
+  /**
+   * `steps` evenly spaced values from `start` to `stop`, both included. 1-D.
+   *
+   * Throws ArgumentError, DTypeError for bool.
+   */
   static linspace(
     ...args:
       | [start: number, stop: number, steps: number, options?: LinspaceOptions]
@@ -1268,7 +1514,8 @@ export class Tensor extends TensorBase {
   /**
    * The greatest element of each window over the last axes; `stride` defaults to the window.
    *
-   * Throws ShapeError.
+   * With `return_indices` also its position (int32) in these axes, flattened, the first of equals: what
+   * `max_unpool2d` takes. Throws ShapeError.
    */
   maxPool2d(
     ...args:
@@ -1285,6 +1532,50 @@ export class Tensor extends TensorBase {
   /** `maxPool2d`, by its Python name. */
   declare max_pool2d: Tensor["maxPool2d"];
 
+  /**
+   * The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
+   *
+   * The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
+   * (its last axes). Where an index comes twice, the elements add up. Throws ShapeError.
+   */
+  maxUnpool2d(
+    ...args:
+      | [indices: Tensor, options?: MaxUnpool2dOptions]
+      | [indices: Tensor, kernelSize: number | readonly number[], options?: MaxUnpool2dOptions]
+      | [
+          indices: Tensor,
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxUnpool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_unpool2d", [this, ...args]);
+  }
+  /** `maxUnpool2d`, by its Python name. */
+  declare max_unpool2d: Tensor["maxUnpool2d"];
+
+  /**
+   * The last axes resized to `size`, or by `scale_factor`: a number for each of them.
+   *
+   * One number alone is for all axes of an image but the first two (n, channels).
+   *
+   * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
+   * torch's; with `align_corners` (linear) the first and the last elements stay where they are. Throws
+   * ArgumentError, ShapeError.
+   */
+  interpolate(
+    ...args:
+      | [options?: InterpolateOptions]
+      | [size: number | readonly number[] | null, options?: InterpolateOptions]
+      | [
+          size: number | readonly number[] | null,
+          mode: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear",
+          options?: InterpolateOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.interpolate", [this, ...args]);
+  }
+
   /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
   avgPool2d(
     ...args:
@@ -1300,6 +1591,196 @@ export class Tensor extends TensorBase {
   }
   /** `avgPool2d`, by its Python name. */
   declare avg_pool2d: Tensor["avgPool2d"];
+
+  /**
+   * The Fourier transform of complex numbers (..., size, 2) along `dim`, of the axes before the pairs.
+   *
+   * `n`: the size to cut or to pad with zeros to first. `norm`: 'backward' leaves the scale to `ifft`,
+   * 'forward' divides by n, 'ortho' by its root. Throws ShapeError, ArgumentError.
+   */
+  fft(
+    ...args:
+      | [options?: FftOptions]
+      | [n: number | null, options?: FftOptions]
+      | [n: number | null, dim: number, options?: FftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.fft", [this, ...args]);
+  }
+
+  /** The inverse of `fft`, with its arguments. Throws ShapeError, ArgumentError. */
+  ifft(
+    ...args:
+      | [options?: IfftOptions]
+      | [n: number | null, options?: IfftOptions]
+      | [n: number | null, dim: number, options?: IfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ifft", [this, ...args]);
+  }
+
+  /**
+   * The Fourier transform of real numbers: n // 2 + 1 complex ones, (..., n // 2 + 1, 2).
+   *
+   * Arguments as of `fft`. Throws ShapeError, ArgumentError.
+   */
+  rfft(
+    ...args:
+      | [options?: RfftOptions]
+      | [n: number | null, options?: RfftOptions]
+      | [n: number | null, dim: number, options?: RfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rfft", [this, ...args]);
+  }
+
+  /**
+   * The inverse of `rfft`: `n` real numbers, by default 2 (size - 1).
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  irfft(
+    ...args:
+      | [options?: IrfftOptions]
+      | [n: number | null, options?: IrfftOptions]
+      | [n: number | null, dim: number, options?: IrfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.irfft", [this, ...args]);
+  }
+
+  /**
+   * Random bits (uint64): a hash of this counter and the key `seed`, both uint64. Throws DTypeError.
+   *
+   * 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+   */
+  threefry(seed: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.threefry", [this, seed]);
+  }
+
+  /**
+   * `num` random words (uint32) of a key and a counter, two uint32 words each. Throws ArgumentError.
+   *
+   * The bits are tinygrad's.
+   */
+  static randomBits(key: Tensor, counter: Tensor, num: number): Tensor {
+    return callTensor(this.bound, "Tensor.random_bits", [key, counter, num]);
+  }
+  /** `randomBits`, by its Python name. */
+  declare static random_bits: (typeof Tensor)["randomBits"];
+
+  /**
+   * The SHA-3 hash of the bytes of each row: (..., n) gives (..., size), uint8.
+   *
+   * `cfg`: 'sha3_224', 'sha3_256', 'sha3_384', 'sha3_512', 'shake_128' (16 bytes), 'shake_256' (32), or
+   * the bytes of a block and the byte that ends a message. Throws ArgumentError, ShapeError.
+   */
+  keccak(
+    ...args: [options?: KeccakOptions] | [cfg: string | readonly number[], options?: KeccakOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.keccak", [this, ...args]);
+  }
+
+  /**
+   * A hash of 16 bytes (uint8) of all bytes of this Tensor, in row-major order: tinygrad's.
+   *
+   * A tree of SHAKE128 over pieces of 4,096 bytes, padded with zeros to a multiple of 2**20.
+   */
+  hash(): Tensor {
+    return callTensor(this.session, "Tensor.hash", [this]);
+  }
+
+  /**
+   * x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
+   *
+   * A singular matrix gives infinities or NaN. Throws ShapeError.
+   */
+  solve(b: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.solve", [this, b]);
+  }
+
+  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  inv(): Tensor {
+    return callTensor(this.session, "Tensor.inv", [this]);
+  }
+
+  /**
+   * The determinant of each matrix (..., n, n), (...). Throws ShapeError.
+   *
+   * Its gradient needs the inverse: that of a singular matrix is NaN.
+   */
+  det(): Tensor {
+    return callTensor(this.session, "Tensor.det", [this]);
+  }
+
+  /**
+   * x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
+   *
+   * self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
+   * NaN. Throws ShapeError.
+   */
+  triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
+    return callTensor(this.session, "Tensor.triangular_solve", [this, b, options]);
+  }
+  /** `triangularSolve`, by its Python name. */
+  declare triangular_solve: Tensor["triangularSolve"];
+
+  /**
+   * The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
+   *
+   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
+   * gradient is symmetric. Throws ShapeError.
+   */
+  cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
+  }
+
+  /**
+   * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
+   *
+   * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
+   * Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
+   * Throws ShapeError, ArgumentError.
+   */
+  qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
+   * symmetric matrix (..., n, n), of which the lower triangle counts.
+   *
+   * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
+   * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
+   */
+  eigh(): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.eigh", [this], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
+   *
+   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
+   * is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
+   * equal. By Hestenes' one-sided Jacobi method. Throws ShapeError.
+   */
+  svd(
+    ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
+  ): [Tensor, Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
+  }
+
+  /**
+   * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
+   *
+   * self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
+   * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
+   */
+  newtonSchulz(
+    ...args:
+      | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
+      | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.newton_schulz", [this, ...args]);
+  }
+  /** `newtonSchulz`, by its Python name. */
+  declare newton_schulz: Tensor["newtonSchulz"];
 
   /**
    * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
@@ -1345,6 +1826,48 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.einsum", [...args]);
   }
 
+  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  outer(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.outer", [this, other]);
+  }
+
+  /** The Kronecker product: each element of self times the whole of `other`; sizes multiply. */
+  kron(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.kron", [this, other]);
+  }
+
+  /** The cross product of vectors of 3 elements along `dim`; other axes broadcast. Throws ShapeError. */
+  cross(
+    ...args: [other: Tensor, options?: CrossOptions] | [other: Tensor, dim: number, options?: CrossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cross", [this, ...args]);
+  }
+
+  /** The sum of the diagonal of the last two axes, `offset` above the main one. Throws ShapeError. */
+  trace(...args: [options?: TraceOptions] | [offset: number, options?: TraceOptions]): Tensor {
+    return callTensor(this.session, "Tensor.trace", [this, ...args]);
+  }
+
+  /**
+   * Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
+   *
+   * The gradient of a distance of 0 is 0. Throws ShapeError, ArgumentError for a negative p.
+   */
+  cdist(
+    ...args: [other: Tensor, options?: CdistOptions] | [other: Tensor, p: number, options?: CdistOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cdist", [this, ...args]);
+  }
+
+  /**
+   * The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
+   *
+   * `increasing`: from the power 0 on. Throws ShapeError, ArgumentError.
+   */
+  vander(...args: [options?: VanderOptions] | [n: number | null, options?: VanderOptions]): Tensor {
+    return callTensor(this.session, "Tensor.vander", [this, ...args]);
+  }
+
   /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
   triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
     return callTensor(this.session, "Tensor.triu", [this, ...args]);
@@ -1363,6 +1886,69 @@ export class Tensor extends TensorBase {
   /** The positions (int32) that sort `dim`. */
   argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
     return callTensor(this.session, "Tensor.argsort", [this, ...args]);
+  }
+
+  /**
+   * The q-th quantiles (0 to 1) along `axis`, of all elements when None; several q are a first axis.
+   *
+   * Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
+   * position) or 'midpoint'. NaN where there is one. Throws ArgumentError, ShapeError.
+   */
+  quantile(
+    ...args:
+      | [q: number | readonly number[], options?: QuantileOptions]
+      | [q: number | readonly number[], axis: number | null, options?: QuantileOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.quantile", [this, ...args]);
+  }
+
+  /**
+   * The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
+   *
+   * As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Throws
+   * ShapeError.
+   */
+  median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
+    return callTensor(this.session, "Tensor.median", [this, ...args]);
+  }
+
+  /**
+   * Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
+   *
+   * `right`: behind them. A 1-D Tensor serves values of any shape. Throws ShapeError.
+   */
+  searchsorted(values: Operand, options?: SearchsortedOptions): Tensor {
+    return callTensor(this.session, "Tensor.searchsorted", [this, values, options]);
+  }
+
+  /**
+   * How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
+   *
+   * `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
+   * greatest element. Throws ShapeError, DTypeError, ArgumentError for a negative element.
+   */
+  bincount(
+    ...args:
+      | [options?: BincountOptions]
+      | [weights: Tensor | null, options?: BincountOptions]
+      | [weights: Tensor | null, minlength: number, options?: BincountOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.bincount", [this, ...args]);
+  }
+
+  /**
+   * How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
+   *
+   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
+   * itself is in the last interval. Throws ArgumentError.
+   */
+  histc(
+    ...args:
+      | [options?: HistcOptions]
+      | [bins: number, options?: HistcOptions]
+      | [bins: number, min: number, options?: HistcOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.histc", [this, ...args]);
   }
 
   /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
@@ -1436,6 +2022,38 @@ export class Tensor extends TensorBase {
   }
   /** `oneHot`, by its Python name. */
   declare one_hot: Tensor["oneHot"];
+
+  /**
+   * The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
+   *
+   * Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last. Throws DTypeError, ShapeError.
+   */
+  maskedSelect(
+    ...args:
+      | [mask: Tensor, options?: MaskedSelectOptions]
+      | [mask: Tensor, size: number | null, options?: MaskedSelectOptions]
+      | [mask: Tensor, size: number | null, fillValue: Scalar, options?: MaskedSelectOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.masked_select", [this, ...args]);
+  }
+  /** `maskedSelect`, by its Python name. */
+  declare masked_select: Tensor["maskedSelect"];
+
+  /**
+   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
+   *
+   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last.
+   */
+  nonzero(
+    ...args:
+      | [options?: NonzeroOptions]
+      | [size: number | null, options?: NonzeroOptions]
+      | [size: number | null, fillValue: number, options?: NonzeroOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nonzero", [this, ...args]);
+  }
 
   /** max(self, 0); its gradient at 0 is 0. */
   relu(): Tensor {
@@ -1642,6 +2260,16 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
   }
 
+  /** Whether all elements are close (bool, shape ()): see `isclose`. */
+  allclose(
+    ...args:
+      | [other: Operand, options?: AllcloseOptions]
+      | [other: Operand, rtol: number, options?: AllcloseOptions]
+      | [other: Operand, rtol: number, atol: number, options?: AllcloseOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.allclose", [this, ...args]);
+  }
+
   /** The mean, in floats. */
   mean(
     ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
@@ -1709,14 +2337,22 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.cumprod", [this, axis]);
   }
 
-  /** Running maxima along `axis`. */
-  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cummax", [this, ...args]);
+  /**
+   * Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
+   *
+   * NaN is the greatest.
+   */
+  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** Running minima along `axis`. */
-  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cummin", [this, ...args]);
+  /**
+   * Running minima along `axis`, and the positions (int32) where they are, the last of equals.
+   *
+   * NaN is the least.
+   */
+  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /** Running logsumexp along `axis`. */
@@ -1734,9 +2370,10 @@ export class Tensor extends TensorBase {
   declare cast_like: Tensor["castLike"];
 
   /**
-   * The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
+   * The elements in row-major order as `shape`; one size may be -1, which is inferred.
    *
-   * Throws ShapeError when the sizes do not multiply to the number of elements.
+   * None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
+   * ShapeError when the sizes do not multiply to the number of elements.
    */
   reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
     return callTensor(this.session, "Tensor.reshape", [this, ...args]);
@@ -1775,7 +2412,8 @@ export class Tensor extends TensorBase {
    * Elements added around each axis.
    *
    * `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-   * after) of the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect',
+   * after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
+   * else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
    * 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
    */
   pad(
@@ -1986,19 +2624,184 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.pool", [this, ...args]);
   }
 
+  /** self * self. */
+  square(): Tensor {
+    return callTensor(this.session, "Tensor.square", [this]);
+  }
+
+  /** The square root; NaN below 0. */
+  sqrt(): Tensor {
+    return callTensor(this.session, "Tensor.sqrt", [this]);
+  }
+
+  /** 1 / sqrt(self). */
+  rsqrt(): Tensor {
+    return callTensor(this.session, "Tensor.rsqrt", [this]);
+  }
+
   /**
-   * The error function, within 3 ulp in float32 and 2e-8 of its value in float64.
+   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
    *
-   * x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least relative error, no
-   * division. From 4 up it is 1 in float32.
+   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
+   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
+   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
+   * integer base with a negative constant integer exponent.
    */
-  erf(): Tensor {
-    return callTensor(this.session, "Tensor.erf", [this]);
+  pow(x: Operand, options?: PowOptions): Tensor {
+    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  }
+
+  /** 2 to the power of self. */
+  exp2(): Tensor {
+    return callTensor(this.session, "Tensor.exp2", [this]);
+  }
+
+  /** e to the power of self, as 2 to the power of self / ln 2. */
+  exp(): Tensor {
+    return callTensor(this.session, "Tensor.exp", [this]);
+  }
+
+  /** The logarithm to base 2; -inf of 0, NaN below. */
+  log2(): Tensor {
+    return callTensor(this.session, "Tensor.log2", [this]);
+  }
+
+  /** The natural logarithm; -inf of 0, NaN below. */
+  log(): Tensor {
+    return callTensor(this.session, "Tensor.log", [this]);
+  }
+
+  /** The logarithm to base 10; -inf of 0, NaN below. */
+  log10(): Tensor {
+    return callTensor(this.session, "Tensor.log10", [this]);
+  }
+
+  /** exp(self) - 1, exact to a few ulp near 0 too. */
+  expm1(): Tensor {
+    return callTensor(this.session, "Tensor.expm1", [this]);
+  }
+
+  /** log(1 + self), exact to a few ulp near 0 too; NaN below -1. */
+  log1p(): Tensor {
+    return callTensor(this.session, "Tensor.log1p", [this]);
+  }
+
+  /** self * log(other), and 0 where self is 0 and `other` no NaN. */
+  xlogy(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.xlogy", [this, other]);
+  }
+
+  /** log(self / (1 - self)), the inverse of sigmoid; self is first clipped to eps..1 - eps, if given. */
+  logit(...args: [options?: LogitOptions] | [eps: number | null, options?: LogitOptions]): Tensor {
+    return callTensor(this.session, "Tensor.logit", [this, ...args]);
   }
 
   /** log(exp(self) + exp(other)), without overflow. */
   logaddexp(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.logaddexp", [this, other]);
+  }
+
+  /** The sine of radians. */
+  sin(): Tensor {
+    return callTensor(this.session, "Tensor.sin", [this]);
+  }
+
+  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
+  cos(): Tensor {
+    return callTensor(this.session, "Tensor.cos", [this]);
+  }
+
+  /** The tangent of radians. */
+  tan(): Tensor {
+    return callTensor(this.session, "Tensor.tan", [this]);
+  }
+
+  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
+  asin(): Tensor {
+    return callTensor(this.session, "Tensor.asin", [this]);
+  }
+
+  /** The arc cosine. */
+  acos(): Tensor {
+    return callTensor(this.session, "Tensor.acos", [this]);
+  }
+
+  /** The arc tangent. */
+  atan(): Tensor {
+    return callTensor(this.session, "Tensor.atan", [this]);
+  }
+
+  /** The hyperbolic sine. */
+  sinh(): Tensor {
+    return callTensor(this.session, "Tensor.sinh", [this]);
+  }
+
+  /** The hyperbolic cosine. */
+  cosh(): Tensor {
+    return callTensor(this.session, "Tensor.cosh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  asinh(): Tensor {
+    return callTensor(this.session, "Tensor.asinh", [this]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  acosh(): Tensor {
+    return callTensor(this.session, "Tensor.acosh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  atanh(): Tensor {
+    return callTensor(this.session, "Tensor.atanh", [this]);
+  }
+
+  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  atan2(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.atan2", [this, other]);
+  }
+
+  /**
+   * The error function, within 3 ulp in float32; in float64 within 1e-15.
+   *
+   * In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
+   * relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
+   */
+  erf(): Tensor {
+    return callTensor(this.session, "Tensor.erf", [this]);
+  }
+
+  /**
+   * 1 - erf(self), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
+   *
+   * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+   */
+  erfc(): Tensor {
+    return callTensor(this.session, "Tensor.erfc", [this]);
+  }
+
+  /**
+   * The inverse of erf; infinite at -1 and 1, NaN beyond.
+   *
+   * Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
+   */
+  erfinv(): Tensor {
+    return callTensor(this.session, "Tensor.erfinv", [this]);
+  }
+
+  /**
+   * log |gamma(self)|; infinite at 0 and the negative integers.
+   *
+   * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
+   * 1/2. The gradient is `digamma`.
+   */
+  lgamma(): Tensor {
+    return callTensor(this.session, "Tensor.lgamma", [this]);
+  }
+
+  /** The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's. */
+  digamma(): Tensor {
+    return callTensor(this.session, "Tensor.digamma", [this]);
   }
 
   /** self + x. */
@@ -2014,6 +2817,16 @@ export class Tensor extends TensorBase {
   /** self * x. */
   mul(x: Operand, options?: MulOptions): Tensor {
     return callTensor(this.session, "Tensor.mul", [this, x, options]);
+  }
+
+  /** self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools. */
+  usum(...xs: Operand[]): Tensor {
+    return callTensor(this.session, "Tensor.usum", [this, ...xs]);
+  }
+
+  /** self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools. */
+  uprod(...xs: Operand[]): Tensor {
+    return callTensor(this.session, "Tensor.uprod", [this, ...xs]);
   }
 
   /** -self; of bools, logical_not. */
@@ -2145,6 +2958,22 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.isclose", [this, ...args]);
   }
 
+  /**
+   * NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
+   *
+   * By default the dtype's greatest and least numbers stand for infinities.
+   */
+  nanToNum(
+    ...args:
+      | [options?: NanToNumOptions]
+      | [nan: number, options?: NanToNumOptions]
+      | [nan: number, posinf: number | null, options?: NanToNumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nan_to_num", [this, ...args]);
+  }
+  /** `nanToNum`, by its Python name. */
+  declare nan_to_num: Tensor["nanToNum"];
+
   /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
   where(x: Operand, y: Operand): Tensor {
     return callTensor(this.session, "Tensor.where", [this, x, y]);
@@ -2205,113 +3034,6 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
   }
 
-  /** self * self. */
-  square(): Tensor {
-    return callTensor(this.session, "Tensor.square", [this]);
-  }
-
-  /** The square root; NaN below 0. */
-  sqrt(): Tensor {
-    return callTensor(this.session, "Tensor.sqrt", [this]);
-  }
-
-  /** 1 / sqrt(self). */
-  rsqrt(): Tensor {
-    return callTensor(this.session, "Tensor.rsqrt", [this]);
-  }
-
-  /** 2 to the power of self. */
-  exp2(): Tensor {
-    return callTensor(this.session, "Tensor.exp2", [this]);
-  }
-
-  /** e to the power of self, as 2 to the power of self / ln 2. */
-  exp(): Tensor {
-    return callTensor(this.session, "Tensor.exp", [this]);
-  }
-
-  /** The logarithm to base 2; -inf of 0, NaN below. */
-  log2(): Tensor {
-    return callTensor(this.session, "Tensor.log2", [this]);
-  }
-
-  /** The natural logarithm; -inf of 0, NaN below. */
-  log(): Tensor {
-    return callTensor(this.session, "Tensor.log", [this]);
-  }
-
-  /** The logarithm to base 10; -inf of 0, NaN below. */
-  log10(): Tensor {
-    return callTensor(this.session, "Tensor.log10", [this]);
-  }
-
-  /**
-   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
-   *
-   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
-   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
-   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
-   * integer base with a negative constant integer exponent.
-   */
-  pow(x: Operand, options?: PowOptions): Tensor {
-    return callTensor(this.session, "Tensor.pow", [this, x, options]);
-  }
-
-  /** The sine of radians. */
-  sin(): Tensor {
-    return callTensor(this.session, "Tensor.sin", [this]);
-  }
-
-  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
-  cos(): Tensor {
-    return callTensor(this.session, "Tensor.cos", [this]);
-  }
-
-  /** The tangent of radians. */
-  tan(): Tensor {
-    return callTensor(this.session, "Tensor.tan", [this]);
-  }
-
-  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
-  asin(): Tensor {
-    return callTensor(this.session, "Tensor.asin", [this]);
-  }
-
-  /** The arc cosine. */
-  acos(): Tensor {
-    return callTensor(this.session, "Tensor.acos", [this]);
-  }
-
-  /** The arc tangent. */
-  atan(): Tensor {
-    return callTensor(this.session, "Tensor.atan", [this]);
-  }
-
-  /** The hyperbolic sine. */
-  sinh(): Tensor {
-    return callTensor(this.session, "Tensor.sinh", [this]);
-  }
-
-  /** The hyperbolic cosine. */
-  cosh(): Tensor {
-    return callTensor(this.session, "Tensor.cosh", [this]);
-  }
-
-  /** The inverse hyperbolic sine. */
-  asinh(): Tensor {
-    return callTensor(this.session, "Tensor.asinh", [this]);
-  }
-
-  /** The inverse hyperbolic cosine; NaN below 1. */
-  acosh(): Tensor {
-    return callTensor(this.session, "Tensor.acosh", [this]);
-  }
-
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
-  atanh(): Tensor {
-    return callTensor(this.session, "Tensor.atanh", [this]);
-  }
-
   /** Rounded towards 0; integers as they are. */
   trunc(): Tensor {
     return callTensor(this.session, "Tensor.trunc", [this]);
@@ -2358,7 +3080,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.cast", [this, dtype]);
   }
 
-  /** The same bits as `dtype`, which has the same size: a view. Throws DTypeError. */
+  /**
+   * The same bits as `dtype`: a view, if its elements have the same size.
+   *
+   * Else the last axis has as many elements more or less, low bytes first: (..., 4) of uint8 are
+   * (..., 1) of float32. Throws DTypeError, ShapeError.
+   */
   bitcast(dtype: DTypeName): Tensor {
     return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
   }
@@ -2402,13 +3129,21 @@ export class Tensor extends TensorBase {
   bool(): Tensor {
     return callTensor(this.session, "Tensor.bool", [this]);
   }
+
+  /** `x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape (). */
+  ufix(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ufix", [this, x]);
+  }
 }
 
 alias(Tensor.prototype, {
   contiguous_backward: "contiguousBackward",
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
+  as_param: "asParam",
   cross_entropy: "crossEntropy",
+  kl_div: "klDiv",
+  huber_loss: "huberLoss",
   sparse_categorical_crossentropy: "sparseCategoricalCrossentropy",
   nll_loss: "nllLoss",
   binary_crossentropy: "binaryCrossentropy",
@@ -2422,10 +3157,14 @@ alias(Tensor.prototype, {
   empty_like: "emptyLike",
   conv_transpose2d: "convTranspose2d",
   max_pool2d: "maxPool2d",
+  max_unpool2d: "maxUnpool2d",
   avg_pool2d: "avgPool2d",
+  triangular_solve: "triangularSolve",
+  newton_schulz: "newtonSchulz",
   scatter_reduce: "scatterReduce",
   is_class: "isClass",
   one_hot: "oneHot",
+  masked_select: "maskedSelect",
   leaky_relu: "leakyRelu",
   quick_gelu: "quickGelu",
   log_softmax: "logSoftmax",
@@ -2440,6 +3179,7 @@ alias(Tensor.prototype, {
   bitwise_xor: "bitwiseXor",
   bitwise_not: "bitwiseNot",
   logical_not: "logicalNot",
+  nan_to_num: "nanToNum",
   masked_fill: "maskedFill",
   const_like: "constLike",
 });
@@ -2450,4 +3190,5 @@ alias(Tensor, {
   glorot_uniform: "glorotUniform",
   kaiming_uniform: "kaimingUniform",
   kaiming_normal: "kaimingNormal",
+  random_bits: "randomBits",
 });
