@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polygrad.codegen.reductions import identity_element
+from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.uop.args import Axis, AxisKind
@@ -165,7 +166,7 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
         inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
         renamed = {q: q.replace(arg=q.arg.segment(segment.number)) for q in inside}
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
-    loops = [x for x in loops if x.arg.kind is AxisKind.LOOP]
+    loops = [x for x in loops if not is_tile(x)]
     store = substituted(nest.src[0], {r: value, **renamed})
     return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
+from polygrad.codegen.scatter import scatter
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
@@ -68,7 +69,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     plan_ = schedule(sink, optimized)
     if optimized:
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
-        plan_ = replace(plan_, calls=tuple(relayout(calls, backend.target)))
+        plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
     stats.schedule_seconds += time.perf_counter() - started
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1

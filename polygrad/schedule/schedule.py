@@ -12,7 +12,7 @@ import heapq
 from dataclasses import dataclass
 
 from polygrad.errors import InternalError
-from polygrad.schedule.fusion_partition import materialization_points
+from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
@@ -35,6 +35,7 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
     sink = prepare(sink)
     if optimized:
         sink = split_reductions(sink)
+    sink = sink.replace(src=tuple(_in_memory(s) for s in sink.src))
     for _ in range(3):
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
@@ -53,6 +54,14 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
             return Schedule(tuple(fuse_reductions(calls, set(roots)) if optimized else calls), roots)
         sink = _values_stored_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
+
+
+def _in_memory(root: UOp) -> UOp:
+    """The node whose buffer holds `root` whole: of a reshape of what has one, that."""
+    node = root
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node if node.op in MATERIALIZED else root
 
 
 _MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})

@@ -21,6 +21,7 @@ class AxisKind(IntEnum):
     UPCAST = 2  # unrolled output elements: a tile of registers
     UNROLL = 3  # unrolled reduced elements
     LANE = 4  # the lanes of a SIMD vector
+    SCAN = 5  # a loop over output elements that go in order, as running values do
 
     __hash__ = int.__hash__
 
@@ -121,7 +122,8 @@ class Shear(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1."""
+    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1. SCAN_AXIS: running values along the
+    only one of `axes`."""
 
     op: Ops
     axes: tuple[int, ...]
