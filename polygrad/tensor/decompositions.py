@@ -249,7 +249,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             return _right_divided(g + q.dot(_from_lower(product)), r)
 
         def of_r(g: Self, r: Self, a: Self) -> Self:
-            q = _right_divided(a, r)
+            q = r.mT.triangular_solve(a.mT).mT
             return _right_divided(q.dot(_from_lower(r.dot(g.triu().mT))), r)
 
         q, r = q._with_backward([a], of_q), r._with_backward([a], of_r)

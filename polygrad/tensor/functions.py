@@ -359,7 +359,7 @@ class FunctionsMixin(ElementwiseMixin):
         flipped = steep.logical_not() & is_left
         half_turn = ((y < 0) | (y.eq(0.0) & (y.reciprocal() < 0))).where(-math.pi, math.pi)
         out = flipped.where(angle + half_turn, turned)
-        return y.eq(0.0).where(is_left.where(half_turn, y), out)
+        return (y.eq(0.0) & x.isnan().logical_not()).where(is_left.where(half_turn, y), out)
 
     # --- special functions
 

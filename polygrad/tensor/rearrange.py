@@ -16,6 +16,7 @@ from polygrad.helpers import prod
 
 _TOKEN = re.compile(r"\s+|(?P<token>\.\.\.|…|->|[()]|[A-Za-z][A-Za-z0-9_]*|\d+)")
 _DOTS = "..."
+_AXES = "the axes of an ellipsis"  # one that is in no parentheses: an axis for each
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _groups(tokens: Sequence[str], formula: str) -> list[list[str]]:
         elif open_group is not None:
             open_group.append(token)
         else:
-            out.append([token])
+            out.append([_AXES if token == _DOTS else token])
     if open_group is not None:
         raise ArgumentError(f"rearrange: expected ')' in {formula!r}")
     return out
@@ -72,9 +73,8 @@ def plan(formula: str, shape: Sequence[Any], sizes: Mapping[str, int]) -> Plan:
     arrow = tokens.index("->")
     left, right = _groups(tokens[:arrow], formula), _groups(tokens[arrow + 1 :], formula)
     left, lead = _with_dots(left, len(shape), formula)
-    right = [[name for t in group for name in (lead if t == _DOTS else [t])] if group != [_DOTS] else [_DOTS]
-             for group in right]  # fmt: skip
-    right = [g for group in right for g in ([[name] for name in lead] if group == [_DOTS] else [group])]
+    right = [g for group in right for g in ([[name] for name in lead] if group == [_AXES] else [group])]
+    right = [[name for t in group for name in (lead if t == _DOTS else [t])] for group in right]
     if len(left) != len(shape):
         raise ShapeError(f"rearrange: {formula!r} names {len(left)} axes, got shape {tuple(shape)}")
     known: dict[str, Any] = dict(sizes)
@@ -113,9 +113,9 @@ def plan(formula: str, shape: Sequence[Any], sizes: Mapping[str, int]) -> Plan:
 
 def _with_dots(left: list[list[str]], ndim: int, formula: str) -> tuple[list[list[str]], list[str]]:
     """The left side with names for the axes of its ellipsis, and these."""
-    if any(_DOTS in group and len(group) > 1 for group in left):
+    if any(_DOTS in group for group in left):
         raise ArgumentError(f"rearrange: expected '...' outside of parentheses on the left of {formula!r}")
-    places = [i for i, group in enumerate(left) if group == [_DOTS]]
+    places = [i for i, group in enumerate(left) if group == [_AXES]]
     if not places:
         return left, []
     count = ndim - len(left) + 1
