@@ -1,7 +1,8 @@
 """What all tests share: which polygrad, which devices, how hard hypothesis tries, and goldens.
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
-- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host.
+- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host (on CC
+  most of it is slow, and left to `make test-all`).
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
@@ -16,11 +17,15 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from c_compiler import CC, SLOW_CC
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
+
+# The modules whose tests are not slow on CC.
+CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)
@@ -53,7 +58,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = any("device" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
     if "device" in metafunc.fixturenames and not chosen:
         wanted = os.environ.get("DEVICE")
-        metafunc.parametrize("device", [wanted.upper()] if wanted else ["CPU", "WASM", "INTERP"])
+        cc = CC if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_CC
+        metafunc.parametrize("device", [wanted.upper()] if wanted else ["CPU", "WASM", "INTERP", cc])
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ in the place of code and values. Names are unique among the inputs, among the ou
 and state together. An element of a `shape` is an int, or the name of a Variable; null: it is not known.
 
 The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
-`linear` INTERP's list of UOps as JSON, `wgsl` a shader. Only kernels in `wgsl` are launched on a `grid` of
+`library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
+`wgsl` a shader. Only kernels in `wgsl` are launched on a `grid` of
 workgroups (x, y, z), which is null for all others. No device of this version runs `wgsl`: such a Program is
 read, and refused when it is loaded.
 
@@ -33,6 +34,7 @@ address of each buffer by its number (anything for scratch), then the arena's.
   barrier(void **team, int64_t threads)`, `team[3]` what calls a kernel for the parts that a thread takes,
   `void run_parts(kernel, char **pointers, int64_t *values, int64_t place of part in values, int64_t number
   of the call, int64_t thread, int64_t threads, void **team)`; `team` may be null for one thread.
+- CC: a shared object with the same function, and an array `kernels` that gets their addresses.
 - WASM: a module that holds the kernels, whose own `code` is empty; `run(i32 address of the table)`, the table
   in u32 words, the variables (their low 32 bits) behind the arena. When a kernel is parallel, it is
   `run(i32 address of the table, i32 thread, i32 threads)`; the barrier's words are in the memory's first 64
@@ -55,7 +57,7 @@ from polygrad.helpers import THREAD_VARIABLES, prod
 
 MAGIC, VERSION = b"PGRD", 5
 ROLES = ("input", "output", "param", "state", "scratch")
-LANGUAGES = ("wasm", "object", "linear", "wgsl")
+LANGUAGES = ("wasm", "object", "library", "linear", "wgsl")
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def test_counts(device: str) -> None:
     flat = Tensor(x.ravel())
     assert flat.bincount().tolist() == np.bincount(x.ravel()).tolist()
     np.testing.assert_allclose(
-        flat.bincount(Tensor(weights), 9).numpy(), np.bincount(x.ravel(), weights, 9), rtol=1e-5
+        flat.bincount(Tensor(weights), 9).numpy(), np.bincount(x.ravel(), weights, 9), rtol=1e-5, atol=1e-5
     )
     odd = Tensor([float("nan"), 1.0, float("nan"), 1.0])
     assert [v != v for v in odd.unique().tolist()] == [False, True]
@@ -186,7 +186,7 @@ REFUSED: list[tuple[str, Any, type[Exception]]] = [
     ("interpolate", lambda: Tensor.zeros(1, 1, 2).interpolate(), ArgumentError),
     ("interpolate", lambda: Tensor.zeros(1, 1, 2).interpolate(0), ShapeError),
     ("max_unpool2d", lambda: Tensor.zeros(1, 1, 2).max_unpool2d(Tensor([1])), ShapeError),
-    ("cross_entropy", lambda: Tensor.zeros(1, 3).cross_entropy(Tensor([0]), weight=Tensor([1.0])), ShapeError),
+    ("cross_entropy", lambda: Tensor.ones(1, 3).cross_entropy(Tensor([0]), weight=Tensor([1])), ShapeError),
     ("kl_div", lambda: Tensor.zeros(2).kl_div(Tensor.zeros(3)), ShapeError),
     ("huber_loss", lambda: Tensor.zeros(2).huber_loss(Tensor.zeros(2), delta=0.0), ArgumentError),
     ("keccak", lambda: Tensor(b"a").keccak("md5"), ArgumentError),
