@@ -261,6 +261,7 @@ _RESULTS: dict[Any, dict[str, Any]] = {
     "Self": {"kind": "tensor"},
     "Tensor": {"kind": "tensor"},
     "tuple[Self, Self]": {"kind": "tensors", "count": 2},
+    "tuple[Self, Self, Self]": {"kind": "tensors", "count": 3},
     "tuple[Self, ...]": {"kind": "tensors", "count": None},
     "list[Self]": {"kind": "tensors", "count": None},
     "list[Tensor]": {"kind": "tensors", "count": None},
@@ -299,7 +300,11 @@ def _result_from(text: str) -> dict[str, Any]:
 
 
 def _doc(x: Any) -> str:
-    return inspect.cleandoc(getattr(x, "__doc__", None) or "")
+    """A docstring without its examples, which are Python's alone."""
+    text = inspect.cleandoc(getattr(x, "__doc__", None) or "")
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith(">>> ")), len(lines))
+    return "\n".join(lines[:first]).rstrip()
 
 
 _ERRORS = tuple(k for k, v in vars(errors).items() if isinstance(v, type))

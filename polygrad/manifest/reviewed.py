@@ -49,6 +49,18 @@ ANNOTATIONS = {
     "float": "float",
     "str": "str",
     "str | None": "str | None",
+    "DTypeLike": "dtype",
+    "Literal['reduced', 'complete']": "'reduced' | 'complete'",
+    "Norm": "'backward' | 'ortho' | 'forward'",
+    "Sequence[int] | None": "ints | None",
+    "float | None": "float | None",
+    "float | Sequence[float]": "float | floats",
+    "float | Sequence[float] | None": "float | floats | None",
+    "int | Sequence[int] | None": "int | ints | None",
+    "tuple[float, ...]": "floats",
+    "DTypeLike | None": "dtype | None",
+    "TensorLike": "operand",
+    "TensorLike | None": "operand | None",
     "Self": "Tensor",
     "Self | None": "Tensor | None",
     "Tensor": "Tensor",
@@ -56,8 +68,6 @@ ANNOTATIONS = {
     "Tensor | Sequence[Tensor]": "Tensor | Tensors",
     "Sequence[int]": "ints",
     "Sequence[LRScheduler]": "Schedulers",
-    "tuple[float, ...]": "floats",
-    "float | None": "float | None",
     "Tensor | None": "Tensor | None",
     "tuple[Tensor, Tensor] | None": "Tensors | None",
     "Axes": "int | ints | None",
@@ -110,6 +120,12 @@ ARGUMENTS = {
     "Tensor.expand(shape)": "sizes | size",
     "Tensor.flip(args)": "int",
     "Tensor.flip(axis)": "int | ints",
+    "(xs)": "operand",
+    "Tensor.from_blob(owner)": "any",
+    "Tensor.keccak(cfg)": "str | ints",
+    "Tensor.kl_div(reduction)": "'mean' | 'sum' | 'none' | 'batchmean'",
+    "Tensor.interpolate(mode)": "'nearest' | 'nearest-exact' | 'linear' | 'bilinear' | 'trilinear'",
+    "Tensor.quantile(interpolation)": "'linear' | 'lower' | 'higher' | 'nearest' | 'midpoint'",
     "Tensor.gelu(approximate)": "'tanh' | 'none'",
     "Tensor.is_class(num_classes)": "size",
     "Tensor.lerp(weight)": "operand",
@@ -163,8 +179,11 @@ ARGUMENTS = {
     "CompiledStep.run(inputs)": "data",
 }
 
+# Names of the package for Python programs alone: they change the environment, read files, or call back.
+PYTHON_ONLY = {"Context", "GlobalCounters", "checkpoint", "custom_gradient", "fetch", "getenv"}
+
 # Arguments that only Python can give.
-HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)"}
+HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)"}
 
 # A shape that is given as one sequence or as arguments.
 SHAPE_ARGUMENTS = "sizes | size"
@@ -191,12 +210,20 @@ KEYWORDS = {
     "Tensor.uniform": ("device",),
     "Tensor.zeros": _LIKE,
     "Tensor.zeros_like": _LIKE,
+    "Tensor.rearrange": (),
+    "Tensor.from_url": _LIKE,
     "TinyJit.__call__": (),
 }
 
 # What a callable returns, where its annotation says too little. See `inspection.result_of`.
 RESULTS = {
+    "Tensor.from_blob": "host",
+    "Tensor.from_url": "host",
     "Tensor.item": "value: scalar",
+    "Tensor.max_numel": "value: int",
+    "Tensor.max_pool2d": "Tensor",
+    "Tensor.max_shape": "value: ints",
+    "Tensor.unique": "host",
     "Tensor.nbytes": "value: int",
     "Tensor.numel": "value: int",
     "Tensor.numpy": "host",

@@ -6,6 +6,8 @@ A kernel is Python source (`interp_python.py`).
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,6 +50,12 @@ class InterpRuntime(Runtime):
 
     def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
         return memoryview(handle)[offset : offset + nbytes]
+
+    def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
+        return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_COPY), None
+
+    def at_address(self, address: int, nbytes: int) -> Handle:
+        return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
 
     def load(self, program: Program) -> Executable:
         program.require(self.name, "linear")
