@@ -146,7 +146,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         memory[b.allocation], specs[b.allocation] = b, BufferSpec(b.size, b.dtype.name, "")
         roles.setdefault(b.allocation, "param")
     lifetimes = _lifetimes(launches, specs, roles)
-    offsets, arena = plan(list(lifetimes.values()))
+    offsets, arena = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
     arena_lower_bound = lower_bound(list(lifetimes.values()))
     offset_of = dict(zip(lifetimes, offsets, strict=True))
     keys += list(lifetimes)

@@ -201,7 +201,7 @@ def _assemble(
                 last[arg] = i
     lives = [Lifetime(_size(n) * n.dtype.itemsize, first[n], last[n]) for n in first]
     lives += [Lifetime(nbytes, i, i) for i, k in enumerate(kernels) for nbytes in k.local]
-    offsets, arena = plan(lives)
+    offsets, arena = plan(lives, backend.target.alignment)
     stats.arena_bytes, stats.arena_lower_bound = arena, lower_bound(lives)
     for node, offset in zip(first, offsets, strict=False):
         number[node] = len(specs)

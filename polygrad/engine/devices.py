@@ -49,6 +49,7 @@ class Backend:
 _MODULES = {
     "CPU": ("polygrad.engine.backends.cpu_backend", "pip install llvmlite"),
     "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
+    "WEBGPU": ("polygrad.engine.backends.webgpu_backend", 'pip install "polygrad[webgpu]"'),
     "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),
 }
 
