@@ -13,7 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import InternalError
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
@@ -145,6 +146,15 @@ class Builder(ABC):
     def end_loop(self) -> None:
         """Close the innermost open loop."""
 
+    def begin_if(self, condition: Value) -> None:
+        """Open a block that runs where a bool scalar holds; `end_if` closes it."""
+        one, zero = (self.const(dtypes.index, n, 1) for n in (1, 0))
+        self.loop(self.alu(Ops.WHERE, dtypes.index, [condition, one, zero], 1))
+
+    def end_if(self) -> None:
+        """Close the block that `begin_if` opened."""
+        self.end_loop()
+
     # --- registers: variables that live across rounds of a loop
 
     @abstractmethod
@@ -156,3 +166,18 @@ class Builder(ABC):
 
     @abstractmethod
     def set(self, register: Register, value: Value) -> None: ...
+
+    # --- workgroups: of GPUs alone
+
+    def special(self, kind: str, axis: int, size: Value) -> Value:
+        """An index scalar: the workgroup's place in the grid (`kind` "workgroup") or the invocation's place
+        in its workgroup ("invocation") along `axis`, 0 to 2; `size`: how many there are, an index scalar."""
+        raise InternalError(f"{type(self).__name__}.special: expected a device with workgroups")
+
+    def barrier(self) -> None:
+        """Wait for all invocations of the workgroup; all then see what any wrote to workgroup memory."""
+        raise InternalError(f"{type(self).__name__}.barrier: expected a device with workgroups")
+
+    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
+        """Workgroup memory: `size` elements, undefined until written."""
+        raise InternalError(f"{type(self).__name__}.shared: expected a device with workgroups")

@@ -1,0 +1,290 @@
+"""`SourceText`: the body of one function in a language like C, as readable lines.
+
+What is written is a list of expressions and statements in the order of execution. At the end, an expression
+that is used once becomes part of the one that uses it, and all others get a name and a line of their own:
+`float x3 = ...;`. An expression moves down to its use, so one that reads memory is moved past nothing that
+writes it, and none is moved into a loop. What nothing uses is not written.
+
+Knows operator precedence, blocks and names; must not know dtypes, Builders, or which language it is: a
+`declare` function writes a declaration.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polygrad.errors import InternalError
+
+# Precedence of operators, C's, tightest last. An operand needs parentheses if it has less than what its place
+# needs. Bitwise operators, shifts and comparisons need more than in C, so that nobody has to know the order.
+ANY, SELECT, BITS, COMPARE, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(9)
+
+_LONGEST = 70  # characters of an expression that is part of another
+_INDENT = "  "
+
+Declare = Callable[[str, str, str | None, bool], str]
+
+
+class Block:
+    """A block of statements between braces: its parent, and which item of the source opens it."""
+
+    __slots__ = ("at", "depth", "parent")
+
+    def __init__(self, parent: Block | None, at: int) -> None:
+        self.parent, self.at = parent, at
+        self.depth: int = 0 if parent is None else parent.depth + 1
+
+
+class Variable:
+    """A mutable variable; `data` is the builder's."""
+
+    __slots__ = ("data", "first", "hint", "name", "scope", "type", "writes")
+
+    def __init__(self, type_: str, hint: str, data: Any) -> None:
+        self.type, self.hint, self.data = type_, hint, data
+        self.name = ""
+        self.writes: list[int] = []  # the items that assign to it
+        self.scope: Block | None = None  # the innermost block that has all its uses
+        self.first = -1
+
+
+class Expression:
+    """A value: `template` with the texts of `args`, each of which needs a precedence of `needs`.
+
+    `data` is the builder's: what it knows of the value. `reads`: the Variable that it reads, or the memory.
+    """
+
+    __slots__ = ("args", "at", "block", "data", "hint", "inline", "needs", "place", "precedence", "reads",
+                 "template", "text", "type", "uses")  # fmt: skip
+
+    def __init__(
+        self,
+        template: str,
+        args: Sequence[Expression],
+        needs: Sequence[int],
+        precedence: int,
+        type_: str,
+        hint: str,
+        data: Any,
+    ) -> None:
+        self.template, self.args, self.needs, self.precedence = template, args, needs, precedence
+        self.type, self.hint, self.data = type_, hint, data
+        self.reads: Variable | str | None = None
+        self.text = ""
+        self.uses = 0
+        self.at = self.place = -1  # its item, and the item that it is written in
+        self.block: Block | None = None  # of its item; None: an atom, which is written wherever it is used
+        self.inline = False
+
+
+class _Statement:
+    """`template` is a whole line, for `opens` and `closes` with a brace."""
+
+    __slots__ = ("args", "block", "closes", "needs", "opens", "target", "template")
+
+    def __init__(self, template: str, args: Sequence[Expression], needs: Sequence[int], block: Block) -> None:
+        self.template, self.args, self.needs, self.block = template, args, needs, block
+        self.target: Variable | None = None  # an assignment's
+        self.opens = self.closes = False
+
+
+class SourceText:
+    """`declare(type, name, value, mutable)`: the line that declares a variable; value None: undefined yet."""
+
+    def __init__(self, declare: Declare) -> None:
+        self._declare = declare
+        self._items: list[Expression | _Statement] = []
+        self._block = Block(None, -1)
+        self._writes: list[int] = []  # the items that write memory
+        self._names: dict[str, int] = {}
+
+    # --- writing, in the order of execution
+
+    def atom(self, text: str, type_: str, data: Any = None, precedence: int = ATOM) -> Expression:
+        """A name or literal: written wherever it is used."""
+        out = Expression(text, (), (), precedence, type_, "", data)
+        out.text, out.inline = text, True
+        return out
+
+    def value(
+        self,
+        template: str,
+        args: Sequence[Expression],
+        type_: str,
+        *,
+        needs: Sequence[int] | int = ANY,
+        precedence: int = ATOM,
+        hint: str = "x",
+        data: Any = None,
+        reads: Variable | str | None = None,
+    ) -> Expression:
+        """An expression; `needs` is the same for all args if it is a number. Its name begins with `hint`."""
+        each = [needs] * len(args) if isinstance(needs, int) else needs
+        out = Expression(template, args, each, precedence, type_, hint, data)
+        out.reads, out.block, out.at = reads, self._block, len(self._items)
+        self._items.append(out)
+        return out
+
+    def statement(
+        self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY, writes: bool = True
+    ) -> None:
+        """A line of its own; `writes`: it may write any memory."""
+        each = [needs] * len(args) if isinstance(needs, int) else needs
+        if writes:
+            self._writes.append(len(self._items))
+        self._items.append(_Statement(template, args, each, self._block))
+
+    def open(self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY) -> None:
+        """A line that opens a block, which stands for its brace."""
+        each = [needs] * len(args) if isinstance(needs, int) else needs
+        item = _Statement(template, args, each, self._block)
+        item.opens = True
+        self._block = Block(self._block, len(self._items))
+        self._items.append(item)
+
+    def close(self) -> None:
+        """Close the innermost block."""
+        if self._block.parent is None:
+            raise InternalError("SourceText.close: expected an open block, got none")
+        item = _Statement("}}", (), (), self._block.parent)
+        item.closes = True
+        self._items.append(item)
+        self._block = self._block.parent
+
+    def variable(self, type_: str, hint: str, data: Any = None) -> Variable:
+        return Variable(type_, hint, data)
+
+    def read(self, variable: Variable) -> Expression:
+        """What a variable holds now."""
+        if not variable.writes:
+            raise InternalError("SourceText.read: expected a variable that was set, got an undefined one")
+        return self.value("", (), variable.type, hint=variable.hint, data=variable.data, reads=variable)
+
+    def assign(self, variable: Variable, value: Expression) -> None:
+        variable.writes.append(len(self._items))
+        item = _Statement("", (value,), (ANY,), self._block)
+        item.target = variable
+        self._items.append(item)
+
+    def name(self, hint: str) -> str:
+        """A name that no other value has: `x0`, `x1`, ..."""
+        number = self._names.get(hint, 0)
+        self._names[hint] = number + 1
+        return f"{hint}{number}"
+
+    # --- the text
+
+    def lines(self, depth: int = 1) -> list[str]:
+        """The function's body, indented."""
+        if self._block.parent is not None:
+            raise InternalError("SourceText.lines: expected every block closed, got an open one")
+        self._place()
+        declared = self._scopes()
+        out: list[str] = []
+        for at, item in enumerate(self._items):
+            if isinstance(item, Expression):
+                if item.uses:
+                    self._write_value(item, out, depth)
+                continue
+            indent = _INDENT * (depth + item.block.depth)
+            for variable in declared.get(at, ()):
+                variable.name = self.name(variable.hint)
+                out.append(indent + self._declare(variable.type, variable.name, None, True))
+            out.append(indent + self._statement(item))
+        return out
+
+    def _place(self) -> None:
+        """Where each value is used, from the last to the first: which are part of others, and where."""
+        for at in range(len(self._items) - 1, -1, -1):
+            item = self._items[at]
+            place, block = at, item.block
+            if isinstance(item, Expression):
+                if not item.uses:
+                    continue
+                item.inline = item.uses == 1 and self._can_move(item)
+                if item.inline:
+                    place = item.place
+            for arg in item.args:
+                arg.uses += 1
+                if arg.block is not None:
+                    # a use in another block is one too many: the value is computed where it was made
+                    arg.uses += arg.block is not block
+                    arg.place = place
+
+    def _can_move(self, value: Expression) -> bool:
+        """Whether nothing between a value and its use changes what it reads."""
+        if value.reads is None:
+            return True
+        writes = value.reads.writes if isinstance(value.reads, Variable) else self._writes
+        return bisect.bisect_right(writes, value.at) == bisect.bisect_left(writes, value.place)
+
+    def _scopes(self) -> dict[int, list[Variable]]:
+        """Gives each Variable its scope; those to declare before an item, without a value."""
+        found: dict[Variable, None] = {}
+        for at, item in enumerate(self._items):
+            if isinstance(item, Expression):
+                variable = item.reads if item.uses and isinstance(item.reads, Variable) else None
+            else:
+                variable = item.target
+            if variable is None:
+                continue
+            assert item.block is not None
+            if variable not in found:
+                found[variable] = None
+                variable.scope, variable.first = item.block, at
+            else:
+                assert variable.scope is not None
+                variable.scope = _common(variable.scope, item.block)
+        declared: dict[int, list[Variable]] = {}
+        for variable in found:
+            block = self._items[variable.first].block
+            assert block is not None
+            if block is variable.scope:
+                continue  # its first assignment declares it
+            while block.parent is not variable.scope:
+                assert block.parent is not None
+                block = block.parent
+            declared.setdefault(block.at, []).append(variable)
+        return declared
+
+    def _write_value(self, value: Expression, out: list[str], depth: int) -> None:
+        assert value.block is not None
+        text = value.reads.name if isinstance(value.reads, Variable) else _filled(value)
+        if value.inline and len(text) <= _LONGEST:
+            value.text = text
+            return
+        value.text, value.precedence = self.name(value.hint), ATOM
+        line = self._declare(value.type, value.text, text, False)
+        out.append(_INDENT * (depth + value.block.depth) + line)
+
+    def _statement(self, item: _Statement) -> str:
+        variable = item.target
+        if variable is None:
+            return _filled(item)
+        text = item.args[0].text
+        if not variable.name:
+            variable.name = self.name(variable.hint)
+            return self._declare(variable.type, variable.name, text, True)
+        return f"{variable.name} = {text};"
+
+
+def _filled(item: Expression | _Statement) -> str:
+    texts = [
+        a.text if a.precedence >= need else f"({a.text})"
+        for a, need in zip(item.args, item.needs, strict=True)
+    ]
+    return item.template.format(*texts)
+
+
+def _common(a: Block, b: Block) -> Block:
+    """The innermost block that both are in."""
+    while a is not b:
+        if a.depth >= b.depth:
+            assert a.parent is not None
+            a = a.parent
+        else:
+            assert b.parent is not None
+            b = b.parent
+    return a
