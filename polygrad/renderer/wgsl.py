@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import DeviceError, InternalError
 from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Known, Pointer
-from polygrad.renderer.source_text import ATOM, BITS, COMPARE, SHIFT, UNARY, Expression
+from polygrad.renderer.source_text import ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl_library import source
 from polygrad.uop.ops import Ops
 
 _SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
+_ARITHMETIC = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV)
 _NARROW = (dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16)
 _WIDE = (dtypes.int64, dtypes.uint64)
 _COMPARISONS = (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ)
@@ -145,7 +146,7 @@ class WGSLBuilder(CStyleBuilder):
         return "\n".join([*parts, *body, "}", ""])
 
     def _arguments(self) -> str:
-        fields = ["infinity: f32", "nan: f32", "zero: vec2<u32>", *(f"{v}: i32" for v in self._variables)]
+        fields = ["infinity: f32", "nan: f32", "zero: f32", "zero_bits: u32", *(f"{v}: i32" for v in self._variables)]
         lines = ["struct Arguments {", *(f"  {field}," for field in fields), "}"]
         binding = f"@group(0) @binding({len(self._params)}) var<uniform> arguments: Arguments;"
         return "\n".join([*lines, binding])
@@ -207,7 +208,7 @@ class WGSLBuilder(CStyleBuilder):
         if found.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
             found.needs = (UNARY, UNARY)
         elif found.precedence == COMPARE:
-            found.needs = (SHIFT, SHIFT)
+            found.needs = (SUM, SUM)  # a < b >> c would be a template
         return found
 
     def convert(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
@@ -224,6 +225,8 @@ class WGSLBuilder(CStyleBuilder):
         if op is Ops.NEG and dtype in (dtypes.int32, dtypes.index):
             return self._source.value("-{}", args, "i32", needs=ATOM, precedence=UNARY, data=NOTHING)
         if dtype == dtypes.float32:
+            if op in _ARITHMETIC:
+                args = self._rounded(op, args)
             if op is Ops.CMPNE:  # a compiler may take a != b for a < b || a > b
                 same = super().alu(Ops.CMPEQ, dtype, args, lanes)
                 return self._source.value("!{}", [same], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
@@ -241,6 +244,20 @@ class WGSLBuilder(CStyleBuilder):
         if op in (Ops.SHL, Ops.SHR):
             return self._shift(op, dtype, args)
         return super().alu(op, dtype, args, lanes)
+
+    def _rounded(self, op: Ops, args: Sequence[Any]) -> list[Any]:
+        """The operands of float arithmetic, so that it is done as written. A compiler takes x * 0 for 0 and x - x, too;
+        of sums of sums it makes others, as if numbers had no end: x + 1.5e7 - 1.5e7 is x."""
+        out = [self._hidden_zero(a) if a.data is not None and a.data.value == 0 else a for a in args]
+        if op in (Ops.ADD, Ops.SUB):
+            out = [self.library("as_rounded", [a], "f32") if a.precedence == SUM else a for a in out]
+        if op in (Ops.SUB, Ops.FDIV) and out[0] is out[1]:
+            out[1] = self.library("as_rounded", [out[1]], "f32")
+        return out
+
+    def _hidden_zero(self, zero: Expression) -> Expression:
+        sign = "-" if math.copysign(1.0, zero.data.value) < 0 else ""
+        return self._source.atom(f"{sign}arguments.zero", "f32", zero.data, UNARY if sign else ATOM)
 
     def integer(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
         found = self.binary(op, a, b, self.type(dtype, 1))
@@ -385,6 +402,13 @@ class WGSLBuilder(CStyleBuilder):
         else:
             self._source.statement(f"{name}[{{}}] = {{}};", [place, value])
 
+    # --- control
+
+    def loop(self, size: Expression) -> Expression:
+        if size.precedence < SUM:  # in i < a >> b WGSL sees a template
+            size = self._source.value("({})", [size], "i32", data=size.data)
+        return super().loop(size)
+
     # --- workgroups
 
     def special(self, kind: str, axis: int, size: Any) -> Expression:
@@ -396,10 +420,16 @@ class WGSLBuilder(CStyleBuilder):
         self._specials.add(word)
         return self._source.value(f"i32({word.partition('_')[0]}.{'xyz'[axis]})", [], "i32", data=NOTHING, hint="g" if kind == "workgroup" else "l")
 
+    def begin_if(self, condition: Any) -> None:
+        self._source.open("if ({}) {{", [condition])
+
+    def end_if(self) -> None:
+        self._source.close()
+
     def barrier(self) -> None:
         self._source.statement("workgroupBarrier();", [])
 
     def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        pointer = Pointer(f"shared_{name}", dtype)
+        pointer = Pointer(name, dtype)
         self._shared.append(f"var<workgroup> {pointer.name}: array<{self.type(dtype, 1)}, {size}>;")
         return pointer

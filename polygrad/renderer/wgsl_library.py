@@ -18,6 +18,11 @@ _TEXTS = (
 fn is_nan(x: f32) -> bool {
   return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }""",
+    # A number as it is in a register, of which a compiler knows nothing.
+    """
+fn as_rounded(x: f32) -> f32 {
+  return bitcast<f32>(bitcast<u32>(x) | arguments.zero_bits);
+}""",
     """
 fn max_f32(a: f32, b: f32) -> f32 {
   return select(b, a, a > b | is_nan(a));

@@ -5,8 +5,8 @@ takes longer than most launches, and bind groups are kept with it. A Program is 
 submitted at once. Nothing but a read waits for the GPU.
 
 A kernel has its buffers at the bindings 0, 1, ... of group 0, and a uniform buffer behind them: the float32
-infinity and NaN (a compiler of WGSL may take both away where it sees them), two words of zeros, and its Variables
-as i32.
+infinity, NaN and zero, the u32 zero (a compiler of WGSL may calculate as if there were none where it sees them), and
+its Variables as i32.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ def target_of(adapter: Adapter) -> Target:
         ),
         max_buffers=adapter.storage_buffers,
         alignment=ALIGNMENT,
+        float64=False,
     )
 
 
