@@ -362,7 +362,9 @@ def _is_local(r: UOp) -> bool:
 def _steps(value: UOp) -> dict[UOp, int]:
     """How far apart in memory neighbours along each axis are, in the first load of a value."""
     load = next((n for n in value.toposort() if n.op is Ops.LOAD), None)
-    return {} if load is None else {a: abs(f) for a, f in linear_terms(load.src[0].src[1])[0].items()}
+    terms = {} if load is None else linear_terms(load.src[0].src[1])[0]
+    out = {r: abs(f) for a, f in terms.items() for r in a.ranges}  # of one that stops at an edge, too
+    return out | {a: abs(f) for a, f in terms.items() if a.op is Ops.RANGE}
 
 
 def _after(pointer: UOp, what: UOp | None) -> UOp:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
@@ -15,6 +16,7 @@ from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
+from polygrad.engine.grid import launch_grid
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError
@@ -66,7 +68,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend.prepare()
     optimized = backend.optimized and optimizing()
     plan_ = schedule(sink, optimized)
-    if optimized:
+    if optimized and backend.target.workgroups is None:  # both are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(calls, backend.target)))
     stats.schedule_seconds += time.perf_counter() - started
@@ -144,8 +146,10 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
             language=backend.language,
             writes=_written(linear, params),
             parallel=not THREAD_VARIABLES.isdisjoint(variables),
+            workgroup=workgroup_of(linear) if target.workgroups else None,
         )
-        built = Built(kernel, slots, local, Context(target, optimized, opts))
+        grid = launch_grid(linear) if target.workgroups else None
+        built = Built(kernel, slots, local, Context(target, optimized, opts), grid)
         waiting.append((ast, built, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
@@ -213,7 +217,7 @@ def _assemble(
     distinct = list(dict.fromkeys(k.kernel for k in kernels))
     where = {k: i for i, k in enumerate(distinct)}
     launches = tuple(
-        Launch(where[k.kernel], (*(Binding(number[call.args[slot]]) for slot in k.slots), *own))
+        Launch(where[k.kernel], (*(Binding(number[call.args[slot]]) for slot in k.slots), *own), k.grid)
         for k, call, own in zip(kernels, done.calls, locals_, strict=True)
     )
     variables = tuple(Variable(*v.arg) for v in _variables(done))

@@ -48,6 +48,7 @@ class Backend:
 # The module that defines `BACKEND` for a device, and what to do when its packages are missing.
 _MODULES = {
     "CPU": ("polygrad.engine.backends.cpu_backend", "pip install llvmlite"),
+    "CC": ("polygrad.engine.backends.cc_backend", "it needs a C compiler"),
     "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
     "WEBGPU": ("polygrad.engine.backends.webgpu_backend", 'pip install "polygrad[webgpu]"'),
     "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),

@@ -272,7 +272,7 @@ class CBuilder(CStyleBuilder):
             value = self._mask(value, value.data.dtype, lanes)
             kind, stored = ("all" if op is Ops.MUL else "any"), value.data.dtype
         else:
-            kind, stored = op.name.lower(), dtype
+            kind, stored = f"reduce_{op.name.lower()}", dtype
         name, known = f"{kind}_{self.dtype_name(stored, lanes)}", value.data
 
         def write(x: Any) -> Any:

@@ -27,10 +27,10 @@ import llvmlite.binding as llvm
 from polygrad.codegen.target import Target
 from polygrad.errors import CompileError
 from polygrad.helpers import env_int
+from polygrad.renderer.host import cache_sizes, code_threads
 from polygrad.renderer.llvm import X86_DOTS
 
 _OPT_LEVEL = 2
-_FEWEST_THREADS = 4  # that code is made for: it does not depend on how many a small machine has
 _DOT_CALL = re.compile(rf"((?:{'|'.join(map(re.escape, X86_DOTS.values()))})\.(\d+))")
 _RAW_FUNCTIONS = (
     "LLVMPY_ContextCreate", "LLVMPY_ContextDispose", "LLVMPY_ParseAssembly", "LLVMPY_VerifyModule",
@@ -77,19 +77,10 @@ def host_target() -> Target:
         fma,
         scalar_fma=fma,
         dots=frozenset(X86_DOTS) if "avx512vnni" in host_features() and simd == 64 else frozenset(),
-        threads=max(_FEWEST_THREADS, os.cpu_count() or 1),
-        cache=_cache_sizes(),
+        threads=code_threads(),
+        cache=cache_sizes(),
         processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}",
     )
-
-
-def _cache_sizes() -> tuple[int, int]:
-    """Bytes of the nearest data cache and of the second, as the C library knows them; else the usual."""
-    usual = Target.cache
-    names = ("SC_LEVEL1_DCACHE_SIZE", "SC_LEVEL2_CACHE_SIZE")
-    known = getattr(os, "sysconf_names", {})
-    sizes = [os.sysconf(name) if name in known else 0 for name in names]
-    return sizes[0] if sizes[0] > 0 else usual[0], sizes[1] if sizes[1] > 0 else usual[1]
 
 
 def host_has_half() -> bool:

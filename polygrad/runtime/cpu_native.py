@@ -53,7 +53,7 @@ LAUNCH_WORDS = 6
 
 LINE_WORDS = 8  # of a cache line
 
-_SPINS_BEFORE_YIELD = 1000
+SPINS_BEFORE_YIELD = 1000
 
 _PAUSES = {
     **dict.fromkeys(
@@ -100,7 +100,7 @@ wait:
   br i1 %waiting, label %spin, label %done
 spin:
   %more = add i64 %spins, 1
-  %long = icmp ugt i64 %more, {_SPINS_BEFORE_YIELD}
+  %long = icmp ugt i64 %more, {SPINS_BEFORE_YIELD}
   br i1 %long, label %yield, label %pause
 yield:
   %yield.ptr = getelementptr i64, ptr %team, i64 {YIELD}

@@ -7,7 +7,7 @@ const VERSION = 5;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
-const LANGUAGES = ["wasm", "object", "linear", "wgsl"] as const;
+const LANGUAGES = ["wasm", "object", "library", "linear", "wgsl"] as const;
 
 /**
  * The variables of a parallel kernel: the number of the thread that runs it, and how many there are; the number of

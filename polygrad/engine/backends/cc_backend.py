@@ -1,0 +1,113 @@
+"""CC: this machine's own processor, through the system's C compiler.
+
+A compiler takes longer to start than most kernels to compile, and a shared object is mostly padding, so
+kernels that are missing at once are compiled some together, in the background, while others are written.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from polygrad.engine.cache import DiskCache
+from polygrad.engine.devices import Backend
+from polygrad.engine.link import driver_of
+from polygrad.renderer.builder import Builder
+from polygrad.renderer.c import CBuilder
+from polygrad.renderer.c_driver import c_driver
+from polygrad.renderer.cc_compile import compile_c, host_has_half, host_target
+from polygrad.renderer.cstyle import Function, module
+from polygrad.renderer.emit import emit
+from polygrad.runtime.cc import CCRuntime
+from polygrad.runtime.program import Program
+from polygrad.uop.node import UOp
+
+_KERNELS_TOGETHER = 6
+
+_target = host_target()
+_native_half = host_has_half()
+
+
+@functools.cache
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-cc")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not live through a fork
+
+
+class _Batch:
+    """Kernels that are compiled together: when there are enough of them, or one is asked for."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+        self._code: concurrent.futures.Future[bytes] | None = None
+
+    def takes(self, name: str) -> bool:
+        return self._code is None and name not in self.functions and len(self.functions) < _KERNELS_TOGETHER
+
+    def add(self, name: str, function: Function) -> None:
+        self.functions[name] = function
+        if len(self.functions) == _KERNELS_TOGETHER:
+            self.submit()
+
+    def submit(self) -> concurrent.futures.Future[bytes]:
+        if self._code is None:
+            self._code = _pool().submit(compile_c, module(list(self.functions.values())))
+        return self._code
+
+    def code(self) -> bytes:
+        with _lock:
+            future = self.submit()
+        return future.result()
+
+
+_lock = threading.Lock()
+_open = _Batch()
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    global _open
+    function = emit(name, linear, CBuilder(_target, _native_half))
+    with _lock:
+        if not _open.takes(name):
+            _open.submit()
+            _open = _Batch()
+        _open.add(name, function)
+        return _open.code
+
+
+def _assemble(write: Callable[[Builder], Any]) -> bytes:
+    return compile_c(str(write(CBuilder(_target, _native_half))))
+
+
+def _compile_cached(target: str, source: str) -> bytes:
+    """The shared object of C source, from the disk cache if it has it."""
+    cache, key = DiskCache.default(), DiskCache.key(target, source)
+    code = cache.get(key)
+    if code is None:
+        code = compile_c(source)
+        cache.put(key, code)
+    return code
+
+
+def _link(program: Program) -> Program:
+    """`program` with a driver."""
+    return replace(program, driver=_compile_cached(program.target, c_driver(driver_of(program))))
+
+
+BACKEND = Backend(
+    target=_target,
+    compile=_compile,
+    open=lambda: CCRuntime(compile=lambda source: _compile_cached(_target.key, source)),
+    language="library",
+    caches_on_disk=True,
+    link=_link,
+    assemble=_assemble,
+)

@@ -1,0 +1,119 @@
+"""C -> a shared object for this machine's processor, through the system's C compiler.
+
+The compiler is the one in the environment's `CC`, else the first of `cc`, `clang` and `gcc`. What the machine
+can do is what the compiler says it makes code for. Nothing that changes results is turned on: no fast math,
+no contraction into multiply-adds but those that the kernel asks for.
+
+Must not know: UOps, devices, caches.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+from polygrad.codegen.target import Target
+from polygrad.errors import CompileError, DeviceError
+from polygrad.renderer.host import cache_sizes, code_threads
+
+_COMPILERS = ("cc", "clang", "gcc")
+_FLAGS = (
+    "-O3", "-march=native", "-std=gnu11", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
+    "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-pipe", "-w", "-x", "c",
+)  # fmt: skip
+_DEFINED = re.compile(r"#define (\w+) ?(.*)")
+_ERROR = re.compile(r"<stdin>:(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+
+
+def c_compiler() -> list[str]:
+    """The command that compiles C, in words. Raises DeviceError where there is none."""
+    asked = shlex.split(os.environ.get("CC", ""))
+    for name in [asked[0]] if asked else _COMPILERS:
+        path = shutil.which(name)
+        if path is not None:
+            return [path, *asked[1:]]
+    wanted = f"the C compiler that CC names, {asked[0]}" if asked else "a C compiler (cc, clang or gcc)"
+    raise DeviceError(
+        f"device CC: expected {wanted} on the PATH, got none: install GCC 12 or Clang "
+        "(Debian: apt install gcc; macOS: xcode-select --install), or set CC to one"
+    )
+
+
+@functools.cache
+def host_macros() -> dict[str, str]:
+    """What the compiler defines for this machine. Raises DeviceError."""
+    command = [*c_compiler(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except OSError as e:
+        raise DeviceError(f"device CC: expected {command[0]} to run, got: {e}: set CC to another") from e
+    if done.returncode:
+        raise DeviceError(
+            f"device CC: expected {command[0]} to know this machine's processor, got: {done.stderr.strip()}: "
+            "set CC to a newer GCC or Clang"
+        )
+    found = (_DEFINED.fullmatch(line) for line in done.stdout.splitlines())
+    return {match[1]: match[2] for match in found if match}
+
+
+def host_has_half() -> bool:
+    """Whether instructions convert `_Float16`."""
+    macros = host_macros()
+    return "__FLT16_MAX__" in macros and ("__F16C__" in macros or "__aarch64__" in macros)
+
+
+@functools.cache
+def host_target() -> Target:
+    """What this machine's processor can do, as the Target of device CC."""
+    macros = host_macros()
+    simd, registers, fma = 16, 16, "__FMA__" in macros
+    if "__aarch64__" in macros:
+        registers, fma = 32, True
+    elif all(f"__AVX512{part}__" in macros for part in ("F", "VL", "BW", "DQ")):
+        simd, registers = 64, 32
+    elif "__AVX2__" in macros:
+        simd = 32
+    text = "\n".join(f"{name} {value}" for name, value in sorted(macros.items()))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Target(
+        "CC",
+        simd,
+        registers,
+        fma,
+        scalar_fma=fma,
+        threads=code_threads(),
+        cache=cache_sizes(),
+        processor=f"{digest}-{hashlib.sha256(' '.join(_FLAGS).encode()).hexdigest()[:8]}",
+    )
+
+
+def compile_c(source: str) -> bytes:
+    """The shared object of C source. May be called from several threads at once.
+
+    Raises CompileError, which says the line, when the compiler does not take it.
+    """
+    with tempfile.TemporaryDirectory(prefix="polygrad-") as folder:
+        path = os.path.join(folder, "kernels.so")
+        command = [*c_compiler(), *_FLAGS, "-", "-o", path, "-lm"]
+        done = subprocess.run(command, input=source, capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            raise _refused(source, done.stderr)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def _refused(source: str, messages: str) -> CompileError:
+    lines, found = source.splitlines(), _ERROR.search(messages)
+    if found is None or int(found[1]) > len(lines):
+        return CompileError(f"internal: the C compiler could not compile a kernel: {messages.strip()}")
+    number = int(found[1])
+    return CompileError(
+        f"internal: the C compiler could not compile a kernel: expected valid C, got: {found[2]}\n"
+        f"line {number}: {lines[number - 1].strip()}\n{messages.strip()}"
+    )

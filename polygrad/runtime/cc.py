@@ -1,0 +1,90 @@
+"""Device CC: native code in this process, shared objects that the system's dynamic linker loads."""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import os
+import tempfile
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from polygrad.errors import CompileError
+from polygrad.helpers import LRU
+from polygrad.runtime.cc_native import team_text
+from polygrad.runtime.native import KernelFunction, Linker, NativeRuntime
+from polygrad.runtime.program import Program
+
+_LINKED_BYTES = 32 << 20  # of libraries kept
+
+
+class _Library:
+    """A loaded shared object, which is unloaded with this."""
+
+    def __init__(self, code: bytes, what: str) -> None:
+        # Each has a file of its own, which goes as soon as it is mapped: one path is loaded only once, and a
+        # driver must not share its variables with another.
+        number, path = tempfile.mkstemp(prefix="polygrad-", suffix=".so")
+        try:
+            with open(number, "wb") as file:
+                file.write(code)
+            self._library = ctypes.CDLL(path)
+        except OSError as e:
+            reason = str(e).removeprefix(path).lstrip(": ")
+            raise CompileError(f"{what}: expected a shared object for this machine, got: {reason}") from e
+        finally:
+            os.remove(path)
+        weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
+
+    def address(self, name: str) -> int:
+        """Of a function or variable. Raises CompileError."""
+        try:
+            return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
+        except ValueError as e:
+            raise CompileError(f"shared object: expected a symbol {name}, got none") from e
+
+
+class _SharedObjectLinker(Linker):
+    """Kernels that were compiled together are one library."""
+
+    def __init__(self) -> None:
+        self.linked: LRU[bytes, _Library] = LRU(_LINKED_BYTES)
+        self.kept: list[_Library] = []
+
+    def _library(self, code: bytes, what: str) -> _Library:
+        found = self.linked.get(code)
+        if found is None:
+            found = _Library(code, what)
+            self.linked.put(code, found, 2 * len(code))
+        return found
+
+    def link(self, name: str, code: bytes) -> tuple[Any, Any]:
+        library = self._library(code, f"kernel {name}")
+        return KernelFunction(library.address(name)), library
+
+    def link_forever(self, code: bytes, names: list[str]) -> list[int]:
+        library = _Library(code, "threads")
+        self.kept.append(library)
+        return [library.address(name) for name in names]
+
+    def link_driver(self, program: Program) -> tuple[int, list[Any]]:
+        """Its array `kernels` gets the addresses of the kernels."""
+        driver = _Library(program.driver, "driver")
+        libraries = [self._library(k.code, f"kernel {k.name}") for k in program.kernels]
+        addresses = [library.address(k.name) for library, k in zip(libraries, program.kernels, strict=True)]
+        if addresses:
+            array = (ctypes.c_uint64 * len(addresses)).from_address(driver.address("kernels"))
+            for i, address in enumerate(addresses):
+                array[i] = address
+        return driver.address("run"), [driver, *libraries]
+
+
+class CCRuntime(NativeRuntime):
+    """This process's processor and memory (see NativeRuntime). `compile`: C source to a shared object."""
+
+    name, language = "CC", "library"
+    team_text = staticmethod(team_text)
+
+    def __init__(self, target: str | None = None, compile: Callable[[str], bytes] | None = None) -> None:
+        super().__init__(_SharedObjectLinker(), target, compile)

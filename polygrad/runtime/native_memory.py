@@ -1,0 +1,116 @@
+"""Memory of devices that run in this process: aligned blocks, by their addresses.
+
+Freed blocks are kept by size class and used again: fresh pages cost more to touch than most kernels take to
+run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+from collections import OrderedDict
+from typing import Any
+
+from polygrad.errors import OutOfMemoryError
+
+_ALIGN = 64  # of every allocation; as many bytes before and after one are readable
+MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
+_HUGE_PAGE = 2 << 20
+_FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a quarter of the machine's)
+
+
+@functools.cache
+def _physical_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # no sysconf on this system
+        return 1 << 62
+
+
+def _size_class(nbytes: int) -> int:
+    """`nbytes` rounded up to one of eight sizes per power of two: at most an eighth is lost. In 64s."""
+    step = max(_ALIGN, 1 << max((nbytes - 1).bit_length() - 4, 0))
+    return -(-nbytes // step) * step
+
+
+class NativeHeap:
+    """Aligned blocks of memory by address, freed ones kept by size class. `device`: in errors."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.live: dict[int, tuple[int, Any]] = {}  # address -> size class, what keeps the memory alive
+        self.free: OrderedDict[int, list[tuple[int, Any]]] = OrderedDict()  # by size class, least used first
+        self.free_bytes = 0
+        self.free_limit = min(_FREE_BYTES, _physical_memory() // 4)
+
+    def allocate(self, nbytes: int) -> int:
+        size = _size_class(nbytes)
+        blocks = self.free.get(size)
+        if blocks:
+            address, owner = blocks.pop()
+            self.free_bytes -= size
+            self.free.move_to_end(size)
+        else:
+            address, owner = self._fresh(nbytes, size)
+        self.live[address] = (size, owner)
+        return address
+
+    def _fresh(self, nbytes: int, size: int) -> tuple[int, Any]:
+        if nbytes <= _physical_memory():
+            try:
+                return _map(size)
+            except (MemoryError, OSError, ValueError, OverflowError):
+                self.trim(0)
+                try:
+                    return _map(size)
+                except (MemoryError, OSError, ValueError, OverflowError):
+                    pass
+        raise OutOfMemoryError(
+            f"device {self.device}: expected room for an allocation of {nbytes} bytes, got none "
+            f"({len(self.live)} blocks are in use): free tensors, or use smaller ones"
+        )
+
+    def release(self, address: int) -> None:
+        size, owner = self.live.pop(address)
+        if size > self.free_limit:
+            return
+        self.free.setdefault(size, []).append((address, owner))
+        self.free_bytes += size
+        if self.free_bytes > self.free_limit:
+            self.trim(self.free_limit // 2)
+
+    def trim(self, limit: int) -> None:
+        """Give kept memory back until no more than `limit` bytes are kept."""
+        while self.free_bytes > limit:
+            size, blocks = next(iter(self.free.items()))
+            while blocks and self.free_bytes > limit:
+                blocks.pop()
+                self.free_bytes -= size
+            if not blocks:
+                del self.free[size]
+
+
+def _map(size: int) -> tuple[int, Any]:
+    """Fresh memory: an aligned address with `size` bytes and a guard on both sides, and its owner."""
+    large = size >= MAP_BYTES
+    align = _HUGE_PAGE if size >= 2 * _HUGE_PAGE else _ALIGN
+    total = size + 2 * _ALIGN + align
+    memory = _pages(total) if large else bytearray(total)
+    owner = (ctypes.c_char * total).from_buffer(memory)
+    start = ctypes.addressof(owner) + _ALIGN
+    return -(-start // align) * align, owner
+
+
+def _pages(size: int) -> Any:
+    """Anonymous pages, huge where the system has them (private: shared ones are seldom huge)."""
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:  # a kernel built without them
+            pass
+    return memory
