@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Known, Pointer
+from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Known, Pointer, variable_name
 from polygrad.renderer.source_text import ANY, ATOM, COMPARE, SUM, UNARY, Expression
 from polygrad.uop.ops import Ops
 
@@ -60,7 +60,7 @@ class CBuilder(CStyleBuilder):
             t = self.memory_type(dtype)
             lines.append(f"  {t} *data{i} = ({t} *)buffers[{i}];")
         for i, variable in enumerate(variables):
-            numbers.append(f"var_{variable}" if variable.isidentifier() and variable.isascii() else f"var{i}")
+            numbers.append(variable_name(variable, i))
             lines.append(f"  int64_t {numbers[-1]} = variables[{i}];")
         return "\n".join(lines), pointers, numbers
 
@@ -403,7 +403,7 @@ class CBuilder(CStyleBuilder):
             return super().store(pointer, index, offset, value, dtype, 1)
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         if dtype.is_bool:
-            value = self.binary(Ops.AND, self._converted(value, t), self._source.atom("1", t), t)
+            value = self.binary(Ops.AND, self._converted(value, t), self.const(dtypes.uint8, 1, lanes), t)
         self._need_unaligned(t, scalar)
         name = f"store_{t}"
         self.need(name, f"static inline void {name}({scalar} *p, {t} x) {{\n  *({t}_unaligned *)p = x;\n}}")

@@ -52,10 +52,10 @@ _SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 
 class Pointer(NamedTuple):
-    """A buffer or workgroup memory: its name in the text, and its elements' dtype."""
+    """A buffer or workgroup memory: its name in the text, and its address space, if the language has them."""
 
     name: str
-    dtype: DType
+    space: str = ""
 
 
 class Function(NamedTuple):
@@ -77,12 +77,13 @@ def module(functions: Sequence[Function]) -> str:
 class Known(NamedTuple):
     """What is known of a value. `value`: a constant; `multiple`: of an index, a number that it is a multiple
     of; `dtype`: how it lives in a register, where its type leaves that open; `scalar`: the constant that all
-    lanes are."""
+    lanes are; `bits`: of a signed integer, the same bits as an unsigned one."""
 
     value: Any = None
     multiple: int = 1
     dtype: DType | None = None
     scalar: Expression | None = None
+    bits: Expression | None = None
 
 
 NOTHING = Known()
@@ -96,6 +97,7 @@ class CStyleBuilder(Builder):
     header: ClassVar[tuple[str, ...]] = ()  # before every kernel
     functions: ClassVar[dict[tuple[Ops, DType], str]]  # of SQRT, TRUNC and MULACC, by dtype
     literal_suffixes: ClassVar[dict[DType, str]] = {}
+    buffer_space: ClassVar[str] = ""  # the address space of buffers
     helper_prefix: ClassVar[str] = ""  # before a function that is not a kernel
     wraps = False  # signed arithmetic wraps around, instead of being undefined
     half_bits = False  # float16 and bfloat16 live in registers as uint16
@@ -107,6 +109,7 @@ class CStyleBuilder(Builder):
         self._preamble: dict[str, str] = {text: text for text in self.header}
         self._name = ""
         self._signature = ""
+        self._prologue: list[str] = []  # lines of the kernel before all others
         self._single: list[bool] = []  # of every open loop: it has one round, and no text
 
     # --- how the language spells things
@@ -168,13 +171,13 @@ class CStyleBuilder(Builder):
         self._signature, pointers, numbers = self.signature(name, params, variables)
         t = self.type(dtypes.index, 1)
         return (
-            [Pointer(p, dtype) for p, dtype in zip(pointers, params, strict=True)],
+            [Pointer(p, self.buffer_space) for p in pointers],
             [self._source.atom(n, t, NOTHING) for n in numbers],
         )
 
     def finish(self) -> Function:
         """The function's text, and what it needs before it."""
-        lines = [self._signature, *self._source.lines(), "}", ""]
+        lines = [self._signature, *self._prologue, *self._source.lines(), "}", ""]
         return Function(tuple(self._preamble.values()), "\n".join(lines))
 
     def need(self, key: str, text: str) -> None:
@@ -311,9 +314,17 @@ class CStyleBuilder(Builder):
             return self.convert(self.binary(op, a, b, self.type(dtypes.int32, 1)), t)
         if self.wraps or dtype.is_unsigned:
             return self.binary(op, a, b, t)
+        shifted = op is Ops.SHL
+        u = self.type(dtypes.uint64 if dtype.bits == 64 else dtypes.uint32, 1)
+        bits = self.binary(op, self._unsigned(a, dtype), b if shifted else self._unsigned(b, dtype), u)
+        return self.convert(bits, t, Known(bits=bits))
+
+    def _unsigned(self, value: Expression, dtype: DType) -> Expression:
+        """The bits of a scalar integer of 32 or 64 bits."""
         unsigned = dtypes.uint64 if dtype.bits == 64 else dtypes.uint32
-        u = self.type(unsigned, lanes)
-        return self.convert(self.binary(op, self.convert(a, u), self.convert(b, u), u), t)
+        if value.data.value is not None:
+            return self.const(unsigned, unsigned.cast(value.data.value), 1)
+        return value.data.bits or self.convert(value, self.type(unsigned, 1))
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         """AND, OR, XOR and comparisons of bools."""
@@ -523,6 +534,11 @@ class CStyleBuilder(Builder):
 
     def set(self, register: Any, value: Any) -> None:
         self._source.assign(register, value)
+
+
+def variable_name(name: str, number: int) -> str:
+    """The name of a kernel's variable: what is called like a keyword, or is no identifier, is none in C."""
+    return f"var_{name}" if name.isidentifier() and name.isascii() else f"var{number}"
 
 
 def _multiple(dtype: DType, value: Any) -> int:

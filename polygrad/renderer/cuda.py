@@ -1,0 +1,152 @@
+"""`CUDABuilder`: CUDA C++, for NVRTC or nvcc.
+
+A kernel is `extern "C" __global__ void NAME(buffers..., variables...)`. It has to be compiled with
+`--fmad=false`: nothing but what asks for it is fused. Arithmetic on signed integers wraps, so it is done in
+unsigned ones. float16 and bfloat16 are the toolkit's types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.renderer.cstyle import Known, Pointer, variable_name
+from polygrad.renderer.cstyle_lanes import LanesBuilder
+from polygrad.renderer.source_text import ANY, SUM, UNARY, Expression
+from polygrad.uop.ops import Ops
+
+_HEADERS = {dtypes.float16: "#include <cuda_fp16.h>", dtypes.bfloat16: "#include <cuda_bf16.h>"}
+_VECTORS = {
+    dtypes.int8: "char", dtypes.uint8: "uchar", dtypes.int16: "short", dtypes.uint16: "ushort",
+    dtypes.int32: "int", dtypes.uint32: "uint", dtypes.int64: "longlong", dtypes.uint64: "ulonglong",
+    dtypes.float16: "half", dtypes.bfloat16: "__nv_bfloat16",
+    dtypes.float32: "float", dtypes.float64: "double",
+}  # fmt: skip
+# Functions that reinterpret bits; other integers of the size are cast from and to these.
+_BITS = {
+    (dtypes.float16, dtypes.uint16): "__half_as_ushort", (dtypes.uint16, dtypes.float16): "__ushort_as_half",
+    (dtypes.bfloat16, dtypes.uint16): "__bfloat16_as_ushort",
+    (dtypes.uint16, dtypes.bfloat16): "__ushort_as_bfloat16",
+    (dtypes.float32, dtypes.uint32): "__float_as_uint", (dtypes.uint32, dtypes.float32): "__uint_as_float",
+    (dtypes.float64, dtypes.int64): "__double_as_longlong",
+    (dtypes.int64, dtypes.float64): "__longlong_as_double",
+}  # fmt: skip
+_SHORT = {
+    (dtypes.float16, dtypes.float32): "__half2float",
+    (dtypes.float32, dtypes.float16): "__float2half_rn",
+    (dtypes.float64, dtypes.float16): "__double2half",
+    (dtypes.bfloat16, dtypes.float32): "__bfloat162float",
+    (dtypes.float32, dtypes.bfloat16): "__float2bfloat16_rn",
+    (dtypes.float64, dtypes.bfloat16): "__double2bfloat16",
+}
+_WORDS = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.int64}
+
+
+class CUDABuilder(LanesBuilder):
+    """See `LanesBuilder`."""
+
+    types = {
+        dtypes.bool: "bool",
+        dtypes.int8: "signed char", dtypes.uint8: "unsigned char",
+        dtypes.int16: "short", dtypes.uint16: "unsigned short",
+        dtypes.int32: "int", dtypes.uint32: "unsigned",
+        dtypes.int64: "long long", dtypes.uint64: "unsigned long long",
+        dtypes.float16: "half", dtypes.bfloat16: "__nv_bfloat16",
+        dtypes.float32: "float", dtypes.float64: "double",
+    }  # fmt: skip
+    memory_types = {dtypes.bool: "unsigned char"}
+    functions = {
+        (op, dtype): f"{name}{suffix}"
+        for op, name in ((Ops.SQRT, "sqrt"), (Ops.TRUNC, "trunc"), (Ops.MULACC, "fma"))
+        for dtype, suffix in ((dtypes.float32, "f"), (dtypes.float64, ""))
+    }
+    literal_suffixes = {dtypes.float32: "f", dtypes.uint32: "u", dtypes.int64: "ll", dtypes.uint64: "ull"}
+    helper_prefix = "static __device__ inline "
+
+    def signature(
+        self, name: str, params: Sequence[DType], variables: Sequence[str]
+    ) -> tuple[str, list[str], list[str]]:
+        pointers = [f"data{i}" for i in range(len(params))]
+        numbers = [variable_name(v, i) for i, v in enumerate(variables)]
+        arguments = [f"{self.memory_type(d)} *{p}" for d, p in zip(params, pointers, strict=True)]
+        arguments += [f"{self.type(dtypes.index, 1)} {n}" for n in numbers]
+        return f'extern "C" __global__ void {name}({", ".join(arguments)}) {{', pointers, numbers
+
+    def type(self, dtype: DType, lanes: int) -> str:
+        if dtype in _HEADERS:
+            self.need(_HEADERS[dtype], _HEADERS[dtype])
+        return super().type(dtype, lanes)
+
+    def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
+        if dtype in _HEADERS:
+            return f"({self.type(dtype, 1)}){super().literal(dtypes.float32, value)[0]}", UNARY
+        return super().literal(dtype, value)
+
+    def special_float(self, dtype: DType, value: float) -> str:
+        sign = "-" if value < 0 else ""
+        if dtype == dtypes.float64:
+            word = "0x7ff8000000000000ll" if value != value else "0x7ff0000000000000ll"
+            text = f"{sign}__longlong_as_double({word})"
+        else:
+            text = f"{sign}__uint_as_float({'0x7fc00000u' if value != value else '0x7f800000u'})"
+        return f"({text})" if sign else text
+
+    def bits(self, value: Expression, src: DType, dst: DType, lanes: int) -> Expression:
+        word = _WORDS[src.itemsize]
+        if src.is_float:
+            value = self.call(_BITS[src, word], [value], self.type(word, 1))
+            src = word
+        if dst.is_float:
+            if src != word:
+                value = self.convert(value, self.type(word, 1))
+            return self.call(_BITS[word, dst], [value], self.type(dst, 1))
+        return value if src == dst else self.convert(value, self.type(dst, 1), Known(bits=value))
+
+    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+        return self.call(_SHORT[src, dtypes.float32], [value], "float")
+
+    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        return self.call(_SHORT[src, dst], [value], self.type(dst, 1))
+
+    # --- memory
+
+    def has_vector(self, dtype: DType, size: int) -> bool:
+        return dtype in _VECTORS and (size == 2 or dtype not in _HEADERS)
+
+    def _vector(self, dtype: DType, size: int) -> str:
+        return "__nv_bfloat162" if dtype == dtypes.bfloat16 else f"{_VECTORS[dtype]}{size}"
+
+    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
+        t = self._vector(dtype, size)
+        return self._source.value(
+            f"*({t} *)({pointer.name} + {{}})",
+            [place],
+            t,
+            needs=SUM,
+            precedence=UNARY,
+            hint="v",
+            reads="memory",
+        )
+
+    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
+        t = self._vector(dtype, len(values))
+        make = "make_bfloat162" if dtype == dtypes.bfloat16 else f"make_{t}"
+        each = ", ".join(["{}"] * len(values))
+        needs = (SUM, *[ANY] * len(values))
+        self._source.statement(f"*({t} *)({pointer.name} + {{}}) = {make}({each});", [place, *values], needs)
+
+    # --- workgroups
+
+    def special(self, kind: str, axis: int, size: Expression) -> Expression:
+        t, words = self.type(dtypes.index, 1), {"workgroup": "blockIdx", "invocation": "threadIdx"}
+        return self._source.value(
+            f"({t}){words[kind]}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
+        )
+
+    def barrier(self) -> None:
+        self._source.statement("__syncthreads();", ())
+
+    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
+        self._prologue.append(f"  __shared__ {self.memory_type(dtype)} {name}[{size}];")
+        return Pointer(name)

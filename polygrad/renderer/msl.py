@@ -1,0 +1,117 @@
+"""`MSLBuilder`: the Metal Shading Language.
+
+A kernel is `kernel void NAME(device ... [[buffer(n)]], constant int &variable [[buffer(m)]], ...)`: buffers,
+then variables. It has to be compiled with the safe math mode. There is no float64. Arithmetic on signed
+integers wraps, so it is done in unsigned ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.renderer.cstyle import Known, Pointer, variable_name
+from polygrad.renderer.cstyle_lanes import LanesBuilder
+from polygrad.renderer.source_text import ANY, SUM, UNARY, Expression
+from polygrad.uop.ops import Ops
+
+
+class MSLBuilder(LanesBuilder):
+    """See `LanesBuilder`."""
+
+    types = {
+        dtypes.bool: "bool",
+        dtypes.int8: "char", dtypes.uint8: "uchar",
+        dtypes.int16: "short", dtypes.uint16: "ushort",
+        dtypes.int32: "int", dtypes.uint32: "uint",
+        dtypes.int64: "long", dtypes.uint64: "ulong",
+        dtypes.float16: "half", dtypes.bfloat16: "bfloat",
+        dtypes.float32: "float",
+    }  # fmt: skip
+    memory_types = {dtypes.bool: "uchar"}
+    header = ("#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n",)
+    functions = {
+        (Ops.SQRT, dtypes.float32): "precise::sqrt",
+        (Ops.TRUNC, dtypes.float32): "trunc",
+        (Ops.MULACC, dtypes.float32): "fma",
+    }
+    literal_suffixes = {
+        dtypes.float32: "f", dtypes.float16: "h", dtypes.uint32: "u", dtypes.int64: "l", dtypes.uint64: "ul",
+    }  # fmt: skip
+    buffer_space = "device"
+    helper_prefix = "static inline "
+
+    def signature(
+        self, name: str, params: Sequence[DType], variables: Sequence[str]
+    ) -> tuple[str, list[str], list[str]]:
+        pointers = [f"data{i}" for i in range(len(params))]
+        numbers = [variable_name(v, i) for i, v in enumerate(variables)]
+        arguments = [f"device {self.memory_type(d)} *{p}" for d, p in zip(params, pointers, strict=True)]
+        arguments += [f"constant {self.type(dtypes.index, 1)} &{n}" for n in numbers]
+        arguments = [f"{a} [[buffer({i})]]" for i, a in enumerate(arguments)]
+        arguments += [
+            "uint3 workgroup [[threadgroup_position_in_grid]]",
+            "uint3 invocation [[thread_position_in_threadgroup]]",
+        ]
+        start = f"kernel void {name}("
+        return start + f",\n{' ' * len(start)}".join(arguments) + ") {", pointers, numbers
+
+    def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
+        if dtype == dtypes.bfloat16:
+            return f"(bfloat){super().literal(dtypes.float32, value)[0]}", UNARY
+        return super().literal(dtype, value)
+
+    def special_float(self, dtype: DType, value: float) -> str:
+        text = "NAN" if value != value else "INFINITY" if value > 0 else "-INFINITY"
+        cast = "" if dtype == dtypes.float32 else f"({self.type(dtype, 1)})"
+        return f"({cast}{text})" if cast or value < 0 else text
+
+    def bits(self, value: Expression, src: DType, dst: DType, lanes: int) -> Expression:
+        t = self.type(dst, 1)
+        return self.call(f"as_type<{t}>", [value], t)
+
+    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+        return self.convert(value, "float")
+
+    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        return self.convert(value, self.type(dst, 1))
+
+    # --- memory
+
+    def _vector(self, dtype: DType, size: int) -> str:
+        return f"{self.types[dtype]}{size}"
+
+    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
+        t = self._vector(dtype, size)
+        return self._source.value(
+            f"*({pointer.space} {t} *)({pointer.name} + {{}})",
+            [place],
+            t,
+            needs=SUM,
+            precedence=UNARY,
+            hint="v",
+            reads="memory",
+        )
+
+    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
+        t, each = self._vector(dtype, len(values)), ", ".join(["{}"] * len(values))
+        needs = (SUM, *[ANY] * len(values))
+        self._source.statement(
+            f"*({pointer.space} {t} *)({pointer.name} + {{}}) = {t}({each});", [place, *values], needs
+        )
+
+    # --- workgroups
+
+    def special(self, kind: str, axis: int, size: Expression) -> Expression:
+        t = self.type(dtypes.index, 1)
+        return self._source.value(
+            f"({t}){kind}.{'xyz'[axis]}", (), t, precedence=UNARY, hint="p", data=Known()
+        )
+
+    def barrier(self) -> None:
+        self._source.statement("threadgroup_barrier(mem_flags::mem_threadgroup);", ())
+
+    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
+        self._prologue.append(f"  threadgroup {self.memory_type(dtype)} {name}[{size}];")
+        return Pointer(name, "threadgroup")
