@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import Any, ClassVar
 
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import DeviceError, InternalError
-from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Known, Pointer
-from polygrad.renderer.source_text import ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
+from polygrad.renderer.cstyle import NOTHING, Known, Pointer
+from polygrad.renderer.cstyle_lanes import LanesBuilder
+from polygrad.renderer.source_text import ANY, ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl_library import source
 from polygrad.uop.ops import Ops
 
@@ -26,6 +28,7 @@ _SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 _ARITHMETIC = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV)
 _NARROW = (dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16)
 _WIDE = (dtypes.int64, dtypes.uint64)
+_WORDS = (dtypes.float32, dtypes.int32, dtypes.uint32)
 _COMPARISONS = (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ)
 _WIDE_CALLS = {
     Ops.ADD: "add_64", Ops.SUB: "sub_64", Ops.MUL: "mul_64", Ops.NEG: "neg_64",
@@ -34,8 +37,19 @@ _WIDE_CALLS = {
 }  # fmt: skip
 
 
-class WGSLBuilder(CStyleBuilder):
-    """Values are scalars: a kernel of SIMD values is for another target."""
+class _Use(Enum):
+    """How a kernel uses a buffer."""
+
+    LOAD = auto()
+    STORE = auto()
+    LOAD_VECTOR = auto()
+    STORE_VECTOR = auto()
+
+
+class WGSLBuilder(LanesBuilder):
+    """See `LanesBuilder`. A buffer that is only read and written by fours is one of vectors."""
+
+    vector_sizes: ClassVar[tuple[int, ...]] = (4,)
 
     types: ClassVar[dict[DType, str]] = {
         dtypes.bool: "bool",
@@ -54,11 +68,10 @@ class WGSLBuilder(CStyleBuilder):
     wraps = True
 
     def __init__(self, target: Any) -> None:
-        super().__init__(target)
+        super().__init__(target, aligned=True)
         self._params: list[DType] = []
         self._variables: list[str] = []
-        self._stored: set[str] = set()  # the pointers to words that are changed
-        self._loaded: set[str] = set()
+        self._uses: dict[str, set[_Use]] = {}  # of each buffer
         self._functions: dict[str, None] = {}  # of the library
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
@@ -118,9 +131,11 @@ class WGSLBuilder(CStyleBuilder):
         return value if self.type(src, 1) == t else self.call(f"bitcast<{t}>", [value], t)
 
     def bitcast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if lanes != 1:
+            return super().bitcast(value, src, dst, lanes)
         if src.is_bool != dst.is_bool:
-            return self.cast(value, src, dst, lanes)
-        return self.bits(value, src, dst, lanes)
+            return self.cast(value, src, dst, 1)
+        return self.bits(value, src, dst, 1)
 
     # --- the function
 
@@ -128,7 +143,8 @@ class WGSLBuilder(CStyleBuilder):
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
         self._params, self._variables = list(params), [f"v_{v}" for v in variables]
-        return "", [f"data{i}" for i in range(len(params))], [f"arguments.{v}" for v in self._variables]
+        self._uses = {f"data{i}": set() for i in range(len(params))}
+        return "", list(self._uses), [f"arguments.{v}" for v in self._variables]
 
     def finish(self) -> str:
         """The module's text."""
@@ -155,38 +171,21 @@ class WGSLBuilder(CStyleBuilder):
         dtype, name = self._params[i], f"data{i}"
         element = self.type(dtype, 1)
         if dtype.itemsize < 4:
-            element = "atomic<u32>" if name in self._stored else "u32"
+            element = "atomic<u32>" if _Use.STORE in self._uses[name] else "u32"
+        elif self._is_vector(name):
+            element = f"vec4<{element}>"
         return f"@group(0) @binding({i}) var<storage, read_write> {name}: array<{element}>;"
 
+    def _is_vector(self, name: str) -> bool:
+        uses = self._uses[name]
+        return bool(uses) and uses <= {_Use.LOAD_VECTOR, _Use.STORE_VECTOR}
+
     def _accessors(self, i: int) -> list[str]:
-        """The functions that load and store elements narrower than a word."""
+        """The functions that load and store elements of a buffer."""
         dtype, name = self._params[i], f"data{i}"
-        per_word = 4 // max(dtype.itemsize, 1)
-        if dtype.itemsize >= 4:
-            return []
-        bits, shift = 8 * dtype.itemsize, per_word.bit_length() - 1
-        place = f"u32(i & {per_word - 1}) * {bits}u"
-        word = f"atomicLoad(&{name}[i >> {shift}u])" if name in self._stored else f"{name}[i >> {shift}u]"
-        t = self.type(dtype, 1)
-        out = []
-        if name in self._loaded:
-            found = f"bitcast<i32>({word})" if t == "i32" else word
-            value = f"extractBits({found}, {place}, {bits}u)"
-            value = f"{value} != 0u" if dtype.is_bool else value
-            out.append(f"fn load_{name}(i: i32) -> {t} {{\n  return {value};\n}}")
-        if name in self._stored:
-            value = "select(0u, 1u, value)" if dtype.is_bool else "value"
-            value = "bitcast<u32>(value)" if t == "i32" else value
-            mask = (1 << bits) - 1
-            lines = [
-                f"fn store_{name}(i: i32, value: {t}) {{",
-                f"  let place: u32 = {place};",
-                f"  atomicAnd(&{name}[i >> {shift}u], ~(0x{mask:x}u << place));",
-                f"  atomicOr(&{name}[i >> {shift}u], ({value} & 0x{mask:x}u) << place);",
-                "}",
-            ]
-            out.append("\n".join(lines))
-        return out
+        if dtype.itemsize < 4:
+            return _packed_accessors(name, dtype, self.type(dtype, 1), self._uses[name])
+        return _vector_accessors(name, self.type(dtype, 1), self._uses[name], self._is_vector(name))
 
     # --- expressions
 
@@ -220,6 +219,8 @@ class WGSLBuilder(CStyleBuilder):
     # --- values
 
     def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
+        if lanes != 1:
+            return super().alu(op, dtype, args, lanes)
         if dtype in _WIDE and op is not Ops.WHERE:
             return self._wide(op, dtype, args)
         if op is Ops.NEG and dtype in (dtypes.int32, dtypes.index):
@@ -321,6 +322,8 @@ class WGSLBuilder(CStyleBuilder):
     # --- conversions
 
     def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if lanes != 1:
+            return super().cast(value, src, dst, lanes)
         t = self.type(dst, 1)
         if src == dst:
             return value
@@ -387,20 +390,51 @@ class WGSLBuilder(CStyleBuilder):
 
     # --- memory
 
+    def _is_packed(self, pointer: Pointer, dtype: DType) -> bool:
+        """Whether several elements are in a word: in a buffer, not in memory of a workgroup."""
+        return dtype.itemsize < 4 and pointer.name in self._uses
+
     def load_scalar(self, pointer: Pointer, place: Expression, dtype: DType) -> Expression:
         name, t = pointer.name, self.type(dtype, 1)
-        if dtype.itemsize < 4 and name.startswith("data"):
-            self._loaded.add(name)
-            return self._source.value(f"load_{name}({{}})", [place], t, reads="memory", data=NOTHING)
-        return self._source.value(f"{name}[{{}}]", [place], t, reads="memory", data=NOTHING)
+        if name in self._uses:
+            self._uses[name].add(_Use.LOAD)
+        element = f"load_{name}({{}})" if self._is_packed(pointer, dtype) else f"{name}[{{}}]"
+        return self._source.value(element, [place], t, reads="memory", data=NOTHING)
 
     def store_scalar(self, pointer: Pointer, place: Expression, value: Expression, dtype: DType) -> None:
         name = pointer.name
-        if dtype.itemsize < 4 and name.startswith("data"):
-            self._stored.add(name)
-            self._source.statement(f"store_{name}({{}}, {{}});", [place, value])
-        else:
-            self._source.statement(f"{name}[{{}}] = {{}};", [place, value])
+        if name in self._uses:
+            self._uses[name].add(_Use.STORE)
+        packed = self._is_packed(pointer, dtype)
+        self._source.statement(f"store_{name}({{}}, {{}});" if packed else f"{name}[{{}}] = {{}};", [place, value])
+
+    def guarded_load(
+        self, pointer: Pointer, place: Expression, dtype: DType, condition: Expression, other: Expression
+    ) -> Expression:
+        """WebGPU sees to it that no load is outside of the buffer."""
+        return self.choose(condition, self.load_scalar(pointer, place, dtype), other, self.type(dtype, 1))
+
+    def has_vector(self, dtype: DType, size: int) -> bool:
+        return dtype in _WORDS and size == 4
+
+    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
+        t = f"vec4<{self.type(dtype, 1)}>"
+        if pointer.name not in self._uses:
+            elements = ", ".join(f"{pointer.name}[{{0}} + {i}]" for i in range(size))
+            return self._source.value(f"{t}({elements})", [place], t, needs=SUM, hint="v", reads="memory")
+        self._uses[pointer.name].add(_Use.LOAD_VECTOR)
+        return self._source.value(f"load4_{pointer.name}({{}})", [place], t, hint="v", reads="memory")
+
+    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
+        t = f"vec4<{self.type(dtype, 1)}>"
+        if pointer.name not in self._uses:
+            for i, value in enumerate(values):
+                self._source.statement(f"{pointer.name}[{{}} + {i}] = {{}};", [place, value], (SUM, ANY))
+            return
+        self._uses[pointer.name].add(_Use.STORE_VECTOR)
+        self._source.statement(
+            f"store4_{pointer.name}({{}}, {t}({{}}, {{}}, {{}}, {{}}));", [place, *values]
+        )
 
     # --- control
 
@@ -433,3 +467,41 @@ class WGSLBuilder(CStyleBuilder):
         pointer = Pointer(name, dtype)
         self._shared.append(f"var<workgroup> {pointer.name}: array<{self.type(dtype, 1)}, {size}>;")
         return pointer
+
+
+def _packed_accessors(name: str, dtype: DType, type_: str, uses: set[_Use]) -> list[str]:
+    """Of elements in words. Other elements of a word may be another invocation's, so it is changed atomically."""
+    per_word, bits = 4 // dtype.itemsize, 8 * dtype.itemsize
+    place, at = f"u32(i & {per_word - 1}) * {bits}u", f"i >> {per_word.bit_length() - 1}u"
+    signed, out = type_ == "i32", []
+    if _Use.LOAD in uses:
+        word = f"atomicLoad(&{name}[{at}])" if _Use.STORE in uses else f"{name}[{at}]"
+        word = f"bitcast<i32>({word})" if signed else word
+        test = " != 0u" if dtype.is_bool else ""
+        out.append(f"fn load_{name}(i: i32) -> {type_} {{\n  return extractBits({word}, {place}, {bits}u){test};\n}}")
+    if _Use.STORE in uses:
+        value = "select(0u, 1u, value)" if dtype.is_bool else "bitcast<u32>(value)" if signed else "value"
+        mask = (1 << bits) - 1
+        lines = [
+            f"fn store_{name}(i: i32, value: {type_}) {{",
+            f"  let place: u32 = {place};",
+            f"  atomicAnd(&{name}[{at}], ~(0x{mask:x}u << place));",
+            f"  atomicOr(&{name}[{at}], ({value} & 0x{mask:x}u) << place);",
+            "}",
+        ]
+        out.append("\n".join(lines))
+    return out
+
+
+def _vector_accessors(name: str, type_: str, uses: set[_Use], is_vector: bool) -> list[str]:
+    """Of four elements at once, from a position that is a multiple of four."""
+    t, out = f"vec4<{type_}>", []
+    if _Use.LOAD_VECTOR in uses:
+        elements = ", ".join(f"{name}[i{f' + {k}' if k else ''}]" for k in range(4))
+        value = f"{name}[i >> 2u]" if is_vector else f"{t}({elements})"
+        out.append(f"fn load4_{name}(i: i32) -> {t} {{\n  return {value};\n}}")
+    if _Use.STORE_VECTOR in uses:
+        lines = [f"  {name}[i{f' + {k}' if k else ''}] = value.{'xyzw'[k]};" for k in range(4)]
+        lines = [f"  {name}[i >> 2u] = value;"] if is_vector else lines
+        out.append("\n".join([f"fn store4_{name}(i: i32, value: {t}) {{", *lines, "}"]))
+    return out

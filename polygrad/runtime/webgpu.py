@@ -24,6 +24,7 @@ from polygrad.dtype import to_dtype
 from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
 from polygrad.helpers import LRU, round_up
 from polygrad.monitor import defer
+from polygrad.runtime.grid import grid_size
 from polygrad.runtime.interface import Executable, Runtime
 from polygrad.runtime.program import BufferSpec, Program
 from polygrad.runtime.webgpu_host import (
@@ -205,9 +206,9 @@ class WebGPUExecutable(Executable):
         self._parts = {names: i * ALIGNMENT for i, names in enumerate(lists)}
         self._values: list[int] | None = None
         self._uniform = 0
-        self._grids = array(WORD)
-        for launch in program.launches:
-            self._grids.extend(launch.grid or (1, 1, 1))
+        sizes = [launch.grid or (1, 1, 1) for launch in program.launches]
+        self._sizes = [] if all(isinstance(n, int) for grid in sizes for n in grid) else sizes
+        self._grids = array(WORD, [n for grid in sizes for n in (grid if not self._sizes else (0, 0, 0))])
         self._steps = [self._dispatch(i) for i in range(len(program.launches))]
         self._commands: dict[tuple[int, ...], _Commands] = {}  # by which entries are the same memory
 
@@ -271,6 +272,8 @@ class WebGPUExecutable(Executable):
             whole[start : start + len(_CONSTANTS) + len(words)] = _CONSTANTS + words
         self._values = None  # until all is written
         self._runtime.write(self._uniform, 0, memoryview(whole))
+        for i, grid in enumerate(self._sizes):
+            self._grids[3 * i : 3 * i + 3] = array(WORD, [grid_size(n, variables) for n in grid])
         self._values = values
 
     def _commands_for(self, handles: list[int]) -> _Commands:

@@ -17,6 +17,7 @@ def target_of(adapter: Adapter) -> Target:
     """What code generation may ask of an adapter."""
     return Target(
         "WEBGPU",
+        simd_bytes=16,
         index_bits=32,
         workgroups=Workgroups(
             invocations=adapter.invocations, count=adapter.workgroups, shared_bytes=adapter.shared_bytes
@@ -37,6 +38,5 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
 
 
 BACKEND = Backend(
-    target=_target, compile=_compile, open=lambda: _runtime, language="wgsl", caches_on_disk=True, optimized=False
+    target=_target, compile=_compile, open=lambda: _runtime, language="wgsl", caches_on_disk=True
 )
-WGSLBuilder.__abstractmethods__ = frozenset()
