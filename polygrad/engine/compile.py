@@ -19,7 +19,7 @@ from polygrad.engine.devices import Backend, Device
 from polygrad.engine.grid import launch_grid
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
-from polygrad.errors import InternalError
+from polygrad.errors import InternalError, OutOfMemoryError
 from polygrad.helpers import LRU, THREAD_VARIABLES, debug_level, env_int, prod
 from polygrad.runtime.program import (
     Binding,
@@ -67,14 +67,29 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    plan_ = schedule(sink, optimized)
+    plan_ = schedule(sink, optimized, backend.target.max_buffers)
     if optimized and backend.target.workgroups is None:  # both are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(calls, backend.target)))
     stats.schedule_seconds += time.perf_counter() - started
+    if backend.target.workgroups is not None:
+        _check_sizes(plan_, device, backend)
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1
     return _assemble(sink, plan_, kernels, device, backend, n_slots)
+
+
+def _check_sizes(plan_: Schedule, device: str, backend: Backend) -> None:
+    """Raises OutOfMemoryError for a buffer that has more elements than an index counts: then there is no
+    grid."""
+    most = 1 << (backend.target.index_bits - 1)
+    for call in plan_.calls:
+        for arg in call.args:
+            if _size(arg) > most:
+                raise OutOfMemoryError(
+                    f"device {device}: expected tensors of at most {most} elements, got one of shape "
+                    f"{arg.shape}"
+                )
 
 
 def optimizing() -> bool:

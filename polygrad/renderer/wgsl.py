@@ -1,10 +1,10 @@
 """`WGSLBuilder`: one kernel as a module in WGSL, WebGPU's shading language.
 
-What sets WGSL apart from C: integers and floats have 32 bits, memory has words of 32, there is no NaN or infinity to
-write down, and a compiler may assume that there is none. So narrow integers are i32 and u32 kept in range, float16
-and bfloat16 their bits, 64-bit integers `vec2<u32>`; in memory what is narrower than a word lies in words, which
-are changed atomically, because neighbours are other invocations'. Infinity and NaN come from the uniform buffer
-(`runtime/webgpu.py` says how it is laid out). float64 is refused.
+What sets WGSL apart from C: integers and floats have 32 bits, memory has words of 32, there is no NaN or
+infinity to write down, and a compiler may assume that there is none. So narrow integers are i32 and u32 kept
+in range, float16 and bfloat16 their bits, 64-bit integers `vec2<u32>`; in memory what is narrower than a
+word lies in words, which are changed atomically, because neighbours are other invocations'. Infinity and NaN
+come from the uniform buffer (`runtime/webgpu.py` says how it is laid out). float64 is refused.
 
 Must not know: adapters and devices.
 """
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import DeviceError, InternalError
-from polygrad.renderer.cstyle import NOTHING, Known, Pointer
+from polygrad.renderer.cstyle import NOTHING, Function, Known, Pointer
 from polygrad.renderer.cstyle_lanes import LanesBuilder
 from polygrad.renderer.source_text import ANY, ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl_library import source
@@ -82,8 +82,8 @@ class WGSLBuilder(LanesBuilder):
     def type(self, dtype: DType, lanes: int) -> str:
         if dtype == dtypes.float64:
             raise DeviceError(
-                "device WEBGPU: expected a dtype that WebGPU has, got float64: use float32 (Tensor.float()), or "
-                "another device for this part (Tensor.to)"
+                "device WEBGPU: expected a dtype that WebGPU has, got float64: use float32 (Tensor.float()), "
+                "or another device for this part (Tensor.to)"
             )
         return super().type(dtype, lanes)
 
@@ -146,8 +146,8 @@ class WGSLBuilder(LanesBuilder):
         self._uses = {f"data{i}": set() for i in range(len(params))}
         return "", list(self._uses), [f"arguments.{v}" for v in self._variables]
 
-    def finish(self) -> str:
-        """The module's text."""
+    def finish(self) -> Function:
+        """The kernel's module."""
         body = self._source.lines()
         parts = [self._arguments(), *map(self._binding, range(len(self._params))), *self._shared]
         parts += [f"\n{text}" for text in source(self._functions)]
@@ -159,10 +159,16 @@ class WGSLBuilder(LanesBuilder):
         ]
         sizes = ", ".join(map(str, self._sizes))
         parts.append(f"\n@compute @workgroup_size({sizes})\nfn {self._name}({', '.join(builtins)}) {{")
-        return "\n".join([*parts, *body, "}", ""])
+        return Function((), "\n".join([*parts, *body, "}", ""]))
 
     def _arguments(self) -> str:
-        fields = ["infinity: f32", "nan: f32", "zero: f32", "zero_bits: u32", *(f"{v}: i32" for v in self._variables)]
+        fields = [
+            "infinity: f32",
+            "nan: f32",
+            "zero: f32",
+            "zero_bits: u32",
+            *(f"{v}: i32" for v in self._variables),
+        ]
         lines = ["struct Arguments {", *(f"  {field}," for field in fields), "}"]
         binding = f"@group(0) @binding({len(self._params)}) var<uniform> arguments: Arguments;"
         return "\n".join([*lines, binding])
@@ -247,8 +253,8 @@ class WGSLBuilder(LanesBuilder):
         return super().alu(op, dtype, args, lanes)
 
     def _rounded(self, op: Ops, args: Sequence[Any]) -> list[Any]:
-        """The operands of float arithmetic, so that it is done as written. A compiler takes x * 0 for 0 and x - x, too;
-        of sums of sums it makes others, as if numbers had no end: x + 1.5e7 - 1.5e7 is x."""
+        """The operands of float arithmetic, so that it is done as written. A compiler takes x * 0 for 0 and
+        x - x, too; of sums of sums it makes others, as if numbers had no end: x + 1.5e7 - 1.5e7 is x."""
         out = [self._hidden_zero(a) if a.data is not None and a.data.value == 0 else a for a in args]
         if op in (Ops.ADD, Ops.SUB):
             out = [self.library("as_rounded", [a], "f32") if a.precedence == SUM else a for a in out]
@@ -315,9 +321,7 @@ class WGSLBuilder(LanesBuilder):
         if dtype not in _NARROW and dtype not in _SHORT_FLOATS:
             return value
         t = self.type(dtype, 1)
-        return self._source.value(
-            f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t, data=NOTHING
-        )
+        return self._source.value(f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t, data=NOTHING)
 
     # --- conversions
 
@@ -362,7 +366,9 @@ class WGSLBuilder(LanesBuilder):
             return whole
         if dst.is_unsigned:
             return self.call("min", [whole, self.const(dst, dst.max, 1)], t, NOTHING)
-        return self.call("clamp", [whole, self.const(dst, dst.min, 1), self.const(dst, dst.max, 1)], t, NOTHING)
+        return self.call(
+            "clamp", [whole, self.const(dst, dst.min, 1), self.const(dst, dst.max, 1)], t, NOTHING
+        )
 
     def _int_to_float(self, value: Expression, src: DType) -> Expression:
         if src in _WIDE:
@@ -406,7 +412,9 @@ class WGSLBuilder(LanesBuilder):
         if name in self._uses:
             self._uses[name].add(_Use.STORE)
         packed = self._is_packed(pointer, dtype)
-        self._source.statement(f"store_{name}({{}}, {{}});" if packed else f"{name}[{{}}] = {{}};", [place, value])
+        self._source.statement(
+            f"store_{name}({{}}, {{}});" if packed else f"{name}[{{}}] = {{}};", [place, value]
+        )
 
     def guarded_load(
         self, pointer: Pointer, place: Expression, dtype: DType, condition: Expression, other: Expression
@@ -432,9 +440,7 @@ class WGSLBuilder(LanesBuilder):
                 self._source.statement(f"{pointer.name}[{{}} + {i}] = {{}};", [place, value], (SUM, ANY))
             return
         self._uses[pointer.name].add(_Use.STORE_VECTOR)
-        self._source.statement(
-            f"store4_{pointer.name}({{}}, {t}({{}}, {{}}, {{}}, {{}}));", [place, *values]
-        )
+        self._source.statement(f"store4_{pointer.name}({{}}, {t}({{}}, {{}}, {{}}, {{}}));", [place, *values])
 
     # --- control
 
@@ -448,11 +454,19 @@ class WGSLBuilder(LanesBuilder):
     def special(self, kind: str, axis: int, size: Any) -> Expression:
         if kind == "invocation":
             if size.data.value is None:
-                raise InternalError("WGSLBuilder.special: expected a workgroup of a constant size, got another")
+                raise InternalError(
+                    "WGSLBuilder.special: expected a workgroup of a constant size, got another"
+                )
             self._sizes[axis] = int(size.data.value)
         word = "local_invocation" if kind == "invocation" else "workgroup"
         self._specials.add(word)
-        return self._source.value(f"i32({word.partition('_')[0]}.{'xyz'[axis]})", [], "i32", data=NOTHING, hint="g" if kind == "workgroup" else "l")
+        return self._source.value(
+            f"i32({word.partition('_')[0]}.{'xyz'[axis]})",
+            [],
+            "i32",
+            data=NOTHING,
+            hint="g" if kind == "workgroup" else "l",
+        )
 
     def begin_if(self, condition: Any) -> None:
         self._source.open("if ({}) {{", [condition])
@@ -470,7 +484,8 @@ class WGSLBuilder(LanesBuilder):
 
 
 def _packed_accessors(name: str, dtype: DType, type_: str, uses: set[_Use]) -> list[str]:
-    """Of elements in words. Other elements of a word may be another invocation's, so it is changed atomically."""
+    """Of elements in words. Other elements of a word may be another invocation's, so it is changed
+    atomically."""
     per_word, bits = 4 // dtype.itemsize, 8 * dtype.itemsize
     place, at = f"u32(i & {per_word - 1}) * {bits}u", f"i >> {per_word.bit_length() - 1}u"
     signed, out = type_ == "i32", []
@@ -478,7 +493,9 @@ def _packed_accessors(name: str, dtype: DType, type_: str, uses: set[_Use]) -> l
         word = f"atomicLoad(&{name}[{at}])" if _Use.STORE in uses else f"{name}[{at}]"
         word = f"bitcast<i32>({word})" if signed else word
         test = " != 0u" if dtype.is_bool else ""
-        out.append(f"fn load_{name}(i: i32) -> {type_} {{\n  return extractBits({word}, {place}, {bits}u){test};\n}}")
+        out.append(
+            f"fn load_{name}(i: i32) -> {type_} {{\n  return extractBits({word}, {place}, {bits}u){test};\n}}"
+        )
     if _Use.STORE in uses:
         value = "select(0u, 1u, value)" if dtype.is_bool else "bitcast<u32>(value)" if signed else "value"
         mask = (1 << bits) - 1

@@ -209,7 +209,8 @@ fn mul_32(a: u32, b: u32) -> vec2<u32> {
   let low: u32 = (a & 0xffffu) * (b & 0xffffu);
   let first: u32 = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
   let second: u32 = (a & 0xffffu) * (b >> 16u) + (first & 0xffffu);
-  return vec2<u32>((second << 16u) | (low & 0xffffu), (a >> 16u) * (b >> 16u) + (first >> 16u) + (second >> 16u));
+  return vec2<u32>((second << 16u) | (low & 0xffffu), (a >> 16u) * (b >> 16u) + (first >> 16u) + (second >>
+  16u));
 }""",
     """
 fn mul_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {

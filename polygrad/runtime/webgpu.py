@@ -1,12 +1,12 @@
 """`WebGPURuntime`: the WEBGPU device. Kernels are WGSL, run by whichever implementation of WebGPU is here.
 
-Handles are the host's numbers of buffers, in sizes of a few classes so that freed ones are used again: making one
-takes longer than most launches, and bind groups are kept with it. A Program is one list of steps, recorded and
-submitted at once. Nothing but a read waits for the GPU.
+Handles are the host's numbers of buffers, in sizes of a few classes so that freed ones are used again:
+making one takes longer than most launches, and bind groups are kept with it. A Program is one list of steps,
+recorded and submitted at once. Nothing but a read waits for the GPU.
 
 A kernel has its buffers at the bindings 0, 1, ... of group 0, and a uniform buffer behind them: the float32
-infinity, NaN and zero, the u32 zero (a compiler of WGSL may calculate as if there were none where it sees them), and
-its Variables as i32.
+infinity, NaN and zero, the u32 zero (a compiler of WGSL may calculate as if there were none where it sees
+them), and its Variables as i32.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from polygrad.dtype import to_dtype
 from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
 from polygrad.helpers import LRU, round_up
 from polygrad.monitor import defer
-from polygrad.runtime.grid import grid_size
+from polygrad.runtime.grid import GridSize, grid_size
 from polygrad.runtime.interface import Executable, Runtime
-from polygrad.runtime.program import BufferSpec, Program
+from polygrad.runtime.program import BufferSpec, Launch, Program
 from polygrad.runtime.webgpu_host import (
     ALIGNMENT,
     COPY_ALIGNMENT,
@@ -39,7 +39,9 @@ from polygrad.runtime.webgpu_host import (
     WebGPUHost,
 )
 
-_CONSTANTS = struct.pack("<IIII", 0x7F800000, 0x7FC00000, 0, 0)  # what every kernel's uniform buffer begins with
+_CONSTANTS = struct.pack(
+    "<IIII", 0x7F800000, 0x7FC00000, 0, 0
+)  # what every kernel's uniform buffer begins with
 _PIPELINE_BYTES = 8 << 20  # of the texts of pipelines kept
 _KEPT_BYTES = 256 << 20  # of freed buffers kept, at most
 
@@ -58,7 +60,8 @@ def default_host() -> WebGPUHost:
 
 
 def _size_class(nbytes: int) -> int:
-    """`nbytes` rounded up to one of four sizes per power of two, a multiple of what bindings are aligned to."""
+    """`nbytes` rounded up to one of four sizes per power of two, a multiple of what bindings are aligned
+    to."""
     return round_up(nbytes, max(ALIGNMENT, 1 << max((nbytes - 1).bit_length() - 3, 0)))
 
 
@@ -99,8 +102,8 @@ class WebGPURuntime(Runtime):
         size = _size_class(nbytes)
         if size > self.adapter.buffer_bytes:
             raise OutOfMemoryError(
-                f"device WEBGPU: expected an allocation of at most {self.adapter.buffer_bytes} bytes, which is what "
-                f"{self.adapter.name} has for a buffer, got {nbytes}: use smaller tensors"
+                f"device WEBGPU: expected allocations of at most {self.adapter.buffer_bytes} bytes, which is "
+                f"what {self.adapter.name} has for a buffer, got {nbytes}: use smaller tensors"
             )
         kept = self._kept.get(size)
         if kept:
@@ -144,7 +147,8 @@ class WebGPURuntime(Runtime):
         if start == offset and stop == end:
             self.host.write(handle, offset, data)
             return
-        # The host writes whole words: those at the ends keep their other bytes, except behind what was asked for.
+        # The host writes whole words: those at the ends keep their other bytes, except behind what was asked
+        # for.
         whole = bytearray(stop - start)
         if start != offset:
             whole[:COPY_ALIGNMENT] = self.host.read(handle, start, COPY_ALIGNMENT)
@@ -165,7 +169,8 @@ class WebGPURuntime(Runtime):
     # --- Programs
 
     def load(self, program: Program) -> Executable:
-        """Raises ProgramError for another device's Program, CompileError for a kernel that the adapter rejects."""
+        """Raises ProgramError for another device's Program, CompileError for a kernel that the adapter
+        rejects."""
         program.require(self.name, "wgsl")
         return WebGPUExecutable(self, program)
 
@@ -175,8 +180,8 @@ class WebGPURuntime(Runtime):
         missing = [source for source, pipeline in found.items() if pipeline is None]
         if missing:
             for source, number in zip(missing, self.host.compile(missing), strict=True):
-                pipeline = found[source] = Pipeline(self.host, number)
-                self._pipelines.put(source, pipeline, len(source.text))
+                made = found[source] = Pipeline(self.host, number)
+                self._pipelines.put(source, made, len(source.text))
         return [pipeline for source in sources if (pipeline := found[source]) is not None]
 
     def constants(self) -> int:
@@ -187,13 +192,21 @@ class WebGPURuntime(Runtime):
         return self._constants
 
 
+def _grid(program: Program, launch: Launch) -> tuple[GridSize, GridSize, GridSize]:
+    if launch.grid is None:
+        raise ProgramError(
+            f"kernel {program.kernels[launch.kernel].name}: expected a grid of workgroups, got none"
+        )
+    return launch.grid
+
+
 def _whole_words(start: int, end: int) -> tuple[int, int]:
     return start // COPY_ALIGNMENT * COPY_ALIGNMENT, round_up(end, COPY_ALIGNMENT)
 
 
 class WebGPUExecutable(Executable):
-    """A Program as a list of steps. Entry i of the table is the Program's buffer i, then comes the arena, then the
-    uniform buffer."""
+    """A Program as a list of steps. Entry i of the table is the Program's buffer i, then comes the arena,
+    then the uniform buffer."""
 
     def __init__(self, runtime: WebGPURuntime, program: Program) -> None:
         self._runtime, self._host, self._program = runtime, runtime.host, program
@@ -206,14 +219,14 @@ class WebGPUExecutable(Executable):
         self._parts = {names: i * ALIGNMENT for i, names in enumerate(lists)}
         self._values: list[int] | None = None
         self._uniform = 0
-        sizes = [launch.grid or (1, 1, 1) for launch in program.launches]
+        sizes = [_grid(program, launch) for launch in program.launches]
         self._sizes = [] if all(isinstance(n, int) for grid in sizes for n in grid) else sizes
         self._grids = array(WORD, [n for grid in sizes for n in (grid if not self._sizes else (0, 0, 0))])
         self._steps = [self._dispatch(i) for i in range(len(program.launches))]
         self._commands: dict[tuple[int, ...], _Commands] = {}  # by which entries are the same memory
 
     def _dispatch(self, number: int) -> Dispatch:
-        program = self._program
+        program, adapter = self._program, self._runtime.adapter
         launch = program.launches[number]
         kernel = program.kernels[launch.kernel]
         ranges = []
@@ -223,12 +236,13 @@ class WebGPUExecutable(Executable):
             nbytes = round_up(max(_nbytes(spec) - binding.offset, 1), 16)
             if offset % ALIGNMENT:
                 raise ProgramError(
-                    f"kernel {kernel.name}: expected a binding at a multiple of {ALIGNMENT} bytes, got {offset}"
+                    f"kernel {kernel.name}: expected a binding at a multiple of {ALIGNMENT} bytes, got "
+                    f"{offset}"
                 )
-            if nbytes > self._runtime.adapter.binding_bytes:
+            if nbytes > adapter.binding_bytes:
                 raise OutOfMemoryError(
-                    f"kernel {kernel.name}: expected buffers of at most {self._runtime.adapter.binding_bytes} bytes, "
-                    f"which is what {self._runtime.adapter.name} binds, got {nbytes}: use smaller tensors"
+                    f"kernel {kernel.name}: expected buffers of at most {adapter.binding_bytes} bytes, which "
+                    f"is what {adapter.name} binds, got {nbytes}: use smaller tensors"
                 )
             ranges.append(Range(entry, offset, nbytes))
         uniform = Range(self._uniform_entry, self._parts[kernel.variables], ALIGNMENT)
@@ -239,12 +253,14 @@ class WebGPUExecutable(Executable):
         missing = [i for i in self._bound if not handles[i]]
         if missing or len(handles) != self._arena or (self._program.arena and arena is None):
             raise ProgramError(
-                f"run: expected allocations for buffers {self._bound}, and an arena of {self._program.arena} bytes, "
-                f"got none for {missing}" 
+                f"run: expected allocations for buffers {self._bound}, and an arena of "
+                f"{self._program.arena} bytes, got none for {missing}"
             )
         commands = self._commands_for(handles)
         self._set(variables)
-        table = array(WORD, [*handles, arena or 0, self._uniform or self._runtime.constants(), *commands.copies])
+        table = array(
+            WORD, [*handles, arena or 0, self._uniform or self._runtime.constants(), *commands.copies]
+        )
         self._host.submit(commands.number, table, self._grids)
 
     def _set(self, variables: Mapping[str, int]) -> None:
@@ -267,7 +283,8 @@ class WebGPUExecutable(Executable):
             words = struct.pack(f"<{len(names)}i", *[variables[name] for name in names])
             if len(_CONSTANTS) + len(words) > ALIGNMENT:
                 raise ProgramError(
-                    f"run: expected at most {(ALIGNMENT - len(_CONSTANTS)) // 4} Variables in a kernel, got {len(names)}"
+                    f"run: expected at most {(ALIGNMENT - len(_CONSTANTS)) // 4} Variables in a kernel, got "
+                    f"{len(names)}"
                 )
             whole[start : start + len(_CONSTANTS) + len(words)] = _CONSTANTS + words
         self._values = None  # until all is written
@@ -277,8 +294,8 @@ class WebGPUExecutable(Executable):
         self._values = values
 
     def _commands_for(self, handles: list[int]) -> _Commands:
-        """The steps, made ready. WebGPU forbids that a kernel's bindings overlap when it may write to them: where
-        buffers are the same memory, what a kernel only reads is copied before its launch."""
+        """The steps, made ready. WebGPU forbids that a kernel's bindings overlap when it may write to them:
+        where buffers are the same memory, what a kernel only reads is copied before its launch."""
         aliases: tuple[int, ...] = ()
         bound = [handles[i] for i in self._bound]
         if len(set(bound)) < len(bound):
@@ -309,7 +326,8 @@ class WebGPUExecutable(Executable):
                     continue
                 if i in kernel.writes:
                     raise ProgramError(
-                        f"kernel {kernel.name}: expected different memory for what it writes, got one buffer twice"
+                        f"kernel {kernel.name}: expected different memory for what it writes, got one buffer "
+                        "twice"
                     )
                 if n_copies == len(sizes):
                     sizes.append(0)

@@ -1,9 +1,9 @@
 """`WebGPUHost`: all that the WEBGPU device asks of an implementation of WebGPU. One file per implementation
 beside this.
 
-A host owns one GPUDevice. It knows no Programs and no allocation: buffers and pipelines are numbers that are never
-used again, steps are plain data. Words are those of the WebGPU specification. A lost device makes every call raise
-DeviceError, but for `destroy_buffer` and `drop`.
+A host owns one GPUDevice. It knows no Programs and no allocation: buffers and pipelines are numbers that are
+never used again, steps are plain data. Words are those of the WebGPU specification. A lost device makes
+every call raise DeviceError, but for `destroy_buffer` and `drop`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel's WGSL: the entry point `name`; `n_buffers` storage buffers at the bindings 0, 1, ... of group 0,
-    all `read_write`, and behind them a uniform buffer."""
+    """A kernel's WGSL: the entry point `name`; `n_buffers` storage buffers at the bindings 0, 1, ... of
+    group 0, all `read_write`, and behind them a uniform buffer."""
 
     name: str
     text: str

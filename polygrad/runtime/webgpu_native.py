@@ -1,9 +1,9 @@
 """WebGPU by wgpu-native as a `WebGPUHost`, for CPython: the package `wgpu`. Importing this module without it
 raises ImportError.
 
-A list of steps is recorded anew for each submit, because WebGPU's command buffers are used once; that takes two
-or three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their buffers
-live.
+A list of steps is recorded anew for each submit, because WebGPU's command buffers are used once; that takes
+two or three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their
+buffers live.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _LINE = re.compile(r"wgsl:(\d+):(\d+)")
 def find_adapters() -> list[Any]:
     """The adapters of this machine, hardware first."""
     found = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] in _BACKENDS]
-    kinds = (*_PREFERRED, *sorted({a.info["adapter_type"] for a in found}.difference(_PREFERRED), reverse=True))
+    kinds = (
+        *_PREFERRED,
+        *sorted({a.info["adapter_type"] for a in found}.difference(_PREFERRED), reverse=True),
+    )
     return sorted(found, key=lambda a: kinds.index(a.info["adapter_type"]))
 
 
@@ -110,8 +113,8 @@ class NativeHost(WebGPUHost):
     def _check(self) -> None:
         if self._lost:
             raise DeviceError(
-                f"device WEBGPU: expected a device that is there, got one that was lost ({self._lost}): make the "
-                'tensors anew; Device["WEBGPU"] opens it again'
+                f"device WEBGPU: expected a device that is there, got one that was lost ({self._lost}): make "
+                'the tensors anew; Device["WEBGPU"] opens it again'
             )
 
     def _call(self, what: str, call: Callable[[], Any]) -> Any:
@@ -120,7 +123,9 @@ class NativeHost(WebGPUHost):
         try:
             return call()
         except wgpu.GPUOutOfMemoryError as e:
-            raise OutOfMemoryError(f"{what}: expected room for it on the GPU, got none ({e}): free tensors") from e
+            raise OutOfMemoryError(
+                f"{what}: expected room for it on the GPU, got none ({e}): free tensors"
+            ) from e
         except wgpu.GPUError as e:
             if "lost" in str(e).lower():
                 self._lost = str(e).splitlines()[0]
@@ -156,8 +161,8 @@ class NativeHost(WebGPUHost):
         found = self._buffers.get(number)
         if found is None:
             raise DeviceError(
-                f"device WEBGPU: expected memory of this device, got {number}, which was lost with another: make "
-                "the tensors anew"
+                f"device WEBGPU: expected memory of this device, got {number}, which was lost with another: "
+                "make the tensors anew"
             )
         return found
 
@@ -253,9 +258,7 @@ class NativeHost(WebGPUHost):
             for i, (buffer, (_, offset, nbytes)) in enumerate(zip(buffers, key, strict=True))
         ]
         layout = self._layout(len(key) - 1)[0]
-        made = self._call(
-            "bind", lambda: self._device.create_bind_group(layout=layout, entries=entries)
-        )
+        made = self._call("bind", lambda: self._device.create_bind_group(layout=layout, entries=entries))
         self._counters.bind_groups += 1
         self._groups[key] = made
         for number, _, _ in key:

@@ -207,7 +207,8 @@ def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
         root = large.pop()
         next_id = len(root.shape)
         wanted: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
-        for node in reversed(root.toposort(lambda n, root=root: n is root or n not in points)):  # type: ignore[misc]
+        for node in reversed(root.toposort(lambda n, root=root: n is root or n not in points)):  # type:
+        ignore[misc]
             positions = wanted.pop(node, None)
             op = node.op
             if positions is None or op in LEAVES or (node in points and node is not root):

@@ -23,8 +23,8 @@ class Lifetime:
 
 
 def plan(lifetimes: list[Lifetime], alignment: int = ALIGN) -> tuple[list[int], int]:
-    """An offset for each buffer, a multiple of `alignment`, and the arena's size in bytes. Buffers keep a guard gap
-    between them."""
+    """An offset for each buffer, a multiple of `alignment`, and the arena's size in bytes. Buffers keep a
+    guard gap between them."""
     offsets = [0] * len(lifetimes)
     alive = _Alive(1 + max((life.last for life in lifetimes), default=0))
     arena = 0

@@ -33,7 +33,7 @@ _target = target_of(_runtime.adapter)
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    code = emit(name, linear, WGSLBuilder(_target)).encode()
+    code = emit(name, linear, WGSLBuilder(_target)).text.encode()
     return lambda: code
 
 
