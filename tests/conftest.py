@@ -2,6 +2,7 @@
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
 - `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host.
+  `EMULATED_CUDA` and `EMULATED_MSL` are GPU kernels on the CPU (tests/gpu_emulation).
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +23,9 @@ import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
+
+# Device EMULATED_CUDA and others of this suite, announced as other packages' are: GPU kernels on the CPU
+sys.path.append(str(ROOT / "tests" / "gpu_emulation" / "distribution"))
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)

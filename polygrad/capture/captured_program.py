@@ -21,6 +21,7 @@ from polygrad.engine.running import run_program
 from polygrad.engine.stats import stats
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.grid import GridSize
 from polygrad.runtime.interface import Handle
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
@@ -162,6 +163,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
             Launch(
                 kernel_index[x.kernel],
                 tuple(Binding(buffer_index[key], offset) for key, offset in x.pointers),
+                x.grid,
             )
             for x in launches
         ),
@@ -185,6 +187,7 @@ class _Launch(NamedTuple):
 
     kernel: Kernel
     pointers: tuple[tuple[Hashable, int], ...]
+    grid: tuple[GridSize, GridSize, GridSize] | None
 
     @property
     def written(self) -> list[Hashable]:
@@ -217,7 +220,7 @@ def _gather(
                 memory.setdefault(key, buffer)
         for launch in run.program.launches:
             pointers = tuple((keys[b.buffer], b.offset) for b in launch.bindings)
-            launches.append(_Launch(run.program.kernels[launch.kernel], pointers))
+            launches.append(_Launch(run.program.kernels[launch.kernel], pointers, launch.grid))
     return launches, specs, memory
 
 

@@ -1,8 +1,9 @@
 """GLOBAL and LOCAL axes become numbers of workgroups and invocations; what a workgroup shares gets its memory
 and barriers.
 
-    RANGE GLOBAL, LOCAL     SPECIAL, the number along one of 3 dimensions. Axes that no value depends on together
-                            share a dimension: softmax's three passes over a row are the same invocations
+    RANGE GLOBAL, LOCAL     SPECIAL, the number along one of 3 dimensions. Axes that no value depends on
+                            together share a dimension: softmax's three passes over a row are the same
+                            invocations
     STAGE, SHARED           memory that the invocations fill together, element e by invocation e % count
     REDUCE over LOCAL axes  a tree in shared memory: each invocation stores its part, then half of them add
                             what the other half has, then half of those, ...
@@ -105,8 +106,8 @@ def _coordinates(position: UOp, sizes: Sequence[UOp]) -> list[UOp]:
 
 
 class _Grid:
-    """The dimensions of the grid: `numbers[i]` is where a workgroup is along the axes `axes[i]`; `gate`: whether
-    it has anything to do (None: all have)."""
+    """The dimensions of the grid: `numbers[i]` is where a workgroup is along the axes `axes[i]`; `gate`:
+    whether it has anything to do (None: all have)."""
 
     def __init__(self, order: Sequence[UOp], limits: Workgroups) -> None:
         self.axes = _dimensions(order, AxisKind.GLOBAL)
@@ -142,8 +143,8 @@ def _special(size: UOp, kind: AxisKind, axis: int) -> UOp:
 
 
 class _Workgroup:
-    """The dimensions of a workgroup: `numbers[i]` is that of an invocation for the axes `axes[i]`; `position`:
-    its number in all `count`."""
+    """The dimensions of a workgroup: `numbers[i]` is that of an invocation for the axes `axes[i]`;
+    `position`: its number in all `count`."""
 
     def __init__(self, order: Sequence[UOp], limits: Workgroups) -> None:
         self.axes = _dimensions(order, AxisKind.LOCAL)
@@ -152,8 +153,8 @@ class _Workgroup:
         within = len(sizes) <= _DIMENSIONS and all(n <= m for n, m in zip(sizes, limits.sizes, strict=False))
         if not within or self.count > limits.invocations:
             raise OptError(
-                f"expected workgroups of at most {limits.invocations} invocations in {_DIMENSIONS} dimensions, "
-                f"no more than {limits.sizes}, got {sizes}"
+                f"expected workgroups of at most {limits.invocations} invocations in {_DIMENSIONS} "
+                f"dimensions, no more than {limits.sizes}, got {sizes}"
             )
         self.numbers = [_special(UOp.index(n), AxisKind.LOCAL, i) for i, n in enumerate(sizes)]
         self.position = UOp.index(0)
@@ -243,7 +244,8 @@ class _Binder:
         self.nbytes += size * node.dtype.itemsize
         if self.nbytes > self.limits.shared_bytes:
             raise OptError(
-                f"expected at most {self.limits.shared_bytes} bytes of a workgroup's memory, got {self.nbytes}"
+                f"expected at most {self.limits.shared_bytes} bytes of memory in a workgroup, got "
+                f"{self.nbytes}"
             )
         self.slots += 1
         return UOp(Ops.PARAM, node.dtype, (), Param(self.slots - 1, size, AddrSpace.SHARED))
@@ -330,8 +332,8 @@ class _Binder:
     # --- stores
 
     def _idle(self, axes: Iterable[UOp]) -> UOp | None:
-        """The condition that picks one of the invocations that would store the same; None where each of `axes`
-        has its own."""
+        """The condition that picks one of the invocations that would store the same; None where each has an
+        element of its own along `axes`."""
         found = None
         for members, number in zip(self.group.axes, self.group.numbers, strict=True):
             if not any(r in members for r in axes):

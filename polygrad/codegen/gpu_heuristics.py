@@ -32,11 +32,13 @@ def _limits(target: Target) -> Workgroups:
     return target.workgroups
 
 
-def _nest(kernel: UOp) -> UOp | None:
-    """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet."""
+def _nest(kernel: UOp, target: Target) -> UOp | None:
+    """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet and it is not more
+    than a grid has (nor memory: such a kernel does not run)."""
     if len(kernel.src) != 1 or any(is_bound(n) for n in kernel.toposort()):
         return None
-    return kernel.src[0]
+    nest = kernel.src[0]
+    return nest if cost.rounds(_loops(nest)) <= _limits(target).count ** 2 else None
 
 
 def _loops(nest: UOp) -> tuple[UOp, ...]:
@@ -99,7 +101,9 @@ def _product(nest: UOp) -> _Product | None:
         return None
     loads = [n for n in nodes_of(total.src[0]) if n.op is Ops.LOAD and not n.ranges.isdisjoint(terms)]
     sides = [
-        r for r in _loops(nest) if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
+        r
+        for r in _loops(nest)
+        if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
     ]
     stored, _ = linear_terms(_store(nest).src[0].src[1])
     best: tuple[int, bool] | None = None
@@ -122,7 +126,7 @@ def _store(nest: UOp) -> UOp:
 
 
 def _products(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel)
+    nest = _nest(kernel, target)
     if nest is None or (product := _product(nest)) is None:
         return
     limits, (total, rows, columns) = _limits(target), product
@@ -256,12 +260,17 @@ def _sum(total: UOp) -> _Sum:
 
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel)
+    nest = _nest(kernel, target)
     if nest is None:
         return
     order = nodes_of(nest)
     totals = [n for n in order if n.op is Ops.REDUCE]
-    nested = {n for t in totals for n in t.src[0].toposort() if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])}
+    nested = {
+        n
+        for t in totals
+        for n in t.src[0].toposort()
+        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
+    }
     sums = [_sum(t) for t in totals if t not in nested]
     sizes = [sint_max(s.over.src[0]) for s in sums]
     if not sums or min(sizes) < cost.MIN_GROUP:
@@ -309,7 +318,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
 
 
 def _flat(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel)
+    nest = _nest(kernel, target)
     if nest is None or nest.op is not Ops.END:
         return
     loops, in_place = list(nest.src[1:]), reads_its_output(nest)

@@ -8,7 +8,7 @@ threads.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from polygrad.codegen import cost
@@ -20,7 +20,7 @@ from polygrad.codegen.loops import filled_over, mergeable
 from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
-from polygrad.codegen.stage import loops_around, nests_of, nodes_of, values_of
+from polygrad.codegen.stage import loops_around, nests_of, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling

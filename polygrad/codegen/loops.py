@@ -107,7 +107,7 @@ def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
 
 
 def split_sum(kernel: UOp, r: UOp, size: int) -> UOp:
-    """A reduced loop as a loop over chunks of `size` elements and one over those of a chunk, of which the last
+    """A reduced loop as a loop over chunks of `size` elements and one over those of a chunk. The last chunk
     may have fewer."""
     count = r.src[0]
     if size < 2 or size >= sint_max(count):

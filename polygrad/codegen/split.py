@@ -63,7 +63,9 @@ def tile_range(kernel: UOp, r: UOp, tile: Tile) -> UOp:
         if nest.op is Ops.END and r in nest.src[1:]:
             in_place = reads_its_output(nest)
             if in_place and is_bound(r) and size % tile.size:
-                raise OptError(f"expected a tile that divides {size}, as the kernel works in place, got {tile.size}")
+                raise OptError(
+                    f"expected a tile that divides {size}, as the kernel works in place, got {tile.size}"
+                )
             segments = _output_segments(size, tile, in_place)
             nests += [_split_nest(nest, r, segment) for segment in segments]
         else:

@@ -112,9 +112,7 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
         is_kept = r.arg.kind is AxisKind.LANE if local else is_tile(r)
         return r.arg.kind if is_kept else AxisKind.LOOP
 
-    fill = {
-        r: UOp.range(n, r.arg.copy(number, kind(r))) for r, n in zip(extent, sizes, strict=True)
-    }
+    fill = {r: UOp.range(n, r.arg.copy(number, kind(r))) for r, n in zip(extent, sizes, strict=True)}
     # of a loop whose rounds vary, the most: the last element again and again
     place = {r: f if r.src[0].is_const else -(-f).maximum(1 - r.src[0]) for r, f in fill.items()}
     nested = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())

@@ -39,8 +39,13 @@ class Target:
     `dtypes.index`. `dots`: the kinds of Ops.DOT that it has, in SIMD values of 4 lanes and more, and in
     scalars. `workgroups`: what it has for grids of workgroups; None where a kernel is one thread of control.
     `max_buffers`: the most pointers of a kernel (0: any number). `alignment`: of buffers, in bytes.
+<<<<<<< HEAD
     `float64`: it computes with them. `processor`: what compiled code depends on beyond that (a host's
     processor and compiler), in words of its own.
+=======
+    `processor`: what compiled code depends on beyond that (a host's processor and compiler), in words of its
+    own.
+>>>>>>> gpugen
     """
 
     name: str

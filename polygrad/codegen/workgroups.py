@@ -44,7 +44,9 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
         raise OptError(f"expected 2 to {sint_max(count)} invocations, got {size}")
     even = count.is_const and count.arg % size == 0
     if not even and reads_its_output(nest):
-        raise OptError(f"expected a number that divides {count.arg}, as the kernel works in place, got {size}")
+        raise OptError(
+            f"expected a number that divides {count.arg}, as the kernel works in place, got {size}"
+        )
     inner = UOp.range(size, r.arg.child(1, AxisKind.LOCAL))
     loops, value, gate = [inner], inner, None
     if not count.is_const or count.arg > size:

@@ -20,8 +20,8 @@ _LENGTH = struct.Struct("<I")
 @dataclass(frozen=True, slots=True)
 class Built:
     """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
-    the bytes of each buffer that it wants for itself; `context`: how it was lowered; `grid`: of workgroups, on
-    a device that has them."""
+    the bytes of each buffer that it wants for itself; `context`: how it was lowered; `grid`: of workgroups,
+    on a device that has them."""
 
     kernel: Kernel
     slots: tuple[int, ...]

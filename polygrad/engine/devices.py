@@ -2,6 +2,14 @@
 
 Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
 Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
+
+A package adds a device by an entry point of the group `polygrad.devices`: a name, and where its `Backend`
+is.
+
+    [project.entry-points."polygrad.devices"]
+    NPU = "npu_package.backend:BACKEND"
+
+What is installed is looked through only for a name that is not built in, and by `Device.available()`.
 """
 
 from __future__ import annotations
@@ -45,7 +53,10 @@ class Backend:
     assemble: Callable[[Callable[[Builder], Any]], bytes] | None = None
 
 
-# The module that defines `BACKEND` for a device, and what to do when its packages are missing.
+ENTRY_POINTS = "polygrad.devices"
+
+# The module that defines `BACKEND` for a built-in device, and what to do when its packages are missing. The
+# same entry points are in pyproject.toml; from here they are found in a source tree too, and at once.
 _MODULES = {
     "CPU": ("polygrad.engine.backends.cpu_backend", "pip install llvmlite"),
     "CC": ("polygrad.engine.backends.cc_backend", "it needs a C compiler"),
@@ -56,8 +67,20 @@ _MODULES = {
 
 
 def device_names() -> tuple[str, ...]:
-    """Every device that there is, whether this host has it or not."""
+    """Every built-in device, whether this host has it or not."""
     return tuple(_MODULES)
+
+
+def _announced() -> dict[str, Any]:
+    """The entry points of other packages' devices, by their names in upper case. Of two with one name the
+    first that is found counts, and none replaces a built-in device."""
+    # A module that takes as long to import as a third of polygrad.
+    metadata = importlib.import_module("importlib.metadata")
+    found: dict[str, Any] = {}
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        if entry.name.upper() not in _MODULES:
+            found.setdefault(entry.name.upper(), entry)
+    return found
 
 
 class _Devices:
@@ -83,8 +106,10 @@ class _Devices:
     def canonical(self, name: str) -> str:
         """The device's name in upper case. Raises DeviceError for one that does not exist."""
         upper = name.upper() if isinstance(name, str) else name
-        if upper not in _MODULES:
-            raise DeviceError(f"device: expected one of {', '.join(_MODULES)}, got {name!r}")
+        if upper not in _MODULES and upper not in self._backends:
+            known = [*_MODULES, *_announced()]
+            if upper not in known:
+                raise DeviceError(f"device: expected one of {', '.join(known)}, got {name!r}")
         return upper
 
     def backend(self, name: str) -> Backend:
@@ -93,11 +118,21 @@ class _Devices:
 
     @synchronized
     def _load(self, name: str) -> Backend:
-        module, remedy = _MODULES[self.canonical(name)]
+        name = self.canonical(name)
+        if name in self._backends:  # another thread has just loaded it
+            return self._backends[name]
         try:
-            backend: Backend = importlib.import_module(module).BACKEND
+            if name in _MODULES:
+                module, remedy = _MODULES[name]
+                backend = importlib.import_module(module).BACKEND
+            else:
+                entry = _announced()[name]
+                remedy = f"see what the package of {entry.value} needs"
+                backend = entry.load()
         except ImportError as e:
             raise DeviceError(f"device {name}: not available here ({e}): {remedy}") from e
+        if not isinstance(backend, Backend):
+            raise DeviceError(f"device {name}: expected a Backend, got {backend!r}: {remedy}")
         return self._backends.setdefault(name, backend)
 
     def __getitem__(self, name: str) -> Runtime:
@@ -114,7 +149,7 @@ class _Devices:
     def available(self) -> list[str]:
         """The names of the devices that open on this host."""
         out = []
-        for name in _MODULES:
+        for name in (*_MODULES, *_announced()):
             try:
                 self[name]
             except DeviceError:

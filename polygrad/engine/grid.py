@@ -28,5 +28,7 @@ def _size(size: UOp) -> GridSize:
         elif node.op.name in GRID_OPS:
             found[node] = (node.op.name, *(found[s] for s in node.src))
         else:
-            raise InternalError(f"grid: expected an expression of {', '.join(sorted(GRID_OPS))}, got {node.op}")
+            raise InternalError(
+                f"grid: expected an expression of {', '.join(sorted(GRID_OPS))}, got {node.op}"
+            )
     return found[size]

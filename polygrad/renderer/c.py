@@ -15,7 +15,7 @@ from typing import Any
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Known, Pointer, variable_name
-from polygrad.renderer.source_text import ANY, ATOM, COMPARE, SUM, UNARY, Expression
+from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
 from polygrad.uop.ops import Ops
 
 _SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
@@ -68,7 +68,7 @@ class CBuilder(CStyleBuilder):
         suffix = "f" if dtype == dtypes.float32 else ""
         if value != value:
             return f'__builtin_nan{suffix}("")'
-        return f"__builtin_inf{suffix}()" if value > 0 else f"(-__builtin_inf{suffix}())"
+        return f"__builtin_inf{suffix}()" if value > 0 else f"-__builtin_inf{suffix}()"
 
     def type(self, dtype: DType, lanes: int) -> str:
         if lanes == 1:
@@ -328,10 +328,8 @@ class CBuilder(CStyleBuilder):
         self.need(
             name, f"static inline {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}"
         )
-        place = self.place(pointer, index, offset)
-        return self._source.value(
-            f"{name}({pointer.name} + {{}})", [place], t, needs=SUM, reads="memory", data=NOTHING
-        )
+        address = self.address(pointer, index, offset, dtype)
+        return self._source.value(f"{name}({{}})", [address], t, reads="memory", data=NOTHING)
 
     def _need_unaligned(self, type_: str, scalar: str) -> None:
         self.need(
@@ -390,10 +388,9 @@ class CBuilder(CStyleBuilder):
         if dtype.is_bool:
             other = self._mask(other, stored, lanes)
         return self._source.value(
-            f"{name}({pointer.name} + {{}}, {{}}, {{}})",
-            [self.place(pointer, index, offset), self._mask(mask, stored, lanes), other],
+            f"{name}({{}}, {{}}, {{}})",
+            [self.address(pointer, index, offset, dtype), self._mask(mask, stored, lanes), other],
             t,
-            needs=(SUM, ANY, ANY),
             reads="memory",
             data=Known(dtype=dtypes.int8) if dtype.is_bool else NOTHING,
         )
@@ -407,8 +404,7 @@ class CBuilder(CStyleBuilder):
         self._need_unaligned(t, scalar)
         name = f"store_{t}"
         self.need(name, f"static inline void {name}({scalar} *p, {t} x) {{\n  *({t}_unaligned *)p = x;\n}}")
-        place = self.place(pointer, index, offset)
-        self._source.statement(f"{name}({pointer.name} + {{}}, {{}});", [place, value], (SUM, ANY))
+        self._source.statement(f"{name}({{}}, {{}});", [self.address(pointer, index, offset, dtype), value])
 
     # --- registers
 

@@ -127,7 +127,7 @@ class CStyleBuilder(Builder):
 
     @abstractmethod
     def special_float(self, dtype: DType, value: float) -> str:
-        """Infinity, minus infinity or NaN, as an expression without operators outside of parentheses."""
+        """Infinity, minus infinity or NaN: a name or call, or a unary operator and one."""
 
     def type(self, dtype: DType, lanes: int) -> str:
         """The type of a register."""
@@ -158,7 +158,8 @@ class CStyleBuilder(Builder):
             return f"{number}{suffix}", ATOM if number >= 0 else UNARY
         exact = rounded(dtype, float(value))
         if not math.isfinite(exact):
-            return self.special_float(dtype, exact), ATOM
+            text = self.special_float(dtype, exact)
+            return text, UNARY if text[0] in "-(" else ATOM
         text = _shortest(dtype, exact) + suffix
         return text, UNARY if text.startswith("-") else ATOM
 
@@ -245,10 +246,18 @@ class CStyleBuilder(Builder):
         """C's cast."""
         return self._source.value(f"({type_}){{}}", [value], type_, needs=UNARY, precedence=UNARY, data=known)
 
-    def choose(self, condition: Expression, a: Expression, b: Expression, type_: str) -> Expression:
+    def choose(
+        self, condition: Expression, a: Expression, b: Expression, type_: str, hint: str = "x"
+    ) -> Expression:
         """`condition ? a : b` of scalars."""
         return self._source.value(
-            "{} ? {} : {}", [condition, a, b], type_, needs=SELECT + 1, precedence=SELECT, data=NOTHING
+            "{} ? {} : {}",
+            [condition, a, b],
+            type_,
+            needs=SELECT + 1,
+            precedence=SELECT,
+            hint=hint,
+            data=NOTHING,
         )
 
     def dtype_name(self, dtype: DType, lanes: int) -> str:
@@ -337,7 +346,7 @@ class CStyleBuilder(Builder):
         return self.binary(op, a, b, self.type(dtypes.bool, 1), hint="m")
 
     def where(self, dtype: DType, condition: Any, a: Any, b: Any, lanes: int) -> Any:
-        return self.choose(condition, a, b, self.type(dtype, 1))
+        return self.choose(condition, a, b, self.type(dtype, 1), "p" if dtype == dtypes.index else "x")
 
     def function(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         """SQRT, TRUNC or a fused MULACC of floats."""
@@ -474,6 +483,13 @@ class CStyleBuilder(Builder):
         sign, constant = Ops.ADD if offset > 0 else Ops.SUB, self.const(dtypes.index, abs(offset), 1)
         return self.index(sign, index, constant, 1)
 
+    def address(self, pointer: Pointer, index: Expression | None, offset: int, dtype: DType) -> Expression:
+        """Of an element."""
+        place, t = self.place(pointer, index, offset), f"{pointer.space} {self.memory_type(dtype)} *".lstrip()
+        if place.data.value == 0:
+            return self._source.atom(pointer.name, t)
+        return self._source.value(f"{pointer.name} + {{}}", [place], t, needs=SUM, precedence=SUM, hint="at")
+
     def load(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
         return self.load_scalar(pointer, self.place(pointer, index, offset), dtype)
 
@@ -519,7 +535,7 @@ class CStyleBuilder(Builder):
             self._source.close()
 
     def begin_if(self, condition: Expression) -> None:
-        self._source.open("if ({}) {{{{", [condition])
+        self._source.open("if ({}) {{", [condition])
 
     def end_if(self) -> None:
         self._source.close()

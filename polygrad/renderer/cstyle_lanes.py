@@ -33,11 +33,11 @@ class LanesBuilder(CStyleBuilder):
         self.aligned = aligned
 
     @abstractmethod
-    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
-        """`size` elements from a position that is a multiple of `size`, of the language's vector type."""
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
+        """`size` elements, as the language's vector type, from an address that is a multiple of its size."""
 
     @abstractmethod
-    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         """The other way."""
 
     # --- values
@@ -106,7 +106,8 @@ class LanesBuilder(CStyleBuilder):
             )
         out: list[Any] = []
         for first in range(0, lanes, size):
-            vector = self.load_vector(pointer, self.place(pointer, index, offset + first), dtype, size)
+            address = self.address(pointer, index, offset + first, dtype)
+            vector = self.load_vector(address, pointer.space, dtype, size)
             for component in _COMPONENTS[:size]:
                 element = self._source.value(
                     f"{{}}.{component}", [vector], self.memory_type(dtype), needs=ATOM, data=NOTHING
@@ -170,12 +171,12 @@ class LanesBuilder(CStyleBuilder):
             return super().store(pointer, index, offset, value, dtype, 1)
         size = self._vector_size(pointer, index, offset, dtype, lanes)
         for first in range(0, lanes, size):
-            place = self.place(pointer, index, offset + first)
             if size == 1:
-                self.store_scalar(pointer, place, value[first], dtype)
+                self.store_scalar(pointer, self.place(pointer, index, offset + first), value[first], dtype)
             else:
                 stored = [self.to_memory(v, dtype) for v in value[first : first + size]]
-                self.store_vector(pointer, place, dtype, stored)
+                address = self.address(pointer, index, offset + first, dtype)
+                self.store_vector(address, pointer.space, dtype, stored)
 
     # --- registers
 

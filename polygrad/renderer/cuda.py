@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.cstyle import Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import ANY, SUM, UNARY, Expression
+from polygrad.renderer.source_text import ANY, UNARY, Expression
 from polygrad.uop.ops import Ops
 
 _HEADERS = {dtypes.float16: "#include <cuda_fp16.h>", dtypes.bfloat16: "#include <cuda_bf16.h>"}
@@ -87,10 +87,8 @@ class CUDABuilder(LanesBuilder):
         sign = "-" if value < 0 else ""
         if dtype == dtypes.float64:
             word = "0x7ff8000000000000ll" if value != value else "0x7ff0000000000000ll"
-            text = f"{sign}__longlong_as_double({word})"
-        else:
-            text = f"{sign}__uint_as_float({'0x7fc00000u' if value != value else '0x7f800000u'})"
-        return f"({text})" if sign else text
+            return f"{sign}__longlong_as_double({word})"
+        return f"{sign}__uint_as_float({'0x7fc00000u' if value != value else '0x7f800000u'})"
 
     def bits(self, value: Expression, src: DType, dst: DType, lanes: int) -> Expression:
         word = _WORDS[src.itemsize]
@@ -117,24 +115,24 @@ class CUDABuilder(LanesBuilder):
     def _vector(self, dtype: DType, size: int) -> str:
         return "__nv_bfloat162" if dtype == dtypes.bfloat16 else f"{_VECTORS[dtype]}{size}"
 
-    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
         t = self._vector(dtype, size)
         return self._source.value(
-            f"*({t} *)({pointer.name} + {{}})",
-            [place],
+            f"*({t} *){{}}",
+            [address],
             t,
-            needs=SUM,
+            needs=UNARY,
             precedence=UNARY,
             hint="v",
             reads="memory",
         )
 
-    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         t = self._vector(dtype, len(values))
         make = "make_bfloat162" if dtype == dtypes.bfloat16 else f"make_{t}"
         each = ", ".join(["{}"] * len(values))
-        needs = (SUM, *[ANY] * len(values))
-        self._source.statement(f"*({t} *)({pointer.name} + {{}}) = {make}({each});", [place, *values], needs)
+        needs = (UNARY, *[ANY] * len(values))
+        self._source.statement(f"*({t} *){{}} = {make}({each});", [address, *values], needs)
 
     # --- workgroups
 

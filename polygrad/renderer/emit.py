@@ -239,7 +239,9 @@ class _Emitter:
         elif op is Ops.REDUCE:
             self._emit_reduce(node)
         elif op is Ops.SPECIAL:
-            self.values[node] = [b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])]
+            self.values[node] = [
+                b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])
+            ]
         elif op is Ops.BARRIER:
             b.barrier()
         elif op is Ops.PARAM and node.arg.space is AddrSpace.SHARED:

@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.cstyle import Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import ANY, SUM, UNARY, Expression
+from polygrad.renderer.source_text import ANY, UNARY, Expression
 from polygrad.uop.ops import Ops
 
 
@@ -65,7 +65,7 @@ class MSLBuilder(LanesBuilder):
     def special_float(self, dtype: DType, value: float) -> str:
         text = "NAN" if value != value else "INFINITY" if value > 0 else "-INFINITY"
         cast = "" if dtype == dtypes.float32 else f"({self.type(dtype, 1)})"
-        return f"({cast}{text})" if cast or value < 0 else text
+        return f"{cast}{text}"
 
     def bits(self, value: Expression, src: DType, dst: DType, lanes: int) -> Expression:
         t = self.type(dst, 1)
@@ -82,24 +82,22 @@ class MSLBuilder(LanesBuilder):
     def _vector(self, dtype: DType, size: int) -> str:
         return f"{self.types[dtype]}{size}"
 
-    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
         t = self._vector(dtype, size)
         return self._source.value(
-            f"*({pointer.space} {t} *)({pointer.name} + {{}})",
-            [place],
+            f"*({space} {t} *){{}}",
+            [address],
             t,
-            needs=SUM,
+            needs=UNARY,
             precedence=UNARY,
             hint="v",
             reads="memory",
         )
 
-    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         t, each = self._vector(dtype, len(values)), ", ".join(["{}"] * len(values))
-        needs = (SUM, *[ANY] * len(values))
-        self._source.statement(
-            f"*({pointer.space} {t} *)({pointer.name} + {{}}) = {t}({each});", [place, *values], needs
-        )
+        needs = (UNARY, *[ANY] * len(values))
+        self._source.statement(f"*({space} {t} *){{}} = {t}({each});", [address, *values], needs)
 
     # --- workgroups
 

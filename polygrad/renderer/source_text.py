@@ -23,6 +23,7 @@ ANY, SELECT, BITS, COMPARE, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(9)
 
 _LONGEST = 70  # characters of an expression that is part of another
 _INDENT = "  "
+_COMPOUND = {"{} + {}": "+=", "{} - {}": "-=", "{} * {}": "*="}  # operators, and what x = x + y is with them
 
 Declare = Callable[[str, str, str | None, bool], str]
 
@@ -267,6 +268,10 @@ class SourceText:
         if not variable.name:
             variable.name = self.name(variable.hint)
             return self._declare(variable.type, variable.name, text, True)
+        value = item.args[0]
+        if value.inline and value.template in _COMPOUND and value.args[0].reads is variable:
+            if value.args[0].text == variable.name:
+                return f"{variable.name} {_COMPOUND[value.template]} {value.args[1].text};"
         return f"{variable.name} = {text};"
 
 

@@ -19,7 +19,7 @@ from polygrad.runtime.program import Program
 _LINKED_BYTES = 32 << 20  # of libraries kept
 
 
-class _Library:
+class Library:
     """A loaded shared object, which is unloaded with this."""
 
     def __init__(self, code: bytes, what: str) -> None:
@@ -49,13 +49,13 @@ class _SharedObjectLinker(Linker):
     """Kernels that were compiled together are one library."""
 
     def __init__(self) -> None:
-        self.linked: LRU[bytes, _Library] = LRU(_LINKED_BYTES)
-        self.kept: list[_Library] = []
+        self.linked: LRU[bytes, Library] = LRU(_LINKED_BYTES)
+        self.kept: list[Library] = []
 
-    def _library(self, code: bytes, what: str) -> _Library:
+    def _library(self, code: bytes, what: str) -> Library:
         found = self.linked.get(code)
         if found is None:
-            found = _Library(code, what)
+            found = Library(code, what)
             self.linked.put(code, found, 2 * len(code))
         return found
 
@@ -64,13 +64,13 @@ class _SharedObjectLinker(Linker):
         return KernelFunction(library.address(name)), library
 
     def link_forever(self, code: bytes, names: list[str]) -> list[int]:
-        library = _Library(code, "threads")
+        library = Library(code, "threads")
         self.kept.append(library)
         return [library.address(name) for name in names]
 
     def link_driver(self, program: Program) -> tuple[int, list[Any]]:
         """Its array `kernels` gets the addresses of the kernels."""
-        driver = _Library(program.driver, "driver")
+        driver = Library(program.driver, "driver")
         libraries = [self._library(k.code, f"kernel {k.name}") for k in program.kernels]
         addresses = [library.address(k.name) for library, k in zip(libraries, program.kernels, strict=True)]
         if addresses:

@@ -12,10 +12,10 @@ and state together. An element of a `shape` is an int, or the name of a Variable
 
 The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
 `library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
-`wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, so many invocations (x, y, z),
-and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A grid's size is a number,
-the name of a Variable, or an operation on sizes, `["IDIV", a, b]` (`runtime/grid.py` has them all, integers as
-Python's); where one is 0, there is nothing to launch.
+`wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, so many invocations
+(x, y, z), and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A grid's size
+is a number, the name of a Variable, or an operation on sizes, `["IDIV", a, b]` (`runtime/grid.py` has them
+all, integers as Python's); where one is 0, there is nothing to launch.
 
 Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; `thread` and
 `threads` are the variables for a thread's own number (from 0) and their count. One with the variable `part`

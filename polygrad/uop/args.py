@@ -58,8 +58,8 @@ class AddrSpace(IntEnum):
 
 
 class Param(NamedTuple):
-    """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first. SHARED
-    ones are no arguments: the kernel declares them."""
+    """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first.
+    SHARED ones are no arguments: the kernel declares them."""
 
     slot: int
     size: int
@@ -74,8 +74,8 @@ class Memory(NamedTuple):
 
 
 class Special(NamedTuple):
-    """SPECIAL: the number of a workgroup (GLOBAL) or of an invocation in its workgroup (LOCAL) along dimension
-    `axis`, 0 to 2."""
+    """SPECIAL: the number of a workgroup (GLOBAL) or of an invocation in its workgroup (LOCAL) along
+    dimension `axis`, 0 to 2."""
 
     kind: AxisKind
     axis: int

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from c_compiler import CC
 
 import polygrad
 from polygrad import Device, Tensor, TinyJit, Variable, get_num_threads, nn, set_num_threads
@@ -16,10 +17,10 @@ from polygrad.errors import ArgumentError, ProgramError
 from polygrad.runtime.program import Program
 
 
-@pytest.fixture(autouse=True)
-def _cpu():
+@pytest.fixture(autouse=True, params=["CPU", CC])
+def _default(request):
     device, threads = Device.DEFAULT, get_num_threads()
-    Device.DEFAULT = "CPU"
+    Device.DEFAULT = request.param
     yield
     Device.DEFAULT = device
     set_num_threads(threads)
@@ -185,7 +186,7 @@ def test_a_program_runs_with_no_more_threads_than_its_bound():
 def test_errors_leave_the_threads_fit():
     set_num_threads(2)
     program = recorded(matmul)[-1]
-    executable = Device["CPU"].load(program)
+    executable = Device[Device.DEFAULT].load(program)
     for _ in range(3):
         with pytest.raises(ProgramError):
             executable.run([None] * len(program.buffers), None, {})
@@ -198,7 +199,7 @@ def test_python_threads_run_programs_at_the_same_time():
     x = data(192, 192)
     program = recorded(lambda: Tensor(x) @ Tensor(x))[-1]
     expected = (Tensor(x) @ Tensor(x)).numpy()
-    runtime = Device["CPU"]
+    runtime = Device[Device.DEFAULT]
     wrong: list[int] = []
 
     def work(i: int) -> None:

@@ -3,7 +3,8 @@ reviewed.
 
 Each file has, for every kernel of one program: the AST that the scheduler made; its linear form for a Target
 without vectors, not optimised; the optimised one for WebAssembly's; and the module. `captured_step.txt` has a
-captured training step: its buffers, its launches, and the driver without the kernels.
+captured training step: its buffers, its launches, and the driver without the kernels. `kernels.c`,
+`kernels.cu` and `kernels.metal` have the optimised kernels of all programs in the languages of the C family.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from polygrad.codegen.lower import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.engine.normalize import normalize
+from polygrad.renderer.c import CBuilder
+from polygrad.renderer.cstyle import module as source_module
+from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
+from polygrad.renderer.msl import MSLBuilder
 from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
@@ -90,6 +95,31 @@ def text_of(tensor):
                 module = wasm_module([emit("kernel", linear, WasmBuilder(relaxed=True))])
                 parts += [f";; optimised kernel {i}: WebAssembly", print_module(module).rstrip()]
     return "\n".join(parts)
+
+
+# One builder for each language of the C family, with a Target that there is.
+AVX2 = Target("CC", simd_bytes=32, registers=16, fma=True, scalar_fma=True, threads=4)
+GPU = Target("GPU", simd_bytes=16, registers=64, fma=True, scalar_fma=True, index_bits=32)
+FAMILY = {
+    "kernels.c": (AVX2, lambda: CBuilder(AVX2, native_half=True)),
+    "kernels.cu": (GPU, lambda: CUDABuilder(GPU, aligned=True)),
+    "kernels.metal": (GPU, lambda: MSLBuilder(GPU, aligned=True)),
+}
+
+
+def source_of(target, builder):
+    """Every kernel of every program."""
+    functions = []
+    for name, program in PROGRAMS.items():
+        sink = normalize(UOp.sink(program().uop.base)).sink
+        for i, call in enumerate(schedule(sink, True).calls):
+            functions.append(emit(f"{name}_{i}", lower(call.ast, target, True), builder()))
+    return source_module(functions)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_sources(name, golden):
+    golden(name, source_of(*FAMILY[name]))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -1,4 +1,4 @@
-"""Drivers in both languages: the same calls in the same order, with barriers where calls have them."""
+"""Drivers in all languages: the same calls in the same order, with barriers where calls have them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import ctypes
 import itertools
 import random
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
 import wasmtime
+from c_compiler import needs_c_compiler
 from wasm_kernel import engine
 
 from polygrad.errors import InternalError
+from polygrad.renderer.c_driver import c_driver
+from polygrad.renderer.cc_compile import compile_c
 from polygrad.renderer.driver import Call, Driver, Pointer
 from polygrad.renderer.llvm_compile import compile_ir
 from polygrad.renderer.llvm_driver import llvm_driver
 from polygrad.renderer.wasm_driver import wasm_driver
+from polygrad.runtime.cc import Library
 from polygrad.wasm.wat import print_module
 
 
@@ -43,6 +49,21 @@ def llvm_calls(driver: Driver) -> str:
         elif line.startswith("all"):
             out.append(")")
     return " ".join(out).replace("barrier", "|")
+
+
+def c_calls(driver: Driver) -> str:
+    """The same of the driver in C."""
+    out, alone = [], False
+    for line in c_driver(driver).split("void run(char")[1].splitlines():
+        called = re.search(r"kernels\[(\d+)\]\(|(\(barrier \*\))", line)
+        if called is None:
+            continue
+        serial = "thread == 0" in line
+        if serial != alone:
+            out.append("(" if serial else ")")
+        alone = serial
+        out.append("|" if called[2] else f"k{called[1]}")
+    return " ".join([*out, ")"] if alone else out)
 
 
 def kernel_module(name: str, n: int) -> bytes:
@@ -79,7 +100,7 @@ def wasm_calls(driver: Driver) -> str:
     return " ".join(out)
 
 
-@pytest.mark.parametrize("calls_of", [llvm_calls, wasm_calls])
+@pytest.mark.parametrize("calls_of", [llvm_calls, wasm_calls, c_calls])
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
@@ -97,16 +118,37 @@ def test_calls_and_barriers_are_in_order(calls_of, calls, expected):
     assert calls_of(driver_of(*calls)) == expected
 
 
-def test_both_languages_agree_on_random_drivers():
+def test_all_languages_agree_on_random_drivers():
     choose = random.Random(7)
     for _ in range(100):
         calls = [choose.choice(["p", "s", "|p", "|s"]) for _ in range(choose.randrange(1, 9))]
         calls = calls if any("p" in c for c in calls) else [c[-1] for c in calls]
-        assert llvm_calls(driver_of(*calls)) == wasm_calls(driver_of(*calls))
+        assert llvm_calls(driver_of(*calls)) == wasm_calls(driver_of(*calls)) == c_calls(driver_of(*calls))
 
 
+def in_llvm(driver: Driver, functions: Sequence[Any]) -> tuple[int, Any]:
+    """The address of a driver that calls ctypes functions, and what keeps it alive."""
+    library = llvm.JITLibraryBuilder().add_object_img(compile_ir(llvm_driver(driver))).export_symbol("run")
+    for name, function in zip(driver.kernels, functions, strict=True):
+        library.import_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    tracker = library.link(llvm.create_lljit_compiler(), "driver")
+    return tracker["run"], tracker
+
+
+def in_c(driver: Driver, functions: Sequence[Any]) -> tuple[int, Any]:
+    library = Library(compile_c(c_driver(driver)), "driver")
+    kernels = (ctypes.c_void_p * len(functions)).from_address(library.address("kernels"))
+    for i, function in enumerate(functions):
+        kernels[i] = ctypes.cast(function, ctypes.c_void_p).value
+    return library.address("run"), library
+
+
+NATIVE = [in_llvm, pytest.param(in_c, marks=needs_c_compiler)]
+
+
+@pytest.mark.parametrize("language", NATIVE)
 @pytest.mark.parametrize(("thread", "expected"), [(0, ["k0", "k1", "k2"]), (1, ["k1"])])
-def test_the_driver_in_llvm_runs_each_threads_calls(thread, expected):
+def test_the_driver_runs_each_threads_calls(language, thread, expected):
     seen: list[tuple[str, int, list[int]]] = []
     driver = driver_of("s", "|p", "s")
     kind = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64))
@@ -114,14 +156,10 @@ def test_the_driver_in_llvm_runs_each_threads_calls(thread, expected):
         kind(lambda p, v, i=i: seen.append((f"k{i}", p[0], [v[0], v[1]][: len(driver.calls[i].values)])))
         for i in range(3)
     ]
-    jit = llvm.create_lljit_compiler()
-    library = llvm.JITLibraryBuilder().add_object_img(compile_ir(llvm_driver(driver))).export_symbol("run")
-    for name, function in zip(driver.kernels, functions, strict=True):
-        library.import_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-    tracker = library.link(jit, "driver")
+    address, _alive = language(driver, functions)
     run = ctypes.CFUNCTYPE(
         None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-    )(tracker["run"])
+    )(address)
     waits: list[int] = []
     barrier = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(lambda team, n: waits.append(n))
     team = (ctypes.c_void_p * 1)(ctypes.cast(barrier, ctypes.c_void_p).value)
@@ -135,10 +173,10 @@ def test_the_driver_in_llvm_runs_each_threads_calls(thread, expected):
     assert waits == [2]
 
 
+@pytest.mark.parametrize("language", NATIVE)
 @pytest.mark.parametrize(("threads", "given"), [(1, (0, 1)), (2, (0, 8))])
-def test_the_driver_in_llvm_leaves_parts_to_the_team(threads, given):
+def test_the_driver_leaves_parts_to_the_team(language, threads, given):
     calls = (Call(0, (Pointer(0, 0),), ("part", "parts"), True, False),) * 2
-    code = compile_ir(llvm_driver(Driver(("k0",), calls, entries=1)))
     seen: list[tuple[int, int]] = []
     taken: list[tuple[int, ...]] = []
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
@@ -149,14 +187,12 @@ def test_the_driver_in_llvm_leaves_parts_to_the_team(threads, given):
     def run_parts(function, pointers, values, *rest):
         taken.append((*rest[:-1], values[1]))
 
-    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("run")
-    library.import_symbol("k0", ctypes.cast(kernel, ctypes.c_void_p).value)
-    tracker = library.link(llvm.create_lljit_compiler(), "driver")
+    address, _alive = language(Driver(("k0",), calls, entries=1), [kernel])
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
     team = (ctypes.c_void_p * 4)(0, 0, 0, ctypes.cast(run_parts, ctypes.c_void_p).value)
     table = (ctypes.c_int64 * 1)()
     last = threads - 1
-    run(tracker["run"])(ctypes.addressof(table), None, last, threads, ctypes.addressof(team))
+    run(address)(ctypes.addressof(table), None, last, threads, ctypes.addressof(team))
     if threads == 1:
         assert seen == [given] * 2 and not taken
     else:

@@ -1,4 +1,4 @@
-"""Threads of the CPU device: they do jobs together, sleep, wake, and survive forks, exits and errors."""
+"""Threads of CPU and CC: they do jobs together, sleep, wake, and survive forks, exits and errors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
+from c_compiler import CC
 
+from polygrad.renderer.cc_compile import compile_c
 from polygrad.renderer.llvm_compile import compile_ir
+from polygrad.runtime.cc import CCRuntime
 from polygrad.runtime.cpu import CPURuntime
 from polygrad.runtime.cpu_threads import Counters, Team
+from polygrad.runtime.native import Linker, NativeRuntime
 
 # add: words[thread] += thread + 1. chain: rounds in which each thread adds what its neighbour had before the
 # round to its own word, with a barrier between reading and writing.
@@ -51,15 +56,33 @@ done:
 """
 
 
-@pytest.fixture(scope="module")
-def runtime() -> CPURuntime:
-    return CPURuntime(compile=compile_ir)
+MAKERS = {"CPU": lambda: CPURuntime(compile=compile_ir), "CC": lambda: CCRuntime(compile=compile_c)}
+
+
+@pytest.fixture(scope="module", params=["CPU", CC])
+def device(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def make_runtime(device) -> Callable[[], NativeRuntime]:
+    return MAKERS[device]
 
 
 @pytest.fixture(scope="module")
-def jobs(runtime) -> dict[str, int]:
+def runtime(device) -> NativeRuntime:
+    return MAKERS[device]()
+
+
+@pytest.fixture(scope="module")
+def linker() -> Linker:
+    return CPURuntime()._linker
+
+
+@pytest.fixture(scope="module")
+def jobs(linker) -> dict[str, int]:
     names = ["add", "chain"]
-    return dict(zip(names, runtime._linker.link_forever(compile_ir(JOBS), names), strict=True))
+    return dict(zip(names, linker.link_forever(compile_ir(JOBS), names), strict=True))
 
 
 @pytest.fixture
@@ -142,10 +165,10 @@ define void @parts(ptr %words, ptr %b, i64 %thread, i64 %threads, ptr %team) {
 """
 
 
-def test_a_thread_that_is_held_up_holds_up_one_part(runtime, team):
+def test_a_thread_that_is_held_up_holds_up_one_part(linker, team):
     """Thread 1 stays in its first part until all others are done: thread 0 does the other seven."""
     names = ["parts"]
-    (job,) = runtime._linker.link_forever(compile_ir(PART_JOBS), names)
+    (job,) = linker.link_forever(compile_ir(PART_JOBS), names)
     counters = Counters(1, 2)
     for _ in range(20):
         memory = words(*[0] * 10)
@@ -182,8 +205,8 @@ def test_an_interrupt_after_the_start_leaves_no_half_job(team, jobs):
     assert list(memory) == [2, 4]
 
 
-def test_a_team_that_is_no_longer_used_ends_its_threads(jobs):
-    runtime = CPURuntime(compile=compile_ir)
+def test_a_team_that_is_no_longer_used_ends_its_threads(jobs, make_runtime):
+    runtime = make_runtime()
     team = runtime._team()
     memory = words(0, 0, 0)
     assert run(team, jobs["add"], memory, 3)
@@ -195,8 +218,8 @@ def test_a_team_that_is_no_longer_used_ends_its_threads(jobs):
     assert list(memory) == [1, 2, 3]
 
 
-def test_no_thread_to_be_had_means_working_alone(runtime, jobs, monkeypatch):
-    team = CPURuntime(compile=compile_ir)._team()
+def test_no_thread_to_be_had_means_working_alone(jobs, make_runtime, monkeypatch):
+    team = make_runtime()._team()
 
     def refuse(thread):
         raise RuntimeError("can't start new thread")
@@ -235,8 +258,9 @@ if "late" in sys.argv:
 
 
 @pytest.mark.parametrize("when", ["", "early", "late"])
-def test_a_process_ends_while_its_workers_spin(when):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, when], capture_output=True, text=True, timeout=60)
+def test_a_process_ends_while_its_workers_spin(device, when):
+    command, env = [sys.executable, "-c", PROGRAM, when], os.environ | {"DEVICE": device}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout == f"{512.0 * 512 * 513}\n" * (2 if when else 1)
@@ -253,8 +277,8 @@ def test_ten_thousand_jobs_with_and_without_pauses(team, jobs):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not place threads")
-def test_workers_keep_off_the_processor_of_who_wakes_them(jobs):
-    team = CPURuntime(compile=compile_ir)._team()
+def test_workers_keep_off_the_processor_of_who_wakes_them(jobs, make_runtime):
+    team = make_runtime()._team()
     allowed = os.sched_getaffinity(0)
     for threads in (2, len(allowed) + 1):  # where there are others, and where there are too few
         assert run(team, jobs["add"], words(*[0] * threads), threads)

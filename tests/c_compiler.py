@@ -1,0 +1,20 @@
+"""Whether this machine has what device CC needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad.errors import DeviceError
+from polygrad.renderer.cc_compile import c_compiler
+
+
+def has_c_compiler() -> bool:
+    try:
+        c_compiler()
+    except DeviceError:
+        return False
+    return True
+
+
+needs_c_compiler = pytest.mark.skipif(not has_c_compiler(), reason="there is no C compiler")
+CC = pytest.param("CC", marks=needs_c_compiler)

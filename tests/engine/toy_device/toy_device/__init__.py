@@ -1,0 +1,1 @@
+"""A device from another package, for tests/engine/test_devices.py."""

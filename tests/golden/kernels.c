@@ -1,0 +1,571 @@
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef float float32x8 __attribute__((vector_size(32)));
+typedef float32x8 float32x8_unaligned __attribute__((aligned(sizeof(float)), may_alias));
+static inline float32x8 load_float32x8(const float *p) {
+  return *(const float32x8_unaligned *)p;
+}
+static inline void store_float32x8(float *p, float32x8 x) {
+  *(float32x8_unaligned *)p = x;
+}
+static inline float32x8 splat_float32x8(float x) {
+  return (float32x8){x, x, x, x, x, x, x, x};
+}
+typedef int64_t int64x8 __attribute__((vector_size(64)));
+static inline int64x8 splat_int64x8(int64_t x) {
+  return (int64x8){x, x, x, x, x, x, x, x};
+}
+typedef int32_t int32x8 __attribute__((vector_size(32)));
+static inline float32x8 select_float32x8(int32x8 mask, float32x8 x, float32x8 y) {
+  return (float32x8)(((int32x8)x & mask) | ((int32x8)y & ~mask));
+}
+typedef float float32x4 __attribute__((vector_size(16)));
+typedef float float32x2 __attribute__((vector_size(8)));
+static inline float reduce_add_float32x8(float32x8 x) {
+  float32x4 x0 = __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);
+  float32x2 x1 = __builtin_shufflevector(x0, x0, 0, 1) + __builtin_shufflevector(x0, x0, 2, 3);
+  return x1[0] + x1[1];
+}
+static inline float32x8 max_float32x8(float32x8 a, float32x8 b) {
+  return select_float32x8((a < b) | (b != b), b, a);
+}
+static inline float32x8 fma_float32x8(float32x8 x, float32x8 y, float32x8 z) {
+  for (int i = 0; i < 8; i++)
+    x[i] = __builtin_fmaf(x[i], y[i], z[i]);
+  return x;
+}
+typedef int32_t int32x4 __attribute__((vector_size(16)));
+static inline float32x4 select_float32x4(int32x4 mask, float32x4 x, float32x4 y) {
+  return (float32x4)(((int32x4)x & mask) | ((int32x4)y & ~mask));
+}
+static inline float32x4 max_float32x4(float32x4 a, float32x4 b) {
+  return select_float32x4((a < b) | (b != b), b, a);
+}
+typedef int32_t int32x2 __attribute__((vector_size(8)));
+static inline float32x2 select_float32x2(int32x2 mask, float32x2 x, float32x2 y) {
+  return (float32x2)(((int32x2)x & mask) | ((int32x2)y & ~mask));
+}
+static inline float32x2 max_float32x2(float32x2 a, float32x2 b) {
+  return select_float32x2((a < b) | (b != b), b, a);
+}
+static inline float max_float32(float a, float b) {
+  return (a < b) | (b != b) ? b : a;
+}
+static inline float reduce_max_float32x8(float32x8 x) {
+  float32x4 x0 = max_float32x4(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7));
+  float32x2 x1 = max_float32x2(__builtin_shufflevector(x0, x0, 0, 1), __builtin_shufflevector(x0, x0, 2, 3));
+  return max_float32(x1[0], x1[1]);
+}
+static inline int32x8 splat_int32x8(int32_t x) {
+  return (int32x8){x, x, x, x, x, x, x, x};
+}
+static inline float32x4 splat_float32x4(float x) {
+  return (float32x4){x, x, x, x};
+}
+typedef int64_t int64x4 __attribute__((vector_size(32)));
+static inline int64x4 splat_int64x4(int64_t x) {
+  return (int64x4){x, x, x, x};
+}
+typedef int8_t int8x4 __attribute__((vector_size(4)));
+static inline int8x4 splat_int8x4(int8_t x) {
+  return (int8x4){x, x, x, x};
+}
+typedef float32x4 float32x4_unaligned __attribute__((aligned(sizeof(float)), may_alias));
+static inline void store_float32x4(float *p, float32x4 x) {
+  *(float32x4_unaligned *)p = x;
+}
+static inline float32x4 load_float32x4(const float *p) {
+  return *(const float32x4_unaligned *)p;
+}
+typedef uint16_t uint16x8 __attribute__((vector_size(16)));
+typedef uint16x8 uint16x8_unaligned __attribute__((aligned(sizeof(uint16_t)), may_alias));
+static inline uint16x8 load_uint16x8(const uint16_t *p) {
+  return *(const uint16x8_unaligned *)p;
+}
+typedef _Float16 halfx8 __attribute__((vector_size(16)));
+static inline float32x8 half_to_float32x8(uint16x8 x) {
+  union { uint16x8 bits; halfx8 half; } both = {x};
+  return __builtin_convertvector(both.half, float32x8);
+}
+static inline uint16x8 float32x8_to_half(float32x8 x) {
+  union { halfx8 half; uint16x8 bits; } both = {__builtin_convertvector(x, halfx8)};
+  return both.bits;
+}
+static inline void store_uint16x8(uint16_t *p, uint16x8 x) {
+  *(uint16x8_unaligned *)p = x;
+}
+typedef int32x8 int32x8_unaligned __attribute__((aligned(sizeof(int32_t)), may_alias));
+static inline int32x8 load_int32x8(const int32_t *p) {
+  return *(const int32x8_unaligned *)p;
+}
+static inline int32x8 select_int32x8(int32x8 mask, int32x8 x, int32x8 y) {
+  return (int32x8)(((int32x8)x & mask) | ((int32x8)y & ~mask));
+}
+static inline int32x8 floor_divide_int32x8(int32x8 a, int32x8 b) {
+  int32x8 x0 = a % b;
+  int32x8 x1 = select_int32x8((x0 != 0) & ((x0 ^ b) < 0), splat_int32x8(1), splat_int32x8(0));
+  return a / b - x1;
+}
+static inline int32x8 floor_modulo_int32x8(int32x8 a, int32x8 b) {
+  int32x8 x0 = a % b;
+  return x0 + select_int32x8((x0 != 0) & ((x0 ^ b) < 0), b, splat_int32x8(0));
+}
+static inline void store_int32x8(int32_t *p, int32x8 x) {
+  *(int32x8_unaligned *)p = x;
+}
+static inline float32x4 load_masked_float32x4(const float *p, int32x4 mask, float32x4 x) {
+  for (int i = 0; i < 4; i++)
+    if (mask[i])
+      x[i] = p[i];
+  return x;
+}
+static inline float32x4 fma_float32x4(float32x4 x, float32x4 y, float32x4 z) {
+  for (int i = 0; i < 4; i++)
+    x[i] = __builtin_fmaf(x[i], y[i], z[i]);
+  return x;
+}
+static inline int64_t floor_divide_index(int64_t a, int64_t b) {
+  int64_t x0 = a % b;
+  return a / b - ((x0 != 0) & ((x0 ^ b) < 0) ? 1 : 0);
+}
+
+void add_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  for (int64_t i0 = 0; i0 < 2; i0++) {
+    int64_t p0 = i0 < 1 ? i0 << 3 : 2;
+    store_float32x8(data0 + p0, load_float32x8(data1 + p0) + load_float32x8(data2 + p0));
+  }
+}
+
+void broadcast_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  for (int64_t i0 = 0; i0 < 4; i0++) {
+    float32x8 x0 = splat_float32x8(data1[i0]);
+    int64_t p0 = i0 * 9;
+    for (int64_t i1 = 0; i1 < 2; i1++) {
+      int64_t p1 = i1 < 1 ? i1 << 3 : 1;
+      store_float32x8(data0 + p0 + p1, x0 * load_float32x8(data2 + p1) + 1.0f);
+    }
+  }
+}
+
+void sum_rows_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  int64x8 m0 = (int64x8){0, 1, 2, 3, 4, 5, 6, 7} < 6;
+  for (int64_t i0 = 0; i0 < 5; i0++) {
+    int64_t p0 = i0 * 18;
+    float32x8 x0 = select_float32x8(__builtin_convertvector(m0, int32x8), splat_float32x8(0.0f), load_float32x8(data1 + p0 + 10));
+    float x1 = reduce_add_float32x8(load_float32x8(data1 + p0) + load_float32x8(data1 + p0 + 8));
+    data0[i0] = x1 + reduce_add_float32x8(x0);
+  }
+}
+
+void max_columns_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float32x8 acc0 = splat_float32x8(-__builtin_inff());
+  for (int64_t i0 = 0; i0 < 6; i0++) {
+    acc0 = max_float32x8(acc0, load_float32x8(data1 + (i0 << 3)));
+  }
+  store_float32x8(data0, acc0);
+}
+
+void matmul_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  for (int64_t i0 = 0; i0 < 2; i0++) {
+    int64_t p0 = i0 * 48;
+    float32x8 acc0 = splat_float32x8(0.0f);
+    float32x8 acc1 = splat_float32x8(0.0f);
+    float32x8 acc2 = splat_float32x8(0.0f);
+    float32x8 acc3 = splat_float32x8(0.0f);
+    for (int64_t i1 = 0; i1 < 12; i1++) {
+      int64_t p1 = p0 + i1;
+      float32x8 x0 = load_float32x8(data2 + (i1 << 3));
+      acc0 = fma_float32x8(splat_float32x8(data1[p1]), x0, acc0);
+      acc1 = fma_float32x8(splat_float32x8(data1[p1 + 12]), x0, acc1);
+      acc2 = fma_float32x8(splat_float32x8(data1[p1 + 24]), x0, acc2);
+      acc3 = fma_float32x8(splat_float32x8(data1[p1 + 36]), x0, acc3);
+    }
+    int64_t p2 = i0 << 5;
+    store_float32x8(data0 + p2, acc0);
+    store_float32x8(data0 + p2 + 8, acc1);
+    store_float32x8(data0 + p2 + 16, acc2);
+    store_float32x8(data0 + p2 + 24, acc3);
+  }
+}
+
+void softmax_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  int64x8 m0 = (int64x8){0, 1, 2, 3, 4, 5, 6, 7} < 4;
+  for (int64_t i0 = 0; i0 < 3; i0++) {
+    int64_t p0 = i0 * 20;
+    float32x8 x0 = select_float32x8(__builtin_convertvector(m0, int32x8), splat_float32x8(-__builtin_inff()), load_float32x8(data1 + p0 + 12));
+    float32x8 x1 = max_float32x8(load_float32x8(data1 + p0), load_float32x8(data1 + p0 + 8));
+    data0[i0] = max_float32(reduce_max_float32x8(x1), reduce_max_float32x8(x0));
+  }
+}
+
+void softmax_1(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  int64x8 m0 = (int64x8){0, 1, 2, 3, 4, 5, 6, 7} < 4;
+  for (int64_t i0 = 0; i0 < 3; i0++) {
+    int64_t p0 = i0 * 20;
+    float32x8 x0 = splat_float32x8(data2[i0]);
+    float32x8 x1 = (load_float32x8(data1 + p0) - x0) * 1.442695f;
+    float32x8 x2 = (load_float32x8(data1 + p0 + 8) - x0) * 1.442695f;
+    int32x8 m1 = x1 < -151.0f;
+    int32x8 m2 = x2 < -151.0f;
+    float32x8 x3 = select_float32x8(m1, splat_float32x8(0.0f), x1);
+    float32x8 x4 = select_float32x8(m2, splat_float32x8(0.0f), x2);
+    float32x8 x5 = select_float32x8(129.0f < x3, splat_float32x8(129.0f), x3);
+    float32x8 x6 = select_float32x8(129.0f < x4, splat_float32x8(129.0f), x4);
+    float32x8 x7 = x5 + 12582912.0f;
+    float32x8 x8 = x6 + 12582912.0f;
+    float32x8 x9 = (load_float32x8(data1 + p0 + 12) - x0) * 1.442695f;
+    int32x8 m3 = x9 < -151.0f;
+    float32x8 x10 = select_float32x8(m3, splat_float32x8(0.0f), x9);
+    float32x8 x11 = select_float32x8(129.0f < x10, splat_float32x8(129.0f), x10);
+    float32x8 x12 = x11 + 12582912.0f;
+    int32x8 x13 = (int32x8)x7 - 1262485504;
+    int32x8 x14 = (int32x8)x8 - 1262485504;
+    int32x8 x15 = x13 >> 1;
+    int32x8 x16 = x14 >> 1;
+    int32x8 x17 = (int32x8)x12 - 1262485504;
+    int32x8 x18 = x17 >> 1;
+    float32x8 x19 = x5 - (x7 - 12582912.0f);
+    float32x8 x20 = x6 - (x8 - 12582912.0f);
+    float32x8 x21 = fma_float32x8(splat_float32x8(0.00015453163f), x19, splat_float32x8(0.0013390863f));
+    float32x8 x22 = fma_float32x8(splat_float32x8(0.00015453163f), x20, splat_float32x8(0.0013390863f));
+    float32x8 x23 = fma_float32x8(fma_float32x8(x21, x19, splat_float32x8(0.009618083f)), x19, splat_float32x8(0.05550357f));
+    float32x8 x24 = fma_float32x8(fma_float32x8(x22, x20, splat_float32x8(0.009618083f)), x20, splat_float32x8(0.05550357f));
+    float32x8 x25 = fma_float32x8(fma_float32x8(x23, x19, splat_float32x8(0.2402265f)), x19, splat_float32x8(0.6931472f));
+    float32x8 x26 = fma_float32x8(fma_float32x8(x24, x20, splat_float32x8(0.2402265f)), x20, splat_float32x8(0.6931472f));
+    float32x8 x27 = fma_float32x8(x25, x19, splat_float32x8(1.0f)) * (float32x8)((x15 + 127) << 23);
+    float32x8 x28 = fma_float32x8(x26, x20, splat_float32x8(1.0f)) * (float32x8)((x16 + 127) << 23);
+    float32x8 x29 = x11 - (x12 - 12582912.0f);
+    float32x8 x30 = fma_float32x8(splat_float32x8(0.00015453163f), x29, splat_float32x8(0.0013390863f));
+    float32x8 x31 = fma_float32x8(fma_float32x8(x30, x29, splat_float32x8(0.009618083f)), x29, splat_float32x8(0.05550357f));
+    float32x8 x32 = fma_float32x8(fma_float32x8(x31, x29, splat_float32x8(0.2402265f)), x29, splat_float32x8(0.6931472f));
+    float32x8 x33 = fma_float32x8(x32, x29, splat_float32x8(1.0f)) * (float32x8)((x18 + 127) << 23);
+    float32x8 x34 = select_float32x8(m1, splat_float32x8(0.0f), x27 * (float32x8)((x13 - x15 + 127) << 23));
+    float32x8 x35 = select_float32x8(m2, splat_float32x8(0.0f), x28 * (float32x8)((x14 - x16 + 127) << 23));
+    float32x8 x36 = select_float32x8(m3, splat_float32x8(0.0f), x33 * (float32x8)((x17 - x18 + 127) << 23));
+    float32x8 x37 = select_float32x8(__builtin_convertvector(m0, int32x8), splat_float32x8(0.0f), x36);
+    data0[i0] = 1.0f / (reduce_add_float32x8(x34 + x35) + reduce_add_float32x8(x37));
+  }
+}
+
+void softmax_2(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  float *data3 = (float *)buffers[3];
+  for (int64_t i0 = 0; i0 < 3; i0++) {
+    float32x8 x0 = splat_float32x8(data2[i0]);
+    float32x8 x1 = splat_float32x8(data3[i0]);
+    int64_t p0 = i0 * 20;
+    for (int64_t i1 = 0; i1 < 3; i1++) {
+      int64_t p1 = p0 + (i1 < 2 ? i1 << 3 : 12);
+      float32x8 x2 = (load_float32x8(data1 + p1) - x0) * 1.442695f;
+      int32x8 m0 = x2 < -151.0f;
+      float32x8 x3 = select_float32x8(m0, splat_float32x8(0.0f), x2);
+      float32x8 x4 = select_float32x8(129.0f < x3, splat_float32x8(129.0f), x3);
+      float32x8 x5 = x4 + 12582912.0f;
+      int32x8 x6 = (int32x8)x5 - 1262485504;
+      int32x8 x7 = x6 >> 1;
+      float32x8 x8 = x4 - (x5 - 12582912.0f);
+      float32x8 x9 = fma_float32x8(splat_float32x8(0.00015453163f), x8, splat_float32x8(0.0013390863f));
+      float32x8 x10 = fma_float32x8(fma_float32x8(x9, x8, splat_float32x8(0.009618083f)), x8, splat_float32x8(0.05550357f));
+      float32x8 x11 = fma_float32x8(fma_float32x8(x10, x8, splat_float32x8(0.2402265f)), x8, splat_float32x8(0.6931472f));
+      float32x8 x12 = fma_float32x8(x11, x8, splat_float32x8(1.0f)) * (float32x8)((x7 + 127) << 23);
+      float32x8 x13 = select_float32x8(m0, splat_float32x8(0.0f), x12 * (float32x8)((x6 - x7 + 127) << 23));
+      store_float32x8(data0 + p1, x13 * x1);
+    }
+  }
+}
+
+void transpose_pad_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  int64x4 x0 = (int64x4){0, 1, 2, 3};
+  for (int64_t i0 = 0; i0 < 7; i0++) {
+    int64_t p0 = i0 * 6;
+    int8x4 x1 = splat_int8x4(-(0 < i0));
+    for (int64_t i1 = 0; i1 < 2; i1++) {
+      int64_t p1 = i1 < 1 ? i1 << 2 : 2;
+      int64_t p2 = i0 + p1 * 6;
+      int64x4 m0 = __builtin_convertvector(x1, int64x4) & (splat_int64x4(p1) + x0 < 4);
+      float32x4 x2 = (float32x4){data1[(m0[0] != 0 ? p2 : 1) - 1], data1[(m0[1] != 0 ? p2 : -5) + 5], data1[(m0[2] != 0 ? p2 : -11) + 11], data1[(m0[3] != 0 ? p2 : -17) + 17]};
+      float32x4 x3 = select_float32x4(__builtin_convertvector(m0, int32x4), x2, splat_float32x4(0.0f));
+      store_float32x4(data0 + p0 + p1, x3);
+    }
+  }
+}
+
+void gather_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  int32_t *data1 = (int32_t *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  for (int64_t i0 = 0; i0 < 3; i0++) {
+    int32_t x0 = data1[i0];
+    int32_t x1 = x0 < 0 ? x0 + 50 : x0;
+    bool m0 = (-1 < x1) & (x1 < 50);
+    float32x4 x2 = select_float32x4(__builtin_convertvector(splat_int8x4(-m0), int32x4), load_float32x4(data2 + (m0 ? (int64_t)x1 << 2 : 0)), splat_float32x4(0.0f));
+    float32x4 x3 = select_float32x4(__builtin_convertvector(splat_int8x4(-m0), int32x4), x2, splat_float32x4(0.0f));
+    store_float32x4(data0 + (i0 << 2), x3);
+  }
+}
+
+void half_0(char **buffers, int64_t *variables) {
+  uint16_t *data0 = (uint16_t *)buffers[0];
+  uint16_t *data1 = (uint16_t *)buffers[1];
+  float32x8 x0 = half_to_float32x8(float32x8_to_half(half_to_float32x8(load_uint16x8(data1)) * 3.0f));
+  store_uint16x8(data0, float32x8_to_half(x0 + 1.0f));
+}
+
+void integers_0(char **buffers, int64_t *variables) {
+  int32_t *data0 = (int32_t *)buffers[0];
+  int32_t *data1 = (int32_t *)buffers[1];
+  int32_t *data2 = (int32_t *)buffers[2];
+  for (int64_t i0 = 0; i0 < 2; i0++) {
+    int64_t p0 = i0 < 1 ? i0 << 3 : 1;
+    int32x8 x0 = load_int32x8(data2 + p0);
+    int32x8 m0 = (x0 == 0) | (x0 == -1);
+    int32x8 x1 = floor_modulo_int32x8(floor_divide_int32x8(load_int32x8(data1 + p0), splat_int32x8(3)), select_int32x8(m0, splat_int32x8(1), x0));
+    store_int32x8(data0 + p0, select_int32x8(m0, splat_int32x8(0), x1));
+  }
+}
+
+void convolution_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  int64x4 x0 = (int64x4){0, 1, 2, 3};
+  for (int64_t i0 = 0; i0 < 2; i0++) {
+    int64_t p0 = i0 * 3;
+    int64_t p1 = p0 + 0;
+    int64_t p2 = p0 + 1;
+    int64_t p3 = p0 + 2;
+    int64_t p4 = i0 * 18;
+    for (int64_t i1 = 0; i1 < 2; i1++) {
+      int64_t p5 = i1 < 1 ? i1 << 2 : 2;
+      int64_t p6 = p4 + p5;
+      int64x4 p7 = splat_int64x4(p5) + x0;
+      float32x4 acc0 = splat_float32x4(0.0f);
+      float32x4 acc1 = splat_float32x4(0.0f);
+      float32x4 acc2 = splat_float32x4(0.0f);
+      float32x4 acc3 = splat_float32x4(0.0f);
+      float32x4 acc4 = splat_float32x4(0.0f);
+      float32x4 acc5 = splat_float32x4(0.0f);
+      float32x4 acc6 = splat_float32x4(0.0f);
+      float32x4 acc7 = splat_float32x4(0.0f);
+      float32x4 acc8 = splat_float32x4(0.0f);
+      for (int64_t i2 = 0; i2 < 2; i2++) {
+        int64_t p8 = p6 + i2 * 36;
+        int64_t p9 = i2 * 9;
+        for (int64_t i3 = 0; i3 < 3; i3++) {
+          int64_t p10 = p8 + i3 * 6;
+          int64_t p11 = p1 + i3;
+          int64_t p12 = p2 + i3;
+          int64_t p13 = p3 + i3;
+          int64_t p14 = p9 + i3 * 3;
+          int8x4 x1 = splat_int8x4(-((0 < p11) & (p11 < 7)));
+          int8x4 x2 = splat_int8x4(-((0 < p12) & (p12 < 7)));
+          int8x4 x3 = splat_int8x4(-((0 < p13) & (p13 < 7)));
+          for (int64_t i4 = 0; i4 < 3; i4++) {
+            int64_t p15 = p10 + i4;
+            int64x4 p16 = p7 + splat_int64x4(i4);
+            int64x4 m0 = 0 < p16;
+            int64x4 m1 = p16 < 7;
+            int32x4 x4 = __builtin_convertvector((__builtin_convertvector(x1, int64x4) & m0) & m1, int32x4);
+            float32x4 x5 = load_masked_float32x4(data1 + p15 - 7, x4, splat_float32x4(0.0f));
+            int32x4 x6 = __builtin_convertvector((__builtin_convertvector(x2, int64x4) & m0) & m1, int32x4);
+            float32x4 x7 = load_masked_float32x4(data1 + p15 - 1, x6, splat_float32x4(0.0f));
+            int32x4 x8 = __builtin_convertvector((__builtin_convertvector(x3, int64x4) & m0) & m1, int32x4);
+            float32x4 x9 = load_masked_float32x4(data1 + p15 + 5, x8, splat_float32x4(0.0f));
+            int64_t p17 = p14 + i4;
+            float32x4 x10 = splat_float32x4(data2[p17]);
+            float32x4 x11 = splat_float32x4(data2[p17 + 18]);
+            float32x4 x12 = splat_float32x4(data2[p17 + 36]);
+            acc0 = fma_float32x4(x5, x10, acc0);
+            acc1 = fma_float32x4(x7, x10, acc1);
+            acc2 = fma_float32x4(x9, x10, acc2);
+            acc3 = fma_float32x4(x5, x11, acc3);
+            acc4 = fma_float32x4(x7, x11, acc4);
+            acc5 = fma_float32x4(x9, x11, acc5);
+            acc6 = fma_float32x4(x5, x12, acc6);
+            acc7 = fma_float32x4(x7, x12, acc7);
+            acc8 = fma_float32x4(x9, x12, acc8);
+          }
+        }
+      }
+      store_float32x4(data0 + p6, acc0);
+      store_float32x4(data0 + p6 + 6, acc1);
+      store_float32x4(data0 + p6 + 12, acc2);
+      store_float32x4(data0 + p6 + 36, acc3);
+      store_float32x4(data0 + p6 + 42, acc4);
+      store_float32x4(data0 + p6 + 48, acc5);
+      store_float32x4(data0 + p6 + 72, acc6);
+      store_float32x4(data0 + p6 + 78, acc7);
+      store_float32x4(data0 + p6 + 84, acc8);
+    }
+  }
+}
+
+void assign_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  for (int64_t i0 = 0; i0 < 2; i0++) {
+    int64_t p0 = i0 < 1 ? i0 << 3 : 4;
+    float32x8 x0 = load_float32x8(data1 + 0 - p0 + 4);
+    float32x8 x1 = __builtin_shufflevector(x0, x0, 7, 6, 5, 4, 3, 2, 1, 0) + load_float32x8(data1 + p0);
+    store_float32x8(data0 + p0, x1);
+  }
+}
+
+void assign_1(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  for (int64_t i0 = 0; i0 < 2; i0++) {
+    int64_t p0 = i0 < 1 ? i0 << 3 : 4;
+    store_float32x8(data0 + p0, load_float32x8(data1 + p0));
+  }
+}
+
+void symbolic_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  int64_t var_n = variables[0];
+  float acc0 = 0.0f;
+  for (int64_t i0 = 0; i0 < var_n; i0++) {
+    acc0 += data1[i0];
+  }
+  data0[0] = acc0;
+}
+
+void local_memory_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  for (int64_t i0 = 0; i0 < 16; i0++) {
+    int64_t p0 = i0 << 6;
+    for (int64_t i1 = 0; i1 < 2; i1++) {
+      int64_t p1 = i1 << 5;
+      int64_t p2 = p1 + p0;
+      float32x8 x0 = load_float32x8(data1 + p2);
+      float32x8 x1 = load_float32x8(data1 + p2 + 8);
+      float32x8 x2 = load_float32x8(data1 + p2 + 16);
+      float32x8 x3 = load_float32x8(data1 + p2 + 24);
+      int32x8 m0 = x0 < -151.0f;
+      int32x8 m1 = x1 < -151.0f;
+      int32x8 m2 = x2 < -151.0f;
+      int32x8 m3 = x3 < -151.0f;
+      float32x8 x4 = select_float32x8(m0, splat_float32x8(0.0f), x0);
+      float32x8 x5 = select_float32x8(m1, splat_float32x8(0.0f), x1);
+      float32x8 x6 = select_float32x8(m2, splat_float32x8(0.0f), x2);
+      float32x8 x7 = select_float32x8(m3, splat_float32x8(0.0f), x3);
+      float32x8 x8 = select_float32x8(129.0f < x4, splat_float32x8(129.0f), x4);
+      float32x8 x9 = select_float32x8(129.0f < x5, splat_float32x8(129.0f), x5);
+      float32x8 x10 = select_float32x8(129.0f < x6, splat_float32x8(129.0f), x6);
+      float32x8 x11 = select_float32x8(129.0f < x7, splat_float32x8(129.0f), x7);
+      float32x8 x12 = x8 + 12582912.0f;
+      float32x8 x13 = x9 + 12582912.0f;
+      float32x8 x14 = x10 + 12582912.0f;
+      float32x8 x15 = x11 + 12582912.0f;
+      int32x8 x16 = (int32x8)x12 - 1262485504;
+      int32x8 x17 = (int32x8)x13 - 1262485504;
+      int32x8 x18 = (int32x8)x14 - 1262485504;
+      int32x8 x19 = (int32x8)x15 - 1262485504;
+      int32x8 x20 = x16 >> 1;
+      int32x8 x21 = x17 >> 1;
+      int32x8 x22 = x18 >> 1;
+      int32x8 x23 = x19 >> 1;
+      float32x8 x24 = x8 - (x12 - 12582912.0f);
+      float32x8 x25 = x9 - (x13 - 12582912.0f);
+      float32x8 x26 = x10 - (x14 - 12582912.0f);
+      float32x8 x27 = x11 - (x15 - 12582912.0f);
+      float32x8 x28 = fma_float32x8(splat_float32x8(0.00015453163f), x24, splat_float32x8(0.0013390863f));
+      float32x8 x29 = fma_float32x8(splat_float32x8(0.00015453163f), x25, splat_float32x8(0.0013390863f));
+      float32x8 x30 = fma_float32x8(splat_float32x8(0.00015453163f), x26, splat_float32x8(0.0013390863f));
+      float32x8 x31 = fma_float32x8(splat_float32x8(0.00015453163f), x27, splat_float32x8(0.0013390863f));
+      float32x8 x32 = fma_float32x8(fma_float32x8(x28, x24, splat_float32x8(0.009618083f)), x24, splat_float32x8(0.05550357f));
+      float32x8 x33 = fma_float32x8(fma_float32x8(x29, x25, splat_float32x8(0.009618083f)), x25, splat_float32x8(0.05550357f));
+      float32x8 x34 = fma_float32x8(fma_float32x8(x30, x26, splat_float32x8(0.009618083f)), x26, splat_float32x8(0.05550357f));
+      float32x8 x35 = fma_float32x8(fma_float32x8(x31, x27, splat_float32x8(0.009618083f)), x27, splat_float32x8(0.05550357f));
+      float32x8 x36 = fma_float32x8(fma_float32x8(x32, x24, splat_float32x8(0.2402265f)), x24, splat_float32x8(0.6931472f));
+      float32x8 x37 = fma_float32x8(fma_float32x8(x33, x25, splat_float32x8(0.2402265f)), x25, splat_float32x8(0.6931472f));
+      float32x8 x38 = fma_float32x8(fma_float32x8(x34, x26, splat_float32x8(0.2402265f)), x26, splat_float32x8(0.6931472f));
+      float32x8 x39 = fma_float32x8(fma_float32x8(x35, x27, splat_float32x8(0.2402265f)), x27, splat_float32x8(0.6931472f));
+      float32x8 x40 = fma_float32x8(x36, x24, splat_float32x8(1.0f)) * (float32x8)((x20 + 127) << 23);
+      float32x8 x41 = fma_float32x8(x37, x25, splat_float32x8(1.0f)) * (float32x8)((x21 + 127) << 23);
+      float32x8 x42 = fma_float32x8(x38, x26, splat_float32x8(1.0f)) * (float32x8)((x22 + 127) << 23);
+      float32x8 x43 = fma_float32x8(x39, x27, splat_float32x8(1.0f)) * (float32x8)((x23 + 127) << 23);
+      float32x8 x44 = select_float32x8(m0, splat_float32x8(0.0f), x40 * (float32x8)((x16 - x20 + 127) << 23));
+      float32x8 x45 = select_float32x8(m1, splat_float32x8(0.0f), x41 * (float32x8)((x17 - x21 + 127) << 23));
+      float32x8 x46 = select_float32x8(m2, splat_float32x8(0.0f), x42 * (float32x8)((x18 - x22 + 127) << 23));
+      float32x8 x47 = select_float32x8(m3, splat_float32x8(0.0f), x43 * (float32x8)((x19 - x23 + 127) << 23));
+      store_float32x8(data2 + p1, x44);
+      store_float32x8(data2 + p1 + 8, x45);
+      store_float32x8(data2 + p1 + 16, x46);
+      store_float32x8(data2 + p1 + 24, x47);
+    }
+    float32x8 acc0 = splat_float32x8(0.0f);
+    float32x8 acc1 = splat_float32x8(0.0f);
+    float32x8 acc2 = splat_float32x8(0.0f);
+    float32x8 acc3 = splat_float32x8(0.0f);
+    for (int64_t i2 = 0; i2 < 2; i2++) {
+      int64_t p3 = i2 << 5;
+      acc0 += load_float32x8(data2 + p3);
+      acc1 += load_float32x8(data2 + p3 + 8);
+      acc2 += load_float32x8(data2 + p3 + 16);
+      acc3 += load_float32x8(data2 + p3 + 24);
+    }
+    float32x8 x48 = splat_float32x8(reduce_add_float32x8(acc0 + acc2 + (acc1 + acc3)));
+    for (int64_t i3 = 0; i3 < 2; i3++) {
+      int64_t p4 = i3 << 5;
+      float32x8 x49 = load_float32x8(data2 + p4 + 8);
+      float32x8 x50 = load_float32x8(data2 + p4 + 16);
+      float32x8 x51 = load_float32x8(data2 + p4 + 24);
+      int64_t p5 = p0 + p4;
+      store_float32x8(data0 + p5, load_float32x8(data2 + p4) / x48);
+      store_float32x8(data0 + p5 + 8, x49 / x48);
+      store_float32x8(data0 + p5 + 16, x50 / x48);
+      store_float32x8(data0 + p5 + 24, x51 / x48);
+    }
+  }
+}
+
+void threads_0(char **buffers, int64_t *variables) {
+  float *data0 = (float *)buffers[0];
+  float *data1 = (float *)buffers[1];
+  float *data2 = (float *)buffers[2];
+  int64_t var_part = variables[0];
+  int64_t var_parts = variables[1];
+  int64_t p0 = var_part << 12;
+  int64_t x0 = floor_divide_index(p0, var_parts);
+  int64_t p1 = x0 << 5;
+  for (int64_t i0 = 0; i0 < floor_divide_index(p0 + 4096, var_parts) - x0; i0++) {
+    int64_t p2 = p1 + (i0 << 5);
+    float32x8 x1 = load_float32x8(data1 + p2 + 8);
+    float32x8 x2 = load_float32x8(data1 + p2 + 16);
+    float32x8 x3 = load_float32x8(data1 + p2 + 24);
+    float32x8 x4 = load_float32x8(data2 + p2 + 8);
+    float32x8 x5 = load_float32x8(data2 + p2 + 16);
+    float32x8 x6 = load_float32x8(data2 + p2 + 24);
+    store_float32x8(data0 + p2, load_float32x8(data1 + p2) + load_float32x8(data2 + p2));
+    store_float32x8(data0 + p2 + 8, x1 + x4);
+    store_float32x8(data0 + p2 + 16, x2 + x5);
+    store_float32x8(data0 + p2 + 24, x3 + x6);
+  }
+}

@@ -1,0 +1,1114 @@
+#include <metal_stdlib>
+using namespace metal;
+#pragma METAL fp contract(off)
+
+static inline float max_float32(float a, float b) {
+  return (a < b) | (b != b) ? b : a;
+}
+static inline int floor_divide_int32(int a, int b) {
+  int x0 = a % b;
+  return a / b - ((x0 != 0) & ((x0 ^ b) < 0) ? 1 : 0);
+}
+static inline int floor_modulo_int32(int a, int b) {
+  int x0 = a % b;
+  return x0 + ((x0 != 0) & ((x0 ^ b) < 0) ? b : 0);
+}
+
+kernel void add_0(device float *data0 [[buffer(0)]],
+                  device float *data1 [[buffer(1)]],
+                  device float *data2 [[buffer(2)]],
+                  uint3 workgroup [[threadgroup_position_in_grid]],
+                  uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 2; i0++) {
+    int p0 = i0 < 1 ? i0 << 3 : 2;
+    float x0 = data1[p0 + 1];
+    float x1 = data1[p0 + 2];
+    float x2 = data1[p0 + 3];
+    float x3 = data1[p0 + 4];
+    float x4 = data1[p0 + 5];
+    float x5 = data1[p0 + 6];
+    float x6 = data1[p0 + 7];
+    float x7 = data2[p0 + 1];
+    float x8 = data2[p0 + 2];
+    float x9 = data2[p0 + 3];
+    float x10 = data2[p0 + 4];
+    float x11 = data2[p0 + 5];
+    float x12 = data2[p0 + 6];
+    float x13 = data2[p0 + 7];
+    data0[p0] = data1[p0] + data2[p0];
+    data0[p0 + 1] = x0 + x7;
+    data0[p0 + 2] = x1 + x8;
+    data0[p0 + 3] = x2 + x9;
+    data0[p0 + 4] = x3 + x10;
+    data0[p0 + 5] = x4 + x11;
+    data0[p0 + 6] = x5 + x12;
+    data0[p0 + 7] = x6 + x13;
+  }
+}
+
+kernel void broadcast_0(device float *data0 [[buffer(0)]],
+                        device float *data1 [[buffer(1)]],
+                        device float *data2 [[buffer(2)]],
+                        uint3 workgroup [[threadgroup_position_in_grid]],
+                        uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 4; i0++) {
+    float x0 = data1[i0];
+    int p0 = i0 * 9;
+    for (int i1 = 0; i1 < 2; i1++) {
+      int p1 = i1 < 1 ? i1 << 3 : 1;
+      float x1 = data2[p1 + 1];
+      float x2 = data2[p1 + 2];
+      float x3 = data2[p1 + 3];
+      float x4 = data2[p1 + 4];
+      float x5 = data2[p1 + 5];
+      float x6 = data2[p1 + 6];
+      float x7 = data2[p1 + 7];
+      int p2 = p0 + p1;
+      data0[p2] = x0 * data2[p1] + 1.0f;
+      data0[p2 + 1] = x0 * x1 + 1.0f;
+      data0[p2 + 2] = x0 * x2 + 1.0f;
+      data0[p2 + 3] = x0 * x3 + 1.0f;
+      data0[p2 + 4] = x0 * x4 + 1.0f;
+      data0[p2 + 5] = x0 * x5 + 1.0f;
+      data0[p2 + 6] = x0 * x6 + 1.0f;
+      data0[p2 + 7] = x0 * x7 + 1.0f;
+    }
+  }
+}
+
+kernel void sum_rows_0(device float *data0 [[buffer(0)]],
+                       device float *data1 [[buffer(1)]],
+                       uint3 workgroup [[threadgroup_position_in_grid]],
+                       uint3 invocation [[thread_position_in_threadgroup]]) {
+  bool m0 = 0 < 2;
+  bool m1 = 1 < 2;
+  bool m2 = 2 < 2;
+  bool m3 = 3 < 2;
+  for (int i0 = 0; i0 < 5; i0++) {
+    int p0 = i0 * 18;
+    float2 v0 = *(device float2 *)(data1 + p0);
+    float2 v1 = *(device float2 *)(data1 + p0 + 2);
+    float2 v2 = *(device float2 *)(data1 + p0 + 4);
+    float2 v3 = *(device float2 *)(data1 + p0 + 6);
+    float2 v4 = *(device float2 *)(data1 + p0 + 8);
+    float2 v5 = *(device float2 *)(data1 + p0 + 10);
+    float2 v6 = *(device float2 *)(data1 + p0 + 12);
+    float2 v7 = *(device float2 *)(data1 + p0 + 14);
+    float2 v8 = *(device float2 *)(data1 + p0 + 14);
+    float2 v9 = *(device float2 *)(data1 + p0 + 16);
+    float x0 = v0.x + v4.x + (v2.x + v6.x) + (v1.x + v5.x + (v3.x + v7.x)) + (v0.y + v4.y + (v2.y + v6.y) + (v1.y + v5.y + (v3.y + v7.y)));
+    float x1 = (m0 ? 0.0f : v8.x) + (m2 ? 0.0f : v9.x) + ((m1 ? 0.0f : v8.y) + (m3 ? 0.0f : v9.y));
+    data0[i0] = x0 + x1;
+  }
+}
+
+kernel void max_columns_0(device float *data0 [[buffer(0)]],
+                          device float *data1 [[buffer(1)]],
+                          uint3 workgroup [[threadgroup_position_in_grid]],
+                          uint3 invocation [[thread_position_in_threadgroup]]) {
+  float acc0 = -INFINITY;
+  float acc1 = -INFINITY;
+  float acc2 = -INFINITY;
+  float acc3 = -INFINITY;
+  float acc4 = -INFINITY;
+  float acc5 = -INFINITY;
+  float acc6 = -INFINITY;
+  float acc7 = -INFINITY;
+  for (int i0 = 0; i0 < 6; i0++) {
+    int p0 = i0 << 3;
+    float4 v0 = *(device float4 *)(data1 + p0);
+    float4 v1 = *(device float4 *)(data1 + p0 + 4);
+    acc0 = max_float32(acc0, v0.x);
+    acc1 = max_float32(acc1, v0.y);
+    acc2 = max_float32(acc2, v0.z);
+    acc3 = max_float32(acc3, v0.w);
+    acc4 = max_float32(acc4, v1.x);
+    acc5 = max_float32(acc5, v1.y);
+    acc6 = max_float32(acc6, v1.z);
+    acc7 = max_float32(acc7, v1.w);
+  }
+  *(device float4 *)data0 = float4(acc0, acc1, acc2, acc3);
+  *(device float4 *)(data0 + 4) = float4(acc4, acc5, acc6, acc7);
+}
+
+kernel void matmul_0(device float *data0 [[buffer(0)]],
+                     device float *data1 [[buffer(1)]],
+                     device float *data2 [[buffer(2)]],
+                     uint3 workgroup [[threadgroup_position_in_grid]],
+                     uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 2; i0++) {
+    int p0 = i0 * 48;
+    float acc0 = 0.0f;
+    float acc1 = 0.0f;
+    float acc2 = 0.0f;
+    float acc3 = 0.0f;
+    float acc4 = 0.0f;
+    float acc5 = 0.0f;
+    float acc6 = 0.0f;
+    float acc7 = 0.0f;
+    float acc8 = 0.0f;
+    float acc9 = 0.0f;
+    float acc10 = 0.0f;
+    float acc11 = 0.0f;
+    float acc12 = 0.0f;
+    float acc13 = 0.0f;
+    float acc14 = 0.0f;
+    float acc15 = 0.0f;
+    float acc16 = 0.0f;
+    float acc17 = 0.0f;
+    float acc18 = 0.0f;
+    float acc19 = 0.0f;
+    float acc20 = 0.0f;
+    float acc21 = 0.0f;
+    float acc22 = 0.0f;
+    float acc23 = 0.0f;
+    float acc24 = 0.0f;
+    float acc25 = 0.0f;
+    float acc26 = 0.0f;
+    float acc27 = 0.0f;
+    float acc28 = 0.0f;
+    float acc29 = 0.0f;
+    float acc30 = 0.0f;
+    float acc31 = 0.0f;
+    for (int i1 = 0; i1 < 12; i1++) {
+      int p1 = p0 + i1;
+      int p2 = i1 << 3;
+      float x0 = data1[p1];
+      float4 v0 = *(device float4 *)(data2 + p2);
+      float x1 = v0.x;
+      float x2 = v0.y;
+      float x3 = v0.z;
+      float x4 = v0.w;
+      float4 v1 = *(device float4 *)(data2 + p2 + 4);
+      float x5 = v1.x;
+      float x6 = v1.y;
+      float x7 = v1.z;
+      float x8 = v1.w;
+      float x9 = data1[p1 + 12];
+      float x10 = data1[p1 + 24];
+      float x11 = data1[p1 + 36];
+      acc0 = fma(x0, x1, acc0);
+      acc1 = fma(x0, x2, acc1);
+      acc2 = fma(x0, x3, acc2);
+      acc3 = fma(x0, x4, acc3);
+      acc4 = fma(x0, x5, acc4);
+      acc5 = fma(x0, x6, acc5);
+      acc6 = fma(x0, x7, acc6);
+      acc7 = fma(x0, x8, acc7);
+      acc8 = fma(x9, x1, acc8);
+      acc9 = fma(x9, x2, acc9);
+      acc10 = fma(x9, x3, acc10);
+      acc11 = fma(x9, x4, acc11);
+      acc12 = fma(x9, x5, acc12);
+      acc13 = fma(x9, x6, acc13);
+      acc14 = fma(x9, x7, acc14);
+      acc15 = fma(x9, x8, acc15);
+      acc16 = fma(x10, x1, acc16);
+      acc17 = fma(x10, x2, acc17);
+      acc18 = fma(x10, x3, acc18);
+      acc19 = fma(x10, x4, acc19);
+      acc20 = fma(x10, x5, acc20);
+      acc21 = fma(x10, x6, acc21);
+      acc22 = fma(x10, x7, acc22);
+      acc23 = fma(x10, x8, acc23);
+      acc24 = fma(x11, x1, acc24);
+      acc25 = fma(x11, x2, acc25);
+      acc26 = fma(x11, x3, acc26);
+      acc27 = fma(x11, x4, acc27);
+      acc28 = fma(x11, x5, acc28);
+      acc29 = fma(x11, x6, acc29);
+      acc30 = fma(x11, x7, acc30);
+      acc31 = fma(x11, x8, acc31);
+    }
+    int p3 = i0 << 5;
+    *(device float4 *)(data0 + p3) = float4(acc0, acc1, acc2, acc3);
+    *(device float4 *)(data0 + p3 + 4) = float4(acc4, acc5, acc6, acc7);
+    *(device float4 *)(data0 + p3 + 8) = float4(acc8, acc9, acc10, acc11);
+    *(device float4 *)(data0 + p3 + 12) = float4(acc12, acc13, acc14, acc15);
+    *(device float4 *)(data0 + p3 + 16) = float4(acc16, acc17, acc18, acc19);
+    *(device float4 *)(data0 + p3 + 20) = float4(acc20, acc21, acc22, acc23);
+    *(device float4 *)(data0 + p3 + 24) = float4(acc24, acc25, acc26, acc27);
+    *(device float4 *)(data0 + p3 + 28) = float4(acc28, acc29, acc30, acc31);
+  }
+}
+
+kernel void softmax_0(device float *data0 [[buffer(0)]],
+                      device float *data1 [[buffer(1)]],
+                      uint3 workgroup [[threadgroup_position_in_grid]],
+                      uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 3; i0++) {
+    int p0 = i0 * 20;
+    float acc0 = -INFINITY;
+    float acc1 = -INFINITY;
+    float acc2 = -INFINITY;
+    float acc3 = -INFINITY;
+    float acc4 = -INFINITY;
+    float acc5 = -INFINITY;
+    float acc6 = -INFINITY;
+    float acc7 = -INFINITY;
+    for (int i1 = 0; i1 < 2; i1++) {
+      int p1 = p0 + (i1 << 3);
+      float4 v0 = *(device float4 *)(data1 + p1);
+      float4 v1 = *(device float4 *)(data1 + p1 + 4);
+      acc0 = max_float32(acc0, v0.x);
+      acc1 = max_float32(acc1, v0.y);
+      acc2 = max_float32(acc2, v0.z);
+      acc3 = max_float32(acc3, v0.w);
+      acc4 = max_float32(acc4, v1.x);
+      acc5 = max_float32(acc5, v1.y);
+      acc6 = max_float32(acc6, v1.z);
+      acc7 = max_float32(acc7, v1.w);
+    }
+    float4 v2 = *(device float4 *)(data1 + p0 + 16);
+    float x0 = max_float32(max_float32(max_float32(acc0, acc4), max_float32(acc2, acc6)), max_float32(max_float32(acc1, acc5), max_float32(acc3, acc7)));
+    float x1 = max_float32(x0, max_float32(max_float32(v2.x, v2.z), max_float32(v2.y, v2.w)));
+    data0[i0] = x1;
+  }
+}
+
+kernel void softmax_1(device float *data0 [[buffer(0)]],
+                      device float *data1 [[buffer(1)]],
+                      device float *data2 [[buffer(2)]],
+                      uint3 workgroup [[threadgroup_position_in_grid]],
+                      uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 3; i0++) {
+    float x0 = data2[i0];
+    int p0 = i0 * 20;
+    float acc0 = 0.0f;
+    float acc1 = 0.0f;
+    float acc2 = 0.0f;
+    float acc3 = 0.0f;
+    float acc4 = 0.0f;
+    float acc5 = 0.0f;
+    float acc6 = 0.0f;
+    float acc7 = 0.0f;
+    for (int i1 = 0; i1 < 2; i1++) {
+      int p1 = p0 + (i1 << 3);
+      float4 v0 = *(device float4 *)(data1 + p1);
+      float4 v1 = *(device float4 *)(data1 + p1 + 4);
+      float x1 = (v0.x - x0) * 1.442695f;
+      float x2 = (v0.y - x0) * 1.442695f;
+      float x3 = (v0.z - x0) * 1.442695f;
+      float x4 = (v0.w - x0) * 1.442695f;
+      float x5 = (v1.x - x0) * 1.442695f;
+      float x6 = (v1.y - x0) * 1.442695f;
+      float x7 = (v1.z - x0) * 1.442695f;
+      float x8 = (v1.w - x0) * 1.442695f;
+      bool m0 = x1 < -151.0f;
+      bool m1 = x2 < -151.0f;
+      bool m2 = x3 < -151.0f;
+      bool m3 = x4 < -151.0f;
+      bool m4 = x5 < -151.0f;
+      bool m5 = x6 < -151.0f;
+      bool m6 = x7 < -151.0f;
+      bool m7 = x8 < -151.0f;
+      float x9 = m0 ? 0.0f : x1;
+      float x10 = m1 ? 0.0f : x2;
+      float x11 = m2 ? 0.0f : x3;
+      float x12 = m3 ? 0.0f : x4;
+      float x13 = m4 ? 0.0f : x5;
+      float x14 = m5 ? 0.0f : x6;
+      float x15 = m6 ? 0.0f : x7;
+      float x16 = m7 ? 0.0f : x8;
+      float x17 = 129.0f < x9 ? 129.0f : x9;
+      float x18 = 129.0f < x10 ? 129.0f : x10;
+      float x19 = 129.0f < x11 ? 129.0f : x11;
+      float x20 = 129.0f < x12 ? 129.0f : x12;
+      float x21 = 129.0f < x13 ? 129.0f : x13;
+      float x22 = 129.0f < x14 ? 129.0f : x14;
+      float x23 = 129.0f < x15 ? 129.0f : x15;
+      float x24 = 129.0f < x16 ? 129.0f : x16;
+      float x25 = x17 + 12582912.0f;
+      float x26 = x18 + 12582912.0f;
+      float x27 = x19 + 12582912.0f;
+      float x28 = x20 + 12582912.0f;
+      float x29 = x21 + 12582912.0f;
+      float x30 = x22 + 12582912.0f;
+      float x31 = x23 + 12582912.0f;
+      float x32 = x24 + 12582912.0f;
+      uint x33 = (uint)as_type<int>(x25) - 1262485504u;
+      uint x34 = (uint)as_type<int>(x26) - 1262485504u;
+      uint x35 = (uint)as_type<int>(x27) - 1262485504u;
+      uint x36 = (uint)as_type<int>(x28) - 1262485504u;
+      uint x37 = (uint)as_type<int>(x29) - 1262485504u;
+      uint x38 = (uint)as_type<int>(x30) - 1262485504u;
+      uint x39 = (uint)as_type<int>(x31) - 1262485504u;
+      uint x40 = (uint)as_type<int>(x32) - 1262485504u;
+      int x41 = (int)x33 >> 1;
+      int x42 = (int)x34 >> 1;
+      int x43 = (int)x35 >> 1;
+      int x44 = (int)x36 >> 1;
+      int x45 = (int)x37 >> 1;
+      int x46 = (int)x38 >> 1;
+      int x47 = (int)x39 >> 1;
+      int x48 = (int)x40 >> 1;
+      float x49 = x17 - (x25 - 12582912.0f);
+      float x50 = x18 - (x26 - 12582912.0f);
+      float x51 = x19 - (x27 - 12582912.0f);
+      float x52 = x20 - (x28 - 12582912.0f);
+      float x53 = x21 - (x29 - 12582912.0f);
+      float x54 = x22 - (x30 - 12582912.0f);
+      float x55 = x23 - (x31 - 12582912.0f);
+      float x56 = x24 - (x32 - 12582912.0f);
+      float x57 = fma(fma(fma(0.00015453163f, x49, 0.0013390863f), x49, 0.009618083f), x49, 0.05550357f);
+      float x58 = fma(fma(fma(0.00015453163f, x50, 0.0013390863f), x50, 0.009618083f), x50, 0.05550357f);
+      float x59 = fma(fma(fma(0.00015453163f, x51, 0.0013390863f), x51, 0.009618083f), x51, 0.05550357f);
+      float x60 = fma(fma(fma(0.00015453163f, x52, 0.0013390863f), x52, 0.009618083f), x52, 0.05550357f);
+      float x61 = fma(fma(fma(0.00015453163f, x53, 0.0013390863f), x53, 0.009618083f), x53, 0.05550357f);
+      float x62 = fma(fma(fma(0.00015453163f, x54, 0.0013390863f), x54, 0.009618083f), x54, 0.05550357f);
+      float x63 = fma(fma(fma(0.00015453163f, x55, 0.0013390863f), x55, 0.009618083f), x55, 0.05550357f);
+      float x64 = fma(fma(fma(0.00015453163f, x56, 0.0013390863f), x56, 0.009618083f), x56, 0.05550357f);
+      float x65 = fma(fma(fma(x57, x49, 0.2402265f), x49, 0.6931472f), x49, 1.0f) * as_type<float>((int)(((uint)x41 + 127u) << 23));
+      float x66 = fma(fma(fma(x58, x50, 0.2402265f), x50, 0.6931472f), x50, 1.0f) * as_type<float>((int)(((uint)x42 + 127u) << 23));
+      float x67 = fma(fma(fma(x59, x51, 0.2402265f), x51, 0.6931472f), x51, 1.0f) * as_type<float>((int)(((uint)x43 + 127u) << 23));
+      float x68 = fma(fma(fma(x60, x52, 0.2402265f), x52, 0.6931472f), x52, 1.0f) * as_type<float>((int)(((uint)x44 + 127u) << 23));
+      float x69 = fma(fma(fma(x61, x53, 0.2402265f), x53, 0.6931472f), x53, 1.0f) * as_type<float>((int)(((uint)x45 + 127u) << 23));
+      float x70 = fma(fma(fma(x62, x54, 0.2402265f), x54, 0.6931472f), x54, 1.0f) * as_type<float>((int)(((uint)x46 + 127u) << 23));
+      float x71 = fma(fma(fma(x63, x55, 0.2402265f), x55, 0.6931472f), x55, 1.0f) * as_type<float>((int)(((uint)x47 + 127u) << 23));
+      float x72 = fma(fma(fma(x64, x56, 0.2402265f), x56, 0.6931472f), x56, 1.0f) * as_type<float>((int)(((uint)x48 + 127u) << 23));
+      float x73 = m0 ? 0.0f : x65 * as_type<float>((int)((x33 - (uint)x41 + 127u) << 23));
+      float x74 = m1 ? 0.0f : x66 * as_type<float>((int)((x34 - (uint)x42 + 127u) << 23));
+      float x75 = m2 ? 0.0f : x67 * as_type<float>((int)((x35 - (uint)x43 + 127u) << 23));
+      float x76 = m3 ? 0.0f : x68 * as_type<float>((int)((x36 - (uint)x44 + 127u) << 23));
+      float x77 = m4 ? 0.0f : x69 * as_type<float>((int)((x37 - (uint)x45 + 127u) << 23));
+      float x78 = m5 ? 0.0f : x70 * as_type<float>((int)((x38 - (uint)x46 + 127u) << 23));
+      float x79 = m6 ? 0.0f : x71 * as_type<float>((int)((x39 - (uint)x47 + 127u) << 23));
+      float x80 = m7 ? 0.0f : x72 * as_type<float>((int)((x40 - (uint)x48 + 127u) << 23));
+      acc0 += x73;
+      acc1 += x74;
+      acc2 += x75;
+      acc3 += x76;
+      acc4 += x77;
+      acc5 += x78;
+      acc6 += x79;
+      acc7 += x80;
+    }
+    float4 v2 = *(device float4 *)(data1 + p0 + 16);
+    float x81 = (v2.x - x0) * 1.442695f;
+    float x82 = (v2.y - x0) * 1.442695f;
+    float x83 = (v2.z - x0) * 1.442695f;
+    float x84 = (v2.w - x0) * 1.442695f;
+    bool m8 = x81 < -151.0f;
+    bool m9 = x82 < -151.0f;
+    bool m10 = x83 < -151.0f;
+    bool m11 = x84 < -151.0f;
+    float x85 = m8 ? 0.0f : x81;
+    float x86 = m9 ? 0.0f : x82;
+    float x87 = m10 ? 0.0f : x83;
+    float x88 = m11 ? 0.0f : x84;
+    float x89 = 129.0f < x85 ? 129.0f : x85;
+    float x90 = 129.0f < x86 ? 129.0f : x86;
+    float x91 = 129.0f < x87 ? 129.0f : x87;
+    float x92 = 129.0f < x88 ? 129.0f : x88;
+    float x93 = x89 + 12582912.0f;
+    float x94 = x90 + 12582912.0f;
+    float x95 = x91 + 12582912.0f;
+    float x96 = x92 + 12582912.0f;
+    uint x97 = (uint)as_type<int>(x93) - 1262485504u;
+    uint x98 = (uint)as_type<int>(x94) - 1262485504u;
+    uint x99 = (uint)as_type<int>(x95) - 1262485504u;
+    uint x100 = (uint)as_type<int>(x96) - 1262485504u;
+    int x101 = (int)x97 >> 1;
+    int x102 = (int)x98 >> 1;
+    int x103 = (int)x99 >> 1;
+    int x104 = (int)x100 >> 1;
+    float x105 = x89 - (x93 - 12582912.0f);
+    float x106 = x90 - (x94 - 12582912.0f);
+    float x107 = x91 - (x95 - 12582912.0f);
+    float x108 = x92 - (x96 - 12582912.0f);
+    float x109 = fma(fma(fma(0.00015453163f, x105, 0.0013390863f), x105, 0.009618083f), x105, 0.05550357f);
+    float x110 = fma(fma(fma(0.00015453163f, x106, 0.0013390863f), x106, 0.009618083f), x106, 0.05550357f);
+    float x111 = fma(fma(fma(0.00015453163f, x107, 0.0013390863f), x107, 0.009618083f), x107, 0.05550357f);
+    float x112 = fma(fma(fma(0.00015453163f, x108, 0.0013390863f), x108, 0.009618083f), x108, 0.05550357f);
+    float x113 = fma(fma(fma(x109, x105, 0.2402265f), x105, 0.6931472f), x105, 1.0f) * as_type<float>((int)(((uint)x101 + 127u) << 23));
+    float x114 = fma(fma(fma(x110, x106, 0.2402265f), x106, 0.6931472f), x106, 1.0f) * as_type<float>((int)(((uint)x102 + 127u) << 23));
+    float x115 = fma(fma(fma(x111, x107, 0.2402265f), x107, 0.6931472f), x107, 1.0f) * as_type<float>((int)(((uint)x103 + 127u) << 23));
+    float x116 = fma(fma(fma(x112, x108, 0.2402265f), x108, 0.6931472f), x108, 1.0f) * as_type<float>((int)(((uint)x104 + 127u) << 23));
+    float x117 = m8 ? 0.0f : x113 * as_type<float>((int)((x97 - (uint)x101 + 127u) << 23));
+    float x118 = m9 ? 0.0f : x114 * as_type<float>((int)((x98 - (uint)x102 + 127u) << 23));
+    float x119 = m10 ? 0.0f : x115 * as_type<float>((int)((x99 - (uint)x103 + 127u) << 23));
+    float x120 = m11 ? 0.0f : x116 * as_type<float>((int)((x100 - (uint)x104 + 127u) << 23));
+    float x121 = acc0 + acc4 + (acc2 + acc6) + (acc1 + acc5 + (acc3 + acc7)) + (x117 + x119 + (x118 + x120));
+    data0[i0] = 1.0f / x121;
+  }
+}
+
+kernel void softmax_2(device float *data0 [[buffer(0)]],
+                      device float *data1 [[buffer(1)]],
+                      device float *data2 [[buffer(2)]],
+                      device float *data3 [[buffer(3)]],
+                      uint3 workgroup [[threadgroup_position_in_grid]],
+                      uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 3; i0++) {
+    float x0 = data2[i0];
+    float x1 = data3[i0];
+    int p0 = i0 * 20;
+    for (int i1 = 0; i1 < 5; i1++) {
+      int p1 = p0 + (i1 << 2);
+      float4 v0 = *(device float4 *)(data1 + p1);
+      float x2 = (v0.x - x0) * 1.442695f;
+      float x3 = (v0.y - x0) * 1.442695f;
+      float x4 = (v0.z - x0) * 1.442695f;
+      float x5 = (v0.w - x0) * 1.442695f;
+      bool m0 = x2 < -151.0f;
+      bool m1 = x3 < -151.0f;
+      bool m2 = x4 < -151.0f;
+      bool m3 = x5 < -151.0f;
+      float x6 = m0 ? 0.0f : x2;
+      float x7 = m1 ? 0.0f : x3;
+      float x8 = m2 ? 0.0f : x4;
+      float x9 = m3 ? 0.0f : x5;
+      float x10 = 129.0f < x6 ? 129.0f : x6;
+      float x11 = 129.0f < x7 ? 129.0f : x7;
+      float x12 = 129.0f < x8 ? 129.0f : x8;
+      float x13 = 129.0f < x9 ? 129.0f : x9;
+      float x14 = x10 + 12582912.0f;
+      float x15 = x11 + 12582912.0f;
+      float x16 = x12 + 12582912.0f;
+      float x17 = x13 + 12582912.0f;
+      uint x18 = (uint)as_type<int>(x14) - 1262485504u;
+      uint x19 = (uint)as_type<int>(x15) - 1262485504u;
+      uint x20 = (uint)as_type<int>(x16) - 1262485504u;
+      uint x21 = (uint)as_type<int>(x17) - 1262485504u;
+      int x22 = (int)x18 >> 1;
+      int x23 = (int)x19 >> 1;
+      int x24 = (int)x20 >> 1;
+      int x25 = (int)x21 >> 1;
+      float x26 = x10 - (x14 - 12582912.0f);
+      float x27 = x11 - (x15 - 12582912.0f);
+      float x28 = x12 - (x16 - 12582912.0f);
+      float x29 = x13 - (x17 - 12582912.0f);
+      float x30 = fma(fma(fma(0.00015453163f, x26, 0.0013390863f), x26, 0.009618083f), x26, 0.05550357f);
+      float x31 = fma(fma(fma(0.00015453163f, x27, 0.0013390863f), x27, 0.009618083f), x27, 0.05550357f);
+      float x32 = fma(fma(fma(0.00015453163f, x28, 0.0013390863f), x28, 0.009618083f), x28, 0.05550357f);
+      float x33 = fma(fma(fma(0.00015453163f, x29, 0.0013390863f), x29, 0.009618083f), x29, 0.05550357f);
+      float x34 = fma(fma(fma(x30, x26, 0.2402265f), x26, 0.6931472f), x26, 1.0f) * as_type<float>((int)(((uint)x22 + 127u) << 23));
+      float x35 = fma(fma(fma(x31, x27, 0.2402265f), x27, 0.6931472f), x27, 1.0f) * as_type<float>((int)(((uint)x23 + 127u) << 23));
+      float x36 = fma(fma(fma(x32, x28, 0.2402265f), x28, 0.6931472f), x28, 1.0f) * as_type<float>((int)(((uint)x24 + 127u) << 23));
+      float x37 = fma(fma(fma(x33, x29, 0.2402265f), x29, 0.6931472f), x29, 1.0f) * as_type<float>((int)(((uint)x25 + 127u) << 23));
+      float x38 = m0 ? 0.0f : x34 * as_type<float>((int)((x18 - (uint)x22 + 127u) << 23));
+      float x39 = m1 ? 0.0f : x35 * as_type<float>((int)((x19 - (uint)x23 + 127u) << 23));
+      float x40 = m2 ? 0.0f : x36 * as_type<float>((int)((x20 - (uint)x24 + 127u) << 23));
+      float x41 = m3 ? 0.0f : x37 * as_type<float>((int)((x21 - (uint)x25 + 127u) << 23));
+      *(device float4 *)(data0 + p1) = float4(x38 * x1, x39 * x1, x40 * x1, x41 * x1);
+    }
+  }
+}
+
+kernel void transpose_pad_0(device float *data0 [[buffer(0)]],
+                            device float *data1 [[buffer(1)]],
+                            uint3 workgroup [[threadgroup_position_in_grid]],
+                            uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 2; i0++) {
+    int p0 = i0 < 1 ? i0 << 2 : 3;
+    int p1 = p0 * 6;
+    bool m0 = 0 < p0 + 0;
+    bool m1 = 0 < p0 + 1;
+    bool m2 = 0 < p0 + 2;
+    bool m3 = 0 < p0 + 3;
+    for (int i1 = 0; i1 < 2; i1++) {
+      int p2 = i1 < 1 ? i1 << 2 : 2;
+      int p3 = p0 + p2 * 6;
+      bool m4 = p2 + 0 < 4;
+      bool m5 = p2 + 1 < 4;
+      bool m6 = p2 + 2 < 4;
+      bool m7 = p2 + 3 < 4;
+      bool m8 = m0 & m4;
+      bool m9 = m0 & m5;
+      bool m10 = m0 & m6;
+      bool m11 = m0 & m7;
+      bool m12 = m1 & m4;
+      bool m13 = m1 & m5;
+      bool m14 = m1 & m6;
+      bool m15 = m1 & m7;
+      bool m16 = m2 & m4;
+      bool m17 = m2 & m5;
+      bool m18 = m2 & m6;
+      bool m19 = m2 & m7;
+      bool m20 = m3 & m4;
+      bool m21 = m3 & m5;
+      bool m22 = m3 & m6;
+      bool m23 = m3 & m7;
+      float x0 = data1[(m9 ? p3 : -5) + 5];
+      float x1 = data1[(m10 ? p3 : -11) + 11];
+      float x2 = data1[(m11 ? p3 : -17) + 17];
+      float x3 = data1[m12 ? p3 : 0];
+      float x4 = data1[(m13 ? p3 : -6) + 6];
+      float x5 = data1[(m14 ? p3 : -12) + 12];
+      float x6 = data1[(m15 ? p3 : -18) + 18];
+      float x7 = data1[(m16 ? p3 : -1) + 1];
+      float x8 = data1[(m17 ? p3 : -7) + 7];
+      float x9 = data1[(m18 ? p3 : -13) + 13];
+      float x10 = data1[(m19 ? p3 : -19) + 19];
+      float x11 = data1[(m20 ? p3 : -2) + 2];
+      float x12 = data1[(m21 ? p3 : -8) + 8];
+      float x13 = data1[(m22 ? p3 : -14) + 14];
+      float x14 = data1[(m23 ? p3 : -20) + 20];
+      int p4 = p1 + p2;
+      data0[p4] = m8 ? data1[(m8 ? p3 : 1) - 1] : 0.0f;
+      data0[p4 + 1] = m9 ? x0 : 0.0f;
+      data0[p4 + 2] = m10 ? x1 : 0.0f;
+      data0[p4 + 3] = m11 ? x2 : 0.0f;
+      data0[p4 + 6] = m12 ? x3 : 0.0f;
+      data0[p4 + 7] = m13 ? x4 : 0.0f;
+      data0[p4 + 8] = m14 ? x5 : 0.0f;
+      data0[p4 + 9] = m15 ? x6 : 0.0f;
+      data0[p4 + 12] = m16 ? x7 : 0.0f;
+      data0[p4 + 13] = m17 ? x8 : 0.0f;
+      data0[p4 + 14] = m18 ? x9 : 0.0f;
+      data0[p4 + 15] = m19 ? x10 : 0.0f;
+      data0[p4 + 18] = m20 ? x11 : 0.0f;
+      data0[p4 + 19] = m21 ? x12 : 0.0f;
+      data0[p4 + 20] = m22 ? x13 : 0.0f;
+      data0[p4 + 21] = m23 ? x14 : 0.0f;
+    }
+  }
+}
+
+kernel void gather_0(device float *data0 [[buffer(0)]],
+                     device int *data1 [[buffer(1)]],
+                     device float *data2 [[buffer(2)]],
+                     uint3 workgroup [[threadgroup_position_in_grid]],
+                     uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 3; i0++) {
+    int x0 = data1[i0];
+    int x1 = x0 < 0 ? (int)((uint)x0 + 50u) : x0;
+    bool m0 = (-1 < x1) & (x1 < 50);
+    int p0 = m0 ? x1 << 2 : 0;
+    *(device float4 *)(data0 + (i0 << 2)) = float4(m0 ? (m0 ? data2[p0] : 0.0f) : 0.0f, m0 ? (m0 ? data2[p0 + 1] : 0.0f) : 0.0f, m0 ? (m0 ? data2[p0 + 2] : 0.0f) : 0.0f, m0 ? (m0 ? data2[p0 + 3] : 0.0f) : 0.0f);
+  }
+}
+
+kernel void half_0(device half *data0 [[buffer(0)]],
+                   device half *data1 [[buffer(1)]],
+                   uint3 workgroup [[threadgroup_position_in_grid]],
+                   uint3 invocation [[thread_position_in_threadgroup]]) {
+  half4 v0 = *(device half4 *)data1;
+  half4 v1 = *(device half4 *)(data1 + 4);
+  *(device half4 *)data0 = half4((half)((float)(half)((float)v0.x * 3.0f) + 1.0f), (half)((float)(half)((float)v0.y * 3.0f) + 1.0f), (half)((float)(half)((float)v0.z * 3.0f) + 1.0f), (half)((float)(half)((float)v0.w * 3.0f) + 1.0f));
+  *(device half4 *)(data0 + 4) = half4((half)((float)(half)((float)v1.x * 3.0f) + 1.0f), (half)((float)(half)((float)v1.y * 3.0f) + 1.0f), (half)((float)(half)((float)v1.z * 3.0f) + 1.0f), (half)((float)(half)((float)v1.w * 3.0f) + 1.0f));
+}
+
+kernel void integers_0(device int *data0 [[buffer(0)]],
+                       device int *data1 [[buffer(1)]],
+                       device int *data2 [[buffer(2)]],
+                       uint3 workgroup [[threadgroup_position_in_grid]],
+                       uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 2; i0++) {
+    int p0 = i0 < 1 ? i0 << 3 : 1;
+    int x0 = data1[p0 + 1];
+    int x1 = data1[p0 + 2];
+    int x2 = data1[p0 + 3];
+    int x3 = data1[p0 + 4];
+    int x4 = data1[p0 + 5];
+    int x5 = data1[p0 + 6];
+    int x6 = data1[p0 + 7];
+    int x7 = data2[p0];
+    int x8 = data2[p0 + 1];
+    int x9 = data2[p0 + 2];
+    int x10 = data2[p0 + 3];
+    int x11 = data2[p0 + 4];
+    int x12 = data2[p0 + 5];
+    int x13 = data2[p0 + 6];
+    int x14 = data2[p0 + 7];
+    bool m0 = (x7 == 0) | (x7 == -1);
+    bool m1 = (x8 == 0) | (x8 == -1);
+    bool m2 = (x9 == 0) | (x9 == -1);
+    bool m3 = (x10 == 0) | (x10 == -1);
+    bool m4 = (x11 == 0) | (x11 == -1);
+    bool m5 = (x12 == 0) | (x12 == -1);
+    bool m6 = (x13 == 0) | (x13 == -1);
+    bool m7 = (x14 == 0) | (x14 == -1);
+    int x15 = m0 ? 0 : floor_modulo_int32(floor_divide_int32(data1[p0], 3), m0 ? 1 : x7);
+    data0[p0] = x15;
+    data0[p0 + 1] = m1 ? 0 : floor_modulo_int32(floor_divide_int32(x0, 3), m1 ? 1 : x8);
+    data0[p0 + 2] = m2 ? 0 : floor_modulo_int32(floor_divide_int32(x1, 3), m2 ? 1 : x9);
+    data0[p0 + 3] = m3 ? 0 : floor_modulo_int32(floor_divide_int32(x2, 3), m3 ? 1 : x10);
+    data0[p0 + 4] = m4 ? 0 : floor_modulo_int32(floor_divide_int32(x3, 3), m4 ? 1 : x11);
+    data0[p0 + 5] = m5 ? 0 : floor_modulo_int32(floor_divide_int32(x4, 3), m5 ? 1 : x12);
+    data0[p0 + 6] = m6 ? 0 : floor_modulo_int32(floor_divide_int32(x5, 3), m6 ? 1 : x13);
+    data0[p0 + 7] = m7 ? 0 : floor_modulo_int32(floor_divide_int32(x6, 3), m7 ? 1 : x14);
+  }
+}
+
+kernel void convolution_0(device float *data0 [[buffer(0)]],
+                          device float *data1 [[buffer(1)]],
+                          device float *data2 [[buffer(2)]],
+                          uint3 workgroup [[threadgroup_position_in_grid]],
+                          uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 2; i0++) {
+    int p0 = i0 * 3;
+    int p1 = p0 + 0;
+    int p2 = p0 + 1;
+    int p3 = p0 + 2;
+    int p4 = i0 * 18;
+    for (int i1 = 0; i1 < 2; i1++) {
+      int p5 = i1 < 1 ? i1 << 2 : 2;
+      int p6 = p4 + p5;
+      int p7 = p5 + 0;
+      int p8 = p5 + 1;
+      int p9 = p5 + 2;
+      int p10 = p5 + 3;
+      float acc0 = 0.0f;
+      float acc1 = 0.0f;
+      float acc2 = 0.0f;
+      float acc3 = 0.0f;
+      float acc4 = 0.0f;
+      float acc5 = 0.0f;
+      float acc6 = 0.0f;
+      float acc7 = 0.0f;
+      float acc8 = 0.0f;
+      float acc9 = 0.0f;
+      float acc10 = 0.0f;
+      float acc11 = 0.0f;
+      float acc12 = 0.0f;
+      float acc13 = 0.0f;
+      float acc14 = 0.0f;
+      float acc15 = 0.0f;
+      float acc16 = 0.0f;
+      float acc17 = 0.0f;
+      float acc18 = 0.0f;
+      float acc19 = 0.0f;
+      float acc20 = 0.0f;
+      float acc21 = 0.0f;
+      float acc22 = 0.0f;
+      float acc23 = 0.0f;
+      float acc24 = 0.0f;
+      float acc25 = 0.0f;
+      float acc26 = 0.0f;
+      float acc27 = 0.0f;
+      float acc28 = 0.0f;
+      float acc29 = 0.0f;
+      float acc30 = 0.0f;
+      float acc31 = 0.0f;
+      float acc32 = 0.0f;
+      float acc33 = 0.0f;
+      float acc34 = 0.0f;
+      float acc35 = 0.0f;
+      for (int i2 = 0; i2 < 2; i2++) {
+        int p11 = p6 + i2 * 36;
+        int p12 = i2 * 9;
+        for (int i3 = 0; i3 < 3; i3++) {
+          int p13 = p11 + i3 * 6;
+          int p14 = p1 + i3;
+          int p15 = p2 + i3;
+          int p16 = p3 + i3;
+          int p17 = p12 + i3 * 3;
+          bool m0 = (0 < p14) & (p14 < 7);
+          bool m1 = (0 < p15) & (p15 < 7);
+          bool m2 = (0 < p16) & (p16 < 7);
+          for (int i4 = 0; i4 < 3; i4++) {
+            int p18 = p13 + i4;
+            int p19 = p7 + i4;
+            int p20 = p8 + i4;
+            int p21 = p9 + i4;
+            int p22 = p10 + i4;
+            bool m3 = 0 < p19;
+            bool m4 = 0 < p20;
+            bool m5 = 0 < p21;
+            bool m6 = 0 < p22;
+            bool m7 = p19 < 7;
+            bool m8 = p20 < 7;
+            bool m9 = p21 < 7;
+            bool m10 = p22 < 7;
+            float x0 = (m0 & m3) & m7 ? data1[p18 - 7] : 0.0f;
+            float x1 = (m0 & m4) & m8 ? data1[p18 - 6] : 0.0f;
+            float x2 = (m0 & m5) & m9 ? data1[p18 - 5] : 0.0f;
+            float x3 = (m0 & m6) & m10 ? data1[p18 - 4] : 0.0f;
+            float x4 = (m1 & m3) & m7 ? data1[p18 - 1] : 0.0f;
+            float x5 = (m1 & m4) & m8 ? data1[p18] : 0.0f;
+            float x6 = (m1 & m5) & m9 ? data1[p18 + 1] : 0.0f;
+            float x7 = (m1 & m6) & m10 ? data1[p18 + 2] : 0.0f;
+            float x8 = (m2 & m3) & m7 ? data1[p18 + 5] : 0.0f;
+            float x9 = (m2 & m4) & m8 ? data1[p18 + 6] : 0.0f;
+            float x10 = (m2 & m5) & m9 ? data1[p18 + 7] : 0.0f;
+            float x11 = (m2 & m6) & m10 ? data1[p18 + 8] : 0.0f;
+            int p23 = p17 + i4;
+            float x12 = data2[p23];
+            float x13 = data2[p23 + 18];
+            float x14 = data2[p23 + 36];
+            acc0 = fma(x0, x12, acc0);
+            acc1 = fma(x1, x12, acc1);
+            acc2 = fma(x2, x12, acc2);
+            acc3 = fma(x3, x12, acc3);
+            acc4 = fma(x4, x12, acc4);
+            acc5 = fma(x5, x12, acc5);
+            acc6 = fma(x6, x12, acc6);
+            acc7 = fma(x7, x12, acc7);
+            acc8 = fma(x8, x12, acc8);
+            acc9 = fma(x9, x12, acc9);
+            acc10 = fma(x10, x12, acc10);
+            acc11 = fma(x11, x12, acc11);
+            acc12 = fma(x0, x13, acc12);
+            acc13 = fma(x1, x13, acc13);
+            acc14 = fma(x2, x13, acc14);
+            acc15 = fma(x3, x13, acc15);
+            acc16 = fma(x4, x13, acc16);
+            acc17 = fma(x5, x13, acc17);
+            acc18 = fma(x6, x13, acc18);
+            acc19 = fma(x7, x13, acc19);
+            acc20 = fma(x8, x13, acc20);
+            acc21 = fma(x9, x13, acc21);
+            acc22 = fma(x10, x13, acc22);
+            acc23 = fma(x11, x13, acc23);
+            acc24 = fma(x0, x14, acc24);
+            acc25 = fma(x1, x14, acc25);
+            acc26 = fma(x2, x14, acc26);
+            acc27 = fma(x3, x14, acc27);
+            acc28 = fma(x4, x14, acc28);
+            acc29 = fma(x5, x14, acc29);
+            acc30 = fma(x6, x14, acc30);
+            acc31 = fma(x7, x14, acc31);
+            acc32 = fma(x8, x14, acc32);
+            acc33 = fma(x9, x14, acc33);
+            acc34 = fma(x10, x14, acc34);
+            acc35 = fma(x11, x14, acc35);
+          }
+        }
+      }
+      data0[p6] = acc0;
+      data0[p6 + 1] = acc1;
+      data0[p6 + 2] = acc2;
+      data0[p6 + 3] = acc3;
+      data0[p6 + 6] = acc4;
+      data0[p6 + 7] = acc5;
+      data0[p6 + 8] = acc6;
+      data0[p6 + 9] = acc7;
+      data0[p6 + 12] = acc8;
+      data0[p6 + 13] = acc9;
+      data0[p6 + 14] = acc10;
+      data0[p6 + 15] = acc11;
+      data0[p6 + 36] = acc12;
+      data0[p6 + 37] = acc13;
+      data0[p6 + 38] = acc14;
+      data0[p6 + 39] = acc15;
+      data0[p6 + 42] = acc16;
+      data0[p6 + 43] = acc17;
+      data0[p6 + 44] = acc18;
+      data0[p6 + 45] = acc19;
+      data0[p6 + 48] = acc20;
+      data0[p6 + 49] = acc21;
+      data0[p6 + 50] = acc22;
+      data0[p6 + 51] = acc23;
+      data0[p6 + 72] = acc24;
+      data0[p6 + 73] = acc25;
+      data0[p6 + 74] = acc26;
+      data0[p6 + 75] = acc27;
+      data0[p6 + 78] = acc28;
+      data0[p6 + 79] = acc29;
+      data0[p6 + 80] = acc30;
+      data0[p6 + 81] = acc31;
+      data0[p6 + 84] = acc32;
+      data0[p6 + 85] = acc33;
+      data0[p6 + 86] = acc34;
+      data0[p6 + 87] = acc35;
+    }
+  }
+}
+
+kernel void assign_0(device float *data0 [[buffer(0)]],
+                     device float *data1 [[buffer(1)]],
+                     uint3 workgroup [[threadgroup_position_in_grid]],
+                     uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 3; i0++) {
+    float4 v0 = *(device float4 *)(data1 + i0 * -4 + 8);
+    int p0 = i0 << 2;
+    float4 v1 = *(device float4 *)(data1 + p0);
+    *(device float4 *)(data0 + p0) = float4(v0.w + v1.x, v0.z + v1.y, v0.y + v1.z, v0.x + v1.w);
+  }
+}
+
+kernel void assign_1(device float *data0 [[buffer(0)]],
+                     device float *data1 [[buffer(1)]],
+                     uint3 workgroup [[threadgroup_position_in_grid]],
+                     uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 3; i0++) {
+    int p0 = i0 << 2;
+    float4 v0 = *(device float4 *)(data1 + p0);
+    *(device float4 *)(data0 + p0) = float4(v0.x, v0.y, v0.z, v0.w);
+  }
+}
+
+kernel void symbolic_0(device float *data0 [[buffer(0)]],
+                       device float *data1 [[buffer(1)]],
+                       constant int &var_n [[buffer(2)]],
+                       uint3 workgroup [[threadgroup_position_in_grid]],
+                       uint3 invocation [[thread_position_in_threadgroup]]) {
+  float acc0 = 0.0f;
+  for (int i0 = 0; i0 < var_n; i0++) {
+    acc0 += data1[i0];
+  }
+  data0[0] = acc0;
+}
+
+kernel void local_memory_0(device float *data0 [[buffer(0)]],
+                           device float *data1 [[buffer(1)]],
+                           device float *data2 [[buffer(2)]],
+                           uint3 workgroup [[threadgroup_position_in_grid]],
+                           uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 16; i0++) {
+    int p0 = i0 << 6;
+    for (int i1 = 0; i1 < 4; i1++) {
+      int p1 = i1 << 4;
+      int p2 = p1 + p0;
+      float4 v0 = *(device float4 *)(data1 + p2);
+      float x0 = v0.x;
+      float x1 = v0.y;
+      float x2 = v0.z;
+      float x3 = v0.w;
+      float4 v1 = *(device float4 *)(data1 + p2 + 4);
+      float x4 = v1.x;
+      float x5 = v1.y;
+      float x6 = v1.z;
+      float x7 = v1.w;
+      float4 v2 = *(device float4 *)(data1 + p2 + 8);
+      float x8 = v2.x;
+      float x9 = v2.y;
+      float x10 = v2.z;
+      float x11 = v2.w;
+      float4 v3 = *(device float4 *)(data1 + p2 + 12);
+      float x12 = v3.x;
+      float x13 = v3.y;
+      float x14 = v3.z;
+      float x15 = v3.w;
+      bool m0 = x0 < -151.0f;
+      bool m1 = x1 < -151.0f;
+      bool m2 = x2 < -151.0f;
+      bool m3 = x3 < -151.0f;
+      bool m4 = x4 < -151.0f;
+      bool m5 = x5 < -151.0f;
+      bool m6 = x6 < -151.0f;
+      bool m7 = x7 < -151.0f;
+      bool m8 = x8 < -151.0f;
+      bool m9 = x9 < -151.0f;
+      bool m10 = x10 < -151.0f;
+      bool m11 = x11 < -151.0f;
+      bool m12 = x12 < -151.0f;
+      bool m13 = x13 < -151.0f;
+      bool m14 = x14 < -151.0f;
+      bool m15 = x15 < -151.0f;
+      float x16 = m0 ? 0.0f : x0;
+      float x17 = m1 ? 0.0f : x1;
+      float x18 = m2 ? 0.0f : x2;
+      float x19 = m3 ? 0.0f : x3;
+      float x20 = m4 ? 0.0f : x4;
+      float x21 = m5 ? 0.0f : x5;
+      float x22 = m6 ? 0.0f : x6;
+      float x23 = m7 ? 0.0f : x7;
+      float x24 = m8 ? 0.0f : x8;
+      float x25 = m9 ? 0.0f : x9;
+      float x26 = m10 ? 0.0f : x10;
+      float x27 = m11 ? 0.0f : x11;
+      float x28 = m12 ? 0.0f : x12;
+      float x29 = m13 ? 0.0f : x13;
+      float x30 = m14 ? 0.0f : x14;
+      float x31 = m15 ? 0.0f : x15;
+      float x32 = 129.0f < x16 ? 129.0f : x16;
+      float x33 = 129.0f < x17 ? 129.0f : x17;
+      float x34 = 129.0f < x18 ? 129.0f : x18;
+      float x35 = 129.0f < x19 ? 129.0f : x19;
+      float x36 = 129.0f < x20 ? 129.0f : x20;
+      float x37 = 129.0f < x21 ? 129.0f : x21;
+      float x38 = 129.0f < x22 ? 129.0f : x22;
+      float x39 = 129.0f < x23 ? 129.0f : x23;
+      float x40 = 129.0f < x24 ? 129.0f : x24;
+      float x41 = 129.0f < x25 ? 129.0f : x25;
+      float x42 = 129.0f < x26 ? 129.0f : x26;
+      float x43 = 129.0f < x27 ? 129.0f : x27;
+      float x44 = 129.0f < x28 ? 129.0f : x28;
+      float x45 = 129.0f < x29 ? 129.0f : x29;
+      float x46 = 129.0f < x30 ? 129.0f : x30;
+      float x47 = 129.0f < x31 ? 129.0f : x31;
+      float x48 = x32 + 12582912.0f;
+      float x49 = x33 + 12582912.0f;
+      float x50 = x34 + 12582912.0f;
+      float x51 = x35 + 12582912.0f;
+      float x52 = x36 + 12582912.0f;
+      float x53 = x37 + 12582912.0f;
+      float x54 = x38 + 12582912.0f;
+      float x55 = x39 + 12582912.0f;
+      float x56 = x40 + 12582912.0f;
+      float x57 = x41 + 12582912.0f;
+      float x58 = x42 + 12582912.0f;
+      float x59 = x43 + 12582912.0f;
+      float x60 = x44 + 12582912.0f;
+      float x61 = x45 + 12582912.0f;
+      float x62 = x46 + 12582912.0f;
+      float x63 = x47 + 12582912.0f;
+      uint x64 = (uint)as_type<int>(x48) - 1262485504u;
+      uint x65 = (uint)as_type<int>(x49) - 1262485504u;
+      uint x66 = (uint)as_type<int>(x50) - 1262485504u;
+      uint x67 = (uint)as_type<int>(x51) - 1262485504u;
+      uint x68 = (uint)as_type<int>(x52) - 1262485504u;
+      uint x69 = (uint)as_type<int>(x53) - 1262485504u;
+      uint x70 = (uint)as_type<int>(x54) - 1262485504u;
+      uint x71 = (uint)as_type<int>(x55) - 1262485504u;
+      uint x72 = (uint)as_type<int>(x56) - 1262485504u;
+      uint x73 = (uint)as_type<int>(x57) - 1262485504u;
+      uint x74 = (uint)as_type<int>(x58) - 1262485504u;
+      uint x75 = (uint)as_type<int>(x59) - 1262485504u;
+      uint x76 = (uint)as_type<int>(x60) - 1262485504u;
+      uint x77 = (uint)as_type<int>(x61) - 1262485504u;
+      uint x78 = (uint)as_type<int>(x62) - 1262485504u;
+      uint x79 = (uint)as_type<int>(x63) - 1262485504u;
+      int x80 = (int)x64 >> 1;
+      int x81 = (int)x65 >> 1;
+      int x82 = (int)x66 >> 1;
+      int x83 = (int)x67 >> 1;
+      int x84 = (int)x68 >> 1;
+      int x85 = (int)x69 >> 1;
+      int x86 = (int)x70 >> 1;
+      int x87 = (int)x71 >> 1;
+      int x88 = (int)x72 >> 1;
+      int x89 = (int)x73 >> 1;
+      int x90 = (int)x74 >> 1;
+      int x91 = (int)x75 >> 1;
+      int x92 = (int)x76 >> 1;
+      int x93 = (int)x77 >> 1;
+      int x94 = (int)x78 >> 1;
+      int x95 = (int)x79 >> 1;
+      float x96 = x32 - (x48 - 12582912.0f);
+      float x97 = x33 - (x49 - 12582912.0f);
+      float x98 = x34 - (x50 - 12582912.0f);
+      float x99 = x35 - (x51 - 12582912.0f);
+      float x100 = x36 - (x52 - 12582912.0f);
+      float x101 = x37 - (x53 - 12582912.0f);
+      float x102 = x38 - (x54 - 12582912.0f);
+      float x103 = x39 - (x55 - 12582912.0f);
+      float x104 = x40 - (x56 - 12582912.0f);
+      float x105 = x41 - (x57 - 12582912.0f);
+      float x106 = x42 - (x58 - 12582912.0f);
+      float x107 = x43 - (x59 - 12582912.0f);
+      float x108 = x44 - (x60 - 12582912.0f);
+      float x109 = x45 - (x61 - 12582912.0f);
+      float x110 = x46 - (x62 - 12582912.0f);
+      float x111 = x47 - (x63 - 12582912.0f);
+      float x112 = fma(fma(fma(0.00015453163f, x96, 0.0013390863f), x96, 0.009618083f), x96, 0.05550357f);
+      float x113 = fma(fma(fma(0.00015453163f, x97, 0.0013390863f), x97, 0.009618083f), x97, 0.05550357f);
+      float x114 = fma(fma(fma(0.00015453163f, x98, 0.0013390863f), x98, 0.009618083f), x98, 0.05550357f);
+      float x115 = fma(fma(fma(0.00015453163f, x99, 0.0013390863f), x99, 0.009618083f), x99, 0.05550357f);
+      float x116 = fma(fma(fma(0.00015453163f, x100, 0.0013390863f), x100, 0.009618083f), x100, 0.05550357f);
+      float x117 = fma(fma(fma(0.00015453163f, x101, 0.0013390863f), x101, 0.009618083f), x101, 0.05550357f);
+      float x118 = fma(fma(fma(0.00015453163f, x102, 0.0013390863f), x102, 0.009618083f), x102, 0.05550357f);
+      float x119 = fma(fma(fma(0.00015453163f, x103, 0.0013390863f), x103, 0.009618083f), x103, 0.05550357f);
+      float x120 = fma(fma(fma(0.00015453163f, x104, 0.0013390863f), x104, 0.009618083f), x104, 0.05550357f);
+      float x121 = fma(fma(fma(0.00015453163f, x105, 0.0013390863f), x105, 0.009618083f), x105, 0.05550357f);
+      float x122 = fma(fma(fma(0.00015453163f, x106, 0.0013390863f), x106, 0.009618083f), x106, 0.05550357f);
+      float x123 = fma(fma(fma(0.00015453163f, x107, 0.0013390863f), x107, 0.009618083f), x107, 0.05550357f);
+      float x124 = fma(fma(fma(0.00015453163f, x108, 0.0013390863f), x108, 0.009618083f), x108, 0.05550357f);
+      float x125 = fma(fma(fma(0.00015453163f, x109, 0.0013390863f), x109, 0.009618083f), x109, 0.05550357f);
+      float x126 = fma(fma(fma(0.00015453163f, x110, 0.0013390863f), x110, 0.009618083f), x110, 0.05550357f);
+      float x127 = fma(fma(fma(0.00015453163f, x111, 0.0013390863f), x111, 0.009618083f), x111, 0.05550357f);
+      float x128 = fma(fma(fma(x112, x96, 0.2402265f), x96, 0.6931472f), x96, 1.0f) * as_type<float>((int)(((uint)x80 + 127u) << 23));
+      float x129 = fma(fma(fma(x113, x97, 0.2402265f), x97, 0.6931472f), x97, 1.0f) * as_type<float>((int)(((uint)x81 + 127u) << 23));
+      float x130 = fma(fma(fma(x114, x98, 0.2402265f), x98, 0.6931472f), x98, 1.0f) * as_type<float>((int)(((uint)x82 + 127u) << 23));
+      float x131 = fma(fma(fma(x115, x99, 0.2402265f), x99, 0.6931472f), x99, 1.0f) * as_type<float>((int)(((uint)x83 + 127u) << 23));
+      float x132 = fma(fma(fma(x116, x100, 0.2402265f), x100, 0.6931472f), x100, 1.0f) * as_type<float>((int)(((uint)x84 + 127u) << 23));
+      float x133 = fma(fma(fma(x117, x101, 0.2402265f), x101, 0.6931472f), x101, 1.0f) * as_type<float>((int)(((uint)x85 + 127u) << 23));
+      float x134 = fma(fma(fma(x118, x102, 0.2402265f), x102, 0.6931472f), x102, 1.0f) * as_type<float>((int)(((uint)x86 + 127u) << 23));
+      float x135 = fma(fma(fma(x119, x103, 0.2402265f), x103, 0.6931472f), x103, 1.0f) * as_type<float>((int)(((uint)x87 + 127u) << 23));
+      float x136 = fma(fma(fma(x120, x104, 0.2402265f), x104, 0.6931472f), x104, 1.0f) * as_type<float>((int)(((uint)x88 + 127u) << 23));
+      float x137 = fma(fma(fma(x121, x105, 0.2402265f), x105, 0.6931472f), x105, 1.0f) * as_type<float>((int)(((uint)x89 + 127u) << 23));
+      float x138 = fma(fma(fma(x122, x106, 0.2402265f), x106, 0.6931472f), x106, 1.0f) * as_type<float>((int)(((uint)x90 + 127u) << 23));
+      float x139 = fma(fma(fma(x123, x107, 0.2402265f), x107, 0.6931472f), x107, 1.0f) * as_type<float>((int)(((uint)x91 + 127u) << 23));
+      float x140 = fma(fma(fma(x124, x108, 0.2402265f), x108, 0.6931472f), x108, 1.0f) * as_type<float>((int)(((uint)x92 + 127u) << 23));
+      float x141 = fma(fma(fma(x125, x109, 0.2402265f), x109, 0.6931472f), x109, 1.0f) * as_type<float>((int)(((uint)x93 + 127u) << 23));
+      float x142 = fma(fma(fma(x126, x110, 0.2402265f), x110, 0.6931472f), x110, 1.0f) * as_type<float>((int)(((uint)x94 + 127u) << 23));
+      float x143 = fma(fma(fma(x127, x111, 0.2402265f), x111, 0.6931472f), x111, 1.0f) * as_type<float>((int)(((uint)x95 + 127u) << 23));
+      float x144 = m0 ? 0.0f : x128 * as_type<float>((int)((x64 - (uint)x80 + 127u) << 23));
+      float x145 = m1 ? 0.0f : x129 * as_type<float>((int)((x65 - (uint)x81 + 127u) << 23));
+      float x146 = m2 ? 0.0f : x130 * as_type<float>((int)((x66 - (uint)x82 + 127u) << 23));
+      float x147 = m3 ? 0.0f : x131 * as_type<float>((int)((x67 - (uint)x83 + 127u) << 23));
+      float x148 = m4 ? 0.0f : x132 * as_type<float>((int)((x68 - (uint)x84 + 127u) << 23));
+      float x149 = m5 ? 0.0f : x133 * as_type<float>((int)((x69 - (uint)x85 + 127u) << 23));
+      float x150 = m6 ? 0.0f : x134 * as_type<float>((int)((x70 - (uint)x86 + 127u) << 23));
+      float x151 = m7 ? 0.0f : x135 * as_type<float>((int)((x71 - (uint)x87 + 127u) << 23));
+      float x152 = m8 ? 0.0f : x136 * as_type<float>((int)((x72 - (uint)x88 + 127u) << 23));
+      float x153 = m9 ? 0.0f : x137 * as_type<float>((int)((x73 - (uint)x89 + 127u) << 23));
+      float x154 = m10 ? 0.0f : x138 * as_type<float>((int)((x74 - (uint)x90 + 127u) << 23));
+      float x155 = m11 ? 0.0f : x139 * as_type<float>((int)((x75 - (uint)x91 + 127u) << 23));
+      float x156 = m12 ? 0.0f : x140 * as_type<float>((int)((x76 - (uint)x92 + 127u) << 23));
+      float x157 = m13 ? 0.0f : x141 * as_type<float>((int)((x77 - (uint)x93 + 127u) << 23));
+      float x158 = m14 ? 0.0f : x142 * as_type<float>((int)((x78 - (uint)x94 + 127u) << 23));
+      float x159 = m15 ? 0.0f : x143 * as_type<float>((int)((x79 - (uint)x95 + 127u) << 23));
+      *(device float4 *)(data2 + p1) = float4(x144, x145, x146, x147);
+      *(device float4 *)(data2 + p1 + 4) = float4(x148, x149, x150, x151);
+      *(device float4 *)(data2 + p1 + 8) = float4(x152, x153, x154, x155);
+      *(device float4 *)(data2 + p1 + 12) = float4(x156, x157, x158, x159);
+    }
+    float acc0 = 0.0f;
+    float acc1 = 0.0f;
+    float acc2 = 0.0f;
+    float acc3 = 0.0f;
+    float acc4 = 0.0f;
+    float acc5 = 0.0f;
+    float acc6 = 0.0f;
+    float acc7 = 0.0f;
+    float acc8 = 0.0f;
+    float acc9 = 0.0f;
+    float acc10 = 0.0f;
+    float acc11 = 0.0f;
+    float acc12 = 0.0f;
+    float acc13 = 0.0f;
+    float acc14 = 0.0f;
+    float acc15 = 0.0f;
+    for (int i2 = 0; i2 < 4; i2++) {
+      int p3 = i2 << 4;
+      float4 v4 = *(device float4 *)(data2 + p3);
+      float4 v5 = *(device float4 *)(data2 + p3 + 4);
+      float4 v6 = *(device float4 *)(data2 + p3 + 8);
+      float4 v7 = *(device float4 *)(data2 + p3 + 12);
+      acc0 += v4.x;
+      acc1 += v4.y;
+      acc2 += v4.z;
+      acc3 += v4.w;
+      acc4 += v5.x;
+      acc5 += v5.y;
+      acc6 += v5.z;
+      acc7 += v5.w;
+      acc8 += v6.x;
+      acc9 += v6.y;
+      acc10 += v6.z;
+      acc11 += v6.w;
+      acc12 += v7.x;
+      acc13 += v7.y;
+      acc14 += v7.z;
+      acc15 += v7.w;
+    }
+    float x160 = acc0 + acc8 + (acc4 + acc12) + (acc2 + acc10 + (acc6 + acc14)) + (acc1 + acc9 + (acc5 + acc13) + (acc3 + acc11 + (acc7 + acc15)));
+    for (int i3 = 0; i3 < 4; i3++) {
+      int p4 = i3 << 4;
+      float4 v8 = *(device float4 *)(data2 + p4);
+      float4 v9 = *(device float4 *)(data2 + p4 + 4);
+      float4 v10 = *(device float4 *)(data2 + p4 + 8);
+      float4 v11 = *(device float4 *)(data2 + p4 + 12);
+      int p5 = p0 + p4;
+      *(device float4 *)(data0 + p5) = float4(v8.x / x160, v8.y / x160, v8.z / x160, v8.w / x160);
+      *(device float4 *)(data0 + p5 + 4) = float4(v9.x / x160, v9.y / x160, v9.z / x160, v9.w / x160);
+      *(device float4 *)(data0 + p5 + 8) = float4(v10.x / x160, v10.y / x160, v10.z / x160, v10.w / x160);
+      *(device float4 *)(data0 + p5 + 12) = float4(v11.x / x160, v11.y / x160, v11.z / x160, v11.w / x160);
+    }
+  }
+}
+
+kernel void threads_0(device float *data0 [[buffer(0)]],
+                      device float *data1 [[buffer(1)]],
+                      device float *data2 [[buffer(2)]],
+                      uint3 workgroup [[threadgroup_position_in_grid]],
+                      uint3 invocation [[thread_position_in_threadgroup]]) {
+  for (int i0 = 0; i0 < 8192; i0++) {
+    int p0 = i0 << 4;
+    float4 v0 = *(device float4 *)(data1 + p0);
+    float4 v1 = *(device float4 *)(data1 + p0 + 4);
+    float4 v2 = *(device float4 *)(data1 + p0 + 8);
+    float4 v3 = *(device float4 *)(data1 + p0 + 12);
+    float4 v4 = *(device float4 *)(data2 + p0);
+    float4 v5 = *(device float4 *)(data2 + p0 + 4);
+    float4 v6 = *(device float4 *)(data2 + p0 + 8);
+    float4 v7 = *(device float4 *)(data2 + p0 + 12);
+    *(device float4 *)(data0 + p0) = float4(v0.x + v4.x, v0.y + v4.y, v0.z + v4.z, v0.w + v4.w);
+    *(device float4 *)(data0 + p0 + 4) = float4(v1.x + v5.x, v1.y + v5.y, v1.z + v5.z, v1.w + v5.w);
+    *(device float4 *)(data0 + p0 + 8) = float4(v2.x + v6.x, v2.y + v6.y, v2.z + v6.z, v2.w + v6.w);
+    *(device float4 *)(data0 + p0 + 12) = float4(v3.x + v7.x, v3.y + v7.y, v3.z + v7.z, v3.w + v7.w);
+  }
+}
