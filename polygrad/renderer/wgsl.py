@@ -72,6 +72,7 @@ class WGSLBuilder(LanesBuilder):
         self._params: list[DType] = []
         self._variables: list[str] = []
         self._uses: dict[str, set[_Use]] = {}  # of each buffer
+        self._buffer_of: dict[Expression, str] = {}  # that an address is in
         self._functions: dict[str, None] = {}  # of the library
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
@@ -219,8 +220,10 @@ class WGSLBuilder(LanesBuilder):
     def convert(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
         return self._source.value(f"{type_}({{}})", [value], type_, data=known)
 
-    def choose(self, condition: Expression, a: Expression, b: Expression, type_: str) -> Expression:
-        return self._source.value("select({}, {}, {})", [b, a, condition], type_, data=NOTHING)
+    def choose(
+        self, condition: Expression, a: Expression, b: Expression, type_: str, hint: str = "x"
+    ) -> Expression:
+        return self._source.value("select({}, {}, {})", [b, a, condition], type_, hint=hint, data=NOTHING)
 
     # --- values
 
@@ -423,24 +426,29 @@ class WGSLBuilder(LanesBuilder):
         return self.choose(condition, self.load_scalar(pointer, place, dtype), other, self.type(dtype, 1))
 
     def has_vector(self, dtype: DType, size: int) -> bool:
-        return dtype in _WORDS and size == 4
+        return dtype in _WORDS
 
-    def load_vector(self, pointer: Pointer, place: Expression, dtype: DType, size: int) -> Expression:
-        t = f"vec4<{self.type(dtype, 1)}>"
-        if pointer.name not in self._uses:
-            elements = ", ".join(f"{pointer.name}[{{0}} + {i}]" for i in range(size))
-            return self._source.value(f"{t}({elements})", [place], t, needs=SUM, hint="v", reads="memory")
-        self._uses[pointer.name].add(_Use.LOAD_VECTOR)
-        return self._source.value(f"load4_{pointer.name}({{}})", [place], t, hint="v", reads="memory")
+    def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
+        if pointer.name not in self._uses:  # memory of a workgroup
+            return 1
+        return super()._vector_size(pointer, index, offset, dtype, lanes)
 
-    def store_vector(self, pointer: Pointer, place: Expression, dtype: DType, values: Sequence[Any]) -> None:
-        t = f"vec4<{self.type(dtype, 1)}>"
-        if pointer.name not in self._uses:
-            for i, value in enumerate(values):
-                self._source.statement(f"{pointer.name}[{{}} + {i}] = {{}};", [place, value], (SUM, ANY))
-            return
-        self._uses[pointer.name].add(_Use.STORE_VECTOR)
-        self._source.statement(f"store4_{pointer.name}({{}}, {t}({{}}, {{}}, {{}}, {{}}));", [place, *values])
+    def address(self, pointer: Pointer, index: Any, offset: int, dtype: DType) -> Expression:
+        """The position of an element in a buffer, which is remembered: WGSL has no address."""
+        place = self.place(pointer, index, offset)
+        found = self._source.value("{}", [place], "i32", precedence=ANY, data=NOTHING)
+        self._buffer_of[found] = pointer.name
+        return found
+
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
+        name, t = self._buffer_of[address], f"vec4<{self.type(dtype, 1)}>"
+        self._uses[name].add(_Use.LOAD_VECTOR)
+        return self._source.value(f"load4_{name}({{}})", [address], t, hint="v", reads="memory")
+
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
+        name, t = self._buffer_of[address], f"vec4<{self.type(dtype, 1)}>"
+        self._uses[name].add(_Use.STORE_VECTOR)
+        self._source.statement(f"store4_{name}({{}}, {t}({{}}, {{}}, {{}}, {{}}));", [address, *values])
 
     # --- control
 
@@ -478,7 +486,7 @@ class WGSLBuilder(LanesBuilder):
         self._source.statement("workgroupBarrier();", [])
 
     def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        pointer = Pointer(name, dtype)
+        pointer = Pointer(name)
         self._shared.append(f"var<workgroup> {pointer.name}: array<{self.type(dtype, 1)}, {size}>;")
         return pointer
 

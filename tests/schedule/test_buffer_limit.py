@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -38,7 +40,7 @@ GRAPHS = {
     ),
     "where": lambda xs: (balanced(xs) > 3).where(sum(xs[5:], xs[0]), balanced(xs[::-2])),
     "softmax of a sum": lambda xs: balanced(xs).softmax(),
-    "products": lambda xs: balanced([a @ b for a, b in zip(xs, xs[1:], strict=False)]),
+    "products": lambda xs: balanced([a @ b for a, b in itertools.pairwise(xs)]),
 }
 
 
