@@ -41,7 +41,7 @@ export interface Python {
   /** Run Python source that may use `await` at its top level. */
   runPythonAsync(code: string): Promise<unknown>;
   /** Run the file at the absolute `path` as `python path args…` would; the exit status. */
-  runScript(path: string, args?: readonly string[]): Awaitable<number>;
+  runScript(path: string, args?: readonly string[]): Promise<number>;
   /** Make a file, and the folders above it, in Python's file system. */
   writeFile(path: string, data: Uint8Array): Awaitable<void>;
 }
@@ -69,7 +69,7 @@ export class Polygrad implements Python {
     return (await this.pyodide.runPythonAsync(code)) as unknown;
   }
 
-  runScript(path: string, args: readonly string[] = []): number {
+  runScript(path: string, args: readonly string[] = []): Promise<number> {
     return runScript(this.pyodide, path, args);
   }
 

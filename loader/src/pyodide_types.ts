@@ -6,7 +6,11 @@ import type { PyodideAPI } from "pyodide";
 export type PyProxy = PyodideAPI["globals"];
 
 /** A Python function. */
-export type PyFunction = PyProxy & ((...args: unknown[]) => unknown);
+export type PyFunction = PyProxy &
+  ((...args: unknown[]) => unknown) & {
+    /** Call it; where the engine can suspend Python (JSPI), it may wait for promises. */
+    callPromising(...args: unknown[]): Promise<unknown>;
+  };
 
 /** What polygrad uses of Emscripten's `FS`. */
 export interface FileSystem {

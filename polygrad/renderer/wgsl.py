@@ -12,6 +12,7 @@ Must not know: adapters and devices.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, ClassVar
@@ -113,7 +114,7 @@ class WGSLBuilder(LanesBuilder):
         if not math.isfinite(number):
             return self.special_float(dtypes.float32, number), ATOM
         if abs(number) < 2.0**-126 and str(number) != "0.0":  # a zero with a sign, or a denormal number
-            return f"bitcast<f32>(0x{float_to_bits(dtypes.float32, number):x}u)", ATOM
+            return f"bitcast<f32>(0x{struct.pack('>f', number).hex()}u)", ATOM
         text, precedence = super().literal(dtypes.float32, number)
         return f"{text}f", precedence
 
@@ -337,6 +338,8 @@ class WGSLBuilder(LanesBuilder):
         if src.is_bool:
             one, zero = self.const(dst, 1, 1), self.const(dst, 0, 1)
             return self.choose(value, one, zero, t)
+        if dst.is_bool and src.is_float:  # of its bits: an adapter may take denormal numbers for zero
+            return self._is_not_zero(value, src)
         if src in _SHORT_FLOATS:
             name = "f16_to_f32" if src == dtypes.float16 else "bf16_to_f32"
             return self.cast(self.library(name, [value], "f32"), dtypes.float32, dst, lanes)
@@ -351,6 +354,11 @@ class WGSLBuilder(LanesBuilder):
         if dst == dtypes.float32:
             return self._int_to_float(value, src)
         return self._int_to_int(value, src, dst)
+
+    def _is_not_zero(self, value: Expression, src: DType) -> Expression:
+        bits = value if src in _SHORT_FLOATS else self.call("bitcast<u32>", [value], "u32")
+        size = self.binary(Ops.AND, bits, self.const(dtypes.uint32, (1 << (src.bits - 1)) - 1, 1), "u32")
+        return self.binary(Ops.CMPNE, size, self.const(dtypes.uint32, 0, 1), "bool")
 
     def _odd_float(self, value: Expression, src: DType) -> Expression:
         """An integer as a float32 that is rounded once when it is rounded to 16 bits."""

@@ -14,7 +14,7 @@ from polygrad.tensor.attention import AttentionMixin
 from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.base import check_fits, filled
 from polygrad.tensor.casting import CastingMixin
-from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
+from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack, unpack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.creation import placed
 from polygrad.tensor.registry import register
@@ -103,6 +103,8 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
         raw, kind, shape = from_memoryview(view)
         if isinstance(data, (bytes, bytearray)) and to is not None:
             return self._from_bytes(raw, home, to, (check_count(raw, to),))
+        if to is not None and kind is dtypes.float64 and not _has_float64(home):
+            return self._from_bytes(pack(unpack(raw, kind), to), home, to, shape)
         self._from_bytes(raw, home, kind, shape)
         if to is not None:
             self.uop = self.uop.cast(to)
@@ -113,6 +115,10 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
             return
         self._device = home or Device.DEFAULT
         self.uop = buffer_from(self._device, kind, raw).reshape(shape)
+
+
+def _has_float64(home: str | None) -> bool:
+    return Device.backend(Device.canonical(home or Device.DEFAULT)).target.float64
 
 
 for _class in Tensor.__mro__[:-1]:

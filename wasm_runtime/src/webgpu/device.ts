@@ -6,9 +6,11 @@
  * no Programs and no allocation.
  *
  * A list of steps is recorded anew for each run, because WebGPU's command buffers are used once; that is quick, as
- * bind groups are kept.
+ * bind groups are kept. While pipelines are being compiled, what is asked for waits for them in a queue: nobody has to
+ * wait for anything but a read. What is wrong with a pipeline or a buffer, the next read tells.
  */
 
+import { CompileError, DeviceError, InternalError, OutOfMemoryError } from "../errors";
 import { BindGroups } from "./bind_groups";
 import { readSteps, type Range, type Step } from "./steps";
 
@@ -17,13 +19,6 @@ export interface Source {
   readonly name: string;
   readonly text: string;
   readonly buffers: number;
-}
-
-/** A kernel that is not accepted: its place among those compiled, and where and why. `line` counts from 1; 0: unknown. */
-export interface Rejection {
-  readonly index: number;
-  readonly line: number;
-  readonly message: string;
 }
 
 /** What an adapter says of itself. */
@@ -98,6 +93,8 @@ function describe(adapter: GPUAdapter): AdapterDescription {
 
 export class WebGPUDevice {
   readonly adapter: AdapterDescription;
+  /** Settles when the device is lost. */
+  readonly whenLost: Promise<void>;
   readonly #device: GPUDevice;
   readonly #nudge: boolean;
   readonly #buffers = new Map<number, GPUBuffer>();
@@ -107,7 +104,11 @@ export class WebGPUDevice {
   /** Free staging buffers by size. */
   readonly #staging = new Map<number, GPUBuffer[]>();
   readonly #groups: BindGroups;
-  readonly #errors: string[] = [];
+  readonly #errors: Error[] = [];
+  /** What waits for pipelines, and how many compilations there are. */
+  #queue: (() => void)[] = [];
+  #compiling = 0;
+  #compiled: Promise<void> = Promise.resolve();
   readonly #counters = { buffers: 0, pipelines: 0, submits: 0, dispatches: 0, reads: 0 };
   #lost = "";
 
@@ -117,9 +118,9 @@ export class WebGPUDevice {
     this.#nudge = nudge;
     this.#groups = new BindGroups((buffers, ranges) => this.#bind(buffers, ranges));
     device.addEventListener("uncapturederror", ({ error }) => {
-      this.#errors.push(error.message);
+      this.#errors.push(new InternalError(`WebGPU: ${error.message}`));
     });
-    void device.lost.then(({ reason, message }) => {
+    this.whenLost = device.lost.then(({ reason, message }) => {
       this.#lost = [reason, message].filter(Boolean).join(": ");
     });
   }
@@ -141,40 +142,81 @@ export class WebGPUDevice {
     return { ...this.#counters, bindGroups: this.#groups.made };
   }
 
-  /** Make a buffer. What is wrong is told of a large one; of others by the next read. */
-  createBuffer(number: number, nbytes: number): Promise<string> | undefined {
+  /** Do something, now or when the pipelines are there. */
+  #enqueue(action: () => void): void {
+    if (this.#compiling > 0) this.#queue.push(action);
+    else action();
+  }
+
+  /** Throws what `open` promises of calls on a lost device. */
+  #check(): void {
+    if (this.#lost) throw this.#lostError();
+  }
+
+  #lostError(): DeviceError {
+    return new DeviceError(
+      `device WEBGPU: expected a device that is there, got one that was lost (${this.#lost}): make the tensors anew; ` +
+        'Device["WEBGPU"] opens it again',
+    );
+  }
+
+  /** Make a buffer. Settles when it is known whether there is room, for a large one; false: there is none. */
+  createBuffer(number: number, nbytes: number): Promise<boolean> | undefined {
+    this.#check();
     const large = nbytes >= LARGE;
     if (large) this.#device.pushErrorScope("out-of-memory");
-    const buffer = this.#device.createBuffer({
-      size: nbytes,
-      usage: STORAGE | UNIFORM | COPY_SRC | COPY_DST,
-    });
-    this.#buffers.set(number, buffer);
+    const usage = STORAGE | UNIFORM | COPY_SRC | COPY_DST;
+    this.#buffers.set(number, this.#device.createBuffer({ size: nbytes, usage }));
     this.#counters.buffers++;
-    return large
-      ? this.#device.popErrorScope().then((error) => (error === null ? "" : error.message || "no room"))
-      : undefined;
+    return large ? this.#device.popErrorScope().then((error) => error === null) : undefined;
+  }
+
+  /** Let the next read tell that there was no room for a buffer; for those who cannot wait for `createBuffer`. */
+  async reportBuffer(nbytes: number, made: Promise<boolean>): Promise<void> {
+    if (await made) return;
+    this.#errors.push(
+      new OutOfMemoryError(`allocate ${nbytes} bytes: expected room on the GPU, got none: free tensors`),
+    );
   }
 
   destroyBuffer(number: number): void {
-    this.#groups.drop(number);
-    this.#buffers.get(number)?.destroy();
-    this.#buffers.delete(number);
+    this.#enqueue(() => {
+      this.#groups.drop(number);
+      this.#buffers.get(number)?.destroy();
+      this.#buffers.delete(number);
+    });
   }
 
   write(number: number, offset: number, bytes: Uint8Array<ArrayBuffer>): void {
-    this.#device.queue.writeBuffer(this.#buffer(number), offset, bytes);
+    this.#check();
+    this.#enqueue(() => {
+      this.#device.queue.writeBuffer(this.#buffer(number), offset, bytes);
+    });
   }
 
   /** Bytes, when all that was submitted is done. Rejects with what has gone wrong since the last read. */
   async read(number: number, offset: number, nbytes: number): Promise<Uint8Array> {
+    this.#check();
+    this.#counters.reads++;
+    while (this.#compiling > 0) await this.#compiled;
     const size = 256 << Math.max(0, Math.ceil(Math.log2(nbytes / 256)));
     const staging =
       this.#staging.get(size)?.pop() ?? this.#device.createBuffer({ size, usage: MAP_READ | COPY_DST });
     const encoder = this.#device.createCommandEncoder();
     encoder.copyBufferToBuffer(this.#buffer(number), offset, staging, 0, nbytes);
     this.#device.queue.submit([encoder.finish()]);
-    this.#counters.reads++;
+    await this.#map(staging, nbytes);
+    const found = new Uint8Array(staging.getMappedRange(0, nbytes)).slice();
+    staging.unmap();
+    const free = this.#staging.get(size);
+    if (size > LARGE) staging.destroy();
+    else if (free === undefined) this.#staging.set(size, [staging]);
+    else free.push(staging);
+    this.#raise();
+    return found;
+  }
+
+  async #map(staging: GPUBuffer, nbytes: number): Promise<void> {
     // The engine may otherwise look for finished work ten times a second only.
     const timer = this.#nudge
       ? setInterval(() => {
@@ -183,69 +225,74 @@ export class WebGPUDevice {
       : undefined;
     try {
       await staging.mapAsync(READ, 0, nbytes);
-    } catch (error) {
-      await Promise.resolve(); // `lost` settles at the same time
-      throw this.#lost ? error : new Error(this.#takeErrors() || String(error), { cause: error });
+    } catch (cause) {
+      await new Promise((resolve) => setTimeout(resolve)); // `lost` settles, and errors arrive, at about this time
+      this.#check();
+      this.#raise();
+      throw new InternalError(`WebGPU: read: ${String(cause)}`, { cause });
     } finally {
       clearInterval(timer);
     }
-    const found = new Uint8Array(staging.getMappedRange(0, nbytes)).slice();
-    staging.unmap();
-    const free = this.#staging.get(size);
-    if (size > LARGE) staging.destroy();
-    else if (free === undefined) this.#staging.set(size, [staging]);
-    else free.push(staging);
-    const wrong = this.#takeErrors();
-    if (wrong) throw new Error(wrong);
-    return found;
   }
 
-  #takeErrors(): string {
-    return this.#errors.splice(0).join("; ");
+  /** Throws the first thing that has gone wrong; others came of it. */
+  #raise(): void {
+    const [first] = this.#errors.splice(0);
+    if (first !== undefined) throw first;
   }
 
-  /** Pipelines numbered from `first` on, compiled together; which kernel is not accepted. */
-  async compile(first: number, sources: readonly Source[]): Promise<Rejection | undefined> {
-    const device = this.#device;
-    const modules = this.#modules(sources);
-    const made = await Promise.allSettled(
-      modules.map(({ module }, i) => device.createComputePipelineAsync(this.#descriptor(sources[i], module))),
-    );
-    for (const [index, result] of made.entries()) {
-      if (result.status === "fulfilled") {
-        this.#pipelines.set(first + index, result.value);
-        this.#counters.pipelines++;
-        continue;
-      }
-      await modules[index]?.error;
-      const info = await modules[index]?.module.getCompilationInfo();
-      const wrong = info?.messages.find(({ type }) => type === "error");
-      return { index, line: wrong?.lineNum ?? 0, message: wrong?.message ?? String(result.reason) };
-    }
-    await Promise.all(modules.map(({ error }) => error));
-    return undefined;
-  }
-
-  /** The same where nobody can wait: the next read tells what is not accepted. */
-  compileNow(first: number, sources: readonly Source[]): void {
-    for (const [i, { module }] of this.#modules(sources).entries()) {
-      const descriptor = this.#descriptor(sources[i], module);
-      this.#pipelines.set(first + i, this.#device.createComputePipeline(descriptor));
-      this.#counters.pipelines++;
-    }
-  }
-
-  /** Shader modules; `error` settles when it is known whether they are accepted, which the pipeline tells. */
-  #modules(sources: readonly Source[]): { module: GPUShaderModule; error: Promise<unknown> }[] {
-    return sources.map(({ name, text }) => {
-      this.#device.pushErrorScope("validation");
-      const module = this.#device.createShaderModule({ label: name, code: text });
-      return { module, error: this.#device.popErrorScope() };
+  /**
+   * Make pipelines, numbered from `first` on, all at once. What is asked for meanwhile waits for them; which is not
+   * accepted, the next read tells.
+   */
+  compile(first: number, sources: readonly Source[]): void {
+    this.compiled(first, sources).catch((error: unknown) => {
+      if (error instanceof Error) this.#errors.push(error);
     });
   }
 
-  #descriptor(source: Source | undefined, module: GPUShaderModule): GPUComputePipelineDescriptor {
-    const { name, buffers } = source ?? { name: "", buffers: 0 };
+  /** The same, with a promise, which rejects with CompileError; then the next read does not tell. */
+  async compiled(first: number, sources: readonly Source[]): Promise<void> {
+    this.#check();
+    this.#compiling++;
+    const done = Promise.all(sources.map((source, i) => this.#pipeline(first + i, source)));
+    this.#compiled = Promise.all([this.#compiled, done]).then(
+      () => undefined,
+      () => undefined,
+    );
+    try {
+      await done;
+    } finally {
+      if (--this.#compiling === 0) {
+        for (const action of this.#queue.splice(0)) action();
+      }
+    }
+  }
+
+  async #pipeline(number: number, source: Source): Promise<void> {
+    const device = this.#device;
+    device.pushErrorScope("validation"); // of the module, which the pipeline tells
+    const module = device.createShaderModule({ label: source.name, code: source.text });
+    const quiet = device.popErrorScope();
+    try {
+      this.#pipelines.set(number, await device.createComputePipelineAsync(this.#descriptor(source, module)));
+      this.#counters.pipelines++;
+    } catch (cause) {
+      if (this.#lost) throw this.#lostError();
+      const { messages } = await module.getCompilationInfo();
+      const wrong = messages.find(({ type }) => type === "error");
+      const line = wrong && source.text.split("\n")[wrong.lineNum - 1]?.trim();
+      const where = line ? `, line ${wrong.lineNum}: ${line}` : "";
+      throw new CompileError(
+        `kernel ${source.name}${where}: expected WGSL that the adapter takes, got: ${wrong?.message ?? String(cause)}`,
+        { cause },
+      );
+    } finally {
+      await quiet;
+    }
+  }
+
+  #descriptor({ name, buffers }: Source, module: GPUShaderModule): GPUComputePipelineDescriptor {
     return { label: name, layout: this.#layout(buffers).pipeline, compute: { module, entryPoint: name } };
   }
 
@@ -263,7 +310,7 @@ export class WebGPUDevice {
   }
 
   dropPipeline(number: number): void {
-    this.#pipelines.delete(number);
+    this.#enqueue(() => this.#pipelines.delete(number));
   }
 
   /** Make a list of steps ready; see `readSteps` for the numbers. */
@@ -276,25 +323,35 @@ export class WebGPUDevice {
   }
 
   drop(number: number): void {
-    this.#commands.delete(number);
+    this.#enqueue(() => this.#commands.delete(number));
   }
 
   /** Carry out a list of steps in one submit. Without a table and grids they are those of its last run. */
   submit(number: number, table?: Uint32Array, grids?: Uint32Array): void {
+    this.#check();
+    this.#enqueue(() => {
+      this.#submit(number, table, grids);
+    });
+  }
+
+  #submit(number: number, table?: Uint32Array, grids?: Uint32Array): void {
     const commands = this.#commands.get(number);
-    if (commands === undefined) throw new Error(`internal: no list of steps ${number}`);
+    if (commands === undefined) throw new InternalError(`no list of steps ${number}`);
     if (table !== undefined) {
-      commands.table = table.slice();
+      commands.table = table;
       for (const step of commands.steps) {
         if (step.kind === "dispatch") step.group = this.#groups.get(step.ranges, table);
       }
     }
-    if (grids !== undefined) commands.grids = grids.slice();
-    this.#device.queue.submit([this.#record(commands)]);
+    if (grids !== undefined) commands.grids = grids;
+    const recorded = this.#record(commands);
+    if (recorded === undefined) return;
+    this.#device.queue.submit([recorded]);
     this.#counters.submits++;
   }
 
-  #record({ steps, table, grids }: Commands): GPUCommandBuffer {
+  /** Undefined where a pipeline is missing: it was not accepted, which the next read tells. */
+  #record({ steps, table, grids }: Commands): GPUCommandBuffer | undefined {
     const encoder = this.#device.createCommandEncoder();
     let pass: GPUComputePassEncoder | undefined;
     let last = 0;
@@ -312,7 +369,7 @@ export class WebGPUDevice {
         last = 0;
       }
       const pipeline = this.#pipelines.get(step.pipeline);
-      if (pipeline === undefined) throw new Error(`internal: no pipeline ${step.pipeline}`);
+      if (pipeline === undefined) return undefined;
       if (step.pipeline !== last) pass.setPipeline(pipeline);
       last = step.pipeline;
       pass.setBindGroup(0, step.group ?? null);
@@ -325,7 +382,11 @@ export class WebGPUDevice {
 
   #buffer(number: number): GPUBuffer {
     const found = this.#buffers.get(number);
-    if (found === undefined) throw new Error(`internal: no buffer ${number}`);
+    if (found === undefined) {
+      throw new DeviceError(
+        `device WEBGPU: expected memory of this device, got ${number}, which was lost with another: make the tensors anew`,
+      );
+    }
     return found;
   }
 
