@@ -59,6 +59,8 @@ export class Polygrad implements Python {
     readonly pyodide: PyodideAPI,
     readonly origin: Origin = "bytecode",
     readonly kept: Promise<void> = Promise.resolve(),
+    /** Whether Python has opened a GPU: then reads are waited for. */
+    readonly gpu: { readonly opened: boolean } = { opened: false },
   ) {}
 
   runPython(code: string): unknown {

@@ -2,7 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 
-import type { PyFunction, PyProxy } from "./pyodide_types";
+import { callSuspending, type PyFunction, type PyProxy } from "./pyodide_types";
 
 const RUN = `
 def run_script(path, args):
@@ -34,7 +34,7 @@ export async function runScript(pyodide: PyodideAPI, path: string, args: readonl
   const run = pyodide.runPython(RUN, { globals }) as PyFunction;
   const list = pyodide.toPy([...args]) as PyProxy;
   try {
-    return (await run.callPromising(path, list)) as number; // so that it may wait for a GPU
+    return (await callSuspending(run, path, list)) as number;
   } finally {
     for (const proxy of [list, run, globals]) proxy.destroy();
   }

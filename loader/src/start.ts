@@ -159,25 +159,26 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
   }
 }
 
-/** What Python can ask of the host. `opened`: a GPU that was opened for it; it gets no other before that one is lost. */
+/** What Python can ask of the host. `first`: the GPU that it gets first; what is returned tells whether it has one. */
 function register(
   pyodide: PyodideAPI,
   { readStdlib, openGpu }: Host,
   pool: ThreadPool | undefined,
-  opened?: unknown,
-): void {
-  let first = opened;
+  first?: unknown,
+): { readonly opened: boolean } {
+  const state = { opened: false, first };
   pyodide.registerJsModule(HOST_MODULE, {
     openHost: () => new WasmHost(pool && { pool }),
     openGpu: () => {
-      const gpu = first ?? openGpu();
-      first = undefined;
+      const gpu = state.first ?? openGpu();
+      [state.opened, state.first] = [true, undefined];
       return gpu;
     },
     completeStdlib: (path: string) => {
       fileSystem(pyodide).writeFile(path, readStdlib());
     },
   });
+  return state;
 }
 
 /** From a snapshot; undefined when that fails, for whatever reason. */
@@ -285,7 +286,7 @@ export async function startPolygrad(
   const { pyodide, origin, kept, kernels } = await startQuickly(own, store, early);
   // Where nobody can wait for it later, it is there already.
   const gpu = WANTS_GPU.test(variables.DEVICE ?? "") ? await host.openGpu() : undefined;
-  register(pyodide, host, pool, gpu);
+  const state = register(pyodide, host, pool, gpu);
   variables.POLYGRAD_CACHE = mountKernels(pyodide, own);
   if (kernels) call(pyodide, "keep_kernels", kernels);
   const dictionary = pyodide.toPy(variables) as PyProxy;
@@ -293,5 +294,5 @@ export async function startPolygrad(
   dictionary.destroy();
   routeOutput(pyodide, options);
   report("ready");
-  return new Polygrad(pyodide, origin, kept);
+  return new Polygrad(pyodide, origin, kept, state);
 }
