@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
@@ -69,6 +69,13 @@ _families: LRU[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = LRU(_STRUCTU
 _graphs: LRU[tuple[Any, ...], _Ready] = LRU(_GRAPH_BYTES)
 _arenas: dict[str, Allocation] = {}
 reclaim.append(collect)
+
+
+@reopened.append
+def _forget_device(name: str) -> None:
+    """Loaded Programs and scratch memory of a device that was lost are of no use."""
+    clear_caches()
+    _arenas.pop(name, None)
 
 
 def clear_caches() -> None:

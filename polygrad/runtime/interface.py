@@ -36,6 +36,21 @@ class Runtime(ABC):
     name: str
     concurrent = False
 
+    @property
+    def lost(self) -> bool:
+        """Whether the device is gone, with all memory, for good: the registry then opens another."""
+        return False
+
+    @property
+    def description(self) -> str:
+        """What this is, in words."""
+        return self.name
+
+    @property
+    def accelerates(self) -> bool:
+        """Whether this is hardware that device="auto" prefers to this host's default device."""
+        return False
+
     @abstractmethod
     def allocate(self, nbytes: int) -> Handle:
         """`nbytes` (at least 1) of uninitialised memory, 64-byte aligned. Raises OutOfMemoryError, and then

@@ -96,6 +96,15 @@ class WebGPURuntime(Runtime):
     def lost(self) -> bool:
         return bool(self.host.lost)
 
+    @property
+    def description(self) -> str:
+        kind = "software adapter" if self.adapter.software else "GPU"
+        return f"{kind} {self.adapter.name}"
+
+    @property
+    def accelerates(self) -> bool:
+        return not self.adapter.software
+
     # --- memory
 
     def allocate(self, nbytes: int) -> int:

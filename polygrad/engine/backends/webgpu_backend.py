@@ -28,8 +28,15 @@ def target_of(adapter: Adapter) -> Target:
     )
 
 
-_runtime = WebGPURuntime()
-_target = target_of(_runtime.adapter)
+_opened = [WebGPURuntime()]
+_target = target_of(_opened[0].adapter)
+
+
+def _open() -> WebGPURuntime:
+    """The runtime that the target is of, or another where that one is lost."""
+    if _opened[0].lost:
+        _opened[0] = WebGPURuntime()
+    return _opened[0]
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
@@ -37,6 +44,4 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     return lambda: code
 
 
-BACKEND = Backend(
-    target=_target, compile=_compile, open=lambda: _runtime, language="wgsl", caches_on_disk=True
-)
+BACKEND = Backend(target=_target, compile=_compile, open=_open, language="wgsl", caches_on_disk=True)
