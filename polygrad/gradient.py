@@ -188,6 +188,43 @@ def _reduce(g: UOp, node: UOp) -> Grads:
     return (_where(no_other, _mul(g.expand(shape), product * _reciprocal(nonzero)), x.const_like(0.0)),)
 
 
+def _scan(g: UOp, node: UOp) -> Grads:
+    """Of y[i] = y[i-1] op x[i]. What reaches y[i], then through y[i+1] all after it, is itself a scan, from
+    the end. Only `initial` that carries no gradient comes with ADD, MUL and MAX."""
+    (x, initial, *factor), (op, (axis,)) = node.src, node.arg
+    if op is Ops.ADD:
+        return (_from_the_end(g, axis, None), None)
+    before = _shifted(node, axis, 1, initial)
+    if op is Ops.MUL:
+        return (_mul(_from_the_end(g, axis, x), before), None)
+    if op is Ops.MAX:  # to the last of equals
+        greater = _compare(Ops.CMPLT, x, before).logical_not()
+        passed = _from_the_end(g, axis, greater.logical_not().cast(g.dtype))
+        return (_where(greater, passed, g.const_like(0.0)), None)
+    passed = _from_the_end(g, axis, factor[0])  # y[i] = y[i-1] * factor[i] + x[i]
+    return (passed, None, _mul(passed, before))
+
+
+def _from_the_end(g: UOp, axis: int, factor: UOp | None) -> UOp:
+    """s[i] = g[i] + factor[i+1] * s[i+1]; without a factor, sums."""
+    if factor is None:
+        return g.flip((axis,)).scan_axis(Ops.ADD, axis).flip((axis,))
+    following = _shifted(factor, axis, -1, factor.const_like(0.0))
+    return g.flip((axis,)).scan_axis(Ops.MULACC, axis, factor=following.flip((axis,))).flip((axis,))
+
+
+def _shifted(x: UOp, axis: int, by: int, fill: UOp) -> UOp:
+    """x[i - by] along an axis, for `by` 1 or -1; `fill` where there is none."""
+    n = x.shape[axis]
+    first = max(-by, 0)
+    padded = x.pad(tuple([(max(by, 0), first) if i == axis else (0, 0) for i in range(x.ndim)]))
+    moved = padded.shrink(tuple([(first, n + first) if i == axis else (0, m) for i, m in enumerate(x.shape)]))
+    index = UOp(Ops.ARANGE, dtypes.int32, (), n)
+    edge = _compare(Ops.CMPEQ, index, index.const_like(0) if by > 0 else index.const_like(n - 1))
+    shape = tuple([n if i == axis else 1 for i in range(x.ndim)])
+    return _where(edge.reshape(shape).expand(x.shape), fill, moved)
+
+
 def _expand(g: UOp, node: UOp) -> Grads:
     x = node.src[0]
     axes = tuple([i for i, (a, b) in enumerate(zip(x.shape, node.shape, strict=True)) if a != b])
@@ -285,6 +322,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.CAST: _cast,
     Ops.BITCAST: lambda g, n: (None,),
     Ops.REDUCE_AXIS: _reduce,
+    Ops.SCAN_AXIS: _scan,
     # movement: the movement back
     Ops.RESHAPE: lambda g, n: (g.reshape(n.src[0].shape),),
     Ops.EXPAND: _expand,

@@ -1,8 +1,14 @@
 """What all tests share: which polygrad, which devices, how hard hypothesis tries, and goldens.
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
-- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host.
-  `EMULATED_CUDA` and `EMULATED_MSL` are GPU kernels on the CPU (tests/gpu_emulation).
+- `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host (on CC
+  most of it is slow, and left to `make test-all`).
+
+# GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
+# tests/gpu_emulation has quick ones.
+sys.path.append(str(ROOT / "tests" / "gpu_emulation" / "distribution"))
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+EMULATED = pytest.param("EMULATED_CUDA", marks=[needs_gxx, pytest.mark.slow])
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
@@ -12,20 +18,29 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from c_compiler import CC, needs_c_compiler
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
-# Device EMULATED_CUDA and others of this suite, announced as other packages' are: GPU kernels on the CPU
+# Each kernel takes a C compiler a twentieth of a second, so on CC these alone are no slow tests.
+CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce", "test_rounding"}
+SLOW_CC = pytest.param("CC", marks=[needs_c_compiler, pytest.mark.slow])
+
+# GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
+# tests/gpu_emulation has quick ones.
 sys.path.append(str(ROOT / "tests" / "gpu_emulation" / "distribution"))
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+EMULATED = pytest.param("EMULATED_CUDA", marks=[needs_gxx, pytest.mark.slow])
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)
@@ -62,7 +77,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = any("device" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
     if "device" in metafunc.fixturenames and not chosen:
         wanted = os.environ.get("DEVICE")
-        metafunc.parametrize("device", [wanted.upper()] if wanted else ["CPU", "WASM", "INTERP"])
+        cc = CC if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_CC
+        devices = ["CPU", "WASM", "INTERP", cc]
+        if Path(metafunc.module.__file__ or "").parent.name == "device":
+            devices.append(EMULATED)
+        metafunc.parametrize("device", [wanted.upper()] if wanted else devices)
 
 
 @pytest.fixture

@@ -82,8 +82,8 @@ def _dimensions(order: Sequence[UOp], kind: AxisKind) -> list[list[UOp]]:
     for n in order:
         if n.op is Ops.INDEX and n.src[0].op is Ops.PARAM:
             for atom, step in linear_terms(n.src[1])[0].items():
-                if atom in axes and step:
-                    strides[atom] = min(abs(step), strides.get(atom, abs(step)))
+                for r in atom.ranges:
+                    strides[r] = min(abs(step), strides.get(r, abs(step)))
     most = max(strides.values(), default=0) + 1
     out: list[list[UOp]] = []
     for r in sorted(axes, key=lambda r: (-strides.get(r, most), r.arg.id), reverse=True):

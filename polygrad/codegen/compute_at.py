@@ -21,7 +21,7 @@ from polygrad.codegen.target import Target
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.reduction_fusion import args_of_joined, fuse, moved, renumbered
-from polygrad.uop.args import AddrSpace, Memory
+from polygrad.uop.args import AddrSpace, AxisKind, Memory
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -96,7 +96,8 @@ def _is_large(producer: KernelCall, target: Target) -> bool:
     """Its loops are of constant size and go through what it makes in order, more than the cache holds."""
     nest = producer.ast.src[0]
     loops = nest.src[1:]
-    if any(not n.src[0].is_const for n in producer.ast.toposort() if n.op is Ops.RANGE):
+    ranges = [n for n in producer.ast.toposort() if n.op is Ops.RANGE]
+    if any(not r.src[0].is_const or r.arg.kind is AxisKind.SCAN for r in ranges):
         return False
     if _size(producer) * producer.args[0].dtype.itemsize < cost.worth_staging(target):
         return False
@@ -127,7 +128,7 @@ def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
         size = theirs.src[0].arg
         stride //= size
         steps = {terms.get(ours, 0) for terms in positions}
-        if len(steps) > 1 or not ours.src[0].is_const:
+        if len(steps) > 1 or not ours.src[0].is_const or ours.arg.kind is AxisKind.SCAN:
             break
         block, rest = divmod(steps.pop(), stride)
         if rest or not block or ours.src[0].arg * block != size:

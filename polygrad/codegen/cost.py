@@ -26,7 +26,7 @@ _OP_COST = {
     Ops.RECIPROCAL: 4,
     Ops.SQRT: 4,
 }
-_COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE}
+_COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE, Ops.SCAN}
 
 # memory, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
@@ -39,6 +39,7 @@ ROUND = 1.5  # of a round of a loop
 # latencies, in values
 FMA_LATENCY = 8  # multiply-adds in flight that keep the units busy
 ADD_LATENCY = 4  # independent sums that do
+RUNNING_VALUES = 4  # that go side by side, where each waits for the one before it
 ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a factor
 
 # bodies, in operations
@@ -56,6 +57,8 @@ MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
 MIN_CONFLICTING_ROW_TILES = 2  # where its rows push each other out of caches,
 MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
 STAGED_READS = 24  # and how often each element, for lanes along the axis that it is copied for
+MIN_ROW_BLOCKS, MIN_FAR_ROW = 4, 4 * FAR_BYTES  # of a sum of columns in blocks: these, and bytes of a row
+MIN_SCATTERED = 16  # elements that terms are picked for one by one, and terms, for these to pick them
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one

@@ -42,7 +42,12 @@ def _nest(kernel: UOp, target: Target) -> UOp | None:
 
 
 def _loops(nest: UOp) -> tuple[UOp, ...]:
-    return nest.src[1:] if nest.op is Ops.END else ()
+    """The loops of a nest that may run in any order."""
+    return tuple(r for r in nest.src[1:] if r.arg.kind is AxisKind.LOOP) if nest.op is Ops.END else ()
+
+
+def _is_ordered(nest: UOp) -> bool:
+    return nest.op is Ops.END and len(_loops(nest)) < len(nest.src) - 1
 
 
 def _opt(kind: OptKind, axis: AxisId, *numbers: int) -> Opt:
@@ -127,7 +132,7 @@ def _store(nest: UOp) -> UOp:
 
 def _products(kernel: UOp, target: Target) -> Decisions:
     nest = _nest(kernel, target)
-    if nest is None or (product := _product(nest)) is None:
+    if nest is None or _is_ordered(nest) or (product := _product(nest)) is None:
         return
     limits, (total, rows, columns) = _limits(target), product
     sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, _power(r.src[0].arg)) for r in (rows, columns)]
@@ -261,7 +266,7 @@ def _sum(total: UOp) -> _Sum:
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
     nest = _nest(kernel, target)
-    if nest is None:
+    if nest is None or _is_ordered(nest):
         return
     order = nodes_of(nest)
     totals = [n for n in order if n.op is Ops.REDUCE]
@@ -321,13 +326,15 @@ def _flat(kernel: UOp, target: Target) -> Decisions:
     nest = _nest(kernel, target)
     if nest is None or nest.op is not Ops.END:
         return
-    loops, in_place = list(nest.src[1:]), reads_its_output(nest)
+    loops, in_place = list(_loops(nest)), reads_its_output(nest)
+    if not loops:
+        return
     stored, _ = linear_terms(_store(nest).src[0].src[1])
     loops.sort(key=lambda r: abs(stored.get(r, 0)) or 1 << 62)  # along memory first
     vector = loops[0] if stored.get(loops[0]) == 1 and _vectors(nest, loops[0], target) else None
-    if vector is not None and cost.rounds(loops) < cost.VECTOR * cost.INVOCATIONS:
+    if _is_ordered(nest) or cost.rounds(loops) < cost.VECTOR * cost.INVOCATIONS:
         vector = None
-    for r in nest.src[1:]:
+    for r in _loops(nest):
         kernel = yield opt_of(OptKind.GLOBAL, r)
     if vector is not None:
         kernel = yield opt_of(OptKind.SIMD, vector, numbers=(cost.VECTOR, 1))

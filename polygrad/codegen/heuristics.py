@@ -63,15 +63,18 @@ def _decisions(target: Target) -> Sequence[Decide]:
 
 
 def _partitions(kernel: UOp, target: Target) -> Decisions:
-    """One loop of each output nest, where conditions on it change few times and far apart."""
+    """One loop of each output nest, where conditions on it change few times and far apart; or the innermost,
+    where only windows at its ends look beyond a row."""
     for nest in kernel.src:
         if nest.op is not Ops.END or reads_its_output(nest):
             continue
+        sums = any(n.op is Ops.REDUCE for n in nest.toposort())
         for r in nest.src[1:]:
-            if not r.src[0].is_const or not (bounds := changes(nest, r)):
+            if r.arg.kind is not AxisKind.LOOP or not r.src[0].is_const or not (bounds := changes(nest, r)):
                 continue
             sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
-            if len(sizes) <= cost.MAX_PARTS and min(sizes) >= cost.MIN_PART:
+            least = max(sizes) if sums and r is nest.src[-1] else min(sizes)
+            if len(sizes) <= cost.MAX_PARTS and least >= cost.MIN_PART:
                 yield _opt(OptKind.PARTITION, r, numbers=bounds)
                 break
 
@@ -132,7 +135,7 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
 
 
 def _only_sum(nest: UOp) -> UOp | None:
-    if nest.op is not Ops.END:
+    if nest.op is not Ops.END or any(r.arg.kind is AxisKind.SCAN for r in nest.src[1:]):
         return None
     sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
     return sums[0] if len(sums) == 1 else None
@@ -355,7 +358,8 @@ def _parallel(kernel: UOp, target: Target) -> Decisions:
 
 def _divided(nest: UOp, threads: int) -> UOp | None:
     around = frozenset().union(*[n.ranges for n in nest.toposort() if n.op is Ops.REDUCE])
-    loops = sorted((r for r in nest.src[1:] if r.src[0].is_const), key=lambda r: r not in around)
+    candidates = (r for r in nest.src[1:] if r.src[0].is_const and r.arg.kind is AxisKind.LOOP)
+    loops = sorted(candidates, key=lambda r: r not in around)
     fair = (r for r in loops if r.src[0].arg >= 4 * threads or r.src[0].arg % threads == 0)
     return next(fair, next((r for r in loops if r.src[0].arg >= threads), None))
 

@@ -23,6 +23,13 @@ def nest_of(kernel: UOp, r: UOp) -> UOp:
     raise OptError(f"expected a loop over output elements, got {axis_name(r.arg.id)}, a {r.arg.kind.name}")
 
 
+def require_any_order(*ranges: UOp) -> None:
+    """Raises OptError for a loop whose rounds go in order."""
+    for r in ranges:
+        if r.arg.kind is AxisKind.SCAN:
+            raise OptError(f"expected loops that may run in any order, got {axis_name(r.arg.id)}, a SCAN")
+
+
 def replaced(kernel: UOp, nest: UOp, *parts: UOp) -> UOp:
     """The kernel with one output nest replaced."""
     return UOp.sink(*(new for n in kernel.src for new in (parts if n is nest else (n,))))
@@ -66,6 +73,7 @@ def mergeable(nest: UOp, outer: UOp, inner: UOp) -> bool:
 
 def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
     """What each index becomes, and the loop. Raises OptError."""
+    require_any_order(outer, inner)
     n = inner.src[0].arg
     both = {outer, inner}
     merged = UOp.range(outer.src[0].arg * n, outer.arg)
@@ -97,6 +105,7 @@ def _merged_index(position: UOp, outer: UOp, inner: UOp, n: int, merged: UOp) ->
 def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
     """A loop as a loop over blocks of `size` elements and one over those of a block."""
     nest = nest_of(kernel, r)
+    require_any_order(r)
     if size < 2 or r.src[0].arg % size or size == r.src[0].arg:
         raise OptError(f"expected a part of the loop's size that divides it, {r.src[0].arg}, got {size}")
     blocks = UOp.range(r.src[0].arg // size, r.arg.child(0))

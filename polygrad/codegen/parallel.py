@@ -14,7 +14,7 @@ A kernel without these variables is for one thread.
 
 from __future__ import annotations
 
-from polygrad.codegen.loops import nest_of
+from polygrad.codegen.loops import nest_of, require_any_order
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREAD_VARIABLES, THREADS
@@ -26,6 +26,7 @@ _INDEX_LIMIT = 1 << 31  # of every target's indices: no product of a part's numb
 
 def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
     """One loop of each output nest divided between up to `count` threads. Raises OptError."""
+    require_any_order(*ranges)
     divided = {nest_of(kernel, r): r for r in ranges}
     if count < 2 or set(divided) != set(kernel.src) or len(ranges) != len(divided):
         raise OptError(f"expected one loop of every output nest ({len(kernel.src)}) and at least 2 threads")

@@ -4,17 +4,20 @@ that each part knows whether the condition holds.
     for r < 9: out[r] = r < 3 ? a[r] : b[r - 3]   ->   for r < 3: out[r] = a[r];  for r < 6: out[r + 3] = b[r]
 
 What was padded or concatenated is then computed for no element that does not need it: the gradient of a split
-into three would sum up each third for all of them.
+into three would sum up each third for all of them. A condition that also depends on other loops is decided
+from some value on, or up to one: of windows over a padded row, only those at its ends look beyond it.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from polygrad.codegen.loops import nest_of, replaced
+from polygrad.codegen.loops import nest_of, replaced, require_any_order
 from polygrad.codegen.split import reads_its_output
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
+from polygrad.helpers import ceildiv
+from polygrad.uop.linear import added, linear_terms, sum_bounds
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
@@ -24,6 +27,7 @@ from polygrad.uop.symbolic import symbolic
 def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
     """The loop `r` divided where its value is one of `bounds`. Raises OptError."""
     nest = nest_of(kernel, r)
+    require_any_order(r)
     if reads_its_output(nest):
         raise OptError("expected a kernel that does not read what it writes")
     points = [0, *bounds, r.src[0].arg]
@@ -34,17 +38,28 @@ def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
 
 
 def changes(nest: UOp, r: UOp) -> tuple[int, ...]:
-    """The values of `r` from which on a comparison of it with a constant is another."""
+    """The values of `r` from which on a comparison is another, or is decided whatever other loops are at, or
+    is so no more."""
     size = r.src[0].arg
-    return tuple(sorted({p for n in nest.toposort() if 0 < (p := _changes_at(n, r)) < size}))
+    comparisons = (n for n in nest.toposort() if n.op is Ops.CMPLT and r in n.ranges)
+    return tuple(sorted({p for n in comparisons for p in _changes_at(n, r) if 0 < p < size}))
 
 
-def _changes_at(node: UOp, r: UOp) -> int:
-    if node.op is Ops.CMPLT and node.src[0] is r and node.src[1].is_const:
-        return int(node.src[1].arg)
-    if node.op is Ops.CMPLT and node.src[1] is r and node.src[0].is_const:
-        return int(node.src[0].arg) + 1
-    return 0
+def _changes_at(comparison: UOp, r: UOp) -> tuple[int, ...]:
+    """The least `r` for which a < b is always true, or always false, and the others' counterpart: with
+    b - a = c*r + rest it holds where that is at least 1."""
+    a, b = comparison.src
+    if a.dtype is not dtypes.index:
+        return ()
+    left, right = linear_terms(a), linear_terms(b)
+    terms = added(right.terms, left.terms, -1)
+    c = terms.pop(r, 0)
+    if not c or any(r in atom.ranges for atom in terms):
+        return ()
+    lo, hi = sum_bounds(terms, right.constant - left.constant)
+    if c > 0:  # false while c*r + hi < 1, true as soon as c*r + lo >= 1
+        return ceildiv(1 - hi, c), ceildiv(1 - lo, c)
+    return (lo - 1) // -c + 1, (hi - 1) // -c + 1  # true up to the first, false from the second on
 
 
 def _part(nest: UOp, r: UOp, start: int, stop: int, number: int) -> UOp:

@@ -35,9 +35,9 @@ def _independent(u: UOp) -> UOp | None:
 
 
 def _gather(x: UOp, r: UOp, u: UOp) -> UOp | None:
-    terms, picks = _factors(x)
+    terms, picks = factors(x)
     for pick in picks:
-        i, size = _equality_with(pick, r), r.src[0]
+        i, size = equality_with(pick, r), r.src[0]
         if i is None or not size.is_const:
             continue
         position = i.cast(dtypes.index)
@@ -55,7 +55,7 @@ def _gather(x: UOp, r: UOp, u: UOp) -> UOp | None:
     return None
 
 
-def _factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
+def factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
     """`value` as a product of terms and of conditions (1 where they hold, 0 elsewhere)."""
     terms, picks, stack = [], [], [value]
     while stack:
@@ -74,7 +74,7 @@ def _factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
     return [t for t in terms if not (t.is_const and t.arg == 1)], picks
 
 
-def _equality_with(condition: UOp, r: UOp) -> UOp | None:
+def equality_with(condition: UOp, r: UOp) -> UOp | None:
     """The i of a condition `i == r`, with i independent of r."""
     if condition.op is Ops.CMPNE and condition.src[1].is_const and condition.src[1].arg is True:
         inner = condition.src[0]  # not (i != r)

@@ -21,6 +21,7 @@ from polygrad.codegen import cost
 from polygrad.codegen.dot_products import dot_form
 from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.rfactor import rfactor
 from polygrad.codegen.target import Target
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import DType, dtypes
@@ -90,9 +91,15 @@ def _split(call: KernelCall, target: Target) -> _Split | None:
     ast = polyphase(ast)
     order = ast.toposort()
     sums = [n for n in order if n.op is Ops.REDUCE]
-    if len(sums) != 1 or sums[0].arg is not Ops.ADD or sums[0].src[0].op is not Ops.MUL or len(ast.src) != 1:
+    if len(sums) != 1 or len(ast.src) != 1:
         return None
     (total,) = sums
+    if (partials := rfactor(total, first, target)) is not None:
+        size = cost.rounds(partials.loops)
+        parts = _filled(partials.value, partials.loops, total.dtype, size)
+        return _joined(ast.substitute({total: partials.total}), [parts])
+    if total.arg is not Ops.ADD or total.src[0].op is not Ops.MUL:
+        return None
     product = total.src[0]
     work = cost.rounds(product.ranges)
     copies: list[_Copy] = []
@@ -118,7 +125,10 @@ def _split(call: KernelCall, target: Target) -> _Split | None:
         copies.append(_copy(factor, axes))
     if not copies:
         return None
-    made = ast.substitute(changes)
+    return _joined(ast.substitute(changes), copies)
+
+
+def _joined(made: UOp, copies: list[_Copy]) -> _Split:
     slots = sorted(n.arg.slot for n in made.toposort() if n.op is Ops.PARAM)
     return _Split(_renumbered(made, slots), tuple(copies), tuple(slots))
 

@@ -33,6 +33,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernels import running
 from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
@@ -102,6 +103,11 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
         key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.id),  # neighbouring lanes are neighbours in memory
     )
     extent = [*(r for r in axes if r in value.ranges), *tile]
+    for r in value.ranges:
+        if r not in extent and not r.src[0].ranges.isdisjoint(extent):
+            raise OptError(
+                f"expected loops around memory that all of it goes round, got {axis_name(r.arg.id)}"
+            )
     sizes = tuple(sint_max(r.src[0]) for r in extent)
 
     def index(ranges: dict[UOp, UOp]) -> UOp:
@@ -153,12 +159,16 @@ def lower_stages(kernel: UOp) -> UOp:
     count = 1 if thread is None else thread.arg.hi + 1
     new: dict[UOp, UOp] = {}
     registers = memories = 0
+    around = {n.src[-1]: n.src[1:-1] for n in kernel.src if n.op is Ops.END}  # the loops around an innermost
     for node in kernel.toposort():
         src = tuple([new[s] for s in node.src])
         if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if not is_tile(r))):
             total = _accumulated(node, src[0], loops, registers)
             left = tuple(r for r in src[1:] if is_tile(r))
             new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
+            registers += 1
+        elif node.op is Ops.SCAN:
+            new[node] = _scanned(node, src, around[node.src[0]], registers)
             registers += 1
         elif node.op is Ops.STAGE:
             new[node] = _filled(node, src, memories, thread, count)
@@ -180,6 +190,21 @@ def _filled(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, coun
     loops = tuple(r for r in src[2:] if not is_tile(r))
     end = UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
     return UOp(Ops.AFTER, node.dtype, (pointer, end))
+
+
+def _scanned(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number: int) -> UOp:
+    """The running value in a round of the innermost loop, from a register that is set outside of it."""
+    r, value, initial, *factor = src
+    zero = UOp.index(0)
+    reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
+
+    def at(*after: UOp) -> UOp:
+        return UOp(Ops.INDEX, node.dtype, (UOp(Ops.AFTER, node.dtype, (reg, *after)) if after else reg, zero))
+
+    start = UOp(Ops.STORE, dtypes.void, (at(*around), initial))
+    previous = UOp(Ops.LOAD, node.dtype, (at(start, r),))
+    step = UOp(Ops.STORE, dtypes.void, (at(), running(node.arg, previous, value, *factor)))
+    return UOp(Ops.LOAD, node.dtype, (at(step),))
 
 
 def _accumulated(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:

@@ -15,6 +15,7 @@ from polygrad.codegen.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -43,8 +44,9 @@ class Tiling:
         self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
-        # one memory is filled at a time
-        self.fixed = loops_around(nest)
+        self.scanned = [r for r in self.ranges if r.arg.kind is AxisKind.SCAN]
+        # one memory is filled at a time, and running values go in order
+        self.fixed = loops_around(nest).union(self.scanned)
         self.items = self._items()
         self.itemsize = self._itemsize()
         self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
@@ -123,11 +125,11 @@ class Tiling:
 
     def choose(self) -> dict[UOp, Tile]:
         """The ranges to tile, and how."""
-        if not self.reduced and (block := self.transposition()) is not None:
+        if not self.reduced and not self.scanned and (block := self.transposition()) is not None:
             return block
         chosen, lanes = self.simd_axes()
         if not chosen:
-            return {}
+            return self.running_values()
         body = sum(
             cost.op_cost(n.op)
             for n in self.order
@@ -144,6 +146,17 @@ class Tiling:
             interleaved = body < cost.SMALL_BODY or (body >= cost.LONG_BODY and self.target.registers >= 32)
             return {lane: Tile(lanes, _fit(vectors, 4) if interleaved else 1)}
         return self.tile_for_reuse(lane, lanes, vectors)
+
+    def running_values(self) -> dict[UOp, Tile]:
+        """Scalar running values side by side: those along the innermost loop that they do not go along."""
+        loops = [
+            r for r in self.ranges if r not in self.fixed and r not in self.reduced and r.src[0].is_const
+        ]
+        if not self.scanned or not loops:
+            return {}
+        row = max(loops, key=lambda r: r.arg)
+        size = _fit(row.src[0].arg, cost.RUNNING_VALUES)
+        return {row: Tile(1, size)} if size > 1 else {}
 
     def simd_axes(self) -> tuple[list[UOp], int]:
         """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
@@ -216,7 +229,7 @@ class Tiling:
             far = any(item.far and lane in item.loops for item in self.items)
             most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
             tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
-            return tiles if lane in self.reduced else tiles | self.small_sums()
+            return tiles if lane in self.reduced else tiles | self.small_sums(lane)
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
@@ -260,14 +273,16 @@ class Tiling:
                             consider({lane: vectors, first: rows, second: more})
         return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
 
-    def small_sums(self) -> dict[UOp, Tile]:
-        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not where
-        loads have conditions or work out their indices."""
+    def small_sums(self, lane: UOp) -> dict[UOp, Tile]:
+        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not those
+        that a condition depends on that differs from lane to lane, nor where loads work out their indices."""
         tiles: dict[UOp, Tile] = {}
-        if any(i.nonlinear for i in self.items) or any(n.op is Ops.WHERE for n in self.order):
+        if any(i.nonlinear for i in self.items):
             return tiles
+        conditions = [n.src[0].ranges for n in self.order if n.op is Ops.WHERE]
+        conditional = frozenset().union(*[loops for loops in conditions if lane in loops])
         values = 1
-        for r in sorted(self.reduced, key=lambda r: r.arg.id, reverse=True):
+        for r in sorted(self.reduced - conditional, key=lambda r: r.arg.id, reverse=True):
             size = r.src[0].arg if r.src[0].is_const else 0
             if 2 <= size <= cost.SMALL_SUM and values * size < cost.SMALL_BODY:
                 tiles[r] = Tile(1, size)

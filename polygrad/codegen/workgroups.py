@@ -14,7 +14,7 @@ bind.py makes numbers of workgroups and invocations of these axes.
 
 from __future__ import annotations
 
-from polygrad.codegen.loops import nest_of, replaced, with_sums_over
+from polygrad.codegen.loops import nest_of, replaced, require_any_order, with_sums_over
 from polygrad.codegen.split import gated, reads_its_output, substituted
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
@@ -39,6 +39,7 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
     nest = nest_of(kernel, r)
     if r.arg.kind is AxisKind.LOCAL:
         raise OptError("expected a loop or an axis of the grid, got one of kind LOCAL")
+    require_any_order(r)
     count = r.src[0]
     if size < 2 or (count.is_const and size > count.arg):
         raise OptError(f"expected 2 to {sint_max(count)} invocations, got {size}")

@@ -12,6 +12,7 @@ from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
+from polygrad.codegen.scatter import scatter
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
@@ -67,10 +68,17 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
+<<<<<<< HEAD
     plan_ = schedule(sink, optimized, backend.target.max_buffers)
     if optimized and backend.target.workgroups is None:  # both are for caches
+=======
+    plan_ = schedule(sink, optimized)
+    if optimized and backend.target.workgroups is None:  # two are for caches
+>>>>>>> gpugen
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
-        plan_ = replace(plan_, calls=tuple(relayout(calls, backend.target)))
+        plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
+    elif optimized:
+        plan_ = replace(plan_, calls=tuple(scatter(list(plan_.calls))))
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
         _check_sizes(plan_, device, backend)

@@ -23,8 +23,34 @@ _SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
 _LITERAL_TYPES = (
     dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64, dtypes.index, dtypes.float32, dtypes.float64,
 )  # fmt: skip
+_COMPARISONS = {Ops.CMPLT: "less", Ops.CMPNE: "unequal", Ops.CMPEQ: "equal"}
 _FUNCTIONS = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}
 _INTEGER_TYPES = {d: f"{d}_t" for d in dtypes.ints}
+
+
+# What GCC 12 has no good code for but x86 an instruction: by lanes, a macro and the expression.
+_X86_FROM_HALF = {
+    8: ("__F16C__", "__builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x)"),
+    16: (
+        "__AVX512F__",
+        "__builtin_ia32_vcvtph2ps512_mask("
+        "(__attribute__((vector_size(32))) short)x, (__attribute__((vector_size(64))) float){0}, -1, 4)",
+    ),
+}
+_X86_TO_HALF = {  # to nearest even
+    8: ("__F16C__", "(uint16x8)__builtin_ia32_vcvtps2ph256(x, 0)"),
+    16: (
+        "__AVX512F__",
+        "(uint16x16)__builtin_ia32_vcvtps2ph512_mask(x, 0, (__attribute__((vector_size(32))) short){0}, -1)",
+    ),
+}
+_X86_MASKED_LOADS = {  # by bytes of an element and lanes
+    (4, 16): (
+        "__AVX512DQ__",
+        "(__typeof__(x))__builtin_ia32_loadups512_mask((const float *)p, "
+        "(__attribute__((vector_size(64))) float)x, __builtin_ia32_cvtd2mask512(mask))",
+    ),
+}
 
 
 class CBuilder(CStyleBuilder):
@@ -142,10 +168,9 @@ class CBuilder(CStyleBuilder):
         bits, t, half = self.type(src, lanes), self.type(dtypes.float32, lanes), self._half_type(lanes)
         name = f"half_to_{self.dtype_name(dtypes.float32, lanes)}"
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
+        portable = f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n"
         self.need(
-            name,
-            f"static inline {t} {name}({bits} x) {{\n"
-            f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n}}",
+            name, f"static inline {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}"
         )
         return self.call(name, [value], t)
 
@@ -155,10 +180,9 @@ class CBuilder(CStyleBuilder):
         bits, t, half = self.type(dst, lanes), self.type(src, lanes), self._half_type(lanes)
         name = f"{self.dtype_name(src, lanes)}_to_half"
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"
+        portable = f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n"
         self.need(
-            name,
-            f"static inline {bits} {name}({t} x) {{\n"
-            f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n}}",
+            name, f"static inline {bits} {name}({t} x) {{\n{_on_x86(_X86_TO_HALF.get(lanes), portable)}}}"
         )
         return self.call(name, [value], bits)
 
@@ -172,9 +196,14 @@ class CBuilder(CStyleBuilder):
     # --- masks
 
     def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, Known]:
-        """Of a comparison of `dtype`."""
+        """Of a mask as wide as `dtype`."""
         mask = _SIGNED[self._stored(dtype).itemsize * 8]
         return self.type(mask, lanes), Known(dtype=mask)
+
+    def _fitting(self, dtype: DType, lanes: int) -> DType:
+        """`dtype`, or the widest integer of which `lanes` fit in a vector register."""
+        bits, room = self._stored(dtype).itemsize * 8, 8 * max(self.target.simd_bytes, 16) // lanes
+        return dtype if bits <= room else _SIGNED[max(room, 8)]
 
     def _mask(self, value: Any, dtype: DType, lanes: int) -> Any:
         """A bool as wide as `dtype`."""
@@ -187,7 +216,24 @@ class CBuilder(CStyleBuilder):
     def compare(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
             return super().compare(op, dtype, a, b, 1)
-        return self.binary(op, a, b, *self._mask_type(dtype, lanes), hint="m")
+        narrower = self._fitting(dtype, lanes)
+        if narrower == dtype or lanes == 2:
+            return self.binary(op, a, b, *self._mask_type(dtype, lanes), hint="m")
+
+        # Of vectors longer than a register GCC compares lane by lane: so each half, for a mask that fits.
+        def write(a: Any, b: Any) -> Any:
+            half, (part, _) = lanes // 2, self._mask_type(narrower, lanes // 2)
+            masks = []
+            for start in (0, half):
+                operands = [self._part(x, dtype, start, half, NOTHING) for x in (a, b)]
+                masks.append(self._converted(self.compare(op, dtype, operands[0], operands[1], half), part))
+            text = f"__builtin_shufflevector({{}}, {{}}, {', '.join(map(str, range(lanes)))})"
+            return self._source.value(text, masks, m, data=known)
+
+        t, (m, known) = self.type(dtype, lanes), self._mask_type(narrower, lanes)
+        name = f"{_COMPARISONS[op]}_{t}"
+        helper = self.helper(name, [(t, "a"), (t, "b")], m, write)
+        return self.call(helper, [a, b], m, known, hint="m")
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
@@ -320,14 +366,18 @@ class CBuilder(CStyleBuilder):
     def block_size(self, dtype: DType, lanes: int) -> int:
         return lanes
 
-    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
-        """As memory holds it: a bool's bytes are not yet a mask."""
+    def _loader(self, dtype: DType, lanes: int) -> str:
+        """The function that loads a vector as memory holds it: a bool's bytes are not yet a mask."""
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         self._need_unaligned(t, scalar)
         name = f"load_{t}"
         self.need(
             name, f"static inline {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}"
         )
+        return name
+
+    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+        name, t = self._loader(dtype, lanes), self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes)
         address = self.address(pointer, index, offset, dtype)
         return self._source.value(f"{name}({{}})", [address], t, reads="memory", data=NOTHING)
 
@@ -379,11 +429,16 @@ class CBuilder(CStyleBuilder):
         m, _ = self._mask_type(stored, lanes)
         name = f"load_masked_{'bool' if dtype.is_bool else ''}{t}"
         element = "-(p[i] != 0)" if dtype.is_bool else "p[i]"
+        whole = f"{self._loader(dtype, lanes)}(p)" + (" != 0" if dtype.is_bool else "")
+        portable = (
+            f"  int missing = 0;\n  for (int i = 0; i < {lanes}; i++)\n    missing |= ~mask[i];\n"
+            f"  if (!missing)\n    return {whole};\n"
+            f"  for (int i = 0; i < {lanes}; i++)\n    if (mask[i])\n      x[i] = {element};\n  return x;\n"
+        )
         self.need(
             name,
             f"static inline {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n"
-            f"  for (int i = 0; i < {lanes}; i++)\n    if (mask[i])\n      x[i] = {element};\n"
-            "  return x;\n}",
+            f"{_on_x86(_X86_MASKED_LOADS.get((stored.itemsize, lanes)), portable)}}}",
         )
         if dtype.is_bool:
             other = self._mask(other, stored, lanes)
@@ -418,3 +473,11 @@ class CBuilder(CStyleBuilder):
         if register.data.dtype is not None:
             value = self._converted(value, register.type)
         super().set(register, value)
+
+
+def _on_x86(instruction: tuple[str, str] | None, portable: str) -> str:
+    """The lines of a function's body: an instruction of x86's where there is one, under GCC."""
+    if instruction is None:
+        return portable
+    macro, expression = instruction
+    return f"#if defined({macro}) && !defined(__clang__)\n  return {expression};\n#else\n{portable}#endif\n"

@@ -36,6 +36,7 @@ from polygrad.renderer.source_text import (
     Expression,
     SourceText,
 )
+from polygrad.uop.alu import evaluate
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
@@ -307,6 +308,10 @@ class CStyleBuilder(Builder):
 
     def index(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         """The same of indices, which never overflow."""
+        if a.data.value is not None and b.data.value is not None:
+            return self.const(dtypes.index, evaluate(op, dtypes.index, [a.data.value, b.data.value]), lanes)
+        if op in (Ops.ADD, Ops.SUB) and b.data.value == 0:
+            return a
         t = self.type(dtypes.index, lanes)
         if op is Ops.SHL and a.data.value is not None:  # a literal may be narrower
             a = self.convert(a, t, a.data)

@@ -381,28 +381,44 @@ class _Emitter:
         else:
             places = [(base, [offset]) for base, offset in self._addresses(index, axes)]
         addresses = self._addresses(index, axes) if places is None else []
-        readable: dict[Value | None, list[int]] = {}  # the offsets at each base
-        for base, offsets in places or ():
-            readable.setdefault(base, []).extend(offsets)
-        blocks: Blocks = {}
-        gates = self._project(axes, self.axes[gate]) if gate is not None else None
+        gates = self._project(axes, self.axes[gate]) if gate is not None else [0] * len(places or addresses)
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
+        # what is loaded under one condition, at one base: its offsets, and an index that is always readable
+        readable: dict[tuple[int, Value | None], list[int]] = {}
+        for position, (base, offsets) in zip(gates, places or (), strict=False):
+            readable.setdefault((position, base), []).extend(offsets)
+        safe: dict[tuple[int, Value | None], Value] = {}
+        blocks: Blocks = {}
 
         def make(k: int) -> Value:
             if gate is None:
                 if places is None:
                     return self._load_lanes(node, [self._lane(*addresses[k], i) for i in range(self.lanes)])
-                return self._load(node, places[k], readable[places[k][0]], blocks, simd)
-            assert gates is not None and others is not None
+                base, offsets = places[k]
+                return self._load(node, (base, offsets), readable[0, base], blocks, simd)
+            assert others is not None
             other = self._value(node.src[1], others[k], simd)
             predicate = self.values[gate][gates[k]]
             if places is None:
                 return self._load_gated_lanes(
                     node, [self._lane(*addresses[k], i) for i in range(self.lanes)], gate, predicate, other
                 )
-            return self._load_gated(node, places[k], simd, gate, predicate, other)
+            if self.simd[gate]:
+                return self._load_masked(node, places[k], gate, predicate, other)
+            base, offsets = places[k]
+            key = (gates[k], base)
+            reach = readable[key]
+            if max(reach) - min(reach) >= pointer.arg.size:  # the condition never holds
+                return other
+            if key not in safe:
+                safe[key] = self._safe(predicate, base, min(reach))
+            loaded = self._load(node, (safe[key], offsets), reach, blocks, simd)
+            b = self.builder
+            if simd:
+                predicate = b.splat(predicate, dtypes.bool, self.lanes)
+            return b.alu(Ops.WHERE, node.dtype, [predicate, loaded, other], self.lanes if simd else 1)
 
-        self._make(node, len(places or addresses), make, range(len(places or addresses)))
+        self._make(node, len(gates), make, range(len(gates)))
 
     def _across(self, index: UOp) -> UOp | None:
         """The tile axis along which a load that jumps from lane to lane goes through memory, as long as a
@@ -466,23 +482,16 @@ class _Emitter:
         """The address of one lane, where the index is a SIMD value."""
         return self.builder.extract(base, dtypes.index, lane, self.lanes), offset
 
-    def _load_gated(
-        self, node: UOp, place: Place, simd: bool, gate: UOp, predicate: Value, other: Value
-    ) -> Value:
-        b, dtype, (base, offsets) = self.builder, node.dtype, place
-        if not self.simd[gate]:
-            safe = self._safe(predicate, base, min(offsets))
-            loaded = self._load(node, (safe, offsets), offsets, {}, simd)
-            if simd:
-                predicate = b.splat(predicate, dtypes.bool, self.lanes)
-            return b.alu(Ops.WHERE, dtype, [predicate, loaded, other], self.lanes if simd else 1)
+    def _load_masked(self, node: UOp, place: Place, gate: UOp, predicate: Value, other: Value) -> Value:
+        """A SIMD value of a load whose condition differs from lane to lane."""
+        base, offsets = place
         if _are_consecutive(offsets):
             pointer = self.values[pointer_of(node.src[0])][0]
-            return b.load_masked(pointer, base, offsets[0], dtype, self.lanes, predicate, other)
+            b = self.builder
+            return b.load_masked(pointer, base, offsets[0], node.dtype, self.lanes, predicate, other)
         if len(offsets) == 1:
             offsets = [*offsets] * self.lanes
-        addresses = [(base, offset) for offset in offsets]
-        return self._load_gated_lanes(node, addresses, gate, predicate, other)
+        return self._load_gated_lanes(node, [(base, o) for o in offsets], gate, predicate, other)
 
     def _load_gated_lanes(
         self, node: UOp, addresses: Sequence[Address], gate: UOp, predicate: Value, other: Value

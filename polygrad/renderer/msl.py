@@ -104,7 +104,7 @@ class MSLBuilder(LanesBuilder):
     def special(self, kind: str, axis: int, size: Expression) -> Expression:
         t = self.type(dtypes.index, 1)
         return self._source.value(
-            f"({t}){kind}.{'xyz'[axis]}", (), t, precedence=UNARY, hint="p", data=Known()
+            f"({t}){kind}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
         )
 
     def barrier(self) -> None:

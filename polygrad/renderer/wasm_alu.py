@@ -263,8 +263,10 @@ def simd_alu(
         return args[template[0]]
     if op is Ops.MAX and dtype.is_float and (numbers := _without_nan(w, args, dtype)) is not None:
         template = (1 - numbers, numbers, code(f"{SHAPE[dtype]}.pmax"))
-    if op is Ops.WHERE and dtype in WIDE:
-        args = (widen_masks(w, args[0], lanes), args[1], args[2])
+    if op is Ops.WHERE:
+        if dtype in WIDE:
+            args = (widen_masks(w, args[0], lanes), args[1], args[2])
+        template = _masked(w, args) or template
     out: list[Value] = []
     for vectors in zip(*args, strict=True):
         chosen = _clamp(w, vectors) if op is Ops.WHERE and dtype is dtypes.float32 else None
@@ -277,6 +279,23 @@ def simd_alu(
     if dtype in WIDE and op in GroupOp.Comparison:
         return narrow_masks(w, tuple(out))
     return tuple(out)
+
+
+def _masked(w: FunctionWriter, args: Sequence[Vectors]) -> Template | None:
+    """`mask ? x : 0` and `mask ? 0 : x` are one operation on bits."""
+    if _is_zero(w, args[2]):
+        return 1, 0, code("v128.and")
+    return (2, 0, code("v128.andnot")) if _is_zero(w, args[1]) else None
+
+
+def _is_zero(w: FunctionWriter, vectors: Vectors) -> bool:
+    return all(_constant(w, vector) == bytes(16) for vector in vectors)
+
+
+def _constant(w: FunctionWriter, vector: Value) -> bytes | None:
+    """The 16 bytes of a constant vector; None of another value."""
+    known = ("const", vector[2:]) if isinstance(vector, bytes) else w.info[vector]
+    return known[1] if type(known) is tuple and known[0] == "const" else None
 
 
 def _clamp(w: FunctionWriter, vectors: Sequence[Value]) -> Template | None:
@@ -295,10 +314,9 @@ def _without_nan(w: FunctionWriter, args: Sequence[Vectors], dtype: DType) -> in
     for number, vectors in enumerate(args):
         lanes: list[float] = []
         for vector in vectors:
-            known = ("const", vector[2:]) if isinstance(vector, bytes) else w.info[vector]
-            if type(known) is not tuple or known[0] != "const":
+            if (known := _constant(w, vector)) is None:
                 break
-            lanes += struct.unpack("<4f" if dtype is dtypes.float32 else "<2d", known[1])
+            lanes += struct.unpack("<4f" if dtype is dtypes.float32 else "<2d", known)
         else:
             if not any(map(math.isnan, lanes)):
                 return number

@@ -10,7 +10,7 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
    is broadcast widely, as an operand of a matrix product is, is materialised unless it is next to no work.
 3. What one kernel would still compute at very many indices is materialised too.
 
-Requested outputs, CONTIGUOUS and ASSIGN always are.
+Requested outputs, CONTIGUOUS, ASSIGN and SCAN_AXIS always are.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ MAX_COPIES = 32  # a kernel computes a node at no more indices than this
 MAX_BROADCAST = 1 << 18  # operations that a broadcast may repeat
 CHEAP = 4  # operations per value that any broadcast may repeat
 MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
-MATERIALIZED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN})
+MATERIALIZED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN, Ops.SCAN_AXIS})
 LEAVES = GroupOp.Memory | {Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE}
 _SLOW = GroupOp.Transcendental | {Ops.THREEFRY}
-_ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
+_ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS, Ops.SCAN_AXIS}
 
 
 def output_ranges(node: UOp) -> Indices:
     """Fresh loops over a node's elements, numbered from 0; axes of size 1 need none."""
     number = itertools.count()
+    scanned = node.arg.axes if node.op is Ops.SCAN_AXIS else ()
     return tuple(
-        ZERO if isinstance(n, int) and n == 1 else UOp.range(n, next(number), AxisKind.LOOP)
-        for n in node.shape
+        ZERO
+        if isinstance(n, int) and n == 1
+        else UOp.range(n, next(number), AxisKind.SCAN if axis in scanned else AxisKind.LOOP)
+        for axis, n in enumerate(node.shape)
     )
 
 

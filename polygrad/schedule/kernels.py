@@ -1,8 +1,8 @@
 """From a materialised node to its kernel: one scalar expression over ranges, with loads and one store.
 
 A kernel's AST is `SINK(END(STORE(INDEX(PARAM 0, i), value), *ranges))`; REDUCE nodes stand where the values
-are needed. PARAMs and ranges are numbered within the kernel, so equal computations (a network's equal layers)
-are the same node.
+are needed, a SCAN where running values are stored. PARAMs and ranges are numbered within the kernel, so equal
+computations (a network's equal layers) are the same node.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.schedule.fusion_partition import LEAVES, output_ranges, reduced_indices
 from polygrad.schedule.index_maps import TRUE, Indices, flat_index, input_indices
-from polygrad.uop.args import Param
+from polygrad.uop.args import AxisKind, Param
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.path_conditions import conjuncts
@@ -67,7 +67,7 @@ class _KernelMaker:
         else:
             value = self._lower(source, ranges, TRUE)
         store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), value))
-        loops = tuple(r for r in ranges if r.op is Ops.RANGE)
+        loops = sorted((r for r in ranges if r.op is Ops.RANGE), key=lambda r: r.arg.kind is AxisKind.SCAN)
         nest = UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
         ast = UOp(Ops.SINK, dtypes.void, (nest,), node.arg if node.op is Ops.CONTIGUOUS else None)
         return KernelCall(ast, tuple(self.slots))
@@ -161,7 +161,18 @@ class _KernelMaker:
         if op is Ops.REDUCE_AXIS:
             ranges = tuple(src_indices[axis] for axis in node.arg.axes)
             return UOp(Ops.REDUCE, node.dtype, (src[0], *ranges), node.arg.op)
+        if op is Ops.SCAN_AXIS:
+            (axis,) = node.arg.axes
+            r = src_indices[axis]
+            if r.op is not Ops.RANGE:  # one element
+                return running(node.arg.op, src[1], src[0], *src[2:])
+            return UOp(Ops.SCAN, node.dtype, (r, *src), node.arg.op)
         raise InternalError(f"{op} cannot be fused into a kernel")
+
+
+def running(op: Ops, previous: UOp, value: UOp, *factor: UOp) -> UOp:
+    """A SCAN's value in a round, of that in the round before."""
+    return UOp(op, value.dtype, (previous, *factor, value))
 
 
 def _is_masked(value: UOp, valid: UOp) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -86,7 +87,8 @@ def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
         return None
     store = producer.ast.src[0].src[0]
     order = reader.ast.toposort()
-    if not any(n.op is Ops.REDUCE for n in store.src[1].toposort()):
+    ops = {n.op for n in store.src[1].toposort()}
+    if Ops.REDUCE not in ops or Ops.SCAN in ops:
         return None
     slot = reader.args.index(producer.args[0])
     loads = [n for n in order if n.op is Ops.LOAD and n.src[0].src[0].arg.slot == slot]
@@ -121,12 +123,13 @@ def _matched_ranges(store_index: UOp, load_index: UOp) -> dict[UOp, UOp] | None:
 
 
 def _are_rows(rows: dict[UOp, UOp], nest: UOp, order: list[UOp]) -> bool:
-    """The matched ranges are the outermost loops of `nest`, and nothing is reduced further in."""
+    """The matched ranges are the outermost loops of `nest`, which may be divided between threads, and nothing
+    is reduced further in."""
     if nest.op is not Ops.END:
         return False
     loops = nest.src[1:]
     outer = loops[: len(rows)]
-    if set(outer) != set(rows.values()):
+    if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False
     count = 1
     for r in outer:

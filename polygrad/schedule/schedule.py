@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
-from polygrad.schedule.fusion_partition import materialization_points
+from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
@@ -36,6 +36,7 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
     sink = prepare(sink)
     if optimized:
         sink = split_reductions(sink)
+    sink = sink.replace(src=tuple(_in_memory(s) for s in sink.src))
     for _ in range(3):
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
@@ -58,6 +59,14 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
             return Schedule(tuple(calls), roots)
         sink = _values_stored_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
+
+
+def _in_memory(root: UOp) -> UOp:
+    """The node whose buffer holds `root` whole: of a reshape of what has one, that."""
+    node = root
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node if node.op in MATERIALIZED else root
 
 
 _MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})

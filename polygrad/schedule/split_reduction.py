@@ -11,6 +11,7 @@ the result does not depend on the number of threads, by the bit.
 from __future__ import annotations
 
 from polygrad.helpers import ceildiv, prod
+from polygrad.schedule.split_scan import split_scan
 from polygrad.uop.args import Reduction
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -24,13 +25,16 @@ _MAX_STORED = 1 << 22  # elements of its first stage
 
 
 def split_reductions(sink: UOp) -> UOp:
-    """The graph with its long reductions in two stages, the results of the first of which are stored."""
+    """The graph with its long reductions and scans in two stages, the results of the first of which are
+    stored."""
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
         changed = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
         parts = parts_of(node) if node.op is Ops.REDUCE_AXIS else None
         new[node] = changed if parts is None else _split(changed, *parts)
+        if node.op is Ops.SCAN_AXIS:
+            new[node] = split_scan(changed) or changed
     return new[sink]
 
 

@@ -11,13 +11,12 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
-from polygrad.helpers import ceildiv, prod
+from polygrad.helpers import prod
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.base import broadcast_to, filled
-from polygrad.tensor.movement import MovementMixin, same_size
-from polygrad.uop.alu import identity_element
+from polygrad.tensor.movement import MovementMixin
 from polygrad.uop.linear import canonical
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 Axes = int | Sequence[int] | None
@@ -195,39 +194,10 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return self._with(self.uop.cast(other.dtype))
 
     def _cumulative(self, axis: int, op: Ops) -> Self:
-        """Each element combined with those before it.
-
-        A reduction over a lower triangle, in two levels when long.
-        """
+        """Each element combined with those before it."""
         if not self.shape or self.shape[axis] == 0:
             return self._with(self.uop)
-        x = self.transpose(axis, -1)
-        n = x.shape[-1]
-        if sint_max(n) <= 2 * _CHUNK:
-            return x._triangle(op).transpose(axis, -1)
-        identity = identity_element(op, self.dtype)
-        chunks = canonical(ceildiv(n, _CHUNK))
-        rest: Any = canonical(chunks * _CHUNK - n)
-        inner = x
-        if not same_size(rest, 0):
-            inner = x.pad([*([None] * (x.ndim - 1)), (0, rest)], value=identity)
-        inner = inner.reshape(*x.shape[:-1], chunks, _CHUNK)._triangle(op)
-        totals = inner.shrink([*([None] * (x.ndim)), (_CHUNK - 1, _CHUNK)]).reshape(*x.shape[:-1], chunks)
-        prefix = totals._cumulative(totals.ndim - 1, op)  # of the chunks before each
-        prefix = prefix.shrink([*([None] * (x.ndim - 1)), (0, chunks - 1)])
-        prefix = prefix.pad([*([None] * (x.ndim - 1)), (1, 0)], value=identity)
-        out = inner._binary(op, prefix.unsqueeze(-1)).reshape(*x.shape[:-1], chunks * _CHUNK)
-        return out.shrink([*([None] * (x.ndim - 1)), (0, n)]).transpose(axis, -1)
-
-    def _triangle(self, op: Ops) -> Self:
-        """`_cumulative` along the last axis, as one reduction over a lower triangle."""
-        n = self.shape[-1]
-        index = UOp(Ops.ARANGE, dtypes.int32, (), n)
-        rows, columns = self._of(index.reshape((n, 1))), self._of(index.reshape((1, n)))
-        identity = self._of(filled(self.dtype, identity_element(op, self.dtype), ()))
-        spread = self.unsqueeze(-2).expand(*self.shape[:-1], n, n)
-        lower = (rows < columns).logical_not().where(spread, identity)
-        return lower._reduce(op, -1, False, self.dtype, self.dtype)
+        return self._with(self.uop.scan_axis(op, axis))
 
     # --- exponentials of rows
 

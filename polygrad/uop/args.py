@@ -21,8 +21,9 @@ class AxisKind(IntEnum):
     UPCAST = 2  # unrolled output elements: a tile of registers
     UNROLL = 3  # unrolled reduced elements
     LANE = 4  # the lanes of a SIMD vector
-    GLOBAL = 5  # the workgroups of a grid
-    LOCAL = 6  # the invocations of a workgroup
+    SCAN = 5  # a loop over output elements that go in order, as running values do
+    GLOBAL = 6  # the workgroups of a grid
+    LOCAL = 7  # the invocations of a workgroup
 
     __hash__ = int.__hash__
 
@@ -133,7 +134,8 @@ class Shear(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1."""
+    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1. SCAN_AXIS: running values along the
+    only one of `axes`."""
 
     op: Ops
     axes: tuple[int, ...]

@@ -21,6 +21,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import HAS_THREADS, lock
+from polygrad.uop.alu import identity_element
 from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
@@ -85,19 +86,21 @@ class UOp:
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
+    SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`);
     CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it);
     COPY(arg=device name); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of
     one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
 
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
-    STORE(INDEX, value); REDUCE(value, *ranges, arg=op); END(what, *ranges); AFTER(value, *what must come
-    first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a pointer to memory
-    that holds `value` at `index` for all of the ranges, filled inside the loops that the value depends on
-    otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32, c: int32, arg=Dot)
-    is c + the products of what a and b hold. SPECIAL(size, arg=Special) is the number of a workgroup or of an
-    invocation; BARRIER(*what must come first): all invocations of a workgroup have come to it. A STORE's
-    gate says whether it is done.
+    STORE(INDEX, value); REDUCE(value, *ranges, arg=op); SCAN(range, value, initial[, factor], arg=op), the
+    running value in a round of an output loop, the innermost of its nest; END(what, *ranges); AFTER(value,
+    *what must come first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a
+    pointer to memory that holds `value` at `index` for all of the ranges, filled inside the loops that the
+    value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
+    c: int32, arg=Dot) is c + the products of what a and b hold. SPECIAL(size, arg=Special) is the number
+    of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
+    come to it. A STORE's gate says whether it is done.
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
@@ -450,6 +453,16 @@ class UOp:
         axes = tuple(sorted([a for a in axes if shape[a] != 1]))
         return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes)) if axes else self
 
+    def scan_axis(self, op: Ops, axis: int, initial: UOp | None = None, factor: UOp | None = None) -> UOp:
+        """Running values: y[i] = y[i-1] op self[i] along `axis` for ADD, MUL and MAX; for MULACC
+        y[i-1] * factor[i] + self[i]. `initial`: what comes before the first, of this shape and the same all
+        along the axis (None: what leaves it as it is)."""
+        if initial is None:
+            unchanged = Ops.ADD if op is Ops.MULACC else op
+            initial = UOp.const(self.dtype, identity_element(unchanged, self.dtype))
+        src = (self, initial) if factor is None else (self, initial, factor)
+        return UOp(Ops.SCAN_AXIS, self.dtype, src, Reduction(op, (axis,)))
+
     def contiguous(self) -> UOp:
         """This value in a buffer of its own."""
         stored = self.op in (Ops.CONTIGUOUS, Ops.BUFFER, Ops.AFTER)
@@ -573,7 +586,7 @@ def _shape_of(node: UOp) -> Shape:
         return canonical_shape(tuple([lo + n + hi for n, (lo, hi) in zip(inner, node.arg, strict=True)]))
     if op is Ops.SHRINK:
         return canonical_shape(tuple([hi - lo for lo, hi in node.arg]))
-    if op is Ops.FLIP:
+    if op is Ops.FLIP or op is Ops.SCAN_AXIS:
         return inner
     if op is Ops.SHEAR:
         return tuple([node.arg.size if i == node.arg.axis else n for i, n in enumerate(inner)])

@@ -74,7 +74,9 @@ class Ops(IntEnum):
     FLIP = auto()
     SHEAR = auto()
     REDUCE_AXIS = auto()
+    SCAN_AXIS = auto()
     REDUCE = auto()
+    SCAN = auto()
     # memory of a kernel's own
     STAGE = auto()
     # ternary, of words that hold several numbers

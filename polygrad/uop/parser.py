@@ -23,7 +23,7 @@ _ARITY = {
     **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
 }
 _AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
-             Ops.STAGE: 2, Ops.SPECIAL: 1, Ops.BARRIER: 1}  # fmt: skip
+             Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1}  # fmt: skip
 _DTYPES = {d.name: d for d in (*dtypes.all, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
 _SPACES = {space.name: space for space in AddrSpace}
@@ -211,6 +211,7 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.DEFINE_VAR: _variable,
     Ops.RANGE: _axis,
     Ops.REDUCE: _reduce_op,
+    Ops.SCAN: _reduce_op,
     Ops.INDEX: _steps,
     Ops.STAGE: _memory,
     Ops.SIN: _magnitude,

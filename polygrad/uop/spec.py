@@ -228,6 +228,13 @@ _TENSOR |= _table(
         ("it combines with ADD, MUL or MAX", lambda u: u.arg.op in GroupOp.Reduce),
         ("its axes are distinct and in range", lambda u: _axes_in_range(u.arg.axes, u)),
     )),
+    ((Ops.SCAN_AXIS,), (
+        _ALIKE,
+        _SAME_SHAPES,
+        _arg(Reduction),
+        ("it combines with ADD, MUL or MAX, or MULACC of a factor", lambda u: _scans(u.arg.op, len(u.src))),
+        ("it goes along one axis", lambda u: len(u.arg.axes) == 1 and _axes_in_range(u.arg.axes, u)),
+    )),
     ((Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP), _MOVEMENT_RULES),
     ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
     ((Ops.ASSIGN,), (
@@ -258,7 +265,15 @@ def _has_pointer(u: UOp) -> bool:
 
 
 def _opens_loop(u: UOp) -> bool:
-    return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE)
+    return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.SCAN)
+
+
+def _scans(op: Ops, sources: int) -> bool:
+    return sources == (3 if op is Ops.MULACC else 2) and (op in GroupOp.Reduce or op is Ops.MULACC)
+
+
+def _is_scanned(u: UOp) -> bool:
+    return u.op is Ops.RANGE and u.arg.kind is AxisKind.SCAN
 
 
 def _steps_hold(u: UOp) -> bool:
@@ -327,6 +342,12 @@ _KERNEL |= _table(
         _FIRST_ALIKE,
         ("it reduces over RANGEs", lambda u: len(u.src) >= 2 and all(s.op is Ops.RANGE for s in u.src[1:])),
         ("it combines with ADD, MUL or MAX", lambda u: u.arg in GroupOp.Reduce),
+    )),
+    ((Ops.SCAN,), (
+        ("it combines with ADD, MUL or MAX, or MULACC of a factor", lambda u: _scans(u.arg, len(u.src) - 1)),
+        ("it goes along a RANGE of kind SCAN", lambda u: _is_scanned(u.src[0])),
+        ("its values have its dtype", lambda u: all(s.dtype is u.dtype for s in u.src[1:])),
+        ("its initial value is the same all along", lambda u: u.src[0] not in u.src[2].ranges),
     )),
     ((Ops.STAGE,), (
         _FIRST_ALIKE,

@@ -93,8 +93,30 @@ def test_the_gradient_of_a_convolution_is_one_sum() -> None:
     x.requires_grad = True
     x.conv2d(w).backward(empty(8, 32, 24, 24))
     nodes = linear(x.grad)
-    assert sum(n.op is Ops.DEFINE_REG for n in nodes) == 1
-    assert sum(n.op is Ops.INDEX and len(n.src) > 2 for n in nodes) <= 1  # the weight is read unconditionally
+    parts = 3  # of a row: its ends, where windows look beyond it, and the rest
+    assert sum(n.op is Ops.DEFINE_REG for n in nodes) == parts
+    gated = [n for n in nodes if n.op is Ops.INDEX and len(n.src) > 2]
+    assert len({n.src[0] for n in gated}) == 1  # the weight is read unconditionally
+
+
+def test_only_windows_at_the_ends_of_a_padded_row_have_conditions_on_columns() -> None:
+    nodes = linear(empty(4, 56, 56).max_pool2d(3, stride=2, padding=1))
+    stores = [n for n in nodes if n.op is Ops.STORE and n.src[0].src[0].op is Ops.PARAM]
+    assert len(stores) == 2
+    columns = {r for n in stores for r in n.src[0].ranges if r.arg.id[0] == 3}
+    gated = [n.src[2] for n in nodes if n.op is Ops.INDEX and len(n.src) > 2]
+    assert gated and not any(columns & gate.ranges for gate in gated)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("padding", [0, 1, 2, 3])
+@pytest.mark.parametrize("device", DEVICES)
+def test_windows_over_padded_rows(device: str, stride: int, padding: int) -> None:
+    x = numbers(2, 7, 61)
+    padded = np.pad(x, ((0, 0), (padding, padding), (padding, padding)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (6, 6), axis=(1, 2))[:, ::stride, ::stride]
+    out = Tensor(x, device=device).max_pool2d(6, stride=stride, padding=padding)
+    np.testing.assert_array_equal(out.numpy(), windows.max((-1, -2)))
 
 
 @pytest.mark.parametrize("device", DEVICES)

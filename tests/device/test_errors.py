@@ -47,7 +47,7 @@ CASES = [
     (lambda d: Tensor(["a"], device=d), DTypeError, "str"),
     (lambda d: t(d, 2).backward(), GradientError, "scalar"),
     (lambda d: t(d, 2).item(), ShapeError, "one element"),
-    (lambda d: t(d, 2).to("QUANTUM"), DeviceError, "CPU, WASM, INTERP"),
+    (lambda d: t(d, 2).to("QUANTUM"), DeviceError, "CPU, .*INTERP"),
     (lambda d: Tensor([1.0], device="quantum"), DeviceError, "expected one of"),
     (lambda d: Tensor.rand(3, device=d, dtype="int32"), DTypeError, "randint"),
     (lambda d: Tensor.randint(3, low=5, high=5, device=d), ArgumentError, "low < high"),

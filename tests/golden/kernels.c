@@ -17,6 +17,14 @@ static inline int64x8 splat_int64x8(int64_t x) {
   return (int64x8){x, x, x, x, x, x, x, x};
 }
 typedef int32_t int32x8 __attribute__((vector_size(32)));
+typedef int32_t int32x4 __attribute__((vector_size(16)));
+typedef int64_t int64x4 __attribute__((vector_size(32)));
+static inline int32x8 less_int64x8(int64x8 a, int64x8 b) {
+  int64x4 m0 = __builtin_shufflevector(a, a, 0, 1, 2, 3) < __builtin_shufflevector(b, b, 0, 1, 2, 3);
+  int64x4 m1 = __builtin_shufflevector(a, a, 4, 5, 6, 7) < __builtin_shufflevector(b, b, 4, 5, 6, 7);
+  int32x8 x0 = __builtin_shufflevector(__builtin_convertvector(m0, int32x4), __builtin_convertvector(m1, int32x4), 0, 1, 2, 3, 4, 5, 6, 7);
+  return x0;
+}
 static inline float32x8 select_float32x8(int32x8 mask, float32x8 x, float32x8 y) {
   return (float32x8)(((int32x8)x & mask) | ((int32x8)y & ~mask));
 }
@@ -35,7 +43,6 @@ static inline float32x8 fma_float32x8(float32x8 x, float32x8 y, float32x8 z) {
     x[i] = __builtin_fmaf(x[i], y[i], z[i]);
   return x;
 }
-typedef int32_t int32x4 __attribute__((vector_size(16)));
 static inline float32x4 select_float32x4(int32x4 mask, float32x4 x, float32x4 y) {
   return (float32x4)(((int32x4)x & mask) | ((int32x4)y & ~mask));
 }
@@ -63,7 +70,6 @@ static inline int32x8 splat_int32x8(int32_t x) {
 static inline float32x4 splat_float32x4(float x) {
   return (float32x4){x, x, x, x};
 }
-typedef int64_t int64x4 __attribute__((vector_size(32)));
 static inline int64x4 splat_int64x4(int64_t x) {
   return (int64x4){x, x, x, x};
 }
@@ -85,12 +91,20 @@ static inline uint16x8 load_uint16x8(const uint16_t *p) {
 }
 typedef _Float16 halfx8 __attribute__((vector_size(16)));
 static inline float32x8 half_to_float32x8(uint16x8 x) {
+#if defined(__F16C__) && !defined(__clang__)
+  return __builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x);
+#else
   union { uint16x8 bits; halfx8 half; } both = {x};
   return __builtin_convertvector(both.half, float32x8);
+#endif
 }
 static inline uint16x8 float32x8_to_half(float32x8 x) {
+#if defined(__F16C__) && !defined(__clang__)
+  return (uint16x8)__builtin_ia32_vcvtps2ph256(x, 0);
+#else
   union { halfx8 half; uint16x8 bits; } both = {__builtin_convertvector(x, halfx8)};
   return both.bits;
+#endif
 }
 static inline void store_uint16x8(uint16_t *p, uint16x8 x) {
   *(uint16x8_unaligned *)p = x;
@@ -115,6 +129,11 @@ static inline void store_int32x8(int32_t *p, int32x8 x) {
   *(int32x8_unaligned *)p = x;
 }
 static inline float32x4 load_masked_float32x4(const float *p, int32x4 mask, float32x4 x) {
+  int missing = 0;
+  for (int i = 0; i < 4; i++)
+    missing |= ~mask[i];
+  if (!missing)
+    return load_float32x4(p);
   for (int i = 0; i < 4; i++)
     if (mask[i])
       x[i] = p[i];
@@ -157,10 +176,10 @@ void broadcast_0(char **buffers, int64_t *variables) {
 void sum_rows_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
-  int64x8 m0 = (int64x8){0, 1, 2, 3, 4, 5, 6, 7} < 6;
+  int32x8 m0 = less_int64x8((int64x8){0, 1, 2, 3, 4, 5, 6, 7}, splat_int64x8(6));
   for (int64_t i0 = 0; i0 < 5; i0++) {
     int64_t p0 = i0 * 18;
-    float32x8 x0 = select_float32x8(__builtin_convertvector(m0, int32x8), splat_float32x8(0.0f), load_float32x8(data1 + p0 + 10));
+    float32x8 x0 = select_float32x8(m0, splat_float32x8(0.0f), load_float32x8(data1 + p0 + 10));
     float x1 = reduce_add_float32x8(load_float32x8(data1 + p0) + load_float32x8(data1 + p0 + 8));
     data0[i0] = x1 + reduce_add_float32x8(x0);
   }
@@ -205,10 +224,10 @@ void matmul_0(char **buffers, int64_t *variables) {
 void softmax_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
-  int64x8 m0 = (int64x8){0, 1, 2, 3, 4, 5, 6, 7} < 4;
+  int32x8 m0 = less_int64x8((int64x8){0, 1, 2, 3, 4, 5, 6, 7}, splat_int64x8(4));
   for (int64_t i0 = 0; i0 < 3; i0++) {
     int64_t p0 = i0 * 20;
-    float32x8 x0 = select_float32x8(__builtin_convertvector(m0, int32x8), splat_float32x8(-__builtin_inff()), load_float32x8(data1 + p0 + 12));
+    float32x8 x0 = select_float32x8(m0, splat_float32x8(-__builtin_inff()), load_float32x8(data1 + p0 + 12));
     float32x8 x1 = max_float32x8(load_float32x8(data1 + p0), load_float32x8(data1 + p0 + 8));
     data0[i0] = max_float32(reduce_max_float32x8(x1), reduce_max_float32x8(x0));
   }
@@ -218,7 +237,7 @@ void softmax_1(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
   float *data2 = (float *)buffers[2];
-  int64x8 m0 = (int64x8){0, 1, 2, 3, 4, 5, 6, 7} < 4;
+  int32x8 m0 = less_int64x8((int64x8){0, 1, 2, 3, 4, 5, 6, 7}, splat_int64x8(4));
   for (int64_t i0 = 0; i0 < 3; i0++) {
     int64_t p0 = i0 * 20;
     float32x8 x0 = splat_float32x8(data2[i0]);
@@ -261,8 +280,8 @@ void softmax_1(char **buffers, int64_t *variables) {
     float32x8 x34 = select_float32x8(m1, splat_float32x8(0.0f), x27 * (float32x8)((x13 - x15 + 127) << 23));
     float32x8 x35 = select_float32x8(m2, splat_float32x8(0.0f), x28 * (float32x8)((x14 - x16 + 127) << 23));
     float32x8 x36 = select_float32x8(m3, splat_float32x8(0.0f), x33 * (float32x8)((x17 - x18 + 127) << 23));
-    float32x8 x37 = select_float32x8(__builtin_convertvector(m0, int32x8), splat_float32x8(0.0f), x36);
-    data0[i0] = 1.0f / (reduce_add_float32x8(x34 + x35) + reduce_add_float32x8(x37));
+    float x37 = reduce_add_float32x8(x34 + x35) + reduce_add_float32x8(select_float32x8(m0, splat_float32x8(0.0f), x36));
+    data0[i0] = 1.0f / x37;
   }
 }
 
@@ -354,14 +373,13 @@ void convolution_0(char **buffers, int64_t *variables) {
   int64x4 x0 = (int64x4){0, 1, 2, 3};
   for (int64_t i0 = 0; i0 < 2; i0++) {
     int64_t p0 = i0 * 3;
-    int64_t p1 = p0 + 0;
-    int64_t p2 = p0 + 1;
-    int64_t p3 = p0 + 2;
-    int64_t p4 = i0 * 18;
+    int64_t p1 = p0 + 1;
+    int64_t p2 = p0 + 2;
+    int64_t p3 = i0 * 18;
     for (int64_t i1 = 0; i1 < 2; i1++) {
-      int64_t p5 = i1 < 1 ? i1 << 2 : 2;
-      int64_t p6 = p4 + p5;
-      int64x4 p7 = splat_int64x4(p5) + x0;
+      int64_t p4 = i1 < 1 ? i1 << 2 : 2;
+      int64_t p5 = p3 + p4;
+      int64x4 p6 = splat_int64x4(p4) + x0;
       float32x4 acc0 = splat_float32x4(0.0f);
       float32x4 acc1 = splat_float32x4(0.0f);
       float32x4 acc2 = splat_float32x4(0.0f);
@@ -372,32 +390,32 @@ void convolution_0(char **buffers, int64_t *variables) {
       float32x4 acc7 = splat_float32x4(0.0f);
       float32x4 acc8 = splat_float32x4(0.0f);
       for (int64_t i2 = 0; i2 < 2; i2++) {
-        int64_t p8 = p6 + i2 * 36;
-        int64_t p9 = i2 * 9;
+        int64_t p7 = p5 + i2 * 36;
+        int64_t p8 = i2 * 9;
         for (int64_t i3 = 0; i3 < 3; i3++) {
-          int64_t p10 = p8 + i3 * 6;
+          int64_t p9 = p7 + i3 * 6;
+          int64_t p10 = p0 + i3;
           int64_t p11 = p1 + i3;
           int64_t p12 = p2 + i3;
-          int64_t p13 = p3 + i3;
-          int64_t p14 = p9 + i3 * 3;
-          int8x4 x1 = splat_int8x4(-((0 < p11) & (p11 < 7)));
-          int8x4 x2 = splat_int8x4(-((0 < p12) & (p12 < 7)));
-          int8x4 x3 = splat_int8x4(-((0 < p13) & (p13 < 7)));
+          int64_t p13 = p8 + i3 * 3;
+          int8x4 x1 = splat_int8x4(-((0 < p10) & (p10 < 7)));
+          int8x4 x2 = splat_int8x4(-((0 < p11) & (p11 < 7)));
+          int8x4 x3 = splat_int8x4(-((0 < p12) & (p12 < 7)));
           for (int64_t i4 = 0; i4 < 3; i4++) {
-            int64_t p15 = p10 + i4;
-            int64x4 p16 = p7 + splat_int64x4(i4);
-            int64x4 m0 = 0 < p16;
-            int64x4 m1 = p16 < 7;
+            int64_t p14 = p9 + i4;
+            int64x4 p15 = p6 + splat_int64x4(i4);
+            int64x4 m0 = 0 < p15;
+            int64x4 m1 = p15 < 7;
             int32x4 x4 = __builtin_convertvector((__builtin_convertvector(x1, int64x4) & m0) & m1, int32x4);
-            float32x4 x5 = load_masked_float32x4(data1 + p15 - 7, x4, splat_float32x4(0.0f));
+            float32x4 x5 = load_masked_float32x4(data1 + p14 - 7, x4, splat_float32x4(0.0f));
             int32x4 x6 = __builtin_convertvector((__builtin_convertvector(x2, int64x4) & m0) & m1, int32x4);
-            float32x4 x7 = load_masked_float32x4(data1 + p15 - 1, x6, splat_float32x4(0.0f));
+            float32x4 x7 = load_masked_float32x4(data1 + p14 - 1, x6, splat_float32x4(0.0f));
             int32x4 x8 = __builtin_convertvector((__builtin_convertvector(x3, int64x4) & m0) & m1, int32x4);
-            float32x4 x9 = load_masked_float32x4(data1 + p15 + 5, x8, splat_float32x4(0.0f));
-            int64_t p17 = p14 + i4;
-            float32x4 x10 = splat_float32x4(data2[p17]);
-            float32x4 x11 = splat_float32x4(data2[p17 + 18]);
-            float32x4 x12 = splat_float32x4(data2[p17 + 36]);
+            float32x4 x9 = load_masked_float32x4(data1 + p14 + 5, x8, splat_float32x4(0.0f));
+            int64_t p16 = p13 + i4;
+            float32x4 x10 = splat_float32x4(data2[p16]);
+            float32x4 x11 = splat_float32x4(data2[p16 + 18]);
+            float32x4 x12 = splat_float32x4(data2[p16 + 36]);
             acc0 = fma_float32x4(x5, x10, acc0);
             acc1 = fma_float32x4(x7, x10, acc1);
             acc2 = fma_float32x4(x9, x10, acc2);
@@ -410,15 +428,15 @@ void convolution_0(char **buffers, int64_t *variables) {
           }
         }
       }
-      store_float32x4(data0 + p6, acc0);
-      store_float32x4(data0 + p6 + 6, acc1);
-      store_float32x4(data0 + p6 + 12, acc2);
-      store_float32x4(data0 + p6 + 36, acc3);
-      store_float32x4(data0 + p6 + 42, acc4);
-      store_float32x4(data0 + p6 + 48, acc5);
-      store_float32x4(data0 + p6 + 72, acc6);
-      store_float32x4(data0 + p6 + 78, acc7);
-      store_float32x4(data0 + p6 + 84, acc8);
+      store_float32x4(data0 + p5, acc0);
+      store_float32x4(data0 + p5 + 6, acc1);
+      store_float32x4(data0 + p5 + 12, acc2);
+      store_float32x4(data0 + p5 + 36, acc3);
+      store_float32x4(data0 + p5 + 42, acc4);
+      store_float32x4(data0 + p5 + 48, acc5);
+      store_float32x4(data0 + p5 + 72, acc6);
+      store_float32x4(data0 + p5 + 78, acc7);
+      store_float32x4(data0 + p5 + 84, acc8);
     }
   }
 }

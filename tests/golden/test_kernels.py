@@ -34,7 +34,15 @@ from polygrad.wasm.wat import print_module
 PLAIN = Target("PLAIN")
 # WebAssembly's, but for what hosts differ in: relaxed instructions and threads. The same text everywhere.
 SIMD = Target(
-    "WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32, dots=WASM_DOTS
+    "WASM",
+    simd_bytes=16,
+    registers=15,
+    fma=True,
+    scalar_fma=True,
+    threads=4,
+    pages=64,
+    index_bits=32,
+    dots=WASM_DOTS,
 )
 
 

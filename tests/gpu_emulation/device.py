@@ -206,15 +206,17 @@ class _EmulatedExecutable(Executable):
                 addresses.append(memory[1] + at)
                 sizes.append(spec.size * _itemsize(spec.dtype) - binding.offset)
             values = [variables[name] for name in kernel.variables]
+            numbers = (ctypes.c_int64 * max(len(values), 1))(*values)
             grid = [grid_size(n, variables) for n in launch.grid]
             if any(n > LIMITS.count for n in grid):
                 raise EmulationError(f"kernel {kernel.name}: a grid of {grid}")
             if 0 in grid:
                 continue
             if self.runtime.checked:
-                kinds = [int(i in kernel.writes) for i in range(len(addresses))] + [2] * len(loaded.shared)
-                starts = [*addresses, *(start for start, _ in loaded.shared)]
-                extents = [*sizes, *(size for _, size in loaded.shared)]
+                kinds = [int(i in kernel.writes) for i in range(len(addresses))]
+                kinds += [2] * len(loaded.shared) + [0]
+                starts = [*addresses, *(start for start, _ in loaded.shared), ctypes.addressof(numbers)]
+                extents = [*sizes, *(size for _, size in loaded.shared), ctypes.sizeof(numbers)]
                 count = len(starts)
                 run.emulated_regions(
                     count,
@@ -225,7 +227,7 @@ class _EmulatedExecutable(Executable):
             run.emulated_launch(
                 loaded.entry,
                 (ctypes.c_void_p * max(len(addresses), 1))(*addresses),
-                (ctypes.c_int64 * max(len(values), 1))(*values),
+                numbers,
                 (ctypes.c_uint * 3)(*grid),
                 (ctypes.c_uint * 3)(*(kernel.workgroup or ())),
                 int(loaded.barriers),

@@ -153,7 +153,8 @@ void check(char *address, size_t size, bool write) {
     return;
   }
   if (write && !region->writes) fail("write: to buffer %ld, which is only read", (long)(region - regions.data()));
-  if (!region->shared) (write ? bytes_written : bytes_read) += size;
+  bool variable = (char *)variables == region->start;
+  if (!region->shared && !variable) (write ? bytes_written : bytes_read) += size;
   auto &table = region->shared ? shared_shadows : shadows;
   for (size_t i = 0; i < size; i++) touch(table[(uintptr_t)(address + i)], write, *region, address + i);
 }

@@ -60,18 +60,18 @@ MAKERS = {"CPU": lambda: CPURuntime(compile=compile_ir), "CC": lambda: CCRuntime
 
 
 @pytest.fixture(scope="module", params=["CPU", CC])
-def device(request) -> str:
+def native_device(request) -> str:
     return request.param
 
 
 @pytest.fixture
-def make_runtime(device) -> Callable[[], NativeRuntime]:
-    return MAKERS[device]
+def make_runtime(native_device) -> Callable[[], NativeRuntime]:
+    return MAKERS[native_device]
 
 
 @pytest.fixture(scope="module")
-def runtime(device) -> NativeRuntime:
-    return MAKERS[device]()
+def runtime(native_device) -> NativeRuntime:
+    return MAKERS[native_device]()
 
 
 @pytest.fixture(scope="module")
@@ -258,8 +258,8 @@ if "late" in sys.argv:
 
 
 @pytest.mark.parametrize("when", ["", "early", "late"])
-def test_a_process_ends_while_its_workers_spin(device, when):
-    command, env = [sys.executable, "-c", PROGRAM, when], os.environ | {"DEVICE": device}
+def test_a_process_ends_while_its_workers_spin(native_device, when):
+    command, env = [sys.executable, "-c", PROGRAM, when], os.environ | {"DEVICE": native_device}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

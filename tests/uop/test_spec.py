@@ -90,6 +90,8 @@ BROKEN = [
     ("tensor", UOp(Ops.SHEAR, f32, (square,), Shear(0, 1, 0, 1, 2)), "its windows lie within the axis"),
     ("tensor", UOp(Ops.REDUCE_AXIS, f32, (square,), Reduction(Ops.ADD, (1, 1))), "its axes are distinct"),
     ("tensor", UOp(Ops.REDUCE_AXIS, f32, (square,), Reduction(Ops.SIN, (1,))), "it combines with ADD"),
+    ("tensor", UOp(Ops.SCAN_AXIS, f32, (square, square), Reduction(Ops.ADD, (0, 1))), "it goes along one"),
+    ("tensor", UOp(Ops.SCAN_AXIS, f32, (square, square), Reduction(Ops.MULACC, (0,))), "of a factor"),
     # kernels
     ("kernel", tensor, "BUFFER does not belong here"),
     ("kernel", UOp(Ops.RANGE, dtypes.index, (UOp.index(3),), 0), "its argument is a Axis"),
@@ -103,6 +105,7 @@ BROKEN = [
     ("kernel", UOp(Ops.STORE, void, (at, r0)), "the value has the INDEX's dtype"),
     ("kernel", UOp(Ops.END, void, (store, value)), "it ends RANGEs"),
     ("kernel", UOp(Ops.REDUCE, f32, (value, r0), Ops.SIN), "it combines with ADD, MUL or MAX"),
+    ("kernel", UOp(Ops.SCAN, f32, (r0, value, zero), Ops.ADD), "it goes along a RANGE of kind SCAN"),
     ("kernel", UOp(Ops.AFTER, f32, (pointer,)), "it comes after something"),
     ("kernel", UOp.sink(value), "it holds effects"),
     # linear kernels

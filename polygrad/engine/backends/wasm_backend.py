@@ -48,6 +48,7 @@ BACKEND = Backend(
         fma=_relaxed,
         scalar_fma=_relaxed,
         threads=_runtime.host.threads,
+        pages=64,  # engines map a memory in small pages
         index_bits=32,
         dots=WASM_DOTS,
     ),
