@@ -41,8 +41,8 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = {"only": arguments.only, "host": arguments.host, "threads": arguments.threads}
     partial = any(chosen.values())
-    if partial and (arguments.suite != "breadth" or (arguments.save and arguments.only)):
-        parser.error("--only, --host and --threads: expected the suite breadth, and --save without --only")
+    if partial and arguments.suite != "breadth":
+        parser.error("--only, --host and --threads: expected the suite breadth")
     runs = SUITES | {"breadth": functools.partial(breadth.run, **chosen)}
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
         found = []
@@ -53,7 +53,7 @@ def main() -> None:
         if not arguments.json:
             print(f"\n{suite}\n\n{report.table(found)}", flush=True)
         if arguments.save:
-            results.save(suite, found, partial=partial)
+            results.save(suite, breadth.renewed(results.kept(suite), found) if partial else found)
 
 
 if __name__ == "__main__":

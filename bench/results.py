@@ -19,21 +19,22 @@ PAGE = ROOT / "bench" / "RESULTS.md"
 KEPT = ROOT / "bench" / "results"
 
 
-def save(suite: str, results: list[Result], *, partial: bool = False) -> None:
-    """Keep a run, and show it. Of a partial one, the rows of other hosts and numbers of threads stay."""
+def save(suite: str, results: list[Result]) -> None:
+    """Keep a run, and show it."""
     KEPT.mkdir(exist_ok=True)
-    path, run = kept_in(suite), {(r.host, r.threads) for r in results}
-    lines = path.read_text().splitlines() if partial and path.exists() else []
-    older = [r for r in map(report.from_json, lines) if (r.host, r.threads) not in run]
-    path.write_text("".join(f"{r.json()}\n" for r in (*older, *results)))
+    kept_in(suite).write_text("".join(f"{r.json()}\n" for r in results))
     publish(suite)
+
+
+def kept(suite: str) -> list[Result]:
+    """The results that are kept of a suite."""
+    path = kept_in(suite)
+    return list(map(report.from_json, path.read_text().splitlines())) if path.exists() else []
 
 
 def publish(suite: str) -> None:
     """The picture and the table of what is kept."""
-    lines = kept_in(suite).read_text().splitlines()
-    table = report.table([report.from_json(line) for line in lines])
-    PAGE.write_text(with_table(PAGE.read_text(), suite, table))
+    PAGE.write_text(with_table(PAGE.read_text(), suite, report.table(kept(suite))))
     try:
         command = [str(peer_python()), "-m", "bench.pictures", suite]
         subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)

@@ -17,4 +17,6 @@ def has_c_compiler() -> bool:
 
 
 needs_c_compiler = pytest.mark.skipif(not has_c_compiler(), reason="there is no C compiler")
+# A test's device; the slow one where there are many kernels: each takes a compiler a twentieth of a second.
 CC = pytest.param("CC", marks=needs_c_compiler)
+SLOW_CC = pytest.param("CC", marks=[needs_c_compiler, pytest.mark.slow])

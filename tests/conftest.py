@@ -25,16 +25,15 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from c_compiler import CC, needs_c_compiler
+from c_compiler import CC, SLOW_CC
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
-# Each kernel takes a C compiler a twentieth of a second, so on CC these alone are no slow tests.
-CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce", "test_rounding"}
-SLOW_CC = pytest.param("CC", marks=[needs_c_compiler, pytest.mark.slow])
+# The modules whose tests are not slow on CC.
+CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 
 # GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
 # tests/gpu_emulation has quick ones.

@@ -26,7 +26,7 @@ EACH = {CPYTHON: 0.8, CHROMIUM: 1.0}  # ours against the best peer: of every row
 MEAN = {CPYTHON: 1.5, CHROMIUM: 2.5}  # and the geometric mean
 PEERS = {CPYTHON: NATIVE, CHROMIUM: PAGE}
 HOSTS = (CPYTHON, CHROMIUM, NODE)
-ALL = "all rows"
+ALL, MEAN_OF = "all rows", "geometric mean: "
 BUSY = 0.5  # processors: while one of two threads that wait by spinning is stopped, both stand
 
 Ratios = dict[tuple[str, int, str], list[float]]  # (host, threads, family) -> ours against the best peer
@@ -63,30 +63,38 @@ def run(quick: bool, only: str = "", host: str | None = None, threads: int | Non
     def wanted(name: str, on: str, using: int) -> bool:
         return bool(re.search(only, name)) and host in (None, on) and threads in (None, using)
 
-    ratios: Ratios = {}
+    measured: list[Result] = []
     if os.getloadavg()[0] > BUSY:
         print("breadth: the machine is busy, rows with two threads will mean little", file=sys.stderr)
     with Contest("breadth", quick, QUICK if quick else SAMPLING) as contest:
         for c in cases():
-            if not wanted(c.name, c.host, c.threads):
-                continue
-            result = contest.measure(c)
-            yield result
-            if result.ratio is not None:
-                for family in (ALL, c.name.partition(":")[0]):
-                    ratios.setdefault((c.host, c.threads, family), []).append(result.ratio)
+            if wanted(c.name, c.host, c.threads):
+                measured.append(contest.measure(c))
+                yield measured[-1]
         yield from eager.run(contest, lambda name, on: wanted(name, on, 1))
-    yield from means(ratios)
+    yield from means(measured)
 
 
-def means(ratios: Ratios) -> Iterator[Result]:
+def renewed(kept: list[Result], found: list[Result]) -> list[Result]:
+    """The rows of an earlier run with those that were measured again in their places, and new means."""
+    rows = {(r.case, r.host, r.threads): r for r in (*kept, *found) if not r.case.startswith(MEAN_OF)}
+    return [*rows.values(), *means(list(rows.values()))]
+
+
+def means(results: list[Result]) -> Iterator[Result]:
     """The geometric mean of the ratios, of each host and number of threads, and of each family there."""
+    families = {row.family for row in ROWS}
+    ratios: Ratios = {}
+    for r in results:
+        own = r.case.partition(":")[0]
+        for family in (ALL, own) if own in families and r.ratio is not None else ():
+            ratios.setdefault((r.host, r.threads, family), []).append(r.ratio)
     for (host, threads, family), members in ratios.items():
         value = math.exp(sum(map(math.log, members)) / len(members))
         limit = MEAN[host] if family == ALL else None
         yield Result(
             suite="breadth",
-            case=f"geometric mean: {family} ({len(members)})",
+            case=f"{MEAN_OF}{family} ({len(members)})",
             host=host,
             device=DEVICES[host],
             value=value,

@@ -42,12 +42,13 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
     out: list[KernelCall] = []
     copied: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}  # the copies that are up to date
-    splits: dict[UOp, _Split | None] = {}
+    splits: dict[tuple[UOp, int], _Split | None] = {}
     count = 0
     for call in calls:
-        if call.ast not in splits:
-            splits[call.ast] = _split(call, target)
-        split = splits[call.ast]
+        key = call.ast, len(call.args)
+        if key not in splits:
+            splits[key] = _split(call, target)
+        split = splits[key]
         if split is not None:
             args = list(call.args)
             for copy in split.copies:

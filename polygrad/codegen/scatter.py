@@ -29,11 +29,12 @@ from polygrad.uop.symbolic import simplify, symbolic
 def scatter(calls: list[KernelCall]) -> list[KernelCall]:
     """The kernels, with what fills and what adds to memory in the place of a reduction over one-hots."""
     out: list[KernelCall] = []
-    found: dict[UOp, _Scatter | None] = {}
+    found: dict[tuple[UOp, int], _Scatter | None] = {}
     for call in calls:
-        if call.ast not in found:
-            found[call.ast] = _scatter(call)
-        made = found[call.ast]
+        key = call.ast, len(call.args)
+        if key not in found:
+            found[key] = _scatter(call)
+        made = found[key]
         if made is None:
             out.append(call)
             continue

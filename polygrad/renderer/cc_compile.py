@@ -28,7 +28,7 @@ _FLAGS = (
     "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-pipe", "-w", "-x", "c",
 )  # fmt: skip
 _DEFINED = re.compile(r"#define (\w+) ?(.*)")
-_ERROR = re.compile(r"<stdin>:(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+_ERROR = re.compile(r"stdin[^\s:]*:(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
 
 
 def c_compiler() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType
 from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Pointer
-from polygrad.renderer.source_text import ANY, ATOM, SELECT, Expression
+from polygrad.renderer.source_text import ANY, ATOM, SELECT, UNARY, Expression
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
@@ -33,12 +33,12 @@ class LanesBuilder(CStyleBuilder):
         self.aligned = aligned
 
     @abstractmethod
-    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        """`size` elements, as the language's vector type, from an address that is a multiple of its size."""
+    def vector_type(self, dtype: DType, size: int) -> str:
+        """The type of `size` elements in memory."""
 
     @abstractmethod
-    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        """The other way."""
+    def vector_maker(self, dtype: DType, size: int) -> str:
+        """The function that makes one of its elements."""
 
     # --- values
 
@@ -130,6 +130,28 @@ class LanesBuilder(CStyleBuilder):
             ):
                 return size
         return 1
+
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
+        """`size` elements from an address that is a multiple of their size."""
+        t = self.vector_type(dtype, size)
+        return self._source.value(
+            f"*({f'{space} {t}'.lstrip()} *){{}}",
+            [address],
+            t,
+            needs=UNARY,
+            precedence=UNARY,
+            hint="v",
+            reads="memory",
+        )
+
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
+        t, make = self.vector_type(dtype, len(values)), self.vector_maker(dtype, len(values))
+        each = ", ".join(["{}"] * len(values))
+        self._source.statement(
+            f"*({f'{space} {t}'.lstrip()} *){{}} = {make}({each});",
+            [address, *values],
+            (UNARY, *[ANY] * len(values)),
+        )
 
     def has_vector(self, dtype: DType, size: int) -> bool:
         """Whether the language has a vector type of `size` elements."""

@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.cstyle import Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import ANY, UNARY, Expression
+from polygrad.renderer.source_text import UNARY, Expression
 from polygrad.uop.ops import Ops
 
 _HEADERS = {dtypes.float16: "#include <cuda_fp16.h>", dtypes.bfloat16: "#include <cuda_bf16.h>"}
@@ -112,27 +112,11 @@ class CUDABuilder(LanesBuilder):
     def has_vector(self, dtype: DType, size: int) -> bool:
         return dtype in _VECTORS and (size == 2 or dtype not in _HEADERS)
 
-    def _vector(self, dtype: DType, size: int) -> str:
+    def vector_type(self, dtype: DType, size: int) -> str:
         return "__nv_bfloat162" if dtype == dtypes.bfloat16 else f"{_VECTORS[dtype]}{size}"
 
-    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        t = self._vector(dtype, size)
-        return self._source.value(
-            f"*({t} *){{}}",
-            [address],
-            t,
-            needs=UNARY,
-            precedence=UNARY,
-            hint="v",
-            reads="memory",
-        )
-
-    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        t = self._vector(dtype, len(values))
-        make = "make_bfloat162" if dtype == dtypes.bfloat16 else f"make_{t}"
-        each = ", ".join(["{}"] * len(values))
-        needs = (UNARY, *[ANY] * len(values))
-        self._source.statement(f"*({t} *){{}} = {make}({each});", [address, *values], needs)
+    def vector_maker(self, dtype: DType, size: int) -> str:
+        return "make_bfloat162" if dtype == dtypes.bfloat16 else f"make_{self.vector_type(dtype, size)}"
 
     # --- workgroups
 

@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.cstyle import Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import ANY, UNARY, Expression
+from polygrad.renderer.source_text import UNARY, Expression
 from polygrad.uop.ops import Ops
 
 
@@ -79,25 +79,11 @@ class MSLBuilder(LanesBuilder):
 
     # --- memory
 
-    def _vector(self, dtype: DType, size: int) -> str:
+    def vector_type(self, dtype: DType, size: int) -> str:
         return f"{self.types[dtype]}{size}"
 
-    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        t = self._vector(dtype, size)
-        return self._source.value(
-            f"*({space} {t} *){{}}",
-            [address],
-            t,
-            needs=UNARY,
-            precedence=UNARY,
-            hint="v",
-            reads="memory",
-        )
-
-    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        t, each = self._vector(dtype, len(values)), ", ".join(["{}"] * len(values))
-        needs = (UNARY, *[ANY] * len(values))
-        self._source.statement(f"*({space} {t} *){{}} = {t}({each});", [address, *values], needs)
+    def vector_maker(self, dtype: DType, size: int) -> str:
+        return self.vector_type(dtype, size)
 
     # --- workgroups
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from c_compiler import CC
 
 from polygrad.codegen.lower import Context
 from polygrad.codegen.opts import parse_opts
@@ -54,7 +55,7 @@ def run(cache: Path, device: str, **environment: str) -> tuple[list[Any], int, i
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("device", ["CPU", "WASM", CC])
 def test_a_second_process_compiles_no_kernel_and_computes_the_same(device: str, tmp_path: Path) -> None:
     values, compiled, found = run(tmp_path, device)
     assert compiled > 5 and found == 0

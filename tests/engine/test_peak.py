@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from c_compiler import CC
 
 from polygrad.dtype import dtypes
 from polygrad.engine.devices import Device
@@ -12,7 +13,7 @@ from polygrad.errors import DeviceError
 from polygrad.runtime.buffer import Buffer
 
 
-@pytest.mark.parametrize("name", ["CPU", "WASM"])
+@pytest.mark.parametrize("name", ["CPU", "WASM", CC])
 def test_every_multiply_add_is_made_whoever_makes_it_exactly(name: str) -> None:
     program = multiply_adds(name)
     lanes = max(Device.backend(name).target.simd_bytes // 4, 1)
@@ -25,7 +26,7 @@ def test_every_multiply_add_is_made_whoever_makes_it_exactly(name: str) -> None:
     np.testing.assert_allclose(got, factors * factors * MULTIPLY_ADDS, rtol=1e-2)
 
 
-@pytest.mark.parametrize("name", ["CPU", "WASM"])
+@pytest.mark.parametrize("name", ["CPU", "WASM", CC])
 def test_a_device_has_one_peak(name: str) -> None:
     assert peak_flops(name) > 1e6
     assert peak_flops(name) == peak_flops(name)

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from c_compiler import CC
+from c_compiler import SLOW_CC
 
 import polygrad
 from polygrad import Device, Tensor, TinyJit, Variable, get_num_threads, nn, set_num_threads
@@ -17,7 +17,7 @@ from polygrad.errors import ArgumentError, ProgramError
 from polygrad.runtime.program import Program
 
 
-@pytest.fixture(autouse=True, params=["CPU", CC])
+@pytest.fixture(autouse=True, params=["CPU", SLOW_CC])
 def _default(request):
     device, threads = Device.DEFAULT, get_num_threads()
     Device.DEFAULT = request.param

@@ -64,7 +64,7 @@ class Functions:
         out: DType,
         body: Callable[[CBuilder, list[Any], int], Any],
         loose_zero: bool = False,
-        widths: Sequence[int] = LANES,
+        widths: Sequence[int] = (1, 16),
     ) -> None:
         """`body(builder, operands, lanes)` over whole arrays, `lanes` elements a round."""
         n = len(args[0][1])

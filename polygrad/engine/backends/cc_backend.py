@@ -11,12 +11,10 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from polygrad.engine.cache import DiskCache
+from polygrad.engine.backends.native_backend import cached, linker
 from polygrad.engine.devices import Backend
-from polygrad.engine.link import driver_of
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.c import CBuilder
 from polygrad.renderer.c_driver import c_driver
@@ -24,7 +22,6 @@ from polygrad.renderer.cc_compile import compile_c, host_has_half, host_target
 from polygrad.renderer.cstyle import Function, module
 from polygrad.renderer.emit import emit
 from polygrad.runtime.cc import CCRuntime
-from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
 
 _KERNELS_TOGETHER = 6
@@ -87,27 +84,12 @@ def _assemble(write: Callable[[Builder], Any]) -> bytes:
     return compile_c(str(write(CBuilder(_target, _native_half))))
 
 
-def _compile_cached(target: str, source: str) -> bytes:
-    """The shared object of C source, from the disk cache if it has it."""
-    cache, key = DiskCache.default(), DiskCache.key(target, source)
-    code = cache.get(key)
-    if code is None:
-        code = compile_c(source)
-        cache.put(key, code)
-    return code
-
-
-def _link(program: Program) -> Program:
-    """`program` with a driver."""
-    return replace(program, driver=_compile_cached(program.target, c_driver(driver_of(program))))
-
-
 BACKEND = Backend(
     target=_target,
     compile=_compile,
-    open=lambda: CCRuntime(compile=lambda source: _compile_cached(_target.key, source)),
+    open=lambda: CCRuntime(compile=cached(compile_c, _target.key)),
     language="library",
     caches_on_disk=True,
-    link=_link,
+    link=linker(compile_c, c_driver),
     assemble=_assemble,
 )

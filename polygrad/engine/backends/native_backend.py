@@ -1,0 +1,32 @@
+"""What the devices of this machine's processor have in common: code that is compiled once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from polygrad.engine.cache import DiskCache
+from polygrad.engine.link import driver_of
+from polygrad.renderer.driver import Driver
+from polygrad.runtime.program import Program
+
+Compiler = Callable[[str], bytes]
+
+
+def cached(compile: Compiler, target: str) -> Compiler:
+    """`compile`, for what the disk cache has not."""
+
+    def compiled(source: str) -> bytes:
+        cache, key = DiskCache.default(), DiskCache.key(target, source)
+        code = cache.get(key)
+        if code is None:
+            code = compile(source)
+            cache.put(key, code)
+        return code
+
+    return compiled
+
+
+def linker(compile: Compiler, write: Callable[[Driver], str]) -> Callable[[Program], Program]:
+    """Gives a Program its driver, whose source `write` writes."""
+    return lambda program: replace(program, driver=cached(compile, program.target)(write(driver_of(program))))
