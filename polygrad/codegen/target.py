@@ -33,22 +33,6 @@ class Workgroups:
 class Target:
     """Capabilities of one device.
 
-<<<<<<< HEAD
-        `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`:
-        a fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars,
-        with the same result. `cache`: bytes of the nearest data cache and of the second. `index_bits`: the
-        width of `dtypes.index`. `dots`: the kinds of Ops.DOT that it has, in SIMD values of 4 lanes and
-        more, and in scalars. `workgroups`: what it has for grids of workgroups; None where a kernel is one
-        thread of control. `max_buffers`: the most pointers of a kernel (0: any number). `alignment`: of
-        buffers, in bytes.
-    <<<<<<< HEAD
-        `float64`: it computes with them. `processor`: what compiled code depends on beyond that (a host's
-        processor and compiler), in words of its own.
-    =======
-        `processor`: what compiled code depends on beyond that (a host's processor and compiler), in words of
-        its own.
-    >>>>>>> gpugen
-=======
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
     fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
     the same result. `cache`: bytes of the nearest data cache and of the second. `pages`: of how many pages of
@@ -56,9 +40,8 @@ class Target:
     pages are so large that it has all. `index_bits`: the width of `dtypes.index`. `dots`: the kinds of
     Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `workgroups`: what it has for
     grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
-    kernel (0: any number). `alignment`: of buffers, in bytes. `processor`: what compiled code depends on
-    beyond that (a host's processor and compiler), in words of its own.
->>>>>>> gpugen
+    kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them. `processor`:
+    what compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str

@@ -68,13 +68,8 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-<<<<<<< HEAD
     plan_ = schedule(sink, optimized, backend.target.max_buffers)
-    if optimized and backend.target.workgroups is None:  # both are for caches
-=======
-    plan_ = schedule(sink, optimized)
     if optimized and backend.target.workgroups is None:  # two are for caches
->>>>>>> gpugen
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
     elif optimized:

@@ -448,15 +448,21 @@ class WGSLBuilder(LanesBuilder):
         self._buffer_of[found] = pointer.name
         return found
 
+    def vector_type(self, dtype: DType, size: int) -> str:
+        return f"vec{size}<{self.type(dtype, 1)}>"
+
+    def vector_maker(self, dtype: DType, size: int) -> str:
+        return self.vector_type(dtype, size)
+
     def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        name, t = self._buffer_of[address], f"vec4<{self.type(dtype, 1)}>"
+        name, t = self._buffer_of[address], self.vector_type(dtype, size)
         self._uses[name].add(_Use.LOAD_VECTOR)
         return self._source.value(f"load4_{name}({{}})", [address], t, hint="v", reads="memory")
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        name, t = self._buffer_of[address], f"vec4<{self.type(dtype, 1)}>"
+        name, make = self._buffer_of[address], self.vector_maker(dtype, len(values))
         self._uses[name].add(_Use.STORE_VECTOR)
-        self._source.statement(f"store4_{name}({{}}, {t}({{}}, {{}}, {{}}, {{}}));", [address, *values])
+        self._source.statement(f"store4_{name}({{}}, {make}({{}}, {{}}, {{}}, {{}}));", [address, *values])
 
     # --- control
 

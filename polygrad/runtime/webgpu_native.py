@@ -127,6 +127,10 @@ class NativeHost(WebGPUHost):
                 f"{what}: expected room for it on the GPU, got none ({e}): free tensors"
             ) from e
         except wgpu.GPUError as e:
+            if "Not enough memory" in str(e):  # of wgpu-native, whose class of error says otherwise
+                raise OutOfMemoryError(
+                    f"{what}: expected room for it on the GPU, got none: free tensors"
+                ) from e
             if "lost" in str(e).lower():
                 self._lost = str(e).splitlines()[0]
                 self._check()
