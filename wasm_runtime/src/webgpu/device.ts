@@ -255,18 +255,13 @@ export class WebGPUDevice {
   async compiled(first: number, sources: readonly Source[]): Promise<void> {
     this.#check();
     this.#compiling++;
-    const done = Promise.all(sources.map((source, i) => this.#pipeline(first + i, source)));
-    this.#compiled = Promise.all([this.#compiled, done]).then(
-      () => undefined,
-      () => undefined,
-    );
-    try {
-      await done;
-    } finally {
-      if (--this.#compiling === 0) {
-        for (const action of this.#queue.splice(0)) action();
-      }
+    const done = Promise.allSettled(sources.map((source, i) => this.#pipeline(first + i, source)));
+    this.#compiled = Promise.all([this.#compiled, done]).then(() => undefined);
+    const made = await done;
+    if (--this.#compiling === 0) {
+      for (const action of this.#queue.splice(0)) action();
     }
+    for (const result of made) if (result.status === "rejected") throw result.reason;
   }
 
   async #pipeline(number: number, source: Source): Promise<void> {
