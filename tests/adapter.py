@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ import pytest
 from polygrad import Device
 from polygrad.errors import DeviceError
 
-SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+sys.path.append(str(Path(__file__).resolve().parent.parent / "examples"))
+from demo import vulkan_driver  # noqa: E402
 
-if "VK_DRIVER_FILES" not in os.environ and SWIFTSHADER.exists() and not any(Path("/dev").glob("dri/render*")):
-    os.environ["VK_DRIVER_FILES"] = str(SWIFTSHADER)
+for name, value in vulkan_driver().items():
+    os.environ.setdefault(name, value)
 
 
 @functools.cache

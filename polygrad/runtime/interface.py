@@ -68,6 +68,10 @@ class Runtime(ABC):
     def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
         """A copy of `nbytes` of the allocation from byte `offset`, writable, format 'B'."""
 
+    async def read_async(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
+        """`read`, awaited: for devices whose answer the host's own loop brings."""
+        return self.read(handle, offset, nbytes)
+
     def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
         """`nbytes` of the allocation from byte `offset`, themselves: writable, format 'B'. It keeps `owner`
         alive.

@@ -51,8 +51,8 @@ def _wait(promise: Any, what: str) -> Any:
     if not can_run_sync():
         raise DeviceError(
             f"device WEBGPU: expected a call that may wait for the GPU ({what}), got one that "
-            "JavaScript made at once: call Python by runPythonAsync or f.callPromising(), in an engine that can "
-            "suspend it (JSPI: Chrome 137, Firefox 153, Safari 27, Node 24), or read by "
+            "JavaScript made at once: call Python by runPythonAsync or f.callPromising(), in an engine that "
+            "can suspend it (JSPI: Chrome 137, Firefox 153, Safari 27, Node 24), or read by "
             "`await t.data_async()`"
         )
     return run_sync(promise)

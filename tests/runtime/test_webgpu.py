@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("wgpu", reason="it is WebGPU under CPython")
-from adapter import needs_adapter  # noqa: E402
+from adapter import needs_adapter
 
-from polygrad import Device, Tensor, compile_step, nn  # noqa: E402
-from polygrad.engine import devices  # noqa: E402
-from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError  # noqa: E402
-from polygrad.runtime.program import (  # noqa: E402
+from polygrad import Device, Tensor, compile_step, nn
+from polygrad.engine import devices
+from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
+from polygrad.runtime.program import (
     Binding,
     BufferSpec,
     Kernel,
@@ -22,7 +23,7 @@ from polygrad.runtime.program import (  # noqa: E402
     Program,
     Variable,
 )
-from polygrad.runtime.webgpu import WebGPURuntime  # noqa: E402
+from polygrad.runtime.webgpu import WebGPURuntime
 
 pytestmark = needs_adapter
 
@@ -263,3 +264,10 @@ def test_auto_is_a_gpu_and_no_processor_that_does_its_work(monkeypatch, capsys, 
     assert registry.canonical("AUTO") == registry.canonical("auto")
     assert capsys.readouterr().err == ""
     assert registry.DEFAULT == "CPU"
+
+
+def test_data_is_read_as_it_was_when_it_was_asked_for():
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], device="WEBGPU")
+    assert asyncio.run((x * 2).data_async()).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert asyncio.run(Tensor([1.5], device="WEBGPU", dtype="float16").data_async()).tolist() == [0x3E00]
+    assert asyncio.run(x[:0].data_async()).nbytes == 0

@@ -837,7 +837,7 @@ export class Tensor extends TensorBase {
   /** `noGrad`, by its Python name. */
   declare static no_grad: (typeof Tensor)["noGrad"];
 
-  /** The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered. */
+  /** The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest. */
   sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
   }
