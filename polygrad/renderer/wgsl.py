@@ -490,12 +490,6 @@ class WGSLBuilder(LanesBuilder):
             hint="g" if kind == "workgroup" else "l",
         )
 
-    def begin_if(self, condition: Any) -> None:
-        self._source.open("if ({}) {{", [condition])
-
-    def end_if(self) -> None:
-        self._source.close()
-
     def barrier(self) -> None:
         self._source.statement("workgroupBarrier();", [])
 
