@@ -165,21 +165,20 @@ def _products(kernel: UOp, target: Target) -> Decisions:
         parts = _parts(total, sides, prod(sides) // prod(each), limits)
         if parts > 1:
             kernel = yield opt_of(OptKind.GROUP, _longest(total, parts), numbers=(parts,))
-    nbytes = sum(sides) * total.dtype.itemsize * parts
-    chunk = cost.PRODUCT_CHUNK // parts
-    while chunk > 2 and chunk * nbytes > limits.shared_bytes - (parts - 1) * _part_bytes(total, sides, parts):
-        chunk //= 2
+    room = limits.shared_bytes - (_part_bytes(total, sides, parts) if parts > 1 else 0)
+    most = room // (sum(sides) * total.dtype.itemsize * parts)
+    chunk = min(cost.PRODUCT_CHUNK // parts, most)
     staged, size = list[AxisId](), 1
     for k in reversed([r for r in _total(kernel).src[1:] if r.arg.kind is AxisKind.REDUCE]):
         count = k.src[0].arg
-        if size * count <= chunk + chunk // 4:
+        if size * count <= min(chunk + chunk // 4, most):
             staged.insert(0, k.arg.id)
             size *= count
             continue
-        room = chunk // size
-        if room > 1:
-            fits = (n for n in range(room, room // 2, -1) if count % n == 0)
-            kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, room),))
+        rounds = chunk // size
+        if rounds > 1:
+            fits = (n for n in range(rounds, rounds // 2, -1) if count % n == 0)
+            kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, rounds),))
             staged.insert(0, (*k.arg.id, 1))
         break
     while (found := _unstaged(_total(kernel), staged, (row, column))) is not None:

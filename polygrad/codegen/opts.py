@@ -152,7 +152,7 @@ def _ranges(kernel: UOp, opt: Opt) -> list[UOp]:
 
 def _tile(kernel: UOp, r: UOp, tile: Tile, kinds: tuple[AxisKind, ...]) -> UOp:
     if r.arg.kind not in kinds:
-        expected = " or ".join(kind.name for kind in kinds)
+        expected = " or ".join(kind.name for kind in kinds if kind not in (AxisKind.GLOBAL, AxisKind.LOCAL))
         raise OptError(f"expected an axis of kind {expected}, got {r.arg.kind.name}")
     if r.arg.kind is AxisKind.LOCAL and any(n.op is Ops.REDUCE and r in n.src[1:] for n in kernel.toposort()):
         raise OptError(f"expected an axis of output elements, got {axis_name(r.arg.id)}")

@@ -105,9 +105,7 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
     extent = [*(r for r in axes if r in value.ranges), *tile]
     for r in value.ranges:
         if r not in extent and not r.src[0].ranges.isdisjoint(extent):
-            raise OptError(
-                f"expected loops around memory that all of it goes round, got {axis_name(r.arg.id)}"
-            )
+            raise OptError(f"expected loops that all of the memory goes round, got {axis_name(r.arg.id)}")
     sizes = tuple(sint_max(r.src[0]) for r in extent)
 
     def index(ranges: dict[UOp, UOp]) -> UOp:

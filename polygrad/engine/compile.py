@@ -17,7 +17,7 @@ from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
-from polygrad.engine.grid import launch_grid
+from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError, OutOfMemoryError

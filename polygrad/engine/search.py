@@ -17,7 +17,7 @@ from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, par
 from polygrad.codegen.opts import Opt, parse_opts, render_opts
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
-from polygrad.engine.grid import launch_grid
+from polygrad.engine.launch_grid import launch_grid
 from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError
 from polygrad.helpers import THREAD_VARIABLES, debug_level
 from polygrad.runtime.interface import Handle, Runtime

@@ -8,7 +8,7 @@ from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
 from polygrad.codegen.opts import render_opts
 from polygrad.codegen.target import Target, Workgroups
-from polygrad.engine.grid import launch_grid
+from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit

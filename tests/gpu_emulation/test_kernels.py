@@ -118,6 +118,18 @@ def test_convolutions_and_their_gradients_within_1e_4(device, case):
         close(g.grad, t.grad, 1e-4)
 
 
+@both
+@pytest.mark.parametrize(
+    ("dtype", "number", "nearest"),
+    [("float16", "0x1.0020000001000p+0", "0x1.004p+0"), ("bfloat16", "0x1.0100000400000p+0", "0x1.02p+0")],
+)
+def test_a_constant_is_rounded_once(device, dtype, number, nearest):
+    """As a float32 it would be half way between two, and go to the even one."""
+    zeros = Tensor(np.zeros(3, np.float32), device=device).cast(dtype)
+    got = (zeros + Tensor(float.fromhex(number), dtype=dtype, device=device)).cast("float32")
+    assert got.tolist() == [float.fromhex(nearest)] * 3
+
+
 # --- reductions
 
 
