@@ -99,8 +99,7 @@ class CapturedProgram:
             run_program(self._executable, self._handles, arena_for(program), variables)
         else:
             watch.runner(program, self._handles, arena_for(program), variables)
-        stats.runs += 1
-        stats.launches += len(program.launches)
+        stats.count(program)
 
 
 def live_memory() -> set[Allocation]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.compute_at import compute_at
+from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
 from polygrad.codegen.scatter import scatter
@@ -69,6 +70,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend.prepare()
     optimized = backend.optimized and optimizing()
     plan_ = schedule(sink, optimized, backend.target.max_buffers)
+    plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     if optimized and backend.target.workgroups is None:  # two are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))

@@ -457,8 +457,7 @@ def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str
         size = f"{len(program.launches)} launches, {len(program.kernels)} different"
         print(f"{program.device}: {size}, {milliseconds:.3f} ms", file=sys.stderr)
     watch.executed += 1
-    stats.runs += 1
-    stats.launches += len(program.launches)
+    stats.count(program)
 
 
 def arena_for(program: Program) -> Handle | None:

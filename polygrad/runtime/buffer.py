@@ -87,6 +87,22 @@ class Borrowed(Allocation):
         return self.lender.handle
 
 
+class Foreign(Allocation):
+    """Memory that the device has not allocated, and does not free: `keep` does."""
+
+    def __init__(self, runtime: Runtime, nbytes: int, handle: Handle, keep: object) -> None:
+        super().__init__(runtime, nbytes)
+        self._there, self._keep = handle, keep
+
+    @property
+    def is_allocated(self) -> bool:
+        return True
+
+    @property
+    def handle(self) -> Handle:
+        return self._there
+
+
 def run_reclaim() -> None:
     for hook in reclaim:
         hook()

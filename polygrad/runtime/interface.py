@@ -83,6 +83,22 @@ class Runtime(ABC):
             "copy with Tensor.data() and assign()"
         )
 
+    def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
+        """A file's first `nbytes` (at least 1) as an allocation, and what keeps it; writes do not reach it.
+
+        Raises DeviceError where the device's memory is not this process's.
+        """
+        raise DeviceError(f"device {self.name}: expected memory that files can be mapped into, got its own")
+
+    def at_address(self, address: int, nbytes: int) -> Handle:
+        """Memory of this process as an allocation; the bytes up to 64 before and behind it are readable.
+
+        Raises DeviceError where the device's memory is not this process's.
+        """
+        raise DeviceError(
+            f"device {self.name}: expected memory of this process, got a device with its own: copy the data"
+        )
+
     @abstractmethod
     def load(self, program: Program) -> Executable:
         """Make a Program for this device ready. Raises ProgramError when it is not for this device."""
