@@ -21,6 +21,7 @@ from polygrad.engine.running import run_program
 from polygrad.engine.stats import stats
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.grid import GridSize
 from polygrad.runtime.interface import Handle
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
@@ -145,7 +146,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         memory[b.allocation], specs[b.allocation] = b, BufferSpec(b.size, b.dtype.name, "")
         roles.setdefault(b.allocation, "param")
     lifetimes = _lifetimes(launches, specs, roles)
-    offsets, arena = plan(list(lifetimes.values()))
+    offsets, arena = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
     arena_lower_bound = lower_bound(list(lifetimes.values()))
     offset_of = dict(zip(lifetimes, offsets, strict=True))
     keys += list(lifetimes)
@@ -161,6 +162,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
             Launch(
                 kernel_index[x.kernel],
                 tuple(Binding(buffer_index[key], offset) for key, offset in x.pointers),
+                x.grid,
             )
             for x in launches
         ),
@@ -184,6 +186,7 @@ class _Launch(NamedTuple):
 
     kernel: Kernel
     pointers: tuple[tuple[Hashable, int], ...]
+    grid: tuple[GridSize, GridSize, GridSize] | None
 
     @property
     def written(self) -> list[Hashable]:
@@ -216,7 +219,7 @@ def _gather(
                 memory.setdefault(key, buffer)
         for launch in run.program.launches:
             pointers = tuple((keys[b.buffer], b.offset) for b in launch.bindings)
-            launches.append(_Launch(run.program.kernels[launch.kernel], pointers))
+            launches.append(_Launch(run.program.kernels[launch.kernel], pointers, launch.grid))
     return launches, specs, memory
 
 

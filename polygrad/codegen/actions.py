@@ -1,7 +1,7 @@
 """The Opts that a search tries: one more, one less, or one with other numbers than a sequence has.
 
 What a device makes of them is not asked here; engine/search.py times them. A kind's place in a sequence is
-fixed: loops, then tiles, then memory of the kernel's own, then threads.
+fixed: loops, then tiles and invocations, then memory of the kernel's own, then threads.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ Opts = tuple[Opt, ...]
 _PLACE = {
     OptKind.MERGE: 0,
     OptKind.PARTITION: 1,
+    OptKind.GLOBAL: 1,
     OptKind.SIMD: 2,
     OptKind.UPCAST: 2,
     OptKind.UNROLL: 2,
+    OptKind.LOCAL: 2,
+    OptKind.GROUP: 2,
     OptKind.SPLIT: 3,
     OptKind.STAGE: 4,
     OptKind.REORDER: 5,
@@ -36,6 +39,7 @@ _PLACE = {
 _UNROLLS = (2, 3, 4, 6, 8, 12)
 _VECTORS = (1, 2, 3, 4)
 _BLOCKS = (2, 4, 8, 16, 32)
+_INVOCATIONS = (4, 8, 16, 32, 64, 128, 256)
 
 
 def neighbours(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Opts, UOp]]:
@@ -82,6 +86,8 @@ def actions(kernel: UOp, target: Target) -> list[Opt]:
         if nest.op is Ops.END:
             out += _loops(nest)
             out += _tiles(nest, target)
+        if target.workgroups is not None:
+            out += _workgroups(nest, target.workgroups.invocations)
     out += _stages(kernel)
     if target.threads > 1 and all(n.op is Ops.END for n in kernel.src):
         choices = [[r for r in n.src[1:] if r.src[0].is_const][:2] for n in kernel.src]
@@ -116,6 +122,21 @@ def _tiles(nest: UOp, target: Target) -> Iterator[Opt]:
         for count in _UNROLLS:
             if count <= size:
                 yield Opt(kind, (r.arg.id,), (count,))
+
+
+def _workgroups(nest: UOp, most: int) -> Iterator[Opt]:
+    for r in nest.src[1:] if nest.op is Ops.END else ():
+        if r.arg.kind is AxisKind.LOOP:
+            yield Opt(OptKind.GLOBAL, (r.arg.id,))
+        if r.arg.kind in (AxisKind.LOOP, AxisKind.GLOBAL):
+            for count in _INVOCATIONS:
+                if count <= min(most, r.src[0].vmax):
+                    yield Opt(OptKind.LOCAL, (r.arg.id,), (count,))
+    for r in nest.toposort():
+        if r.op is Ops.RANGE and r.arg.kind is AxisKind.REDUCE:
+            for count in _INVOCATIONS:
+                if count <= min(most, r.src[0].vmax):
+                    yield Opt(OptKind.GROUP, (r.arg.id,), (count,))
 
 
 def _stages(kernel: UOp) -> Iterator[Opt]:

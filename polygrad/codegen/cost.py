@@ -151,3 +151,19 @@ def _takes_scalars(target: Target) -> bool:
 def used(size: int, tile: int) -> float:
     """The part of the tiles' elements that are no repetition."""
     return size / (ceildiv(size, tile) * tile)
+
+
+# --- workgroups
+
+INVOCATIONS = 256  # of a workgroup that shares nothing
+PRODUCT_SIDE = 8  # invocations along each side of a product's tile,
+PRODUCT_TILE = 4  # elements that each computes along it,
+PRODUCT_CHUNK = 32  # and terms of the sums that are in shared memory at a time
+MIN_PRODUCT_SIDE, MIN_PRODUCT_TERMS = 8, 8  # of a product that is worth tiles in shared memory
+MIN_WORKGROUPS = 32  # that keep a machine busy
+MAX_SPLIT_K = 4  # parts of a workgroup's sums where a grid has fewer
+MIN_SPLIT_TERMS = 64  # terms of each part
+MIN_GROUP, GROUP_TERMS = 32, 4  # terms of a sum that a workgroup shares, and of each invocation
+GROUP_COLUMNS = 32  # invocations along memory, where a sum goes across it
+MANY_SUMS = 1 << 14  # that one invocation each does, if each goes across memory
+VECTOR = 4  # elements of a vector load

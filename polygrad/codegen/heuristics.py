@@ -8,15 +8,19 @@ threads.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from polygrad.codegen import cost
+from polygrad.codegen.decisions import Decide, Decisions, merges
+from polygrad.codegen.decisions import opt_of as _opt
+from polygrad.codegen.decisions import stage_of as _stage
+from polygrad.codegen.gpu_heuristics import WORKGROUP_DECISIONS
 from polygrad.codegen.loops import filled_over, mergeable
 from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
-from polygrad.codegen.stage import loops_around, nests_of, nodes_of, values_of
+from polygrad.codegen.stage import loops_around, nests_of, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
@@ -36,7 +40,7 @@ def choose(kernel: UOp, target: Target) -> tuple[Opt, ...]:
 def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
     """The Opts for a kernel in order, and what each makes of it."""
     steps: list[tuple[Opt, UOp]] = []
-    for decide in _DECISIONS if target.simd_bytes else _LOOP_DECISIONS:
+    for decide in _decisions(target):
         pending = decide(kernel, target)
         opt = next(pending, None)
         while opt is not None:
@@ -49,30 +53,13 @@ def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
     return steps
 
 
-Decisions = Generator[Opt, UOp, None]  # yields an Opt, is sent the kernel that it made
-
-
-def _opt(kind: OptKind, *ranges: UOp, numbers: tuple[int, ...] = ()) -> Opt:
-    return Opt(kind, tuple(r.arg.id for r in ranges), numbers)
-
-
-def _stage(kernel: UOp, value: UOp, axes: list[UOp]) -> Opt:
-    number = values_of(kernel, value.op).index(value)
-    return Opt(OptKind.STAGE, tuple(r.arg.id for r in axes), (number,), value.op)
+def _decisions(target: Target) -> Sequence[Decide]:
+    if target.workgroups is not None:
+        return WORKGROUP_DECISIONS
+    return _DECISIONS if target.simd_bytes else _LOOP_DECISIONS
 
 
 # --- what loops there are
-
-
-def _merges(kernel: UOp, target: Target) -> Decisions:
-    """Neighbouring loops of a kernel of one output nest, as long as they merge."""
-    while len(kernel.src) == 1 and kernel.src[0].op is Ops.END:
-        for outer, inner in itertools.pairwise(kernel.src[0].src[1:]):
-            if outer.src[0].is_const and inner.src[0].is_const and mergeable(kernel.src[0], outer, inner):
-                kernel = yield _opt(OptKind.MERGE, outer, inner)
-                break
-        else:
-            return
 
 
 def _partitions(kernel: UOp, target: Target) -> Decisions:
@@ -387,5 +374,5 @@ def _work(kernel: UOp) -> int:
     return total
 
 
-_LOOP_DECISIONS: tuple[Callable[[UOp, Target], Decisions], ...] = (_merges, _partitions, _rows)
+_LOOP_DECISIONS: tuple[Decide, ...] = (merges, _partitions, _rows)
 _DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _epilogues, _parallel)

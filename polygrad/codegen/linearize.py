@@ -19,13 +19,14 @@ from polygrad.uop.ops import Ops
 _PRIORITY = {
     Ops.PARAM: -20,
     Ops.DEFINE_VAR: -19,
+    Ops.SPECIAL: -18,
     Ops.DEFINE_REG: -17,
     Ops.LOAD: -1,
     Ops.STORE: 1,
     Ops.RANGE: 5,
     Ops.END: -5,
 }
-_COMPARABLE_ARG = frozenset({Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR})
+_COMPARABLE_ARG = frozenset({Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR, Ops.SPECIAL})
 _TIE_DEPTH = 4  # levels of sources
 _NUMBERED = frozenset({Ops.PARAM, Ops.DEFINE_VAR})
 

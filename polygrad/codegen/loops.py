@@ -9,9 +9,10 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import UOp
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.symbolic import simplify
 
 
 def nest_of(kernel: UOp, r: UOp) -> UOp:
@@ -112,6 +113,37 @@ def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
     loops = [x for q in nest.src[1:] for x in ((blocks, inner) if q is r else (q,))]
     store = substituted(nest.src[0], {r: blocks * size + inner})
     return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (store, *loops)))
+
+
+def split_sum(kernel: UOp, r: UOp, size: int) -> UOp:
+    """A reduced loop as a loop over chunks of `size` elements and one over those of a chunk. The last chunk
+    may have fewer."""
+    count = r.src[0]
+    if size < 2 or size >= sint_max(count):
+        raise OptError(f"expected less than the loop's size, {sint_max(count)}, and at least 2, got {size}")
+    chunks = UOp.range(simplify((count + (size - 1)) // size), r.arg.child(0))
+    rest = -(-(count - chunks * size)).maximum(-size)
+    whole = count.is_const and count.arg % size == 0
+    inner = UOp.range(size if whole else simplify(rest), r.arg.child(1))
+    return with_sums_over(kernel, r, (chunks, inner), chunks * size + inner)
+
+
+def with_sums_over(kernel: UOp, r: UOp, ranges: tuple[UOp, ...], value: UOp) -> UOp:
+    """A kernel whose sums over `r` go over `ranges`, in which it is `value`."""
+    new: dict[UOp, UOp] = {r: value}
+    for node in kernel.toposort():
+        if node is r:
+            continue
+        src = tuple([new[s] for s in node.src])
+        if node.op is Ops.REDUCE and r in node.src[1:]:
+            loops = [x for q in node.src[1:] for x in (ranges if q is r else (new[q],))]
+            src = (src[0], *loops)
+        elif node.op is Ops.INDEX and src != node.src:
+            src = (src[0], *(simplify(s) for s in src[1:]))
+        elif node.op is Ops.STAGE and r in node.src[2:]:
+            raise OptError(f"expected an axis that no memory is filled over, got {axis_name(r.arg.id)}")
+        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return new[kernel]
 
 
 def reorder(kernel: UOp, ranges: list[UOp]) -> UOp:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from polygrad.codegen.bind import bind_workgroups
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.linearize import linearize, order_loops, split_ends
@@ -20,10 +21,10 @@ from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.slow_paths import branch_slow_paths
 from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
-from polygrad.codegen.tile import split_indices
+from polygrad.codegen.tile import is_bound, split_indices
 from polygrad.errors import InternalError, OptError
 from polygrad.helpers import debug_level, env_int
-from polygrad.uop.args import AxisKind
+from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
@@ -75,6 +76,18 @@ def opt_steps(kernel: UOp, context: Context) -> list[tuple[Opt, UOp]]:
     return apply_opts(kernel, context.opts)
 
 
+def _bind_workgroups(kernel: UOp, context: Context) -> UOp:
+    limits = context.target.workgroups
+    if limits is not None:
+        return bind_workgroups(kernel, limits)
+    bound = next((n for n in kernel.toposort() if is_bound(n)), None)
+    if bound is not None:
+        raise OptError(
+            f"opt {bound.arg.kind.name}: expected a target with workgroups, got {context.target.name}"
+        )
+    return kernel
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """One transformation of a whole kernel. `applies`: whether kernels of a Context go through it."""
@@ -93,6 +106,7 @@ PASSES = (
     # decisions: loops, tiles, memory of the kernel's own, threads
     Pass(OPTIMIZE, _optimize, _optimized),
     # what renderers take
+    Pass("bind-workgroups", _bind_workgroups, _optimized),
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k)),
     Pass("branch-slow-paths", lambda k, c: branch_slow_paths(k, c.target.scalar_fma), _optimized),
@@ -153,8 +167,10 @@ def lower(ast: UOp, target: Target, optimized: bool = True, opts: tuple[Opt, ...
 
 
 def parameters(linear: Sequence[UOp]) -> list[UOp]:
-    """The PARAMs of a linear kernel in the order of its arguments: buffers, then memory of its own."""
-    return sorted((n for n in linear if n.op is Ops.PARAM), key=lambda n: (n.arg.space, n.arg.slot))
+    """The PARAMs of a linear kernel in the order of its arguments: buffers, then memory of its own. Memory of
+    workgroups is none of them."""
+    given = (n for n in linear if n.op is Ops.PARAM and n.arg.space is not AddrSpace.SHARED)
+    return sorted(given, key=lambda n: (n.arg.space, n.arg.slot))
 
 
 def signature(linear: list[UOp]) -> str:
@@ -174,9 +190,12 @@ def signature(linear: list[UOp]) -> str:
     return "\n".join(lines)
 
 
+_SIZED = (Ops.RANGE, Ops.SPECIAL)
+
+
 def kernel_name(linear: list[UOp], text: str) -> str:
     """A readable, unique name: `r` for a reduction or `e`, the loop sizes, a digest of the signature."""
-    sizes = [str(n.src[0].arg) if n.src[0].is_const else "n" for n in linear if n.op is Ops.RANGE]
+    sizes = [str(n.src[0].arg) if n.src[0].is_const else "n" for n in linear if n.op in _SIZED]
     reduces = any(n.op is Ops.REDUCE or (n.op is Ops.RANGE and n.arg.kind is AxisKind.REDUCE) for n in linear)
     kind = "r" if reduces else "e"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,6 +9,11 @@
     PARTITION r1 3 7    a loop as three: 0 to 3, 3 to 7, and the rest
     STAGE r2 LOAD 1     LOAD number 1 of the kernel copied to memory of the kernel's own, for all of r2
     PARALLEL r0 4       a loop divided between 4 threads
+    GLOBAL r0           a loop over output elements as a dimension of the grid of workgroups
+    LOCAL r0 32         a loop as one over blocks (r0.0), and the 32 invocations of a workgroup (r0.1)
+    GROUP r2 64         a reduction shared by 64 invocations (r2.1), each of which has every 64th element
+
+In a kernel with LOCAL axes a STAGE is in the workgroup's memory, filled by its invocations together.
 
 `apply` is the only mechanism, a function of a kernel and an Opt; heuristics.py, a search or a user decide.
 The words are those of TVM's and Halide's schedules. Opts as data that one function applies are tinygrad's
@@ -21,11 +26,12 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from polygrad.codegen.loops import merge, reorder, split_loop
+from polygrad.codegen.loops import merge, reorder, split_loop, split_sum
 from polygrad.codegen.parallel import parallelize
 from polygrad.codegen.partition import partition
 from polygrad.codegen.split import Tile, tile_range
 from polygrad.codegen.stage import stage
+from polygrad.codegen.workgroups import bind_grid, group, split_local
 from polygrad.errors import ArgumentError, OptError
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
@@ -48,6 +54,9 @@ class OptKind(StrEnum):
     PARTITION = "PARTITION"
     STAGE = "STAGE"
     PARALLEL = "PARALLEL"
+    GLOBAL = "GLOBAL"
+    LOCAL = "LOCAL"
+    GROUP = "GROUP"
 
 
 class Opt(NamedTuple):
@@ -110,7 +119,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     if (opt.op is not None) is not (opt.kind is OptKind.STAGE):
         raise OptError(f"opt {str(opt)!r}: expected the op of a value for STAGE, and for STAGE alone")
     try:
-        return _APPLY[opt.kind](kernel, opt, *_ranges(kernel, opt.axes))
+        return _APPLY[opt.kind](kernel, opt, *_ranges(kernel, opt))
     except OptError as error:
         raise OptError(f"opt {str(opt)!r}: {error}") from None
 
@@ -129,37 +138,49 @@ def _fits(count: int, expected: str) -> bool:
     return count >= int(expected[:-1]) if expected[-1] == "+" else count == int(expected)
 
 
-def _ranges(kernel: UOp, axes: tuple[AxisId, ...]) -> list[UOp]:
+def _ranges(kernel: UOp, opt: Opt) -> list[UOp]:
     found = {n.arg.id: n for n in kernel.toposort() if n.op is Ops.RANGE}
+    axes = opt.axes
     for axis in axes:
         if axis not in found:
             known = ", ".join(map(axis_name, sorted(found)))
             raise OptError(f"expected an axis of the kernel ({known}), got {axis_name(axis)}")
-        if not found[axis].src[0].is_const:
+        if not found[axis].src[0].is_const and opt.kind not in _OF_ANY_SIZE:
             raise OptError(f"expected axes of constant size, got {axis_name(axis)}")
     return [found[axis] for axis in axes]
 
 
 def _tile(kernel: UOp, r: UOp, tile: Tile, kinds: tuple[AxisKind, ...]) -> UOp:
     if r.arg.kind not in kinds:
-        expected = " or ".join(kind.name for kind in kinds)
+        expected = " or ".join(kind.name for kind in kinds if kind not in (AxisKind.GLOBAL, AxisKind.LOCAL))
         raise OptError(f"expected an axis of kind {expected}, got {r.arg.kind.name}")
+    if r.arg.kind is AxisKind.LOCAL and any(n.op is Ops.REDUCE and r in n.src[1:] for n in kernel.toposort()):
+        raise OptError(f"expected an axis of output elements, got {axis_name(r.arg.id)}")
     return tile_range(kernel, r, tile)
 
 
+def _split(kernel: UOp, r: UOp, size: int) -> UOp:
+    return split_sum(kernel, r, size) if r.arg.kind is AxisKind.REDUCE else split_loop(kernel, r, size)
+
+
+_OUTPUT = (AxisKind.LOOP, AxisKind.GLOBAL, AxisKind.LOCAL)
 _Mechanism = Callable[..., UOp]  # of a kernel, an Opt and the Opt's ranges
 
 _APPLY: dict[OptKind, _Mechanism] = {
-    OptKind.SIMD: lambda k, o, r: _tile(k, r, Tile(*o.numbers), (AxisKind.LOOP, AxisKind.REDUCE)),
-    OptKind.UPCAST: lambda k, o, r: _tile(k, r, Tile(1, *o.numbers), (AxisKind.LOOP,)),
+    OptKind.SIMD: lambda k, o, r: _tile(k, r, Tile(*o.numbers), (*_OUTPUT, AxisKind.REDUCE)),
+    OptKind.UPCAST: lambda k, o, r: _tile(k, r, Tile(1, *o.numbers), _OUTPUT),
     OptKind.UNROLL: lambda k, o, r: _tile(k, r, Tile(1, *o.numbers), (AxisKind.REDUCE,)),
-    OptKind.SPLIT: lambda k, o, r: split_loop(k, r, *o.numbers),
+    OptKind.SPLIT: lambda k, o, r: _split(k, r, *o.numbers),
     OptKind.REORDER: lambda k, o, *ranges: reorder(k, list(ranges)),
     OptKind.MERGE: lambda k, o, outer, inner: merge(k, outer, inner),
     OptKind.PARTITION: lambda k, o, r: partition(k, r, o.numbers),
     OptKind.STAGE: lambda k, o, *ranges: stage(k, list(ranges), o.op, *o.numbers),
     OptKind.PARALLEL: lambda k, o, *ranges: parallelize(k, list(ranges), *o.numbers),
+    OptKind.GLOBAL: lambda k, o, r: bind_grid(k, r),
+    OptKind.LOCAL: lambda k, o, r: split_local(k, r, *o.numbers),
+    OptKind.GROUP: lambda k, o, r: group(k, r, *o.numbers),
 }
+_OF_ANY_SIZE = frozenset({OptKind.GLOBAL, OptKind.LOCAL, OptKind.GROUP, OptKind.SPLIT, OptKind.STAGE})
 _ARITY = {  # how many axes and numbers
     OptKind.SIMD: ("1", "2"),
     OptKind.UPCAST: ("1", "1"),
@@ -170,4 +191,7 @@ _ARITY = {  # how many axes and numbers
     OptKind.PARTITION: ("1", "1+"),
     OptKind.STAGE: ("1+", "1"),
     OptKind.PARALLEL: ("1+", "1"),
+    OptKind.GLOBAL: ("1", "0"),
+    OptKind.LOCAL: ("1", "1"),
+    OptKind.GROUP: ("1", "1"),
 }

@@ -7,6 +7,9 @@ A size that is no multiple of T is covered without masks on memory and without a
   elements twice with the same value (not in a kernel that reads what it writes);
 - a reduced range ends in a tile that overlaps likewise, where the elements already counted are the identity;
 - otherwise, and where the size is less than a tile, the rest gets a loop of its own.
+
+An axis of a grid or a workgroup ends in a tile that overlaps, too, but its stores are gated: an element is
+written by one invocation, the one whose tile comes first.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polygrad.codegen.reductions import identity_element
-from polygrad.codegen.tile import is_tile
+from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.uop.args import Axis, AxisKind
@@ -58,7 +61,12 @@ def tile_range(kernel: UOp, r: UOp, tile: Tile) -> UOp:
     nests: list[UOp] = []
     for nest in kernel.src:
         if nest.op is Ops.END and r in nest.src[1:]:
-            segments = _output_segments(size, tile, reads_its_output(nest))
+            in_place = reads_its_output(nest)
+            if in_place and is_bound(r) and size % tile.size:
+                raise OptError(
+                    f"expected a tile that divides {size}, as the kernel works in place, got {tile.size}"
+                )
+            segments = _output_segments(size, tile, in_place)
             nests += [_split_nest(nest, r, segment) for segment in segments]
         else:
             nests.append(_split_inside(nest, r, tile))
@@ -168,7 +176,18 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
     loops = [x for x in loops if not is_tile(x)]
     store = substituted(nest.src[0], {r: value, **renamed})
+    if segment.overlap and is_bound(r):
+        store = gated(store, value >= ranges[0] * segment.tile.size)
     return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
+
+
+def gated(store: UOp, condition: UOp) -> UOp:
+    """A STORE that is done where its gate, if it has one, and a condition hold."""
+    (pointer, index, *gates), value = store.src[0].src, store.src[1]
+    for g in gates:
+        condition = g & condition
+    place = UOp(Ops.INDEX, store.src[0].dtype, (pointer, index, simplify(condition)), store.src[0].arg)
+    return UOp(Ops.STORE, dtypes.void, (place, value))
 
 
 def _split_inside(nest: UOp, r: UOp, tile: Tile) -> UOp:

@@ -28,14 +28,14 @@ from __future__ import annotations
 from polygrad.codegen.parallel import memory_thread
 from polygrad.codegen.reductions import identity_element
 from polygrad.codegen.split import substituted
-from polygrad.codegen.tile import is_tile
+from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import running
 from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
-from polygrad.uop.node import UOp
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
 from polygrad.uop.symbolic import simplify
@@ -81,6 +81,8 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
         raise OptError(f"expected one of the kernel's {len(values)} values of {op.name}")
     value = values[number]
     for r in axes:
+        if is_bound(r):
+            raise OptError(f"expected axes that are bound to no grid, got {axis_name(r.arg.id)}")
         if (r not in value.ranges and not is_tile(r)) or r.arg.kind is AxisKind.LANE:
             raise OptError(f"expected loops and unrolled axes of the value, got {axis_name(r.arg.id)}")
         filled = [n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]]
@@ -95,33 +97,42 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
 def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
     order = kernel.toposort()
     number = sum(n.op is Ops.STAGE for n in order)
+    local = frozenset(n for n in order if n.op is Ops.RANGE and n.arg.kind is AxisKind.LOCAL)
     tile = sorted(
-        (r for r in value.ranges if is_tile(r) and r not in axes),
+        (r for r in value.ranges if (is_tile(r) or r in local) and r not in axes),
         key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.id),  # neighbouring lanes are neighbours in memory
     )
     extent = [*(r for r in axes if r in value.ranges), *tile]
-    sizes = tuple(r.src[0].arg for r in extent)
+    for r in value.ranges:
+        if r not in extent and not r.src[0].ranges.isdisjoint(extent):
+            raise OptError(f"expected loops that all of the memory goes round, got {axis_name(r.arg.id)}")
+    sizes = tuple(sint_max(r.src[0]) for r in extent)
 
     def index(ranges: dict[UOp, UOp]) -> UOp:
         return flat_index(sizes, tuple(ranges.get(r, r) for r in extent))
 
-    fill = {
-        r: UOp.range(r.src[0].arg, r.arg.copy(number, r.arg.kind if is_tile(r) else AxisKind.LOOP))
-        for r in extent
-    }
+    def kind(r: UOp) -> AxisKind:
+        """Of the axis that fills memory: what a workgroup shares its invocations fill together."""
+        is_kept = r.arg.kind is AxisKind.LANE if local else is_tile(r)
+        return r.arg.kind if is_kept else AxisKind.LOOP
+
+    fill = {r: UOp.range(n, r.arg.copy(number, kind(r))) for r, n in zip(extent, sizes, strict=True)}
+    # of a loop whose rounds vary, the most: the last element again and again
+    place = {r: f if r.src[0].is_const else -(-f).maximum(1 - r.src[0]) for r, f in fill.items()}
     nested = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
     own = {
         q: q.replace(arg=q.arg.copy(number)) for n in nested for q in n.src[1:]
     }  # a loop runs in one place
-    source = (substituted(value, fill | own), index(fill), *fill.values())
-    memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), AddrSpace.LOCAL))
+    source = (substituted(value, place | own), index(fill), *fill.values())
+    space = AddrSpace.SHARED if local else AddrSpace.LOCAL
+    memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), space))
 
     def read(ranges: dict[UOp, UOp]) -> UOp:
         return UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (memory, index(ranges))),))
 
     rolled = {r: r.replace(arg=r.arg._replace(kind=AxisKind.LOOP)) for r in axes if is_tile(r)}
     changes = {**rolled, value: read(rolled)}
-    if len(axes) == 1 and not rolled:
+    if len(axes) == 1 and not rolled and not local:
         everything = set(order)
         filled = [r for n in order if n.op is Ops.STAGE for r in n.src[2:]]
         for r in (*nest.src[1:], *filled):

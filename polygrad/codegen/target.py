@@ -8,6 +8,28 @@ from polygrad.uop.args import Dot
 
 
 @dataclass(frozen=True)
+class Workgroups:
+    """What a machine that runs a grid of workgroups has.
+
+    `invocations`: the most in a workgroup; `sizes`: along each dimension. `count`: the most workgroups along
+    a dimension of the grid. `shared_bytes`: memory of a workgroup. `subgroup`: how many invocations run in
+    step and exchange values in registers (0: not known).
+    """
+
+    invocations: int = 256
+    sizes: tuple[int, int, int] = (256, 256, 64)
+    count: int = 65_535
+    shared_bytes: int = 16 << 10
+    subgroup: int = 0
+
+    @property
+    def key(self) -> str:
+        """A string that names these limits."""
+        sizes = "x".join(map(str, self.sizes))
+        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{self.subgroup}"
+
+
+@dataclass(frozen=True)
 class Target:
     """Capabilities of one device.
 
@@ -16,8 +38,10 @@ class Target:
     the same result. `cache`: bytes of the nearest data cache and of the second. `pages`: of how many pages of
     memory, of `page` bytes each, the processor has the addresses at hand (entries of its first TLB); 0 where
     pages are so large that it has all. `index_bits`: the width of `dtypes.index`. `dots`: the kinds of
-    Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `processor`: what compiled code
-    depends on beyond that (a host's processor and compiler), in words of its own.
+    Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `workgroups`: what it has for
+    grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
+    kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them. `processor`:
+    what compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str
@@ -31,6 +55,10 @@ class Target:
     page: int = 4096
     index_bits: int = 64
     dots: frozenset[Dot] = frozenset()
+    workgroups: Workgroups | None = None
+    max_buffers: int = 0
+    alignment: int = 64
+    float64: bool = True
     processor: str = ""
 
     @property
@@ -41,4 +69,5 @@ class Target:
         dots = "".join(sorted(f"+dot_{d.a.name}_{d.b.name}" for d in self.dots))
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
         pages = f"-p{self.pages}x{self.page}" if self.pages else ""
-        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{host}"
+        grid = f"-{self.workgroups.key}-b{self.max_buffers}-a{self.alignment}" if self.workgroups else ""
+        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{grid}{host}"

@@ -20,12 +20,18 @@ from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
+_BOUND_KINDS = frozenset({AxisKind.GLOBAL, AxisKind.LOCAL})
 TILE_KINDS = frozenset({AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE})
 
 
 def is_tile(node: UOp) -> bool:
     """A RANGE that opens no loop."""
     return node.op is Ops.RANGE and node.arg.kind in TILE_KINDS
+
+
+def is_bound(node: UOp) -> bool:
+    """A RANGE that is a dimension of a grid or of a workgroup, and opens no loop either."""
+    return node.op is Ops.RANGE and node.arg.kind in _BOUND_KINDS
 
 
 def split_indices(sink: UOp) -> UOp:

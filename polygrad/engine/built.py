@@ -10,6 +10,7 @@ from polygrad.codegen.lower import Context, signature
 from polygrad.codegen.opts import parse_opts, render_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.cache import DiskCache
+from polygrad.runtime.grid import GridSize, as_tuples
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp
 
@@ -19,19 +20,21 @@ _LENGTH = struct.Struct("<I")
 @dataclass(frozen=True, slots=True)
 class Built:
     """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
-    the bytes of each buffer that it wants for itself; `context`: how it was lowered."""
+    the bytes of each buffer that it wants for itself; `context`: how it was lowered; `grid`: of workgroups,
+    on a device that has them."""
 
     kernel: Kernel
     slots: tuple[int, ...]
     local: tuple[int, ...]
     context: Context
+    grid: tuple[GridSize, GridSize, GridSize] | None = None
 
     def to_bytes(self) -> bytes:
         """u32 length (little-endian) | JSON | the kernel's code."""
         k = self.kernel
         opts = None if self.context.opts is None else render_opts(self.context.opts)
-        of_kernel = [k.name, k.n_buffers, k.variables, k.language, k.writes, k.parallel]
-        head = json.dumps([*of_kernel, self.slots, self.local, opts]).encode()
+        of_kernel = [k.name, k.n_buffers, k.variables, k.language, k.writes, k.parallel, k.workgroup]
+        head = json.dumps([*of_kernel, self.slots, self.local, opts, self.grid]).encode()
         return _LENGTH.pack(len(head)) + head + k.code
 
     @staticmethod
@@ -40,7 +43,7 @@ class Built:
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
         fields = json.loads(data[_LENGTH.size : start])
-        name, n_buffers, variables, language, writes, parallel, slots, local, opts = fields
+        name, n_buffers, variables, language, writes, parallel, workgroup, slots, local, opts, grid = fields
         kernel = Kernel(
             name,
             data[start:],
@@ -49,9 +52,11 @@ class Built:
             language=language,
             writes=tuple(writes),
             parallel=parallel,
+            workgroup=None if workgroup is None else tuple(workgroup),
         )
         context = Context(target, optimized, None if opts is None else parse_opts(opts))
-        return Built(kernel, tuple(slots), tuple(local), context)
+        sizes = None if grid is None else tuple(map(as_tuples, grid))
+        return Built(kernel, tuple(slots), tuple(local), context, sizes)
 
 
 def built_key(ast: UOp, *how: object) -> str:

@@ -11,12 +11,14 @@ import sys
 import time
 
 from polygrad.codegen.actions import neighbours
+from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, parameters, run_passes, signature
 from polygrad.codegen.opts import Opt, parse_opts, render_opts
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
-from polygrad.errors import ArgumentError, CompileError, InternalError, OutOfMemoryError
+from polygrad.engine.launch_grid import launch_grid
+from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError
 from polygrad.helpers import THREAD_VARIABLES, debug_level
 from polygrad.runtime.interface import Handle, Runtime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
@@ -102,9 +104,10 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
         assert isinstance(linear, list)
         name = kernel_name(linear, signature(linear))
         code = backend.compile(name, linear)()
-    except (CompileError, InternalError):
+    except (CompileError, InternalError, OptError):  # OptError: more than a workgroup has
         return float("inf")
     params = parameters(linear)
+    grid = launch_grid(linear) if backend.target.workgroups else None
     names = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
     specs, at = [], 0
     for n in params:
@@ -125,9 +128,10 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
                 language=backend.language,
                 writes=tuple(range(len(params))),  # one launch alone needs no barriers
                 parallel=not THREAD_VARIABLES.isdisjoint(names),
+                workgroup=workgroup_of(linear) if grid else None,
             ),
         ),
-        launches=(Launch(0, tuple(Binding(i) for i in range(len(params)))),),
+        launches=(Launch(0, tuple(Binding(i) for i in range(len(params))), grid),),
         variables=tuple(Variable(v, 0, backend.target.threads) for v in names if v not in THREAD_VARIABLES),
         arena=at,
     )

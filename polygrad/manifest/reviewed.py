@@ -228,6 +228,7 @@ RESULTS = {
     "Tensor.numel": "value: int",
     "Tensor.numpy": "host",
     "Tensor.data": "value: bytes",
+    "Tensor.data_async": "host",
     "Tensor.size": "value: int | ints",
     "Tensor.test": "context",
     "Tensor.tolist": "value: any",
@@ -279,6 +280,7 @@ RETURNS_SELF = {
 READS = {
     "CompiledStep.loss_value",
     "Tensor.data",
+    "Tensor.data_async",
     "Tensor.item",
     "Tensor.numpy",
     "Tensor.tolist",

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType
+from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
@@ -145,6 +145,15 @@ class Builder(ABC):
     @abstractmethod
     def end_loop(self) -> None:
         """Close the innermost open loop."""
+
+    def begin_if(self, condition: Value) -> None:
+        """Open a block that runs where a bool scalar holds; `end_if` closes it."""
+        one, zero = (self.const(dtypes.index, n, 1) for n in (1, 0))
+        self.loop(self.alu(Ops.WHERE, dtypes.index, [condition, one, zero], 1))
+
+    def end_if(self) -> None:
+        """Close the block that `begin_if` opened."""
+        self.end_loop()
 
     # --- registers: variables that live across rounds of a loop
 

@@ -539,6 +539,12 @@ class CStyleBuilder(Builder):
         if not self._single.pop():
             self._source.close()
 
+    def begin_if(self, condition: Expression) -> None:
+        self._source.open("if ({}) {{", [condition])
+
+    def end_if(self) -> None:
+        self._source.close()
+
     # --- registers
 
     def register(self, dtype: DType, lanes: int) -> Any:

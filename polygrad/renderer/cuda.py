@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import DType, dtypes, rounded
 from polygrad.renderer.cstyle import Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
 from polygrad.renderer.source_text import UNARY, Expression
@@ -80,7 +80,8 @@ class CUDABuilder(LanesBuilder):
 
     def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
         if dtype in _HEADERS:
-            return f"({self.type(dtype, 1)}){super().literal(dtypes.float32, value)[0]}", UNARY
+            exact = rounded(dtype, float(value))  # once: as a float32 it would be rounded before
+            return f"({self.type(dtype, 1)}){super().literal(dtypes.float32, exact)[0]}", UNARY
         return super().literal(dtype, value)
 
     def special_float(self, dtype: DType, value: float) -> str:

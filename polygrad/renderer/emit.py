@@ -24,7 +24,7 @@ from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.renderer.builder import Block, Builder, Value
 from polygrad.uop.alu import evaluate
-from polygrad.uop.args import AxisKind, Steps
+from polygrad.uop.args import AddrSpace, AxisKind, Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -34,6 +34,7 @@ Place = tuple[Value | None, Sequence[int]]  # a scalar index value and the const
 Blocks = dict[Address, Block]
 
 _NO_STEPS = Steps((), 0)
+_SPECIALS = {AxisKind.GLOBAL: "workgroup", AxisKind.LOCAL: "invocation"}
 
 
 def emit(name: str, linear: Sequence[UOp], builder: Builder) -> Any:
@@ -132,7 +133,9 @@ class _Emitter:
         block, blocks = 0, {}
         readers: dict[UOp, list[UOp]] = {}
         for node in self.linear:
-            if node.op is Ops.STORE:
+            if node.op is Ops.BARRIER:
+                block += 1
+            elif node.op is Ops.STORE:
                 block += pointer_of(node.src[0]).op is Ops.PARAM
             elif node.op is Ops.END or (node.op is Ops.RANGE and not is_tile(node)):
                 block += 1
@@ -235,6 +238,14 @@ class _Emitter:
             self.values[node] = [b.register(node.dtype, lanes) for _ in _coordinates(self.axes[node])]
         elif op is Ops.REDUCE:
             self._emit_reduce(node)
+        elif op is Ops.SPECIAL:
+            self.values[node] = [
+                b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])
+            ]
+        elif op is Ops.BARRIER:
+            b.barrier()
+        elif op is Ops.PARAM and node.arg.space is AddrSpace.SHARED:
+            self.values[node] = [b.shared(f"shared{node.arg.slot}", node.dtype, node.arg.size)]
         elif op in (Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR):
             pass
         else:
@@ -514,21 +525,36 @@ class _Emitter:
         target = self.values[pointer][0]
         simd, lanes = self.simd[index], range(self.lanes)
         places = self._places(index, axes) if simd else None
+        gate = index.src[2] if len(index.src) > 2 else None
+        gates = self._project(axes, self.axes[gate]) if gate is not None else []
+        one_gate = gate is not None and not self.axes[gate]
+        if gate is not None and self.simd[gate]:
+            raise InternalError(f"kernel {self.name}: expected a store that all lanes do or none")
+        if gate is not None and one_gate:
+            values = [self._value(value, p, simd) for p in positions]  # made outside of the block
+            b.begin_if(self.values[gate][0])
         for k, (base, offset) in enumerate(self._addresses(index, axes)):
-            stored = self._value(value, positions[k], simd)
+            stored = values[k] if one_gate else self._value(value, positions[k], simd)
+            if gate is not None and not one_gate:
+                b.begin_if(self.values[gate][gates[k]])
             if not simd:
-                b.store(target, base, offset, stored, value.dtype, 1)
-                continue
-            if places is not None:
-                base, offsets = places[k]
-                if _are_consecutive(offsets):
-                    b.store(target, base, offsets[0], stored, value.dtype, self.lanes)
-                    continue
-                addresses = [(base, o) for o in offsets]
-            else:
+                addresses = [(base, offset)]
+            elif places is None:
                 addresses = [self._lane(base, offset, i) for i in lanes]
-            for i, address in enumerate(addresses):
-                b.store(target, *address, b.extract(stored, value.dtype, i, self.lanes), value.dtype, 1)
+            else:
+                base, offsets = places[k]
+                addresses = [(base, o) for o in offsets]
+            if simd and places is not None and _are_consecutive(offsets):
+                b.store(target, base, offsets[0], stored, value.dtype, self.lanes)
+            elif simd:
+                for i, address in enumerate(addresses):
+                    b.store(target, *address, b.extract(stored, value.dtype, i, self.lanes), value.dtype, 1)
+            else:
+                b.store(target, base, offset, stored, value.dtype, 1)
+            if gate is not None and not one_gate:
+                b.end_if()
+        if one_gate:
+            b.end_if()
 
 
 def _by_id(r: UOp) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.errors import OutOfMemoryError
-from polygrad.monitor import defer, run_deferred, synchronized, wait_until_idle
+from polygrad.monitor import HAS_THREADS, defer, run_deferred, synchronized, wait_until_idle
 from polygrad.runtime.interface import Handle, Runtime
 
 # What to call before giving up on an allocation, and when much has been allocated: the owners of dead
@@ -159,6 +159,12 @@ class Buffer:
         """A copy of the whole buffer, format 'B'."""
         _enter(self.runtime)
         return self.runtime.read(self.handle, 0, self.nbytes) if self.nbytes else memoryview(bytearray())
+
+    async def read_async(self) -> memoryview:
+        """`read`, awaited. Where there are threads it is `read`: they need not suspend what waits."""
+        if HAS_THREADS or not self.nbytes:
+            return self.read()
+        return await self.runtime.read_async(self.handle, 0, self.nbytes)
 
     def view(self) -> memoryview:
         """The whole buffer itself, writable, format 'B'; it keeps the memory.

@@ -36,6 +36,21 @@ class Runtime(ABC):
     name: str
     concurrent = False
 
+    @property
+    def lost(self) -> bool:
+        """Whether the device is gone, with all memory, for good: the registry then opens another."""
+        return False
+
+    @property
+    def description(self) -> str:
+        """What this is, in words."""
+        return self.name
+
+    @property
+    def accelerates(self) -> bool:
+        """Whether this is hardware that device="auto" prefers to this host's default device."""
+        return False
+
     @abstractmethod
     def allocate(self, nbytes: int) -> Handle:
         """`nbytes` (at least 1) of uninitialised memory, 64-byte aligned. Raises OutOfMemoryError, and then
@@ -52,6 +67,10 @@ class Runtime(ABC):
     @abstractmethod
     def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
         """A copy of `nbytes` of the allocation from byte `offset`, writable, format 'B'."""
+
+    async def read_async(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
+        """`read`, awaited: for devices whose answer the host's own loop brings."""
+        return self.read(handle, offset, nbytes)
 
     def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
         """`nbytes` of the allocation from byte `offset`, themselves: writable, format 'B'. It keeps `owner`

@@ -12,9 +12,10 @@ and state together. An element of a `shape` is an int, or the name of a Variable
 
 The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
 `library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
-`wgsl` a shader. Only kernels in `wgsl` are launched on a `grid` of
-workgroups (x, y, z), which is null for all others. No device of this version runs `wgsl`: such a Program is
-read, and refused when it is loaded.
+`wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, so many invocations
+(x, y, z), and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A grid's size
+is a number, the name of a Variable, or an operation on sizes, `["IDIV", a, b]` (`runtime/grid.py` has them
+all, integers as Python's); where one is 0, there is nothing to launch.
 
 Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; `thread` and
 `threads` are the variables for a thread's own number (from 0) and their count. One with the variable `part`
@@ -54,10 +55,12 @@ from typing import Any
 from polygrad.dtype import to_dtype
 from polygrad.errors import ProgramError
 from polygrad.helpers import THREAD_VARIABLES, prod
+from polygrad.runtime.grid import GridSize, as_tuples, is_grid_size
 
-MAGIC, VERSION = b"PGRD", 5
+MAGIC, VERSION = b"PGRD", 6
 ROLES = ("input", "output", "param", "state", "scratch")
-LANGUAGES = ("wasm", "object", "library", "linear", "wgsl")
+LANGUAGES = ("wasm", "object", "library", "linear", "wgsl", "cuda", "msl")
+GRID_LANGUAGES = frozenset({"wgsl", "cuda", "msl"})  # of kernels that are launched on grids
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class BufferSpec:
 class Kernel:
     """One compiled artefact: `code`, in `language`, holds a function `name` of `n_buffers` pointers, then the
     named `variables`. `writes`: the positions of the pointers through which it writes. `parallel`: whether
-    all threads run it (see above).
+    all threads run it (see above). `workgroup`: the invocations of a workgroup along x, y and z.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Kernel:
     language: str = field(kw_only=True)
     writes: tuple[int, ...] = field(kw_only=True)
     parallel: bool = field(kw_only=True, default=False)
+    workgroup: tuple[int, int, int] | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         if self.parallel == THREAD_VARIABLES.isdisjoint(self.variables):
@@ -115,7 +119,7 @@ class Launch:
 
     kernel: int
     bindings: tuple[Binding, ...]
-    grid: tuple[int, int, int] | None = None
+    grid: tuple[GridSize, GridSize, GridSize] | None = None
     barrier: bool = False
 
 
@@ -211,7 +215,14 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
     ends = list(itertools.accumulate(lengths))
     *codes, driver, values = (blob[end - n : end] for n, end in zip(lengths, ends, strict=True))
     kernels = (
-        _read(Kernel, k, code=code, variables=_tuple(k["variables"]), writes=_tuple(k["writes"]))
+        _read(
+            Kernel,
+            k,
+            code=code,
+            variables=_tuple(k["variables"]),
+            writes=_tuple(k["writes"]),
+            workgroup=None if k["workgroup"] is None else _tuple(k["workgroup"]),
+        )
         for k, code in zip(header["kernels"], codes, strict=True)
     )
     launches = (
@@ -219,7 +230,7 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
             Launch,
             x,
             bindings=tuple(_read(Binding, b) for b in _tuple(x["bindings"])),
-            grid=None if x["grid"] is None else _tuple(x["grid"]),
+            grid=None if x["grid"] is None else tuple(map(as_tuples, _tuple(x["grid"]))),
         )
         for x in _tuple(header["launches"])
     )
@@ -284,6 +295,10 @@ def _check(program: Program) -> None:
         _expect(variables.issuperset(k.variables), "variables of the Program", k.variables)
         _expect(all(_is_count(n) and n < k.n_buffers for n in k.writes), "pointers of the kernel", k.writes)
         _expect(type(k.parallel) is bool, "parallel kernel or serial one", k.parallel)
+        size = k.workgroup
+        is_size = size is not None and len(size) == 3 and all(_is_count(n) and n > 0 for n in size)
+        _expect(is_size if k.language in GRID_LANGUAGES else size is None, "size of a workgroup", size)
+    sizes = frozenset(v.name for v in program.variables)
     for launch in program.launches:
         _expect(_is_count(launch.kernel) and launch.kernel < len(program.kernels), "kernel", launch)
         kernel, grid = program.kernels[launch.kernel], launch.grid
@@ -291,9 +306,14 @@ def _check(program: Program) -> None:
         for b in launch.bindings:
             within = _is_count(b.buffer) and b.buffer < len(program.buffers)
             _expect(within and _is_count(b.offset), "buffer", b)
-        is_grid = grid is not None and len(grid) == 3 and all(_is_count(n) and n > 0 for n in grid)
-        _expect(is_grid if kernel.language == "wgsl" else grid is None, "grid", launch)
+        _expect(_is_grid(grid, sizes) if kernel.language in GRID_LANGUAGES else grid is None, "grid", launch)
         _expect(type(launch.barrier) is bool, "barrier", launch)
+
+
+def _is_grid(grid: Any, variables: frozenset[str]) -> bool:
+    if grid is None or len(grid) != 3:
+        return False
+    return all(n > 0 if type(n) is int else is_grid_size(n, variables) for n in grid)
 
 
 def _check_buffers(program: Program) -> None:

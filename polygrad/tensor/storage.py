@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
-from polygrad.engine.realize import data_of, preserve
+from polygrad.engine.realize import data_of, data_of_async, preserve
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
@@ -76,9 +76,22 @@ class StorageMixin(TensorBase):
         >>> Tensor([1, 2, 3]).data().tolist()
         [1, 2, 3]
         """
-        raw, shape = self._bytes("data"), self._concrete_shape("data")
+        return self._shaped(self._bytes("data"))
+
+    async def data_async(self) -> memoryview:
+        """`data()`, to be awaited: where Python is called by JavaScript at once, nothing may wait for a GPU.
+
+        The elements are those at the call, computed then. Raises DeviceError, OutOfMemoryError, CompileError.
+        """
+        if 0 in self._concrete_shape("data_async"):
+            return self.data()
+        self.realize()
+        return self._shaped(await data_of_async(self.uop, self._device))
+
+    def _shaped(self, raw: memoryview) -> memoryview:
+        """The bytes of the elements as a memoryview of this shape and dtype."""
         fmt: Any = _format(self.dtype)
-        return raw.cast(fmt) if 0 in shape else raw.cast(fmt, list(shape))
+        return raw.cast(fmt) if 0 in self.shape else raw.cast(fmt, [int(n) for n in self.shape])
 
     @property
     @computing

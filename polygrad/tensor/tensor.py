@@ -16,7 +16,7 @@ from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled
 from polygrad.tensor.casting import CastingMixin
-from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
+from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack, unpack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.creation import CreationMixin, placed
@@ -143,6 +143,8 @@ class Tensor(
         raw, kind, shape = from_memoryview(view)
         if isinstance(data, (bytes, bytearray)) and to is not None:
             return self._from_bytes(raw, home, to, (check_count(raw, to),))
+        if to is not None and kind is dtypes.float64 and not _has_float64(home):
+            return self._from_bytes(pack(unpack(raw, kind), to), home, to, shape)
         self._from_bytes(raw, home, kind, shape)
         if to is not None:
             self.uop = self.uop.cast(to)
@@ -205,6 +207,10 @@ class Tensor(
             return
         self._device = home or Device.DEFAULT
         self.uop = buffer_from(self._device, kind, raw).reshape(shape)
+
+
+def _has_float64(home: str | None) -> bool:
+    return Device.backend(Device.canonical(home or Device.DEFAULT)).target.float64
 
 
 for _class in Tensor.__mro__[:-1]:

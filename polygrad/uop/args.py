@@ -22,6 +22,8 @@ class AxisKind(IntEnum):
     UNROLL = 3  # unrolled reduced elements
     LANE = 4  # the lanes of a SIMD vector
     SCAN = 5  # a loop over output elements that go in order, as running values do
+    GLOBAL = 6  # the workgroups of a grid
+    LOCAL = 7  # the invocations of a workgroup
 
     __hash__ = int.__hash__
 
@@ -51,12 +53,14 @@ class AddrSpace(IntEnum):
 
     GLOBAL = 0  # a buffer that the kernel is given
     LOCAL = 1  # the kernel's own, one for each thread
+    SHARED = 2  # a workgroup's own
 
     __hash__ = int.__hash__
 
 
 class Param(NamedTuple):
-    """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first."""
+    """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first.
+    SHARED ones are no arguments: the kernel declares them."""
 
     slot: int
     size: int
@@ -68,6 +72,14 @@ class Memory(NamedTuple):
 
     size: int
     space: AddrSpace
+
+
+class Special(NamedTuple):
+    """SPECIAL: the number of a workgroup (GLOBAL) or of an invocation in its workgroup (LOCAL) along
+    dimension `axis`, 0 to 2."""
+
+    kind: AxisKind
+    axis: int
 
 
 class Magnitude(IntEnum):

@@ -24,7 +24,7 @@ def bounds_of(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
         return arg, arg
     if op is Ops.DEFINE_VAR:
         return arg.lo, arg.hi
-    if op is Ops.RANGE:
+    if op is Ops.RANGE or op is Ops.SPECIAL:
         size = src[0].bounds  # None: of a float, which the spec refuses
         return (dtype.min, dtype.max) if size is None else (0, max(size[1] - 1, 0))
     if op is Ops.ARANGE:

@@ -99,7 +99,9 @@ class UOp:
     *what must come first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a
     pointer to memory that holds `value` at `index` for all of the ranges, filled inside the loops that the
     value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
-    c: int32, arg=Dot) is c + the products of what a and b hold.
+    c: int32, arg=Dot) is c + the products of what a and b hold. SPECIAL(size, arg=Special) is the number
+    of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
+    come to it. A STORE's gate says whether it is done.
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """

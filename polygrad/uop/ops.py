@@ -81,6 +81,9 @@ class Ops(IntEnum):
     STAGE = auto()
     # ternary, of words that hold several numbers
     DOT = auto()
+    # workgroups
+    SPECIAL = auto()
+    BARRIER = auto()
 
     __hash__ = int.__hash__  # an Enum hashes its name in Python; every UOp look-up hashes an op
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
-from polygrad.uop.args import AddrSpace, Axis, AxisKind, Magnitude, Memory, Param, Reg, Steps, Var
+from polygrad.uop.args import AddrSpace, Axis, AxisKind, Magnitude, Memory, Param, Reg, Special, Steps, Var
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -23,7 +23,7 @@ _ARITY = {
     **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
 }
 _AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
-             Ops.STAGE: 2, Ops.SCAN: 3}  # fmt: skip
+             Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1}  # fmt: skip
 _DTYPES = {d.name: d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
 _SPACES = {space.name: space for space in AddrSpace}
@@ -89,7 +89,7 @@ class _Line:
         src = self.sources(op, nodes)
         read = _ARGUMENTS.get(op)
         arg = read(self, dtype) if read is not None else None
-        if self.peek() and op not in GroupOp.ALU and op is not Ops.RANGE:
+        if self.peek() and op not in GroupOp.ALU and op not in (Ops.RANGE, Ops.SPECIAL):
             self.take()
             self.fail("the end of the line")
         if op is Ops.CONST and dtype.is_float:
@@ -195,6 +195,10 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
     return Steps(tuple(steps), line.integer("the constant part"))
 
 
+def _special(line: _Line, dtype: DType) -> Special:
+    return Special(line.choice(_KINDS, "GLOBAL or LOCAL"), line.integer("a dimension"))
+
+
 def _magnitude(line: _Line, dtype: DType) -> Magnitude | None:
     return line.choice(dict(Magnitude.__members__), "what is known of the argument") if line.peek() else None
 
@@ -211,4 +215,5 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.INDEX: _steps,
     Ops.STAGE: _memory,
     Ops.SIN: _magnitude,
+    Ops.SPECIAL: _special,
 }

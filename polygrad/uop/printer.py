@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.uop.args import AddrSpace, Axis, Param
+from polygrad.uop.args import AddrSpace, Axis, AxisKind, Param, Special
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -26,6 +26,7 @@ _INFIX = {
     Ops.SHL: ("<<", 4), Ops.SHR: (">>", 4), Ops.AND: ("&", 3), Ops.XOR: ("^", 2), Ops.OR: ("|", 1),
     Ops.CMPLT: ("<", 0), Ops.CMPNE: ("!=", 0), Ops.CMPEQ: ("==", 0),
 }  # fmt: skip
+_SPECIALS = {AxisKind.GLOBAL: "g", AxisKind.LOCAL: "l"}  # what workgroups and invocations are called
 _ATOM = 9
 _WIDEST = 100  # characters of infix text; longer sources are shown by number
 
@@ -50,6 +51,8 @@ def _text(node: UOp, texts: dict[UOp, Text], number: str, limit: int = _WIDEST) 
         return node.arg.name, _ATOM
     if op is Ops.RANGE:
         return axis_name(node.arg.id), _ATOM
+    if op is Ops.SPECIAL:
+        return f"{_SPECIALS[node.arg.kind]}{node.arg.axis}", _ATOM
     if op is Ops.CAST:
         out: Text = (f"{node.dtype.name}({texts[src[0]][0]})", _ATOM)
     elif op is Ops.NEG:
@@ -90,6 +93,8 @@ def _value(arg: Any) -> str:
         return f"{axis_name(arg.id)[1:]} {arg.kind.name}"
     if isinstance(arg, Param) and arg.space is AddrSpace.GLOBAL:
         return f"{arg.slot} {arg.size}"
+    if isinstance(arg, Special):
+        return f"{arg.kind.name} {arg.axis}"
     if isinstance(arg, Enum):
         return arg.name
     if isinstance(arg, tuple):
@@ -126,7 +131,7 @@ def render(what: UOp | Sequence[UOp]) -> str:
 
 
 def _is_arithmetic(node: UOp) -> bool:
-    if node.op is Ops.RANGE:
+    if node.op in (Ops.RANGE, Ops.SPECIAL):
         return True
     of_index = node.dtype is dtypes.index or (node.dtype is dtypes.bool and node.src[:1] != ())
     return of_index and node.op in GroupOp.ALU and node.op is not Ops.WHERE

@@ -12,7 +12,20 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.args import Axis, AxisKind, Dot, Magnitude, Memory, Param, Reduction, Reg, Shear, Steps, Var
+from polygrad.uop.args import (
+    Axis,
+    AxisKind,
+    Dot,
+    Magnitude,
+    Memory,
+    Param,
+    Reduction,
+    Reg,
+    Shear,
+    Special,
+    Steps,
+    Var,
+)
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -290,6 +303,15 @@ _STRUCTURE = _table(
         _arg(Axis),
         ("its first source is its size, an index", lambda u: bool(u.src) and u.src[0].dtype is dtypes.index),
     )),
+    ((Ops.SPECIAL,), (
+        _sources(1),
+        _INDEX,
+        _arg(Special),
+        ("it is of a workgroup or an invocation, along one of 3 dimensions",
+         lambda u: u.arg.kind in (AxisKind.GLOBAL, AxisKind.LOCAL) and 0 <= u.arg.axis < 3),
+        ("its source is its size, an index", lambda u: u.src[0].dtype is dtypes.index),
+    )),
+    ((Ops.BARRIER,), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
     ((Ops.INDEX,), (
         ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
         _FIRST_ALIKE,
@@ -351,6 +373,9 @@ _WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtyp
 _LINEAR = {op: _KERNEL[op] for op in _RENDERED} | _LEAVES | _STRUCTURE
 _LINEAR |= {op: _LINEAR[op] + (_WIDE,) for op in _RENDERED & GroupOp.ALU - {Ops.WHERE}}
 _LINEAR[Ops.END] += (_sources(2),)
+_LINEAR[Ops.RANGE] += (
+    ("it is bound to no grid", lambda u: u.arg.kind not in (AxisKind.GLOBAL, AxisKind.LOCAL)),
+)
 _LINEAR[Ops.REDUCE] = (
     *_KERNEL[Ops.REDUCE],
     ("loops are gone: it reduces within a tile", lambda u: not any(_opens_loop(r) for r in u.src[1:])),

@@ -15,7 +15,7 @@ from polygrad.codegen.actions import actions, neighbours
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
 from polygrad.codegen.opts import OptKind, apply, apply_opts, parse_opts, render_opts
-from polygrad.codegen.target import Target
+from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.errors import ArgumentError, OptError
 from polygrad.renderer.emit import emit
@@ -198,7 +198,7 @@ ERRORS = [
     ("UPCAST r2 4", "expected an axis of kind LOOP, got REDUCE"),
     ("UNROLL r1 4", "expected an axis of kind REDUCE, got LOOP"),
     ("SPLIT r1 5", "divides it, 24, got 5"),
-    ("SPLIT r2 5", "expected a loop over output elements, got r2, a REDUCE"),
+    ("SPLIT r2 20", "expected less than the loop's size, 20, and at least 2, got 20"),
     ("REORDER r0 r0", "expected different loops of one nest"),
     ("MERGE r1 r0", "expected two loops one directly inside the other"),
     ("MERGE r0 r1", "expected indices that step 24 times as far"),
@@ -265,7 +265,24 @@ def test_actions_apply_or_say_why_not():
         except OptError:
             continue
         kinds.add(action.kind)
-    assert kinds == set(OptKind) - {OptKind.MERGE}
+    assert kinds == set(OptKind) - {OptKind.MERGE, OptKind.GLOBAL, OptKind.LOCAL, OptKind.GROUP}
+
+
+def test_actions_for_workgroups_apply_or_say_why_not():
+    target = Target("GPU", simd_bytes=16, workgroups=Workgroups())
+    k, kinds = kernel(empty(40, 20) @ empty(20, 24)), set()
+    for _ in range(3):  # what may come after GLOBAL, after LOCAL
+        for action in actions(k, target):
+            try:
+                made = apply(k, action)
+            except OptError:
+                continue
+            if action.kind not in kinds:
+                kinds.add(action.kind)
+                after = made
+        k = after
+    assert kinds >= {OptKind.GLOBAL, OptKind.LOCAL, OptKind.GROUP, OptKind.STAGE, OptKind.SIMD}
+    assert OptKind.PARALLEL not in kinds
 
 
 def test_neighbours_are_what_their_opts_make():

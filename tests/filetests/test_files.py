@@ -25,7 +25,7 @@ import pytest
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import PASSES, Context
 from polygrad.codegen.opts import parse_opts, render_opts
-from polygrad.codegen.target import Target
+from polygrad.codegen.target import Target, Workgroups
 from polygrad.errors import OptError
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
@@ -40,6 +40,7 @@ TARGETS = {
     "wasm": Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32),
     "cpu": Target("CPU", simd_bytes=64, registers=32, fma=True, scalar_fma=True, threads=4),
     "plain": Target("PLAIN"),
+    "gpu": Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups()),
 }
 BY_NAME = {p.name: p for p in PASSES}
 ANSWERS = {"yes": True, "no": False}

@@ -32,8 +32,13 @@ PROGRAM = Program(
     kernels=(
         Kernel("k", b"code", 2, ("n",), language="wasm", writes=(0,)),
         Kernel("all", b"more", 1, ("thread", "threads"), language="wasm", writes=(0,), parallel=True),
+        Kernel("grid", b"@compute", 1, ("n",), language="wgsl", writes=(0,), workgroup=(8, 2, 1)),
     ),
-    launches=(Launch(0, (Binding(2, 4), Binding(0))), Launch(1, (Binding(2),), barrier=True)),
+    launches=(
+        Launch(0, (Binding(2, 4), Binding(0))),
+        Launch(1, (Binding(2),), barrier=True),
+        Launch(2, (Binding(2),), (("IDIV", ("ADD", "n", 7), 8), "n", 3)),
+    ),
     variables=(Variable("n", 1, 4),),
     arena=128,
     driver=b"driver",
@@ -48,7 +53,7 @@ REQUIRED = {
         "threads", "shared_memory",
     ],
     "buffer": ["size", "dtype", "role", "offset", "name", "shape"],
-    "kernel": ["name", "code", "n_buffers", "variables", "language", "writes", "parallel"],
+    "kernel": ["name", "code", "n_buffers", "variables", "language", "writes", "parallel", "workgroup"],
     "launch": ["kernel", "bindings", "grid", "barrier"],
 }  # fmt: skip
 
@@ -70,7 +75,7 @@ def test_a_program_and_values_are_read_as_they_were_written() -> None:
 
 
 def test_there_is_room_for_shaders_on_grids_which_no_device_here_runs() -> None:
-    kernel = Kernel("k", b"fn main() {}", 2, language="wgsl", writes=(0,))
+    kernel = Kernel("k", b"fn main() {}", 2, language="wgsl", writes=(0,), workgroup=(64, 1, 1))
     launch = replace(PROGRAM.launches[0], grid=(4, 2, 1))
     program = replace(PROGRAM, kernels=(kernel,), launches=(launch,), threads=1)
     assert Program.from_bytes(program.to_bytes()) == program
@@ -80,10 +85,10 @@ def test_there_is_room_for_shaders_on_grids_which_no_device_here_runs() -> None:
         Device["INTERP"].load(replace(program, device="INTERP"))
 
 
-@pytest.mark.parametrize("version", [3, 4, 6])
+@pytest.mark.parametrize("version", [4, 5, 7])
 def test_another_version_is_refused(version: int) -> None:
     data = PROGRAM.to_bytes()
-    with pytest.raises(ProgramError, match=f"expected version 5, got {version}: export it again"):
+    with pytest.raises(ProgramError, match=f"expected version 6, got {version}: export it again"):
         Program.from_bytes(data[:4] + struct.pack("<I", version) + data[8:])
 
 
@@ -110,6 +115,17 @@ def test_every_cut_is_refused() -> None:
         lambda h: h["kernels"][0].update(language="java"),
         lambda h: h["kernels"][0].update(code=-1),
         lambda h: h["launches"][0].update(kernel=1),
+        lambda h: h["launches"][2].update(grid=[1, 1]),
+        lambda h: h["launches"][2].update(grid=[1, 0, 1]),
+        lambda h: h["launches"][2].update(grid=[1, "m", 1]),
+        lambda h: h["launches"][2].update(grid=[1, ["ADD", "n"], 1]),
+        lambda h: h["launches"][2].update(grid=[1, ["NEG", "n", "n"], 1]),
+        lambda h: h["launches"][2].update(grid=[1, ["WHERE", 1, 2], 1]),
+        lambda h: h["launches"][2].update(grid=None),
+        lambda h: h["kernels"][0].update(workgroup=[1, 1, 1]),
+        lambda h: h["kernels"][2].update(workgroup=None),
+        lambda h: h["kernels"][2].update(workgroup=[8, 0, 1]),
+        lambda h: h["kernels"][2].update(workgroup=[8, 1]),
         lambda h: h["launches"][0].update(kernel=-1),
         lambda h: h["launches"][0].update(grid=[1, 1, 1]),
         lambda h: h["launches"][0]["bindings"].pop(),
@@ -134,7 +150,7 @@ def test_every_cut_is_refused() -> None:
         lambda h: h.update(threads=0),
         lambda h: h.update(threads="2"),
         lambda h: h.update(threads=2.0),
-        lambda h: (h["kernels"].pop(), h["launches"].pop()),
+        lambda h: (h["kernels"].pop(1), h["launches"].pop(1), h["launches"][1].update(kernel=1)),
         lambda h: h.update(buffers=None),
     ],
 )

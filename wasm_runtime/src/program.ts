@@ -3,11 +3,12 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 5;
+const VERSION = 6;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
-const LANGUAGES = ["wasm", "object", "library", "linear", "wgsl"] as const;
+const LANGUAGES = ["wasm", "object", "library", "linear", "wgsl", "cuda", "msl"] as const;
+const GRID_LANGUAGES: readonly string[] = ["wgsl", "cuda", "msl"];
 
 /**
  * The variables of a parallel kernel: the number of the thread that runs it, and how many there are; the number of
@@ -41,7 +42,8 @@ export interface BufferSpec {
 
 /**
  * One compiled function of `n_buffers` pointers, then its variables. It writes through the pointers `writes`; all
- * threads run a parallel one.
+ * threads run a parallel one. `workgroup`: how many invocations along x, y and z a workgroup has, of source text for
+ * GPUs; null for all others.
  */
 export interface KernelSpec {
   readonly name: string;
@@ -51,16 +53,20 @@ export interface KernelSpec {
   readonly language: (typeof LANGUAGES)[number];
   readonly writes: readonly number[];
   readonly parallel: boolean;
+  readonly workgroup: readonly [number, number, number] | null;
 }
 
+/** How many workgroups: a number, what a Variable is, or an operation on sizes, by its name (`gridSize`). */
+export type GridSize = number | string | readonly [string, GridSize] | readonly [string, GridSize, GridSize];
+
 /**
- * `grid`: how many workgroups of a kernel in WGSL; null for all others. `barrier`: all threads have completed all
+ * `grid`: how many workgroups of source text for GPUs along x, y and z; null for all other kernels. `barrier`: all threads have completed all
  * launches before this one when one of them starts it.
  */
 export interface Launch {
   readonly kernel: number;
   readonly bindings: readonly { readonly buffer: number; readonly offset: number }[];
-  readonly grid: readonly [number, number, number] | null;
+  readonly grid: readonly [GridSize, GridSize, GridSize] | null;
   readonly barrier: boolean;
 }
 
@@ -138,10 +144,52 @@ function check(holds: boolean, what: string, got: unknown): void {
 const isCount = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0;
 const isText = (text: unknown): text is string => typeof text === "string";
 
+const isTriple = (list: unknown): list is readonly unknown[] => Array.isArray(list) && list.length === 3;
+
+/** Integer operations of grids' sizes. IDIV and MOD round to minus infinity. */
+const UNARY: Readonly<Record<string, (a: number) => number>> = { NEG: (a) => -a };
+const BINARY: Readonly<Record<string, (a: number, b: number) => number>> = {
+  ADD: (a, b) => a + b,
+  SUB: (a, b) => a - b,
+  MUL: (a, b) => a * b,
+  IDIV: (a, b) => Math.floor(a / b),
+  MOD: (a, b) => a - b * Math.floor(a / b),
+  MAX: Math.max,
+  SHL: (a, b) => a * 2 ** b,
+  SHR: (a, b) => Math.floor(a / 2 ** b),
+  AND: (a, b) => Number(BigInt(a) & BigInt(b)),
+};
+
+/** What a size of a grid is with these values of the Variables. */
+export function gridSize(size: GridSize, variables: Readonly<Record<string, number>>): number {
+  if (typeof size === "number") return size;
+  let made: number | undefined;
+  if (typeof size === "string") {
+    made = variables[size];
+  } else {
+    const [op, ...operands] = size;
+    const [a = NaN, b = NaN] = operands.map((x) => gridSize(x, variables));
+    made = operands.length === 1 ? UNARY[op]?.(a) : BINARY[op]?.(a, b);
+  }
+  if (made === undefined) {
+    throw new ProgramError(`Program: expected a size of a grid, got ${JSON.stringify(size)}`);
+  }
+  return made;
+}
+
+/** Whether this is a size of a grid, of no more than these Variables; a number at its top is not 0. */
+function isGridSize(size: unknown, variables: ReadonlyMap<string, number>, top = true): boolean {
+  if (typeof size === "string") return variables.has(size);
+  if (!Array.isArray(size)) return Number.isSafeInteger(size) && (!top || (size as number) > 0);
+  const [op, ...operands] = size as readonly unknown[];
+  const known = operands.length === 1 ? UNARY : operands.length === 2 ? BINARY : {};
+  return isText(op) && Object.hasOwn(known, op) && operands.every((x) => isGridSize(x, variables, false));
+}
+
 /** The fields of the objects in a header; all are required, and there are no others. */
 const FIELDS = {
   buffer: ["dtype", "name", "offset", "role", "shape", "size"],
-  kernel: ["code", "language", "n_buffers", "name", "parallel", "variables", "writes"],
+  kernel: ["code", "language", "n_buffers", "name", "parallel", "variables", "workgroup", "writes"],
   launch: ["barrier", "bindings", "grid", "kernel"],
   binding: ["buffer", "offset"],
   variable: ["hi", "lo", "name"],
@@ -181,11 +229,13 @@ function checkHeader(header: Header): void {
   }
   for (const kernel of header.kernels) {
     checkFields("kernel", kernel);
-    const { code, language, n_buffers: count, name, parallel, variables, writes } = kernel;
+    const { code, language, n_buffers: count, name, parallel, variables, workgroup, writes } = kernel;
     check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
     const isKnown = (variable: string): boolean => bounds.has(variable) || THREAD_VARIABLES.has(variable);
     check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
     check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
+    const isSize = isTriple(workgroup) && workgroup.every((n) => isCount(n) && n > 0);
+    check(GRID_LANGUAGES.includes(language) ? isSize : workgroup === null, "no workgroup", kernel);
     check(parallel === variables.some((variable) => THREAD_VARIABLES.has(variable)), "parallel", kernel);
   }
   const isParallel = header.kernels.some(({ parallel }) => parallel);
@@ -198,9 +248,8 @@ function checkHeader(header: Header): void {
     const isBound = ({ buffer, offset }: Launch["bindings"][number]): boolean =>
       isCount(buffer) && buffer < header.buffers.length && isCount(offset);
     check(launch.bindings.every(isBound), "no buffers", launch);
-    const grid: readonly number[] | null = launch.grid;
-    const isGrid = Array.isArray(grid) && grid.length === 3 && grid.every((n) => isCount(n) && n > 0);
-    check(kernel?.language === "wgsl" ? isGrid : grid === null, "no grid", launch);
+    const isGrid = isTriple(launch.grid) && launch.grid.every((size) => isGridSize(size, bounds));
+    check(GRID_LANGUAGES.includes(kernel?.language ?? "") ? isGrid : launch.grid === null, "no grid", launch);
     check(typeof launch.barrier === "boolean", "no barrier", launch);
   }
 }

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { ProgramError } from "../src/errors";
-import { readProgram } from "../src/program";
+import { gridSize, readProgram } from "../src/program";
+import type { GridSize } from "../src/program";
 import { loadProgram } from "../src/runner";
 import { CHAIN, CHAIN_DRIVER, DOUBLE_KERNEL, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
@@ -23,7 +24,7 @@ test("bytes that are no Program of this version are refused", () => {
   const good = programBytes();
   fails(() => readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
   fails(() => readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
-  fails(() => readProgram(programBytes({}, 7)), /version 5, got 7: export it again/);
+  fails(() => readProgram(programBytes({}, 7)), /version 6, got 7: export it again/);
   fails(() => readProgram(good.subarray(0, 40)), /damaged/);
   fails(() => readProgram(good.subarray(0, good.length - 1)), /damaged/);
   fails(() => readProgram(Uint8Array.from([...good, 0])), /damaged/);
@@ -129,7 +130,11 @@ test("a header that says what cannot be is refused", () => {
 
 test("kernels in WGSL are read with their grids, and not run", () => {
   const grid = [4, 2, 1] as const;
-  const kernels = CHAIN.kernels.map((kernel) => ({ ...kernel, language: "wgsl" as const }));
+  const kernels = CHAIN.kernels.map((kernel) => ({
+    ...kernel,
+    language: "wgsl" as const,
+    workgroup: [64, 1, 1] as const,
+  }));
   const launches = CHAIN.launches.map((launch) => ({ ...launch, grid }));
   const data = programBytes({ kernels, launches });
   assert.deepEqual(readProgram(data).launches, launches);
@@ -195,4 +200,22 @@ test("this reader accepts and refuses the same headers as Python's", () => {
     });
     assert.equal(isRead(without), optional, `${path.join(".")} may be missing`);
   }
+});
+
+test("sizes of grids are what Python's integers are", () => {
+  const variables = { n: 100 };
+  for (const [size, expected] of [
+    [7, 7],
+    ["n", 100],
+    [["IDIV", ["ADD", "n", 63], 64], 2],
+    [["IDIV", -7, 2], -4],
+    [["MOD", -7, 3], 2],
+    [["NEG", ["MAX", ["NEG", "n"], -64]], 64],
+    [["SHR", ["ADD", "n", 7], 3], 13],
+    [["SHL", ["SUB", "n", 99], 4], 16],
+    [["AND", ["MUL", "n", 3], 255], 44],
+  ] as const) {
+    assert.equal(gridSize(size as GridSize, variables), expected);
+  }
+  fails(() => gridSize("m", variables), /expected a size of a grid, got "m"/);
 });

@@ -1,0 +1,363 @@
+"""The Opts of a kernel for a machine with workgroups, by Target and cost model.
+
+- products and convolutions: square tiles of output elements to a workgroup, a smaller one to each invocation,
+  the operands in chunks in shared memory; several parts of the sums where the grid is small
+- reductions: one workgroup shares those of an output element, or of a row of them (softmax, normalisations);
+  where memory goes along the output elements, of several
+- everything else: a flat grid, whose invocations have a vector each where memory allows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from polygrad.codegen import cost
+from polygrad.codegen.decisions import Decide, Decisions, merges, opt_of, stage_of
+from polygrad.codegen.opts import AxisId, Opt, OptKind
+from polygrad.codegen.split import reads_its_output
+from polygrad.codegen.stage import nodes_of
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.codegen.tile import is_bound
+from polygrad.dtype import dtypes
+from polygrad.helpers import ceildiv, prod
+from polygrad.uop.args import AxisKind
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.ops import GroupOp, Ops
+
+
+def _limits(target: Target) -> Workgroups:
+    assert target.workgroups is not None
+    return target.workgroups
+
+
+def _nest(kernel: UOp, target: Target) -> UOp | None:
+    """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet and it is not more
+    than a grid has (nor memory: such a kernel does not run)."""
+    if len(kernel.src) != 1 or any(is_bound(n) for n in kernel.toposort()):
+        return None
+    nest = kernel.src[0]
+    return nest if cost.rounds(_loops(nest)) <= _limits(target).count ** 2 else None
+
+
+def _loops(nest: UOp) -> tuple[UOp, ...]:
+    """The loops of a nest that may run in any order."""
+    return tuple(r for r in nest.src[1:] if r.arg.kind is AxisKind.LOOP) if nest.op is Ops.END else ()
+
+
+def _is_ordered(nest: UOp) -> bool:
+    return nest.op is Ops.END and len(_loops(nest)) < len(nest.src) - 1
+
+
+def _opt(kind: OptKind, axis: AxisId, *numbers: int) -> Opt:
+    return Opt(kind, (axis,), numbers)
+
+
+def _power(n: int) -> int:
+    """The greatest power of 2 that is at most n."""
+    return 1 << (n.bit_length() - 1)
+
+
+# --- vectors
+
+
+def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
+    """Whether a range in vectors of 4 makes memory accesses vectors, all of them aligned."""
+    lanes = cost.VECTOR
+    if target.simd_bytes < 4 * lanes or not r.src[0].is_const or r.src[0].arg % lanes:
+        return False
+    for n in nodes_of(nest):
+        if n.op not in (Ops.LOAD, Ops.STORE):
+            wide = n.dtype is not dtypes.index and n.dtype.itemsize > 4
+            if wide and n.op in GroupOp.Elementwise and r in n.ranges:
+                return False
+            continue
+        index, dtype = n.src[0], n.src[-1].dtype if n.op is Ops.STORE else n.dtype
+        if r not in index.ranges:
+            continue
+        terms, constant = linear_terms(index.src[1])
+        others = [f for a, f in terms.items() if a is not r]
+        if dtype.itemsize != 4 or terms.get(r) != 1 or any(r in a.ranges for a in terms if a is not r):
+            return False
+        if any(f % lanes for f in (*others, constant)) or (len(index.src) > 2 and r in index.src[2].ranges):
+            return False
+    return True
+
+
+# --- products
+
+
+class _Product(NamedTuple):
+    """A sum whose operands are read again and again: `rows` read one of them, `columns` the other."""
+
+    total: UOp
+    rows: UOp
+    columns: UOp
+
+
+def _product(nest: UOp) -> _Product | None:
+    sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
+    if len(sums) != 1 or cost.rounds(sums[0].src[1:]) < cost.MIN_PRODUCT_TERMS or reads_its_output(nest):
+        return None
+    (total,) = sums
+    terms = frozenset(total.src[1:])
+    if any(not r.src[0].is_const for r in terms):
+        return None
+    loads = [n for n in nodes_of(total.src[0]) if n.op is Ops.LOAD and not n.ranges.isdisjoint(terms)]
+    sides = [
+        r
+        for r in _loops(nest)
+        if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
+    ]
+    stored, _ = linear_terms(_store(nest).src[0].src[1])
+    best: tuple[int, bool] | None = None
+    found: _Product | None = None
+    for rows in sides:
+        for columns in sides:
+            by_row = any(rows in n.ranges and columns not in n.ranges for n in loads)
+            by_column = any(columns in n.ranges and rows not in n.ranges for n in loads)
+            if not by_row or not by_column:
+                continue
+            side = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
+            rank = min(rows.src[0].arg, side) * min(columns.src[0].arg, side), stored.get(columns) == 1
+            if best is None or rank > best:
+                best, found = rank, _Product(total, rows, columns)
+    return found
+
+
+def _store(nest: UOp) -> UOp:
+    return nest.src[0] if nest.op is Ops.END else nest
+
+
+def _products(kernel: UOp, target: Target) -> Decisions:
+    nest = _nest(kernel, target)
+    if nest is None or _is_ordered(nest) or (product := _product(nest)) is None:
+        return
+    limits, (total, rows, columns) = _limits(target), product
+    sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, _power(r.src[0].arg)) for r in (rows, columns)]
+    others = prod(sint_max(r.src[0]) for r in _loops(nest) if r not in (rows, columns))
+
+    def workgroups() -> int:
+        tiles = (ceildiv(r.src[0].arg, side) for r, side in zip((rows, columns), sides, strict=True))
+        return int(others * prod(tiles))
+
+    while workgroups() < cost.MIN_WORKGROUPS and max(sides) > 2 * cost.PRODUCT_SIDE:
+        sides[sides.index(max(sides))] //= 2
+    vectors = _vectors(nest, columns, target) and sides[1] >= 2 * cost.VECTOR
+    for r in _loops(nest):
+        kernel = yield opt_of(OptKind.GLOBAL, r)
+    row, column = rows.arg.id, columns.arg.id
+    each = [max(side // cost.PRODUCT_SIDE, 1) for side in sides]
+    kernel = yield _opt(OptKind.LOCAL, row, sides[0])
+    if each[0] > 1:
+        kernel = yield _opt(OptKind.UPCAST, (*row, 1), each[0])
+    if vectors:
+        each[1] = cost.VECTOR
+        kernel = yield _opt(OptKind.SIMD, column, cost.VECTOR, 1)
+        kernel = yield _opt(OptKind.LOCAL, (*column, 0), sides[1] // cost.VECTOR)
+    else:
+        kernel = yield _opt(OptKind.LOCAL, column, sides[1])
+        if each[1] > 1:
+            kernel = yield _opt(OptKind.UPCAST, (*column, 1), each[1])
+    parts = 1
+    if workgroups() < cost.MIN_WORKGROUPS:
+        parts = _parts(total, sides, prod(sides) // prod(each), limits)
+        if parts > 1:
+            kernel = yield opt_of(OptKind.GROUP, _longest(total, parts), numbers=(parts,))
+    room = limits.shared_bytes - (_part_bytes(total, sides, parts) if parts > 1 else 0)
+    most = room // (sum(sides) * total.dtype.itemsize * parts)
+    chunk = min(cost.PRODUCT_CHUNK // parts, most)
+    staged, size = list[AxisId](), 1
+    for k in reversed([r for r in _total(kernel).src[1:] if r.arg.kind is AxisKind.REDUCE]):
+        count = k.src[0].arg
+        if size * count <= min(chunk + chunk // 4, most):
+            staged.insert(0, k.arg.id)
+            size *= count
+            continue
+        rounds = chunk // size
+        if rounds > 1:
+            fits = (n for n in range(rounds, rounds // 2, -1) if count % n == 0)
+            kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, rounds),))
+            staged.insert(0, (*k.arg.id, 1))
+        break
+    while (found := _unstaged(_total(kernel), staged, (row, column))) is not None:
+        axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in found.ranges]
+        kernel = yield stage_of(kernel, found, axes)
+
+
+def _total(kernel: UOp) -> UOp:
+    return next(n for n in nodes_of(kernel) if n.op is Ops.REDUCE)
+
+
+def _parts(total: UOp, sides: Sequence[int], invocations: int, limits: Workgroups) -> int:
+    """How many parts of a product's sums the invocations of a workgroup divide."""
+    terms = cost.rounds(total.src[1:])
+    parts = cost.MAX_SPLIT_K
+    while parts > 1 and (
+        terms < parts * cost.MIN_SPLIT_TERMS
+        or invocations * parts > limits.invocations
+        or parts > limits.sizes[2]
+        or 2 * _part_bytes(total, sides, parts) > limits.shared_bytes
+        or _longest(total, parts).src[0].arg % parts
+    ):
+        parts //= 2
+    return parts
+
+
+def _part_bytes(total: UOp, sides: Sequence[int], parts: int) -> int:
+    return parts * prod(sides) * total.dtype.itemsize
+
+
+def _longest(total: UOp, parts: int) -> UOp:
+    """The reduced loop to divide: the longest that it divides evenly, if one is."""
+    return max(total.src[1:], key=lambda r: (r.src[0].arg % parts == 0, r.src[0].arg, r.arg))
+
+
+def _unstaged(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisId]) -> UOp | None:
+    """An operand of a product that is read again by other rows or by other columns: a load from a buffer, and
+    what is computed of it alone."""
+    inside = nodes_of(total.src[0])
+    for load in inside:
+        if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM:
+            continue
+        ids = [r.arg.id for r in load.ranges]
+        if all(any(id[: len(side)] == side for id in ids) for side in sides):
+            continue
+        if not any(id in staged for id in ids):
+            continue
+        value = load
+        for node in inside:
+            if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
+                value = node
+        return value
+    return None
+
+
+# --- reductions
+
+
+class _Sum(NamedTuple):
+    """A reduction that a workgroup may share: over the range `over`, along memory if `contiguous`."""
+
+    total: UOp
+    over: UOp
+    contiguous: bool
+
+
+def _sum(total: UOp) -> _Sum:
+    loads = [n for n in total.src[0].toposort() if n.op is Ops.LOAD]
+    most = max((cost.rounds(n.ranges) for n in loads), default=0)
+    strides: dict[UOp, int] = {}
+    for n in loads:
+        if cost.rounds(n.ranges) == most:  # what most of the traffic is
+            for atom, step in linear_terms(n.src[0].src[1])[0].items():
+                if atom in total.src[1:] and step:
+                    strides[atom] = min(abs(step), strides.get(atom, abs(step)))
+
+    def rank(r: UOp) -> tuple[bool, int]:
+        size = sint_max(r.src[0])
+        return strides.get(r) == 1 and size >= cost.MIN_GROUP, size
+
+    over = max(total.src[1:], key=rank)
+    return _Sum(total, over, strides.get(over) == 1)
+
+
+def _sums(kernel: UOp, target: Target) -> Decisions:
+    nest = _nest(kernel, target)
+    if nest is None or _is_ordered(nest):
+        return
+    order = nodes_of(nest)
+    totals = [n for n in order if n.op is Ops.REDUCE]
+    nested = {
+        n
+        for t in totals
+        for n in t.src[0].toposort()
+        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
+    }
+    sums = [_sum(t) for t in totals if t not in nested]
+    sizes = [sint_max(s.over.src[0]) for s in sums]
+    if not sums or min(sizes) < cost.MIN_GROUP:
+        return
+    around = frozenset[UOp]().union(*(s.total.ranges for s in sums))
+    loops = _loops(nest)
+    outputs = [r for r in loops if r in around]
+    across = [r for r in loops if r not in around]
+    contiguous = all(s.contiguous for s in sums)
+    if not contiguous and not across and cost.rounds(outputs) >= cost.MANY_SUMS:
+        return
+    width = min(_limits(target).invocations, cost.INVOCATIONS)
+    count = _power(max(min(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP))
+    row = across[-1] if across else None  # what each workgroup computes with its sums
+    if row is not None and (not row.src[0].is_const or reads_its_output(nest)):
+        return
+    if row is not None:
+        count = min(count, _power(row.src[0].arg))
+    beside = None if contiguous or not outputs or row is not None else outputs[-1]
+    columns = 1
+    if beside is not None and beside.src[0].is_const and not reads_its_output(nest):
+        columns = min(cost.GROUP_COLUMNS, _power(beside.src[0].arg))
+    count = min(count, width // columns)
+    if count < 2:
+        return
+    vector = None
+    if row is None and columns == 1 and len(sums) == 1:
+        over = sums[0].over
+        if _vectors(nest, over, target) and over.src[0].arg >= cost.VECTOR * count:
+            vector = over
+    for r in (*outputs, *across[:-1]):
+        kernel = yield opt_of(OptKind.GLOBAL, r)
+    if beside is not None and columns > 1:
+        kernel = yield opt_of(OptKind.LOCAL, beside, numbers=(columns,))
+    if row is not None and count > 1:
+        kernel = yield opt_of(OptKind.LOCAL, row, numbers=(count,))
+    if vector is not None:
+        kernel = yield opt_of(OptKind.SIMD, vector, numbers=(cost.VECTOR, 1))
+    for s in sums:
+        id = (*s.over.arg.id, 0) if s.over is vector else s.over.arg.id
+        kernel = yield _opt(OptKind.GROUP, id, count)
+
+
+# --- everything else
+
+
+def _flat(kernel: UOp, target: Target) -> Decisions:
+    nest = _nest(kernel, target)
+    if nest is None or nest.op is not Ops.END:
+        return
+    loops, in_place = list(_loops(nest)), reads_its_output(nest)
+    if not loops:
+        return
+    stored, _ = linear_terms(_store(nest).src[0].src[1])
+    loops.sort(key=lambda r: abs(stored.get(r, 0)) or 1 << 62)  # along memory first
+    vector = loops[0] if stored.get(loops[0]) == 1 and _vectors(nest, loops[0], target) else None
+    if _is_ordered(nest) or cost.rounds(loops) < cost.VECTOR * cost.INVOCATIONS:
+        vector = None
+    for r in _loops(nest):
+        kernel = yield opt_of(OptKind.GLOBAL, r)
+    if vector is not None:
+        kernel = yield opt_of(OptKind.SIMD, vector, numbers=(cost.VECTOR, 1))
+    limits = _limits(target)
+    room = min(cost.INVOCATIONS, limits.invocations)
+    for r, most in zip(loops, limits.sizes, strict=False):
+        id, size = r.arg.id, r.src[0]
+        if r is vector:
+            id, size = (*id, 0), UOp.index(size.arg // cost.VECTOR)
+        count = _invocations(size, min(room, most), in_place)
+        if count > 1:
+            kernel = yield _opt(OptKind.LOCAL, id, count)
+            room //= count
+
+
+def _invocations(size: UOp, most: int, in_place: bool) -> int:
+    """How many invocations go along a loop."""
+    if not size.is_const:
+        return 1 if in_place else min(most, _power(max(sint_max(size), 1)))
+    if size.arg <= most:
+        return int(size.arg)
+    if in_place:
+        return next(n for n in range(most, 0, -1) if size.arg % n == 0)
+    return most
+
+
+WORKGROUP_DECISIONS: tuple[Decide, ...] = (merges, _products, _sums, _flat)

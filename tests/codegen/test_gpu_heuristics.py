@@ -1,0 +1,117 @@
+"""What the heuristics choose for machines with workgroups, and that it fits them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polygrad import Tensor
+from polygrad.codegen import cost
+from polygrad.codegen.bind import grid_of, workgroup_of
+from polygrad.codegen.heuristics import choose
+from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.opts import OptKind, render_opts
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.spec import verify
+
+GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
+FEW = Workgroups(invocations=64, sizes=(64, 8, 4), count=100, shared_bytes=2048)
+SMALL = Target("GPU", index_bits=32, workgroups=FEW)
+
+
+def data(*shape, dtype="float32"):
+    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+
+
+def asts(tensor):
+    return [
+        call.ast.replace(arg=None) for call in schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls
+    ]
+
+
+def chosen(tensor, target=GPU):
+    (ast,) = asts(tensor)
+    return choose(run_passes(ast, Context(target), through=UNOPTIMIZED), target)
+
+
+def kinds(tensor, target=GPU):
+    return {opt.kind for opt in chosen(tensor, target)}
+
+
+@pytest.mark.parametrize(
+    ("tensor", "opts"),
+    [
+        (  # tiles of 32 x 32, a vector of four columns of four rows to each of 8 x 8 invocations
+            lambda: data(1024, 1024) @ data(1024, 1024),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 32, UPCAST r0.1 4, SIMD r1 4 1, LOCAL r1.0 8, SPLIT r2 32, "
+            "STAGE r2.1 LOAD 0, STAGE r2.1 LOAD 2",
+        ),
+        (  # rows that no vector is aligned in
+            lambda: data(1000, 500) @ data(500, 777),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 32, UPCAST r0.1 4, LOCAL r1 32, UPCAST r1.1 4, SPLIT r2 25, "
+            "STAGE r2.1 LOAD 0, STAGE r2.1 LOAD 2",
+        ),
+        (  # one workgroup alone: four parts of its invocations have a quarter of the sums each
+            lambda: data(16, 1024) @ data(1024, 16),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 16, UPCAST r0.1 2, SIMD r1 4 1, LOCAL r1.0 4, GROUP r2 4, "
+            "SPLIT r2.0 8, STAGE r2.0.1 LOAD 0, STAGE r2.0.1 LOAD 2",
+        ),
+        (  # 3 x 3 windows of two channels at a time
+            lambda: data(1, 16, 34, 34).conv2d(data(32, 16, 3, 3)),
+            "GLOBAL r0, GLOBAL r1, GLOBAL r2, LOCAL r0 32, UPCAST r0.1 4, LOCAL r2 32, UPCAST r2.1 4, "
+            "SPLIT r3 2, STAGE r3.1 r4 r5 LOAD 0, STAGE r3.1 r4 r5 LOAD 2",
+        ),
+        (lambda: data(700, 512) @ data(512), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 128"),
+        (lambda: data(512) @ data(512, 700), "GLOBAL r0, LOCAL r0 32, GROUP r1 8"),
+        (lambda: data(40, 100).softmax(1), "GLOBAL r0, LOCAL r1 32, GROUP r3 32, GROUP r2 32"),
+        (lambda: data(40, 768).layernorm(), "GLOBAL r0, LOCAL r1 128, GROUP r3 128, GROUP r2 128"),
+        (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 128"),
+        (
+            lambda: data(60, 64, 500).permute(2, 1, 0) + 1,
+            "GLOBAL r0, GLOBAL r1, GLOBAL r2, LOCAL r2 60, LOCAL r1 4",
+        ),
+    ],
+)
+def test_choices(tensor, opts):
+    assert render_opts(chosen(tensor())) == opts
+
+
+def test_sums_that_are_many_and_across_memory_have_an_invocation_each():
+    assert OptKind.GROUP not in kinds(data(100, cost.MANY_SUMS).sum(0))
+    assert OptKind.GROUP in kinds(data(100, cost.MANY_SUMS // 4).sum(0))
+
+
+def test_short_sums_are_not_shared():
+    assert OptKind.GROUP not in kinds(data(50, cost.MIN_GROUP - 1).sum(1))
+    assert OptKind.GROUP in kinds(data(50, cost.MIN_GROUP).sum(1))
+
+
+def test_running_values_stay_in_order():
+    assert render_opts(chosen(data(40, 30).cumsum(0))) == "GLOBAL r1, LOCAL r1 30"
+
+
+def tensors():
+    n = st.integers(1, 80)
+    return st.one_of(
+        st.builds(lambda a, b, c: data(a, b) @ data(b, c), n, n, n),
+        st.builds(lambda a, b: data(a, b).softmax(1), n, n),
+        st.builds(lambda a, b, axis: data(a, b).sum(axis), n, n, st.sampled_from([0, 1, None])),
+        st.builds(lambda a, b, c: data(a, b, c).permute(2, 0, 1) + 1, n, n, n),
+        st.builds(lambda a, b: data(1, a, 12, b + 2).conv2d(data(a + 3, a, 3, 3)), st.integers(1, 9), n),
+    )
+
+
+@given(tensor=tensors(), target=st.sampled_from([GPU, SMALL]))
+def test_what_is_chosen_fits_the_target(tensor, target):
+    limits = target.workgroups
+    for ast in asts(tensor):
+        linear = lower(ast, target)  # an OptError would say what does not fit
+        verify(linear, "linear")
+        size = workgroup_of(linear)
+        assert all(n <= most for n, most in zip(size, limits.sizes, strict=True))
+        assert size[0] * size[1] * size[2] <= limits.invocations
+        assert all(n.vmax <= limits.count for n in grid_of(linear))

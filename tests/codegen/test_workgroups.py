@@ -1,0 +1,210 @@
+"""GLOBAL, LOCAL and GROUP: what they refuse, and what becomes of them. That kernels compute the same with
+them is tested in tests/gpu_emulation."""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.bind import grid_of, workgroup_of
+from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.opts import apply_opts, parse_opts
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.launch_grid import launch_grid
+from polygrad.engine.normalize import normalize
+from polygrad.errors import OptError
+from polygrad.runtime.grid import grid_size
+from polygrad.schedule.schedule import schedule
+from polygrad.tensor.variable import Variable
+from polygrad.uop.args import AddrSpace, AxisKind
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.spec import verify
+
+LIMITS = Workgroups()
+GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=LIMITS)
+TILES = "GLOBAL r0, GLOBAL r1, LOCAL r0 16, LOCAL r1 16, SPLIT r2 8, STAGE r2.1 LOAD 0, STAGE r2.1 LOAD 2"
+
+
+def data(*shape, dtype="float32"):
+    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+
+
+def kernel_of(tensor):
+    (call,) = schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls
+    kernel = run_passes(call.ast.replace(arg=None), Context(GPU), through=UNOPTIMIZED)
+    assert isinstance(kernel, UOp)
+    return kernel
+
+
+def linear_of(tensor, opts=None, target=GPU):
+    given = None if opts is None else parse_opts(opts)
+    linear = run_passes(kernel_of(tensor), Context(target, True, given), after=UNOPTIMIZED)
+    verify(linear, "linear")
+    return linear
+
+
+def product():
+    return data(40, 20) @ data(20, 48)
+
+
+def in_place():
+    x = data(10)
+    return x.assign(x + 1)
+
+
+def prefix():
+    return data(100).shrink(((0, Variable("n", 1, 100).bind(7)),))
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("tensor", "opts", "why"),
+    [
+        (lambda: data(8, 4).sum(1), "GLOBAL r1", "expected a loop over output elements, got r1, a REDUCE"),
+        (lambda: data(8), "GLOBAL r0, GLOBAL r0", "expected a loop, got an axis of kind GLOBAL"),
+        (lambda: data(8), "LOCAL r0 9", "expected 2 to 8 invocations, got 9"),
+        (lambda: data(8), "LOCAL r0 1", "expected 2 to 8 invocations, got 1"),
+        (
+            lambda: data(8),
+            "LOCAL r0 4, LOCAL r0.1 2",
+            "expected a loop or an axis of the grid, got one of kind",
+        ),
+        (in_place, "LOCAL r0 4", "expected a number that divides 10, as the kernel works in place, got 4"),
+        (in_place, "GLOBAL r0, UPCAST r0 4", "expected a tile that divides 10, as the kernel works in place"),
+        (lambda: data(8, 4).sum(1), "GROUP r0 4", "expected a reduced loop, got an axis of kind LOOP"),
+        (lambda: data(8, 4).sum(1), "GROUP r1 3", "expected a power of 2 from 2 to 4, got 3"),
+        (lambda: data(8, 4).sum(1), "GROUP r1 8", "expected a power of 2 from 2 to 4, got 8"),
+        (
+            lambda: data(8, 8).sum(1),
+            "GROUP r1 4, UPCAST r1.1 2",
+            "expected an axis of output elements, got r1.1",
+        ),
+        (
+            lambda: data(8, 8).sum(1),
+            "SPLIT r1 8",
+            "expected less than the loop's size, 8, and at least 2, got 8",
+        ),
+        (product, "LOCAL r0 8, STAGE r0.1 LOAD 0", "expected axes that are bound to no grid, got r0.1"),
+    ],
+)
+def test_opts_that_do_not_apply(tensor, opts, why):
+    with pytest.raises(OptError) as raised:
+        apply_opts(kernel_of(tensor() if tensor is in_place else tensor().contiguous() + 0), parse_opts(opts))
+    assert why in str(raised.value)
+
+
+def test_a_target_without_workgroups_has_no_grid():
+    with pytest.raises(OptError, match="opt GLOBAL: expected a target with workgroups, got PLAIN"):
+        linear_of(data(8) + 1, "GLOBAL r0", Target("PLAIN"))
+
+
+def test_more_invocations_than_a_workgroup_has():
+    with pytest.raises(OptError, match=r"at most 256 invocations in 3 dimensions, .* got \[32, 16\]"):
+        linear_of(data(64, 64) + data(64).reshape(64, 1), "LOCAL r0 16, LOCAL r1 32")
+
+
+def test_more_shared_memory_than_a_workgroup_has():
+    small = Target("GPU", simd_bytes=16, workgroups=Workgroups(shared_bytes=1000))
+    with pytest.raises(OptError, match="expected at most 1000 bytes of memory in a workgroup, got 1024"):
+        linear_of(product(), TILES, small)
+    linear_of(product(), TILES, Target("GPU", simd_bytes=16, workgroups=Workgroups(shared_bytes=1024)))
+
+
+def test_no_memory_in_a_loop_that_invocations_go_round_differently_often():
+    # of 10 terms the invocations 0 and 1 of a group of 4 have three, the others two
+    with pytest.raises(OptError, match=r"expected loops that all of the memory goes round, got r1\.0"):
+        linear_of(data(16, 10, 8).sum((1, 2)), "LOCAL r0 4, GROUP r1 4, STAGE r2 LOAD 0")
+    linear_of(data(16, 12, 8).sum((1, 2)), "LOCAL r0 4, GROUP r1 4, STAGE r2 LOAD 0")
+
+
+def test_no_group_in_a_loop_that_invocations_go_round_differently_often():
+    nested = (data(16, 10, 8).sum(2) * 2).exp().sum(1)
+    with pytest.raises(OptError, match="expected barriers in loops that all invocations go round equally"):
+        linear_of(nested, "GLOBAL r0, GROUP r1 4, GROUP r2 4")
+
+
+def test_memory_of_a_workgroup_comes_after_its_axes():
+    with pytest.raises(OptError, match="expected memory of a workgroup: STAGE comes after LOCAL"):
+        linear_of(product(), "STAGE r2 LOAD 0, LOCAL r0 4")
+
+
+# --- grids
+
+
+def grid_and_workgroup(linear):
+    return tuple(n.arg for n in grid_of(linear)), workgroup_of(linear)
+
+
+def test_the_axis_along_memory_is_x():
+    linear = linear_of(data(100, 60) + data(60), "GLOBAL r0, GLOBAL r1, LOCAL r0 4, LOCAL r1 32")
+    assert grid_and_workgroup(linear) == ((2, 25, 1), (32, 4, 1))
+
+
+def test_four_axes_are_folded_into_one():
+    linear = linear_of(data(2, 3, 4, 5).permute(3, 1, 0, 2) + 1, "GLOBAL r0, GLOBAL r1, GLOBAL r2, GLOBAL r3")
+    assert grid_and_workgroup(linear) == ((120, 1, 1), (1, 1, 1))
+
+
+def test_more_workgroups_than_a_dimension_has():
+    few = Target("GPU", workgroups=Workgroups(count=1 << 11))
+    linear = linear_of(data(1 << 20) + 1, "GLOBAL r0", few)
+    assert grid_and_workgroup(linear) == ((1 << 11, 1 << 9, 1), (1, 1, 1))
+    prime = linear_of(
+        data(2_097_143) + 1, "GLOBAL r0", few
+    )  # a row of the grid has less to do: stores are gated
+    assert grid_and_workgroup(prime)[0] == (1 << 11, 1 << 10, 1)
+    assert any(n.op is Ops.STORE and len(n.src[0].src) == 3 for n in prime)
+    with pytest.raises(OptError, match="expected a grid of at most 4194304 workgroups, got 16777216"):
+        linear_of(data(1 << 24) + 1, "GLOBAL r0", few)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 100])
+def test_a_grid_of_a_variable(n):
+    x, y, z = launch_grid(linear_of(prefix() + 1, "GLOBAL r0, LOCAL r0 8"))
+    assert grid_size(x, {"n": n}) == -(-n // 8) and (y, z) == (1, 1)
+
+
+# --- barriers and memory
+
+
+def barriers_of(linear):
+    return [n for n in linear if n.op is Ops.BARRIER]
+
+
+def test_stages_of_one_loop_share_its_barriers():
+    linear = linear_of(product(), TILES)
+    assert len(barriers_of(linear)) == 2
+    spaces = [n.arg.space for n in linear if n.op is Ops.PARAM]
+    assert spaces.count(AddrSpace.SHARED) == 2
+
+
+def test_a_group_of_64_has_a_barrier_for_each_round_of_its_tree_and_one_before():
+    linear = linear_of(data(4, 128).sum(1), "GLOBAL r0, GROUP r1 64")
+    assert len(barriers_of(linear)) == 7
+
+
+def test_passes_over_a_row_are_the_same_invocations():
+    linear = linear_of(data(8, 64).softmax(1))
+    assert workgroup_of(linear) == (32, 1, 1)
+
+
+def test_barriers_are_outside_of_what_invocations_do_differently():
+    """Of what the heuristics choose: between a loop and its END no size depends on an invocation."""
+    for tensor in (product(), data(100, 70).softmax(1), data(33, 100).sum(1), data(300, 9).max(0)):
+        around = []
+        for n in linear_of(tensor):
+            if n.op is Ops.RANGE and n.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE):
+                around.append(n)
+            elif n.op is Ops.END:
+                around.remove(n.src[1])
+            elif n.op is Ops.BARRIER:
+                specials = [s for r in around for s in r.src[0].toposort() if s.op is Ops.SPECIAL]
+                assert not any(s.arg.kind is AxisKind.LOCAL for s in specials)
+
+
+def test_unoptimised_kernels_are_one_invocation():
+    (call,) = schedule(normalize(UOp.sink(product().uop.base)).sink, False).calls
+    assert grid_and_workgroup(lower(call.ast, GPU, optimized=False)) == ((1, 1, 1), (1, 1, 1))

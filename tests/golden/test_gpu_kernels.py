@@ -1,0 +1,52 @@
+"""Kernels for machines with workgroups, as CUDA: what was chosen, the grid, and the text."""
+
+from __future__ import annotations
+
+from polygrad import Tensor
+from polygrad.codegen.bind import workgroup_of
+from polygrad.codegen.heuristics import choose
+from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.opts import render_opts
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.launch_grid import launch_grid
+from polygrad.engine.normalize import normalize
+from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.emit import emit
+from polygrad.schedule.schedule import schedule
+from polygrad.tensor.variable import Variable
+from polygrad.uop.node import UOp
+
+GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(), alignment=256)
+
+
+def data(*shape, dtype="float32"):
+    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+
+
+PROGRAMS = {
+    "add": lambda: data(4096) + data(4096),
+    "add_odd": lambda: data(1001) + data(1001),
+    "matmul": lambda: data(64, 64) @ data(64, 64),
+    "matmul_odd": lambda: data(50, 40) @ data(40, 33),
+    "matmul_small_grid": lambda: data(16, 512) @ data(512, 16),
+    "convolution": lambda: data(1, 8, 20, 20).conv2d(data(16, 8, 3, 3), padding=1),
+    "sum_rows": lambda: data(40, 512).sum(1),
+    "sum_columns": lambda: data(512, 40).sum(0),
+    "max_rows": lambda: data(9, 32).max(1),
+    "symbolic": lambda: data(100).shrink(((0, Variable("n", 1, 100).bind(7)),)) + 1,
+}
+
+
+def text_of(name, tensor):
+    parts = []
+    for call in schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls:
+        kernel = run_passes(call.ast.replace(arg=None), Context(GPU), through=UNOPTIMIZED)
+        linear = lower(call.ast, GPU)
+        parts.append(f"// {name}: {render_opts(choose(kernel, GPU))}")
+        parts.append(f"// grid {launch_grid(linear)}, workgroups of {workgroup_of(linear)}")
+        parts.append(str(emit(name, linear, CUDABuilder(GPU, aligned=True))))
+    return "\n".join(parts)
+
+
+def test_kernels(golden):
+    golden("workgroups.cu", "\n".join(text_of(name, make()) for name, make in PROGRAMS.items()))

@@ -1,0 +1,5 @@
+"""Device EMULATED_MSL."""
+
+from tests.gpu_emulation.device import backend_of
+
+BACKEND = backend_of("msl")
