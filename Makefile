@@ -93,6 +93,7 @@ python: $(STAMPS)/packages $(STAMPS)/wheel
 javascript: node_modules/.stamp-build
 chromium: node_modules/.stamp
 	scripts/chromium.sh
+	scripts/vulkan.sh
 
 $(STAMPS)/venv:
 	$(PYTHON) -m venv .venv

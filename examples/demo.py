@@ -1,8 +1,9 @@
-"""Runs `digits.py`, unchanged, on four hosts and compares them: `make demo`.
+"""Runs `digits.py`, unchanged, on every host and compares them: `make demo`.
 
-CPython with native code, CPython with WebAssembly (wasmtime), Pyodide in Node, Pyodide in headless Chromium.
-Prints one table; exits non-zero when a host fails, an accuracy is under 95 % or the final losses differ by
-more than 1e-3. Compile caches start empty, so the compile times are those of a first visit.
+CPython with native code, with WebAssembly (wasmtime) and on WebGPU; Pyodide in Node and in headless Chromium,
+each with WebAssembly and on WebGPU. Prints one table; exits non-zero when a host fails, an accuracy is under
+95 % or the final losses differ by more than 1e-3. Compile caches start empty, so the compile times are those
+of a first visit.
 """
 
 import json
@@ -24,7 +25,19 @@ HOSTS: list[tuple[str, str, list[str]]] = [
     ("cpython", "WASM", [sys.executable]),
     ("pyodide-node", "WASM", ["node", str(ROOT / "node" / "bin" / "polygrad-node.mjs")]),
     ("chromium", "WASM", ["node", str(ROOT / "web" / "run-in-chromium.mjs"), "--files", DATA]),
+    ("cpython", "WEBGPU", [sys.executable]),
+    ("pyodide-node", "WEBGPU", ["node", str(ROOT / "node" / "bin" / "polygrad-node.mjs")]),
+    ("chromium", "WEBGPU", ["node", str(ROOT / "web" / "run-in-chromium.mjs"), "--files", DATA]),
 ]
+
+# A GPU's work done by the processor: what Debian's Chromium comes with.
+SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+
+
+def vulkan_driver() -> dict[str, str]:
+    """The environment's part that names a Vulkan driver, where there is no GPU and nobody names another."""
+    has_gpu = any(Path("/dev").glob("dri/render*"))
+    return {} if has_gpu or not SWIFTSHADER.exists() else {"VK_DRIVER_FILES": str(SWIFTSHADER)}
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class Outcome:
 def run(host: str, device: str, command: list[str]) -> Outcome | str:
     """The outcome on one host, or why there is none. Progress passes through to this terminal."""
     with tempfile.TemporaryDirectory(prefix="polygrad-demo-") as empty:
-        environment = os.environ | {"DEVICE": device, "POLYGRAD_CACHE": empty}
+        environment = vulkan_driver() | os.environ | {"DEVICE": device, "POLYGRAD_CACHE": empty}
         try:
             done = subprocess.run(
                 [*command, *PROGRAM],

@@ -22,9 +22,13 @@ from polygrad.errors import PolygradError
 if TYPE_CHECKING:
     from polygrad import nn
     from polygrad.capture.jit import TinyJit
+    from polygrad.engine.counters import GlobalCounters
     from polygrad.engine.devices import Device
+    from polygrad.helpers import Context, getenv
     from polygrad.nn.step import compile_step
     from polygrad.runtime.threads import get_num_threads, set_num_threads
+    from polygrad.tensor.autograd import checkpoint, custom_gradient
+    from polygrad.tensor.sources import fetch
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
 
@@ -38,22 +42,34 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
 
 __version__ = "0.1.0"
 __all__ = [
+    "Context",
     "DType",
     "Device",
+    "GlobalCounters",
     "PolygradError",
     "Tensor",
     "TinyJit",
     "Variable",
+    "checkpoint",
     "compile_step",
+    "custom_gradient",
     "dtypes",
     "errors",
+    "fetch",
     "get_num_threads",
+    "getenv",
     "nn",
     "set_num_threads",
 ]
 
 # Where each name that loads late comes from; None: it is a module of its own.
 _LATE = {
+    "getenv": "polygrad.helpers",
+    "fetch": "polygrad.tensor.sources",
+    "custom_gradient": "polygrad.tensor.autograd",
+    "checkpoint": "polygrad.tensor.autograd",
+    "GlobalCounters": "polygrad.engine.counters",
+    "Context": "polygrad.helpers",
     "Tensor": "polygrad.tensor.tensor",
     "TinyJit": "polygrad.capture.jit",
     "Variable": "polygrad.tensor.variable",

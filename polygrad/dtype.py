@@ -7,6 +7,7 @@ width the Target chooses; it never overflows and never reaches a user.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import struct
@@ -15,7 +16,13 @@ from typing import Any
 from polygrad.errors import DTypeError
 
 # IEEE 754: the bits of the significand (the leading one included) and of the exponent
-_FLOAT_FORMATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}
+_FLOAT_FORMATS = {
+    "fp8e4m3": (4, 4), "fp8e5m2": (3, 5), "float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8),
+    "float64": (53, 11),
+}  # fmt: skip
+# The 8-bit formats of OCP ("8-bit Floating Point Specification", 2023). fp8e4m3 has no infinities: its last
+# exponent holds numbers, up to 448, and one NaN.
+_LARGEST_E4M3 = 448.0
 
 
 class DType(str):
@@ -41,6 +48,8 @@ class DType(str):
         self.bits = max(itemsize * 8, 1)
         if kind == "float":
             self.min, self.max = -math.inf, math.inf
+            if name == "fp8e4m3":
+                self.min, self.max = -_LARGEST_E4M3, _LARGEST_E4M3
             self.significand, exponent_bits = _FLOAT_FORMATS[name]
             self.smallest_normal = 2.0 ** (2 - 2 ** (exponent_bits - 1))
         elif kind == "bool":
@@ -62,6 +71,11 @@ class DType(str):
     smallest_normal: float
 
     __hash__ = str.__hash__
+
+    @property
+    def bitsize(self) -> int:
+        """Bits of an element: 1 of bool, else 8 a byte."""
+        return self.bits
 
     @property
     def name(self) -> str:
@@ -86,8 +100,95 @@ class DType(str):
         return n - (1 << self.bits) if self.kind == "int" and n > self.max else n
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatInfo:
+    """The limits of a float dtype, as `numpy.finfo` has them.
+
+    `eps`: what lies between 1 and the next larger number. `nmant`, `nexp`: bits of the fraction (without the
+    leading one) and of the exponent.
+    """
+
+    dtype: DType
+    bits: int
+    nmant: int
+    nexp: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    smallest_subnormal: float
+
+    @property
+    def tiny(self) -> float:
+        """`smallest_normal`, by its older name."""
+        return self.smallest_normal
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IntInfo:
+    """The limits of an integer dtype, as `numpy.iinfo` has them."""
+
+    dtype: DType
+    bits: int
+    max: int
+    min: int
+
+
+def _finfo(dtype: Any) -> FloatInfo:
+    """The limits of a float dtype, or of one by its name. Raises DTypeError."""
+    d = to_dtype(dtype)
+    if not d.is_float:
+        raise DTypeError(f"finfo: expected a float dtype, got {d}: use iinfo()")
+    significand, nexp = _FLOAT_FORMATS[d]
+    largest = math.ldexp(2.0 - 2.0 ** (1 - significand), 2 ** (nexp - 1) - 1)
+    if d is dtypes.fp8e4m3:
+        largest = _LARGEST_E4M3
+    subnormal = math.ldexp(d.smallest_normal, 1 - significand)
+    eps = 2.0 ** (1 - significand)
+    return FloatInfo(d, d.bits, significand - 1, nexp, eps, largest, -largest, d.smallest_normal, subnormal)
+
+
+def _iinfo(dtype: Any) -> IntInfo:
+    """The limits of an integer dtype, or of one by its name. Raises DTypeError."""
+    d = to_dtype(dtype)
+    if not d.is_int or d.kind == "index":
+        raise DTypeError(f"iinfo: expected an integer dtype, got {d}: use finfo() for floats")
+    return IntInfo(d, d.bits, d.max, d.min)
+
+
+def _is_float(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is a float. Raises DTypeError."""
+    return to_dtype(dtype).is_float
+
+
+def _is_int(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is an integer, signed or not. Raises DTypeError."""
+    return to_dtype(dtype).is_int
+
+
+def _is_unsigned(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is an unsigned integer. Raises DTypeError."""
+    return to_dtype(dtype).is_unsigned
+
+
+def _is_bool(dtype: Any) -> bool:
+    """Whether a dtype, or the one of this name, is bool. Raises DTypeError."""
+    return to_dtype(dtype).is_bool
+
+
+def _least_upper_dtype(*ds: Any) -> DType:
+    """The least dtype that all of these (or those of these names) convert to. Raises DTypeError for none."""
+    if not ds:
+        raise DTypeError("least_upper_dtype: expected at least one dtype, got none")
+    found = [to_dtype(d) for d in ds]
+    strange = [d for d in found if d not in _PARENTS]
+    if strange:
+        raise DTypeError(f"least_upper_dtype: expected dtypes of tensors, got {strange[0]}")
+    return promote(*found)
+
+
 class dtypes:
-    """The namespace of all data types."""
+    """The namespace of all data types, and of what can be asked of them: each takes a dtype or its name."""
 
     void = DType("void", 0, None, "void", -2)
     index = DType("index", 8, None, "index", -1)
@@ -100,10 +201,13 @@ class dtypes:
     uint32 = DType("uint32", 4, "I", "uint", 6)
     int64 = DType("int64", 8, "q", "int", 7)
     uint64 = DType("uint64", 8, "Q", "uint", 8)
-    float16 = DType("float16", 2, "e", "float", 9)
-    bfloat16 = DType("bfloat16", 2, None, "float", 10)
-    float32 = DType("float32", 4, "f", "float", 11)
-    float64 = DType("float64", 8, "d", "float", 12)
+    float16 = DType("float16", 2, "e", "float", 11)
+    bfloat16 = DType("bfloat16", 2, None, "float", 12)
+    float32 = DType("float32", 4, "f", "float", 13)
+    float64 = DType("float64", 8, "d", "float", 14)
+
+    fp8e4m3 = DType("fp8e4m3", 1, None, "float", 9)
+    fp8e5m2 = DType("fp8e5m2", 1, None, "float", 10)
 
     half, float, double = float16, float32, float64
     char, short, int, long = int8, int16, int32, int64
@@ -115,8 +219,17 @@ class dtypes:
     all: tuple[DType, ...] = (
         bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16, float32, float64,
     )  # fmt: skip
+    # For storage: memory holds them, kernels compute in float32. `all` and `floats` are what devices have.
+    fp8s = (fp8e4m3, fp8e5m2)
     floats = tuple(d for d in all if d.is_float)
+    uints = tuple(d for d in all if d.kind == "uint")
+    sints = tuple(d for d in all if d.kind == "int")
     ints = tuple(d for d in all if d.is_int)
+
+    finfo, iinfo = staticmethod(_finfo), staticmethod(_iinfo)
+    is_float, is_int = staticmethod(_is_float), staticmethod(_is_int)
+    is_unsigned, is_bool = staticmethod(_is_unsigned), staticmethod(_is_bool)
+    least_upper_dtype = staticmethod(_least_upper_dtype)
 
     @staticmethod
     def from_py(value: Any) -> DType:
@@ -131,7 +244,7 @@ class dtypes:
 
 
 int_type, float_type = (1).__class__, (1.0).__class__
-_BY_NAME = {str(d): d for d in (*dtypes.all, dtypes.index, dtypes.void)}
+_BY_NAME = {str(d): d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _ALIASES = ("half", "float", "double", "char", "short", "int", "long", "uchar", "ushort", "uint", "ulong")
 _BY_NAME |= {alias: getattr(dtypes, alias) for alias in _ALIASES}
 
@@ -142,7 +255,8 @@ def to_dtype(dtype: Any) -> DType:
         return dtype
     found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
     if found is None:
-        raise DTypeError(f"dtype: expected one of {', '.join(dtypes.all)}, got {dtype!r}")
+        known = ", ".join((*dtypes.all, *dtypes.fp8s))
+        raise DTypeError(f"dtype: expected one of {known}, got {dtype!r}")
     return found
 
 
@@ -156,6 +270,8 @@ _PARENTS: dict[DType, tuple[DType, ...]] = {
     dtypes.uint16: (dtypes.int32, dtypes.uint32),
     dtypes.uint32: (dtypes.int64, dtypes.uint64),
     dtypes.uint64: (dtypes.float16, dtypes.bfloat16),
+    dtypes.fp8e4m3: (dtypes.float16, dtypes.bfloat16),
+    dtypes.fp8e5m2: (dtypes.float16, dtypes.bfloat16),
     dtypes.float16: (dtypes.float32,),
     dtypes.bfloat16: (dtypes.float32,),
     dtypes.float32: (dtypes.float64,),
@@ -171,6 +287,11 @@ def _ancestors(dtype: DType) -> frozenset[DType]:
 @functools.cache
 def promote(*ds: DType) -> DType:
     """The least dtype that all of `ds` convert to (tinygrad's `least_upper_dtype`)."""
+    floats = {d for d in ds if d.is_float}
+    if len(floats) == 1 and not floats.isdisjoint(dtypes.fp8s):
+        return floats.pop()  # integers and bools become it, but of integers alone it is no common type
+    if len(set(ds)) == 1:
+        return ds[0]
     return min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
 
 
@@ -208,9 +329,45 @@ def rounded(dtype: DType, value: float | int) -> float:
     return float_from_bits(dtype, float_to_bits(dtype, value))
 
 
+def _fp8_to_bits(dtype: DType, value: float) -> int:
+    """The bits of an 8-bit float, by exact arithmetic: what is beyond the largest number is infinite, or
+    where there is no infinity the largest, as in torch."""
+    sign = 0x80 if math.copysign(1.0, value) < 0 else 0
+    significand = dtype.significand
+    most = 0x7E if dtype is dtypes.fp8e4m3 else 0x7C
+    if value != value:
+        return sign | 0x7F
+    size = abs(value)
+    if math.isinf(size) or size == 0:
+        return sign | (most if size else 0)
+    least = math.frexp(dtype.smallest_normal)[1] - significand  # exponent of the last place of the least ones
+    exponent = max(math.frexp(size)[1] - significand, least)
+    count = round(math.ldexp(size, -exponent))  # places, to nearest even; ldexp is exact
+    # a normal number's count has its leading one; one more carries into the exponent
+    bits = count + ((exponent - least) << (significand - 1))
+    return sign | min(bits, most)
+
+
+def _fp8_from_bits(dtype: DType, bits: int) -> float:
+    size, significand = bits & 0x7F, dtype.significand
+    least = math.frexp(dtype.smallest_normal)[1] - significand
+    exponent, fraction = size >> (significand - 1), size & ((1 << (significand - 1)) - 1)
+    if dtype is dtypes.fp8e5m2 and exponent == 31:
+        out = math.nan if fraction else math.inf
+    elif dtype is dtypes.fp8e4m3 and size == 0x7F:
+        out = math.nan
+    elif exponent == 0:
+        out = math.ldexp(fraction, least)
+    else:
+        out = math.ldexp(fraction + (1 << (significand - 1)), least + exponent - 1)
+    return -out if bits & 0x80 else out
+
+
 def float_to_bits(dtype: DType, value: float | int) -> int:
-    """The bits of `value` rounded to float16 or bfloat16; of a NaN those of the quiet NaN of its sign."""
+    """The bits of `value` rounded to a float of 8 or 16 bits; of a NaN those of the quiet NaN of its sign."""
     value = _to_odd_double(value)
+    if dtype.itemsize == 1:
+        return _fp8_to_bits(dtype, value)
     if dtype is dtypes.float16:
         try:
             return int(_U16.unpack(_F16.pack(value))[0])
@@ -228,7 +385,9 @@ def float_to_bits(dtype: DType, value: float | int) -> int:
 
 
 def float_from_bits(dtype: DType, bits: int) -> float:
-    """The float16 or bfloat16 with these bits."""
+    """The float of 8 or 16 bits with these bits."""
+    if dtype.itemsize == 1:
+        return _fp8_from_bits(dtype, bits)
     raw = _F16.unpack(_U16.pack(bits)) if dtype is dtypes.float16 else _F32.unpack(_U32.pack(bits << 16))
     return float(raw[0])
 

@@ -25,6 +25,10 @@ class ArgumentError(PolygradError, ValueError):
     """An argument of the wrong kind or value."""
 
 
+class FetchError(PolygradError, OSError):
+    """A download that failed, or that is not what was asked for."""
+
+
 class OverflowError_(PolygradError, OverflowError):
     """A Python integer that does not fit the tensor's dtype."""
 

@@ -333,7 +333,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.SHEAR: _shear,
     # identities
     Ops.CONTIGUOUS: lambda g, n: (g,),
-    Ops.NOOP: lambda g, n: (g,),
+    Ops.NOOP: lambda g, n: (g,) if n.arg is None else (None, *n.arg(g, n)),
     Ops.COPY: _copy,
     # memory after target <- value: the overwritten elements get no gradient
     Ops.AFTER: _after,

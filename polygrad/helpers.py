@@ -1,11 +1,14 @@
-"""Small things that every layer uses. Knows nothing of the rest of polygrad."""
+"""Small things that every layer uses. Knows nothing of the rest of polygrad but its errors."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
+
+from polygrad.errors import ArgumentError
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -95,8 +98,13 @@ _environment: Any = getattr(os.environ, "_data", None)
 _encoded: dict[str, Any] = {}
 
 
+_overrides: dict[str, int] = {}  # of Contexts
+
+
 def env_int(name: str, default: int) -> int:
     """The environment variable `name` as an integer; `default` when unset or empty."""
+    if name in _overrides:
+        return _overrides[name]
     if _environment is not None:
         key = _encoded.get(name)
         if key is None:
@@ -105,6 +113,42 @@ def env_int(name: str, default: int) -> int:
             return default
     text = os.environ.get(name, "")
     return int(text) if text else default
+
+
+def getenv(name: str, default: Any = 0) -> Any:
+    """The environment variable `name` in the type of `default`, which is what it is when unset or empty."""
+    if name in _overrides:
+        return type(default)(_overrides[name])
+    text = os.environ.get(name, "")
+    return type(default)(text) if text else default
+
+
+class Context(contextlib.ContextDecorator):
+    """`with Context(DEBUG=2):` these variables have other values than in the environment, for the process.
+
+    DEBUG: what is printed, see `debug_level`; NOOPT=1: kernels are not optimised; BEAM=n: a search
+    for better ones; SPEC=1: graphs are verified after every pass. Raises ArgumentError for others.
+    """
+
+    NAMES = ("DEBUG", "NOOPT", "BEAM", "SPEC")
+
+    def __init__(self, **values: int) -> None:
+        for name, value in values.items():
+            if name not in self.NAMES or not isinstance(value, int):
+                raise ArgumentError(
+                    f"Context: expected an int for one of {', '.join(self.NAMES)}, got {name}={value!r}"
+                )
+        self.values = values
+        self._before: list[dict[str, int]] = []
+
+    def __enter__(self) -> None:
+        self._before.append(dict(_overrides))
+        _overrides.update(self.values)
+
+    def __exit__(self, *_: object) -> None:
+        before = self._before.pop()
+        _overrides.clear()
+        _overrides.update(before)
 
 
 def debug_level() -> int:

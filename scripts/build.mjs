@@ -40,14 +40,14 @@ const common = {
 await Promise.all([
   build({
     ...common,
-    entryPoints: ["main", "index", "cli", "thread", "session_worker", "runtime"].map((name) =>
+    entryPoints: ["main", "index", "cli", "thread", "session_worker", "gpu_worker", "runtime"].map((name) =>
       path(`node/src/${name}.ts`),
     ),
     outdir: path("node/dist"),
     platform: "node",
     format: "esm",
     splitting: true,
-    external: ["pyodide"],
+    external: ["pyodide", "webgpu"],
   }),
   build({
     ...common,

@@ -2,13 +2,7 @@
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
 - `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host (on CC
-  most of it is slow, and left to `make test-all`).
-
-# GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
-# tests/gpu_emulation has quick ones.
-sys.path.append(str(ROOT / "tests" / "gpu_emulation" / "distribution"))
-needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
-EMULATED = pytest.param("EMULATED_CUDA", marks=[needs_gxx, pytest.mark.slow])
+  and WEBGPU most of it is slow, and left to `make test-all`).
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
@@ -25,6 +19,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from adapter import SLOW_WEBGPU, WEBGPU, missing
 from c_compiler import CC, SLOW_CC
 
 import polygrad
@@ -32,7 +27,7 @@ import polygrad
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
-# The modules whose tests are not slow on CC.
+# The modules whose tests are not slow on CC and WEBGPU.
 CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 
 # GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
@@ -62,6 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if given.get("device") == "WEBGPU" and polygrad.dtypes.float64 in given.values():
+            item.add_marker(pytest.mark.skip(reason="WebGPU has no float64"))
     if config.getoption("--bless"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))
@@ -75,8 +74,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cc = CC if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_CC
         devices = ["CPU", "WASM", "INTERP", cc]
         if Path(metafunc.module.__file__ or "").parent.name == "device":
-            devices.append(EMULATED)
+            webgpu = WEBGPU if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_WEBGPU
+            devices += [EMULATED, webgpu]
         metafunc.parametrize("device", [wanted.upper()] if wanted else devices)
+
+
+@pytest.fixture(autouse=True)
+def _adapter(request: pytest.FixtureRequest) -> None:
+    """Tests on WEBGPU are skipped where there is no adapter, which is looked for when the first runs."""
+    if "needs_adapter" in request.keywords and missing():
+        pytest.skip(missing())
 
 
 @pytest.fixture

@@ -194,6 +194,40 @@ def jit() -> dict[str, Any]:
     return {"seen": seen, "calls": 3, "after": [2, 2], "again": [3, 3], "bound": [0, 2, 4, 6]}
 
 
+def layers() -> dict[str, Any]:
+    Tensor.manual_seed(3)
+    net = {
+        "block": nn.TransformerBlock(4, 2, activation="relu"),
+        "lstm": nn.LSTM(4, 3, bidirectional=True),
+        "gru": nn.GRU(6, 4, 2),
+        "conv": nn.Conv1d(2, 3, 2, padding="same"),
+        "up": nn.ConvTranspose1d(3, 2, 2, 2),
+        "attention": nn.MultiheadAttention(4, 2, batch_first=True),
+    }
+    nn.init.kaiming_normal_(net["conv"].weight, mode="fan_out", nonlinearity="relu")
+    params = nn.state.get_parameters(net)
+    opt = nn.optim.RMSprop(params, lr=0.01, momentum=0.5)
+    opt.clip_gradients(0.5)
+    warm_up, decay = nn.optim.LinearLR(opt, 0.5, total_iters=2), nn.optim.ExponentialLR(opt, 0.5)
+    schedule = nn.optim.SequentialLR(opt, [warm_up, decay], [2])
+    x = Tensor([rows(3, 4), rows(3, 4)])
+    found = []
+    with Tensor.train():
+        for _ in range(4):
+            opt.zero_grad()
+            out, (h, c) = net["lstm"](net["block"](x, is_causal=True))
+            sequence, last = net["gru"](out)
+            image = net["up"](net["conv"](sequence.permute(1, 2, 0).reshape(3, 2, 4)))
+            attended, _ = net["attention"](x, x, x)
+            loss = image.square().mean() + h.sum() + c.mean() + last.sum() + attended.sum()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            found.append([loss.item(), opt.lr.item(), [2, 3, 3]])
+    norm = nn.optim.clip_grad_norm_(params, 0.1).item()
+    return {"found": found, "norm": norm, "names": list(nn.state.get_state_dict(net))}
+
+
 def sequential() -> list[Any]:
     Tensor.manual_seed(1)
     linear, norm = nn.Linear(2, 3), nn.RMSNorm(3)

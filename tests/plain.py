@@ -6,7 +6,19 @@ import itertools
 import math
 import struct
 
+from polygrad import Tensor
 from polygrad.dtype import dtypes
+
+
+def dtypes_of(device):
+    """The dtypes that a device computes with."""
+    return [d for d in dtypes.all if device != "WEBGPU" or d is not dtypes.float64]
+
+
+def keeps_denormals(device, dtype=dtypes.float32):
+    """Whether a device computes with denormal numbers: a GPU may take them for zero."""
+    tiny = 2.0**-149 if dtype == "float32" else 5e-324
+    return device != "WEBGPU" or (Tensor([tiny], device=device, dtype=dtype) * 3.0).item() == 3 * tiny
 
 
 def _indices(shape):

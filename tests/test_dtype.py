@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
+from polygrad import Tensor
 from polygrad.dtype import DType, as_double, dtypes, float_from_bits, float_to_bits, rounded
+from polygrad.errors import DTypeError
 from polygrad.runtime.interp_scalar import round_float
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -75,3 +79,82 @@ def test_the_parameters_of_float_formats_are_numpys(dtype: DType) -> None:
 
 def test_the_parameters_of_bfloat16() -> None:
     assert (dtypes.bfloat16.significand, dtypes.bfloat16.smallest_normal) == (8, 2.0**-126)
+
+
+# --- what can be asked of dtypes
+
+
+@pytest.mark.parametrize("dtype", dtypes.floats)
+def test_limits_of_floats_are_numpys_and_torchs(dtype: DType) -> None:
+    info, theirs = dtypes.finfo(dtype), torch.finfo(getattr(torch, dtype.name))
+    assert (info.bits, info.eps, info.max, info.min) == (theirs.bits, theirs.eps, theirs.max, theirs.min)
+    assert info.tiny == info.smallest_normal == theirs.tiny and dtypes.finfo(dtype.name) == info
+    if dtype is not dtypes.bfloat16:
+        own = np.finfo(dtype.name)
+        assert (info.nmant, info.nexp) == (own.nmant, own.iexp)
+        assert info.smallest_subnormal == float(own.smallest_subnormal)
+    assert rounded(dtype, info.max) == info.max and rounded(dtype, 1 + info.eps) == 1 + info.eps
+    assert rounded(dtype, info.smallest_subnormal) == info.smallest_subnormal > 0
+
+
+@pytest.mark.parametrize("dtype", dtypes.ints)
+def test_limits_of_integers_are_numpys(dtype: DType) -> None:
+    info, theirs = dtypes.iinfo(dtype), np.iinfo(dtype.name)
+    assert (info.bits, info.min, info.max) == (theirs.bits, theirs.min, theirs.max)
+    assert (info.min, info.max, info.bits) == (dtype.min, dtype.max, dtype.bitsize)
+
+
+def test_kinds_of_dtypes() -> None:
+    kinds = {d: np.dtype(d.name).kind for d in dtypes.all if d is not dtypes.bfloat16}
+    for d, kind in kinds.items():
+        assert dtypes.is_float(d) is dtypes.is_float(d.name) is (kind == "f")
+        assert dtypes.is_int(d) is (kind in "iu") and dtypes.is_unsigned(d) is (kind == "u")
+        assert dtypes.is_bool(d) is (kind == "b")
+    assert dtypes.uints + dtypes.sints != dtypes.ints
+    assert set(dtypes.uints) | set(dtypes.sints) == set(dtypes.ints)
+    assert {d for d, k in kinds.items() if k == "u"} == set(dtypes.uints)
+    assert set(dtypes.floats) | set(dtypes.ints) | {dtypes.bool} == set(dtypes.all)
+
+
+def test_the_least_dtype_above_others() -> None:
+    assert dtypes.least_upper_dtype("int8", dtypes.uint8) is dtypes.int16
+    assert dtypes.least_upper_dtype("float16", "bfloat16", "bool") is dtypes.float32
+    for bad in ((), ("index",), ("complex64",), (3,)):
+        with pytest.raises(DTypeError, match="expected"):
+            dtypes.least_upper_dtype(*bad)
+
+
+@pytest.mark.parametrize("ask", [dtypes.finfo, dtypes.iinfo])
+@pytest.mark.parametrize("bad", ["bool", "index", "void", "float31", None])
+def test_limits_of_other_dtypes_are_refused(ask: Callable[[object], object], bad: object) -> None:
+    with pytest.raises(DTypeError, match="expected"):
+        ask(bad)
+    with pytest.raises(DTypeError, match="use finfo"):
+        dtypes.iinfo("float32")
+    with pytest.raises(DTypeError, match="use iinfo"):
+        dtypes.finfo("int8")
+
+
+WEAK = (True, 1, 1.5)
+
+
+@pytest.mark.parametrize("dtype", [d for d in dtypes.all if d is not dtypes.bfloat16])
+@pytest.mark.parametrize("scalar", WEAK, ids=str)
+def test_python_scalars_are_weak_as_in_numpy_2(dtype: DType, scalar: float) -> None:
+    """An array's dtype stays unless the scalar is of a higher kind, which gives the default of that kind (of
+    numpy int64 and float64, here int32 and float32)."""
+    defaults = {"int64": "int32", "float64": "float32"}
+    want = np.result_type(np.dtype(dtype.name), scalar).name
+    want = want if want == dtype else defaults.get(want, want)
+    for got in (Tensor([1], dtype=dtype) + scalar, scalar + Tensor([1], dtype=dtype)):
+        assert got.dtype == want
+
+
+@pytest.mark.parametrize("dtype", dtypes.ints)
+def test_integers_beyond_a_dtype_overflow_as_in_numpy_2(dtype: DType) -> None:
+    for n in (dtype.max + 1, dtype.min - 1):
+        with pytest.raises(OverflowError):
+            np.zeros(1, dtype.name) + n
+        with pytest.raises(OverflowError, match=f"{dtype}.*got {n}"):
+            Tensor([0], dtype=dtype) + n
+    assert (Tensor([0], dtype=dtype) + dtype.max).item() == dtype.max

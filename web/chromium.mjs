@@ -10,6 +10,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--enable-unsafe-webgpu", // headless, and on SwiftShader where there is no GPU
 ];
 
 /** The path of a Chromium, or undefined. */

@@ -6,7 +6,7 @@ import { errorFrom } from "../../wasm_runtime/src/api/errors";
 import type { SessionInfo } from "../../wasm_runtime/src/api/session";
 import type { Answer, Bridge, Operation, Plain, Question } from "../../wasm_runtime/src/api/transport";
 import type { Polygrad } from "./polygrad";
-import type { PyFunction, PyProxy } from "./pyodide_types";
+import { callSuspending, type PyFunction, type PyProxy } from "./pyodide_types";
 
 interface PyBytes extends PyProxy {
   getBuffer(type: "u8"): { readonly data: Uint8Array<ArrayBuffer>; release(): void };
@@ -68,6 +68,11 @@ function openBridge(python: Polygrad): Bridge {
       call(name, result, handles, keywords, ...args) as string | undefined,
     fail: (handle, text) => void method("fail")(handle, text),
     ask: ([name, ...args]: Question) => answer(method(name)(...args), pyodide),
+    async wait([name, ...args]: Question) {
+      const waits = python.gpu.opened && name === "read";
+      const found = waits ? await callSuspending(method(name), ...args) : method(name)(...args);
+      return answer(found, pyodide);
+    },
     async python(code) {
       let found: unknown;
       try {

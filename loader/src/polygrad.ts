@@ -41,7 +41,7 @@ export interface Python {
   /** Run Python source that may use `await` at its top level. */
   runPythonAsync(code: string): Promise<unknown>;
   /** Run the file at the absolute `path` as `python path args…` would; the exit status. */
-  runScript(path: string, args?: readonly string[]): Awaitable<number>;
+  runScript(path: string, args?: readonly string[]): Promise<number>;
   /** Make a file, and the folders above it, in Python's file system. */
   writeFile(path: string, data: Uint8Array): Awaitable<void>;
 }
@@ -59,6 +59,8 @@ export class Polygrad implements Python {
     readonly pyodide: PyodideAPI,
     readonly origin: Origin = "bytecode",
     readonly kept: Promise<void> = Promise.resolve(),
+    /** Whether Python has opened a GPU: then reads are waited for. */
+    readonly gpu: { readonly opened: boolean } = { opened: false },
   ) {}
 
   runPython(code: string): unknown {
@@ -69,7 +71,7 @@ export class Polygrad implements Python {
     return (await this.pyodide.runPythonAsync(code)) as unknown;
   }
 
-  runScript(path: string, args: readonly string[] = []): number {
+  runScript(path: string, args: readonly string[] = []): Promise<number> {
     return runScript(this.pyodide, path, args);
   }
 

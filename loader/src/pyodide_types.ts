@@ -6,7 +6,17 @@ import type { PyodideAPI } from "pyodide";
 export type PyProxy = PyodideAPI["globals"];
 
 /** A Python function. */
-export type PyFunction = PyProxy & ((...args: unknown[]) => unknown);
+export type PyFunction = PyProxy &
+  ((...args: unknown[]) => unknown) & {
+    /** Call it so that it may wait for promises; throws where the engine cannot suspend Python. */
+    callPromising(...args: unknown[]): Promise<unknown>;
+  };
+
+/** Call a Python function; where the engine can suspend Python (JSPI), it may wait for promises, as of a GPU. */
+export async function callSuspending(call: PyFunction, ...args: unknown[]): Promise<unknown> {
+  const suspends = "Suspending" in WebAssembly || "Suspender" in WebAssembly;
+  return await (suspends ? call.callPromising(...args) : call(...args));
+}
 
 /** What polygrad uses of Emscripten's `FS`. */
 export interface FileSystem {

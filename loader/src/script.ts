@@ -2,7 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 
-import type { PyFunction, PyProxy } from "./pyodide_types";
+import { callSuspending, type PyFunction, type PyProxy } from "./pyodide_types";
 
 const RUN = `
 def run_script(path, args):
@@ -28,13 +28,13 @@ def run_script(path, args):
 run_script
 `;
 
-/** Run the file at `path`, an absolute path in Pyodide's file system; the exit status. */
-export function runScript(pyodide: PyodideAPI, path: string, args: readonly string[]): number {
+/** Run the file at `path`, an absolute path in Pyodide's file system; resolves to the exit status. */
+export async function runScript(pyodide: PyodideAPI, path: string, args: readonly string[]): Promise<number> {
   const globals = pyodide.toPy({}) as PyProxy;
   const run = pyodide.runPython(RUN, { globals }) as PyFunction;
   const list = pyodide.toPy([...args]) as PyProxy;
   try {
-    return run(path, list) as number;
+    return (await callSuspending(run, path, list)) as number;
   } finally {
     for (const proxy of [list, run, globals]) proxy.destroy();
   }

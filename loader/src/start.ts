@@ -47,6 +47,8 @@ export interface Host {
   readonly engine: string;
   /** Where snapshots and bytecode of wheels are kept. */
   readonly store?: ByteStore | undefined;
+  /** Open the GPU: a `WebGPUDevice` or what sends the same calls to one, now or later; undefined where there is none. */
+  readonly openGpu: () => unknown;
   /** Where compiled kernels are kept: a folder of Node's, or a database. */
   readonly kernels?: string | KernelStorage | undefined;
 }
@@ -157,14 +159,26 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
   }
 }
 
-/** What Python can ask of the host. */
-function register(pyodide: PyodideAPI, { readStdlib }: Host, pool: ThreadPool | undefined): void {
+/** What Python can ask of the host. `first`: the GPU that it gets first; what is returned tells whether it has one. */
+function register(
+  pyodide: PyodideAPI,
+  { readStdlib, openGpu }: Host,
+  pool: ThreadPool | undefined,
+  first?: unknown,
+): { readonly opened: boolean } {
+  const state = { opened: false, first };
   pyodide.registerJsModule(HOST_MODULE, {
     openHost: () => new WasmHost(pool && { pool }),
+    openGpu: () => {
+      const gpu = state.first ?? openGpu();
+      [state.opened, state.first] = [true, undefined];
+      return gpu;
+    },
     completeStdlib: (path: string) => {
       fileSystem(pyodide).writeFile(path, readStdlib());
     },
   });
+  return state;
 }
 
 /** From a snapshot; undefined when that fails, for whatever reason. */
@@ -194,6 +208,9 @@ async function snapshotKey({ engine }: Host, id: string): Promise<string> {
   const parts = [ASSETS.pyodide, ASSETS.stdlib, id, engine].join("\n");
   return `snapshot-${await digest(new TextEncoder().encode(parts))}`;
 }
+
+/** Devices for which the GPU is opened before Python asks. */
+const WANTS_GPU = /^(webgpu|auto)$/i;
 
 /** The usual share of the time that is over when a stage begins. */
 const FRACTIONS = { files: 0, start: 0.3, import: 0.8, ready: 1 } as const;
@@ -267,7 +284,9 @@ export async function startPolygrad(
   const keepsKernels = !["", "0"].includes(variables.POLYGRAD_CACHE ?? "asked for");
   const own = { ...host, kernels: keepsKernels ? host.kernels : undefined, report };
   const { pyodide, origin, kept, kernels } = await startQuickly(own, store, early);
-  register(pyodide, host, pool);
+  // Where nobody can wait for it later, it is there already.
+  const gpu = WANTS_GPU.test(variables.DEVICE ?? "") ? await host.openGpu() : undefined;
+  const state = register(pyodide, host, pool, gpu);
   variables.POLYGRAD_CACHE = mountKernels(pyodide, own);
   if (kernels) call(pyodide, "keep_kernels", kernels);
   const dictionary = pyodide.toPy(variables) as PyProxy;
@@ -275,5 +294,5 @@ export async function startPolygrad(
   dictionary.destroy();
   routeOutput(pyodide, options);
   report("ready");
-  return new Polygrad(pyodide, origin, kept);
+  return new Polygrad(pyodide, origin, kept, state);
 }

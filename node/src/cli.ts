@@ -58,7 +58,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const way = relative(cwd, path);
   const outside = way.startsWith("..") || way === path;
   const mounted = outside ? mountFolder(polygrad, dirname(path)) : here;
-  const status = polygrad.runScript(
+  const status = await polygrad.runScript(
     `${mounted}/${outside ? basename(path) : way.replaceAll("\\", "/")}`,
     args,
   );

@@ -18,7 +18,7 @@ import {
 import { loadPolygrad, type LoadOptions } from "./index";
 
 export interface CreateOptions extends LoadOptions {
-  /** The default device, such as "WASM"; "auto", unless given, is the best that there is. */
+  /** The default device: "WASM" unless given; "WEBGPU"; "auto" is WEBGPU where there is a GPU. */
   device?: string;
   /** Whether it runs in a worker, so that this thread stays free; then only awaited reads work. */
   worker?: boolean;
@@ -36,8 +36,8 @@ const host: Host = {
 };
 
 /** The options that the loader takes. */
-export function loadOptions({ device = "auto", ...options }: Omit<CreateOptions, "worker">): LoadOptions {
-  return device === "auto" ? options : { ...options, env: { DEVICE: device, ...options.env } };
+export function loadOptions({ device, ...options }: Omit<CreateOptions, "worker">): LoadOptions {
+  return device === undefined ? options : { ...options, env: { DEVICE: device, ...options.env } };
 }
 
 function startWorker(options: CreateOptions): Promise<Session> {

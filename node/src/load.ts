@@ -13,6 +13,7 @@ import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
 import { startPolygrad } from "../../loader/src/start";
 import { cacheFolder, diskStore } from "./disk_store";
 import { startWorker } from "./engine";
+import { GpuInWorker } from "./gpu";
 import { readBytes } from "./read_bytes";
 
 export interface LoadOptions extends CommonOptions {
@@ -63,6 +64,7 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
       wheel: typeof wheel === "string" ? readBytes(wheel) : wheel && Promise.resolve(wheel),
       readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
       engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
+      openGpu: () => GpuInWorker.open(),
       store: cacheDir === false ? undefined : diskStore(cacheDir),
       kernels: kernelFolder(options),
     },

@@ -99,8 +99,7 @@ class CapturedProgram:
             run_program(self._executable, self._handles, arena_for(program), variables)
         else:
             watch.runner(program, self._handles, arena_for(program), variables)
-        stats.runs += 1
-        stats.launches += len(program.launches)
+        stats.count(program)
 
 
 def live_memory() -> set[Allocation]:
@@ -147,7 +146,7 @@ def merge(recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buff
         memory[b.allocation], specs[b.allocation] = b, BufferSpec(b.size, b.dtype.name, "")
         roles.setdefault(b.allocation, "param")
     lifetimes = _lifetimes(launches, specs, roles)
-    offsets, arena = plan(list(lifetimes.values()))
+    offsets, arena = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
     arena_lower_bound = lower_bound(list(lifetimes.values()))
     offset_of = dict(zip(lifetimes, offsets, strict=True))
     keys += list(lifetimes)

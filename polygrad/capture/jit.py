@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
+import sys
 import weakref
 from collections.abc import Callable, Collection
 from typing import Any
@@ -65,6 +67,22 @@ class TinyJit:
         self._of: dict[int, tuple[weakref.ref[Any], TinyJit]] = {}
         functools.update_wrapper(self, function)
         self.reset()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TinyJit:
+        """Of the same function, or of a copy of a bound method or another object; it captures for itself."""
+        return TinyJit(copy.deepcopy(self._function, memo))
+
+    def __copy__(self) -> TinyJit:
+        return TinyJit(self._function)
+
+    def __reduce__(self) -> Any:
+        """The function, by its name; what was captured is captured anew where it is read."""
+        found: Any = sys.modules.get(getattr(self._function, "__module__", ""))
+        for part in getattr(self._function, "__qualname__", "").split("."):
+            found = getattr(found, part, None)
+        if found is self:  # it decorates that function, whose name is now its own
+            return self._function.__qualname__
+        return TinyJit, (self._function,)
 
     def reset(self) -> None:
         """Forget what was captured: the next call runs the function, the one after it captures anew."""

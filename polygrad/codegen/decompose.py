@@ -11,6 +11,8 @@ stays: as a comparison and a selection it would lose a NaN.
 
 from __future__ import annotations
 
+import functools
+
 from polygrad.codegen import transcendental
 from polygrad.codegen.target import Target
 from polygrad.codegen.threefry import threefry
@@ -24,11 +26,18 @@ from polygrad.uop.pattern import PatternMatcher, UPat
 
 def decompose(target: Target, optimized: bool = True) -> PatternMatcher:
     """The table for `target`. MULACC is only made where multiply-add is fused, and only when `optimized`."""
+    return _table(optimized, target.fma, target.scalar_fma, target.float64)
+
+
+@functools.cache
+def _table(optimized: bool, fma: bool, scalar_fma: bool, float64: bool) -> PatternMatcher:
     if not optimized:
-        return _PLAIN
-    if not target.fma:
-        return _LEAN
-    return _FUSED if target.scalar_fma else _FUSED_SUMS
+        table = _PLAIN
+    elif not fma:
+        table = _LEAN
+    else:
+        table = _FUSED if scalar_fma else _FUSED_SUMS
+    return table + (by_float64 if float64 else without_float64)
 
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -81,9 +90,32 @@ halves = PatternMatcher([
     (UPat((GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE}, _HALVES, name="u"), _in_float32),
     # x < y = float32(x) < float32(y)
     (UPat(GroupOp.Comparison, src=(UPat.var(dtype=_HALVES), UPat.var()), name="u"), _compare_in_float32),
+])  # fmt: skip
+
+# Where there is no float64, a Builder rounds integers once by itself.
+by_float64 = PatternMatcher([
     # bfloat16(n) = bfloat16(float64(n)): an int32 is rounded once
     (UPat(Ops.CAST, dtypes.bfloat16, (UPat.var("x", tuple(d for d in _INTS if d.bits >= 32)),)),
      lambda x: x.cast(dtypes.float64).cast(dtypes.bfloat16)),
+])  # fmt: skip
+
+
+def _in_single(u: UOp, x: UOp) -> UOp | None:
+    """float64 arithmetic of Variables and constants, as of Python's numbers, in float32."""
+    order = x.toposort()
+    if any(n.op not in GroupOp.Elementwise and n.op not in (Ops.CONST, Ops.DEFINE_VAR) for n in order):
+        return None
+    new: dict[UOp, UOp] = {}
+    for n in order:
+        dtype = dtypes.float32 if n.dtype is dtypes.float64 else n.dtype
+        arg = rounded(dtype, n.arg) if n.op is Ops.CONST and dtype is dtypes.float32 else n.arg
+        new[n] = UOp(n.op, dtype, tuple(new[s] for s in n.src), arg)
+    return new[x].cast(u.dtype)
+
+
+without_float64 = PatternMatcher([
+    # float32(i / 2) for an integer i: of what memory holds, float64 is refused
+    (UPat(Ops.CAST, (dtypes.float32, *_HALVES), (UPat.var("x", dtypes.float64),), name="u"), _in_single),
 ])  # fmt: skip
 
 

@@ -126,6 +126,9 @@ def _flattened(u: UOp) -> UOp | None:
         inner = inner.src[1]
     if inner.op is not Ops.REDUCE or inner.arg is not Ops.ADD:
         return None
+    own = set(inner.src[1:])
+    if any(not own.isdisjoint(n.src[1:]) for c in conditions for n in c.toposort() if n.op is Ops.REDUCE):
+        return None  # a condition on the sum itself: relu(sum) is known only when the sum is
     wanted = {c for condition in conditions for c in conjuncts(condition)}
     value = _guarded_product(inner.src[0], wanted)
     if value is None:

@@ -40,8 +40,8 @@ class Target:
     pages are so large that it has all. `index_bits`: the width of `dtypes.index`. `dots`: the kinds of
     Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `workgroups`: what it has for
     grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
-    kernel (0: any number). `alignment`: of buffers, in bytes. `processor`: what compiled code depends on
-    beyond that (a host's processor and compiler), in words of its own.
+    kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them. `processor`:
+    what compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Target:
     workgroups: Workgroups | None = None
     max_buffers: int = 0
     alignment: int = 64
+    float64: bool = True
     processor: str = ""
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.compute_at import compute_at
+from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
 from polygrad.codegen.scatter import scatter
@@ -20,7 +21,7 @@ from polygrad.engine.devices import Backend, Device
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
-from polygrad.errors import InternalError
+from polygrad.errors import InternalError, OutOfMemoryError
 from polygrad.helpers import LRU, THREAD_VARIABLES, debug_level, env_int, prod
 from polygrad.runtime.program import (
     Binding,
@@ -68,16 +69,32 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    plan_ = schedule(sink, optimized)
+    plan_ = schedule(sink, optimized, backend.target.max_buffers)
+    plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     if optimized and backend.target.workgroups is None:  # two are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
         plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
     elif optimized:
         plan_ = replace(plan_, calls=tuple(scatter(list(plan_.calls))))
     stats.schedule_seconds += time.perf_counter() - started
+    if backend.target.workgroups is not None:
+        _check_sizes(plan_, device, backend)
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1
     return _assemble(sink, plan_, kernels, device, backend, n_slots)
+
+
+def _check_sizes(plan_: Schedule, device: str, backend: Backend) -> None:
+    """Raises OutOfMemoryError for a buffer that has more elements than an index counts: then there is no
+    grid."""
+    most = 1 << (backend.target.index_bits - 1)
+    for call in plan_.calls:
+        for arg in call.args:
+            if _size(arg) > most:
+                raise OutOfMemoryError(
+                    f"device {device}: expected tensors of at most {most} elements, got one of shape "
+                    f"{arg.shape}"
+                )
 
 
 def optimizing() -> bool:
@@ -208,7 +225,7 @@ def _assemble(
                 last[arg] = i
     lives = [Lifetime(_size(n) * n.dtype.itemsize, first[n], last[n]) for n in first]
     lives += [Lifetime(nbytes, i, i) for i, k in enumerate(kernels) for nbytes in k.local]
-    offsets, arena = plan(lives)
+    offsets, arena = plan(lives, backend.target.alignment)
     stats.arena_bytes, stats.arena_lower_bound = arena, lower_bound(lives)
     for node, offset in zip(first, offsets, strict=False):
         number[node] = len(specs)

@@ -1,6 +1,7 @@
 """The devices of this host: what each is made of, and which is the default.
 
 Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
+Device.DEFAULT = "auto"        a GPU where there is one, as with DEVICE=auto and device="auto"
 Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
 
 A package adds a device by an entry point of the group `polygrad.devices`: a name, and where its `Backend`
@@ -61,8 +62,16 @@ _MODULES = {
     "CPU": ("polygrad.engine.backends.cpu_backend", "pip install llvmlite"),
     "CC": ("polygrad.engine.backends.cc_backend", "it needs a C compiler"),
     "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
+    "WEBGPU": ("polygrad.engine.backends.webgpu_backend", 'pip install "polygrad[webgpu]"'),
     "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),
 }
+
+
+_FALLBACK = "WASM" if sys.platform == "emscripten" else "CPU"
+
+# Called with the name of a device that was lost and opened anew: what was made of its memory is to be
+# forgotten.
+reopened: list[Callable[[str], object]] = []
 
 
 def device_names() -> tuple[str, ...]:
@@ -89,13 +98,13 @@ class _Devices:
         self._backends: dict[str, Backend] = {}
         self._runtimes: dict[str, Runtime] = {}
         self._default: str | None = None
+        self._auto: str | None = None
 
     @property
     def DEFAULT(self) -> str:
-        """The device of a Tensor made without naming one."""
+        """The device of a Tensor made without naming one: unless chosen, the fastest that is sure to work."""
         if self._default is None:
-            fallback = "WASM" if sys.platform == "emscripten" else "CPU"
-            self._default = self.canonical(os.environ.get("DEVICE") or fallback)
+            self._default = self.canonical(os.environ.get("DEVICE") or _FALLBACK)
         return self._default
 
     @DEFAULT.setter
@@ -103,8 +112,13 @@ class _Devices:
         self._default = self.canonical(name)
 
     def canonical(self, name: str) -> str:
-        """The device's name in upper case. Raises DeviceError for one that does not exist."""
+        """The device's name in upper case; of "auto", that of the best. Raises DeviceError for one that does
+        not exist."""
         upper = name.upper() if isinstance(name, str) else name
+        if upper == "AUTO":
+            if self._auto is None:
+                self._auto = self.best()
+            return self._auto
         if upper not in _MODULES and upper not in self._backends:
             known = [*_MODULES, *_announced()]
             if upper not in known:
@@ -136,14 +150,33 @@ class _Devices:
 
     def __getitem__(self, name: str) -> Runtime:
         name = self.canonical(name)
-        return self._runtimes.get(name) or self._open(name)
+        runtime = self._runtimes.get(name)
+        return self._open(name) if runtime is None or runtime.lost else runtime
 
     @synchronized
     def _open(self, name: str) -> Runtime:
         runtime = self._runtimes.get(name)
-        if runtime is None:  # else another thread has just opened it
-            runtime = self._runtimes[name] = self.backend(name).open()
-        return runtime
+        if runtime is not None and not runtime.lost:  # another thread has just opened it
+            return runtime
+        opened = self._runtimes[name] = self.backend(name).open()
+        if runtime is not None:
+            for hook in reopened:
+                hook(name)
+        return opened
+
+    def best(self) -> str:
+        """What "auto" is: WEBGPU where it is a GPU, and no processor that does a GPU's work; else the default
+        of this host. It opens the GPU to know, and says what it chose."""
+        chosen = _FALLBACK
+        try:
+            runtime = self["WEBGPU"]
+        except DeviceError as e:
+            reason = str(e)
+        else:
+            chosen = "WEBGPU" if runtime.accelerates else _FALLBACK
+            reason = runtime.description
+        print(f"polygrad: device auto is {chosen} ({reason})", file=sys.stderr)
+        return chosen
 
     def available(self) -> list[str]:
         """The names of the devices that open on this host."""

@@ -16,7 +16,7 @@ from polygrad.runtime.buffer import Allocation
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN})
+_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
 
 
 class Pending:
@@ -119,6 +119,8 @@ class Pending:
             return (op, node.dtype)
         if op is Ops.BIND:
             return (node,)
+        if op is Ops.NOOP:  # its argument is of its gradient
+            return (op, node.dtype, *[order[s] for s in src])
         if op is Ops.ASSIGN:
             # the view that is written to is one of its memory, also where the value in it has been computed
             target, view = src[0], []

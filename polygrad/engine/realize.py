@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
@@ -71,6 +71,13 @@ _arenas: dict[str, Allocation] = {}
 reclaim.append(collect)
 
 
+@reopened.append
+def _forget_device(name: str) -> None:
+    """Loaded Programs and scratch memory of a device that was lost are of no use."""
+    clear_caches()
+    _arenas.pop(name, None)
+
+
 def clear_caches() -> None:
     """Forget every Program (kernels stay)."""
     _families.clear()
@@ -99,13 +106,24 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
 
     Raises CaptureError inside a captured function.
     """
+    buffer, nbytes = _readable(uop, device)
+    return buffer.read()[:nbytes]
+
+
+async def data_of_async(uop: UOp, device: str | None = None) -> memoryview:
+    """`data_of`, awaited: it is computed at once, and what it was then is read."""
+    buffer, nbytes = _readable(uop, device)
+    return (await buffer.read_async())[:nbytes]
+
+
+def _readable(uop: UOp, device: str | None) -> tuple[Buffer, int]:
+    """The memory of a node, computed if need be, and how many bytes of it the node is."""
     watch.forbid(
         f"a reading of values ({uop.dtype} of shape {uop.shape}: item, tolist, numpy, data, bool)",
         "return the Tensor and read it after the call",
     )
     (done,) = realize([uop], device)
-    buffer: Buffer = done.base.arg
-    return buffer.read()[: int(prod(done.shape)) * done.dtype.itemsize]
+    return done.base.arg, int(prod(done.shape)) * done.dtype.itemsize
 
 
 @computing
@@ -439,8 +457,7 @@ def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str
         size = f"{len(program.launches)} launches, {len(program.kernels)} different"
         print(f"{program.device}: {size}, {milliseconds:.3f} ms", file=sys.stderr)
     watch.executed += 1
-    stats.runs += 1
-    stats.launches += len(program.launches)
+    stats.count(program)
 
 
 def arena_for(program: Program) -> Handle | None:

@@ -2,7 +2,8 @@
 
 Every public callable becomes {id, name, parameters, result, reads, raises, doc}. `result` has a kind:
 
-    tensor, tensors (count: how many, "arguments", "arguments + 1", or null: known when it has run), self,
+    tensor, tensors (count: how many, "arguments", "arguments + 1", or null: known when it has run), nested
+    (counts: of each element, how many tensors it is a sequence of, or null: it is a tensor), self,
     none, value (type), object (class), state_dict, tree (what a captured function returned), context (a
     context manager), host (what only Python can use: not for bindings)
 
@@ -28,10 +29,11 @@ VERSION = 1
 CLASSES: dict[str, type] = {
     "Tensor": Tensor,
     **{f"nn.{name}": value for name in nn.__all__ if isinstance(value := getattr(nn, name), type)},
-    "nn.optim.Optimizer": nn.optim.Optimizer,
-    "nn.optim.SGD": nn.optim.SGD,
-    "nn.optim.AdamW": nn.optim.AdamW,
-    "nn.optim.OptimizerGroup": nn.optim.OptimizerGroup,
+    **{
+        f"nn.optim.{name}": value
+        for name in nn.optim.__all__
+        if isinstance(value := getattr(nn.optim, name), type)
+    },
     "TinyJit": TinyJit,
     "CompiledStep": CompiledStep,
     "Variable": type(Variable("v", 0, 1)),
@@ -44,6 +46,7 @@ MAKERS: dict[str, Callable[..., Any] | None] = {
     "CompiledStep": None,
     "Device": None,
     "Variable": Variable,
+    "nn.optim.LRScheduler": None,
     "nn.optim.Optimizer": None,
 }
 
@@ -51,11 +54,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compile_step": compile_step,
     "get_num_threads": get_num_threads,
     "set_num_threads": set_num_threads,
-    "nn.optim.Adam": nn.optim.Adam,
     **{
-        f"nn.state.{name}": value
-        for name, value in vars(nn.state).items()
-        if inspect.isfunction(value) and value.__module__ == nn.state.__name__ and not name.startswith("_")
+        f"nn.optim.{name}": value
+        for name in nn.optim.__all__
+        if inspect.isfunction(value := getattr(nn.optim, name))
+    },
+    **{
+        f"nn.{space.__name__.rpartition('.')[2]}.{name}": value
+        for space in (nn.data, nn.datasets, nn.init, nn.state)
+        for name in space.__all__
+        if inspect.isfunction(value := getattr(space, name))
     },
 }
 
@@ -108,6 +116,8 @@ def _class(name: str, cls: type) -> dict[str, Any]:
             "raises": _raises(doc),
         }
     out["attributes"] = [_attribute(name, k, v) for k, v in reviewed.ATTRIBUTES.get(name, {}).items()]
+    if name in reviewed.OPEN_STATE:
+        out["open_state"] = True
     known = set(reviewed.ATTRIBUTES.get(name, {}))
     members = list(_members(cls, base))
     chosen = PARTIAL.get(name) or [k for k in members if k not in known]
@@ -251,9 +261,15 @@ _RESULTS: dict[Any, dict[str, Any]] = {
     "Self": {"kind": "tensor"},
     "Tensor": {"kind": "tensor"},
     "tuple[Self, Self]": {"kind": "tensors", "count": 2},
+    "tuple[Self, Self, Self]": {"kind": "tensors", "count": 3},
     "tuple[Self, ...]": {"kind": "tensors", "count": None},
     "list[Self]": {"kind": "tensors", "count": None},
     "list[Tensor]": {"kind": "tensors", "count": None},
+    "tuple[Tensor, ...]": {"kind": "tensors", "count": None},
+    "Data": {"kind": "tensors", "count": 4},
+    "tuple[Tensor, Tensor]": {"kind": "tensors", "count": 2},
+    "tuple[Tensor, Tensor | None]": {"kind": "tensors", "count": 2},
+    "tuple[Tensor, tuple[Tensor, Tensor]]": {"kind": "nested", "counts": [None, 2]},
     "Iterator[None]": {"kind": "context"},
     "None": {"kind": "none"},
     **{t: {"kind": "value", "type": t} for t in ("bool", "int", "float", "str")},
@@ -284,7 +300,11 @@ def _result_from(text: str) -> dict[str, Any]:
 
 
 def _doc(x: Any) -> str:
-    return inspect.cleandoc(getattr(x, "__doc__", None) or "")
+    """A docstring without its examples, which are Python's alone."""
+    text = inspect.cleandoc(getattr(x, "__doc__", None) or "")
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith(">>> ")), len(lines))
+    return "\n".join(lines[:first]).rstrip()
 
 
 _ERRORS = tuple(k for k, v in vars(errors).items() if isinstance(v, type))

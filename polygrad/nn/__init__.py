@@ -1,30 +1,52 @@
-"""Neural networks: layers, optimizers (`nn.optim`) and state (`nn.state`)."""
+"""Neural networks: layers, and what training needs.
 
-from polygrad.nn import optim, state
-from polygrad.nn.layers import (
+Layers are objects with Tensors as attributes that are called on Tensors. They have no base class: `nn.state`
+finds the Tensors. `nn.optim` has optimizers, schedules of learning rates and gradient clipping, `nn.state`
+files of weights, `nn.init` initialisation, `nn.data` batches and splits, `nn.datasets` well-known data sets.
+"""
+
+from polygrad.nn import data, datasets, init, optim, state
+from polygrad.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from polygrad.nn.dense import Bilinear, Embedding, Linear
+from polygrad.nn.norm import (
     BatchNorm,
     BatchNorm2d,
     BatchNorm3d,
-    Conv2d,
-    Embedding,
     GroupNorm,
     InstanceNorm,
     LayerNorm,
-    Linear,
+    LayerNorm2d,
     RMSNorm,
 )
+from polygrad.nn.recurrent import GRU, LSTM, LSTMCell
+from polygrad.nn.transformer import MultiheadAttention, TransformerBlock
 
 __all__ = [
+    "GRU",
+    "LSTM",
     "BatchNorm",
     "BatchNorm2d",
     "BatchNorm3d",
+    "Bilinear",
+    "Conv1d",
     "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "Embedding",
     "GroupNorm",
     "InstanceNorm",
+    "LSTMCell",
     "LayerNorm",
+    "LayerNorm2d",
     "Linear",
+    "MultiheadAttention",
     "RMSNorm",
+    "TransformerBlock",
+    "data",
+    "datasets",
+    "init",
     "optim",
     "state",
 ]

@@ -20,6 +20,7 @@ from polygrad.helpers import prod
 _NAMES: dict[DType, str] = {
     dtypes.bool: "BOOL", dtypes.int8: "I8", dtypes.uint8: "U8", dtypes.int16: "I16", dtypes.uint16: "U16",
     dtypes.int32: "I32", dtypes.uint32: "U32", dtypes.int64: "I64", dtypes.uint64: "U64",
+    dtypes.fp8e4m3: "F8_E4M3", dtypes.fp8e5m2: "F8_E5M2",
     dtypes.float16: "F16", dtypes.bfloat16: "BF16", dtypes.float32: "F32", dtypes.float64: "F64",
 }  # fmt: skip
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
@@ -43,23 +44,45 @@ def read_entries(data: Any) -> dict[str, Entry]:
     raw = _read(data)
     start, header = read_header(raw)
     out: dict[str, Entry] = {}
+    ends: list[tuple[int, int, str]] = []
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        try:
-            dtype, shape = _DTYPES[entry["dtype"]], tuple(entry["shape"])
-            lo, hi = entry["data_offsets"]
-        except (KeyError, TypeError, ValueError) as e:
-            raise ArgumentError(
-                f"safe_load: {name}: expected dtype, shape and data_offsets, got {entry}"
-            ) from e
-        if not 0 <= lo <= hi <= len(raw) - start or hi - lo != prod(shape) * dtype.itemsize:
+        dtype, shape, lo, hi = _fields(name, entry)
+        if not lo <= hi <= len(raw) - start or hi - lo != prod(shape) * dtype.itemsize:
             size = prod(shape) * dtype.itemsize
             raise ArgumentError(
                 f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
             )
+        ends.append((lo, hi, name))
         out[name] = Entry(dtype, shape, raw[start + lo : start + hi])
+    end = 0
+    for lo, hi, name in sorted(ends):
+        if lo != end:
+            raise ArgumentError(
+                f"safe_load: {name}: expected tensors one after the other, got one at {lo} behind {end}"
+            )
+        end = hi
+    if end != len(raw) - start:
+        raise ArgumentError(f"safe_load: expected {end} bytes of tensors, got {len(raw) - start}")
     return out
+
+
+def _fields(name: str, entry: Any) -> tuple[DType, tuple[int, ...], int, int]:
+    """dtype, shape, and where the bytes begin and end. Raises ArgumentError."""
+    try:
+        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        lo, hi = entry["data_offsets"]
+    except (KeyError, TypeError, ValueError) as e:
+        raise ArgumentError(
+            f"safe_load: {name}: expected dtype, shape and data_offsets, got {entry!r:.200}"
+        ) from e
+    sizes = [*shape, lo, hi] if isinstance(shape, list) else [None]
+    if len(sizes) > 66 or not all(type(n) is int and 0 <= n < 1 << 62 for n in sizes):
+        raise ArgumentError(
+            f"safe_load: {name}: expected a shape and offsets of integers from 0 on, got {entry!r:.200}"
+        )
+    return dtype, tuple(shape), lo, hi
 
 
 def write_entries(entries: Mapping[str, Entry], metadata: Any = None) -> bytes:
@@ -94,10 +117,34 @@ def read_header(data: Any) -> tuple[int, dict[str, Any]]:
     (length,) = struct.unpack_from("<Q", raw)
     if length > min(len(raw) - 8, _MAX_HEADER):
         raise ArgumentError(f"safetensors: expected a header of {length} bytes, got a file of {len(raw)}")
+    return 8 + length, _json_object(raw[8 : 8 + length], "header")
+
+
+def read_index(raw: memoryview) -> dict[str, str]:
+    """The file that each tensor is in, by an index of files. Raises ArgumentError when it is damaged."""
+    files = _json_object(raw, "index").get("weight_map")
+    if not isinstance(files, dict) or not all(isinstance(f, str) for f in files.values()):
+        raise ArgumentError("safetensors: expected an index with a weight_map of names, got none")
+    return files
+
+
+def write_index(files: Mapping[str, str], total_size: int) -> bytes:
+    """An index: the file that each tensor is in."""
+    return json.dumps({"metadata": {"total_size": total_size}, "weight_map": files}, indent=2).encode()
+
+
+def _json_object(raw: memoryview, what: str) -> dict[str, Any]:
     try:
-        header = json.loads(bytes(raw[8 : 8 + length]))
-    except ValueError as e:
-        raise ArgumentError(f"safetensors: expected a JSON header, got damaged bytes ({e})") from e
-    if not isinstance(header, dict):
-        raise ArgumentError(f"safetensors: expected a JSON object as header, got {type(header).__name__}")
-    return 8 + length, header
+        found = json.loads(bytes(raw), object_pairs_hook=_without_duplicates)
+    except (ValueError, RecursionError) as e:
+        raise ArgumentError(f"safetensors: expected a JSON {what}, got damaged bytes ({e})") from e
+    if not isinstance(found, dict):
+        raise ArgumentError(f"safetensors: expected a JSON object as {what}, got {type(found).__name__}")
+    return found
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ArgumentError("safetensors: expected names of their own, got one twice")
+    return out

@@ -1,4 +1,4 @@
-"""State: the Tensors of an object by name, and as safetensors files."""
+"""State: the Tensors of an object by name, and files of them: safetensors, and those of other programs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.nn.safetensors import Entry, read_entries, read_header, write_entries
+from polygrad.helpers import dedup
+from polygrad.nn.archives import check_name
+from polygrad.nn.files import (
+    TensorIO,
+    file_bytes,
+    fs_load,
+    fs_store,
+    gguf_load,
+    tar_extract,
+    torch_load,
+    zip_extract,
+)
+from polygrad.nn.safetensors import Entry, read_entries, read_header, read_index, write_entries, write_index
 from polygrad.tensor.tensor import Tensor
+
+__all__ = [
+    "TensorIO",
+    "fs_load",
+    "fs_store",
+    "get_parameters",
+    "get_state_dict",
+    "gguf_load",
+    "load_state_dict",
+    "safe_load",
+    "safe_load_metadata",
+    "safe_save",
+    "safe_save_sharded",
+    "tar_extract",
+    "torch_load",
+    "zip_extract",
+]
 
 # --- an object's Tensors
 
@@ -95,36 +124,86 @@ def safe_load_metadata(data: Any) -> tuple[int, dict[str, Any]]:
 
     Raises ArgumentError.
     """
-    return read_header(_bytes(data))
+    return read_header(file_bytes(data, "safe_load"))
 
 
 def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
     """The Tensors of a safetensors file by name. `data`: a path, bytes, or a buffer.
 
-    Raises ArgumentError when damaged.
+    The path of an index, `model.safetensors.index.json`, stands for all the files that it names, which lie
+    beside it. Raises ArgumentError when damaged.
     """
+    if isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(".index.json"):
+        return _load_shards(os.fspath(data), device)
     return {
         name: Tensor(bytes(x.data), device, x.dtype).reshape(x.shape)
-        for name, x in read_entries(_bytes(data)).items()
+        for name, x in read_entries(file_bytes(data, "safe_load")).items()
     }
+
+
+def _load_shards(index: str, device: str | None) -> dict[str, Tensor]:
+    files = read_index(file_bytes(index, "safe_load"))
+    out: dict[str, Tensor] = {}
+    for file in dedup(files.values()):
+        check_name(file, "safe_load")
+        found = safe_load(os.path.join(os.path.dirname(index), file), device)
+        wanted = [name for name, where in files.items() if where == file]
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            raise ArgumentError(f"safe_load: expected {missing[:5]} in {file}, got a file without them")
+        out |= {name: found[name] for name in wanted}
+    return {name: out[name] for name in files}
 
 
 def safe_save(
     tensors: Mapping[str, Tensor], fn: str | os.PathLike[str] | None = None, metadata: Any = None
 ) -> bytes:
     """Write Tensors as a safetensors file `fn` (if given); its bytes. `metadata`: a dict of strings."""
-    if tensors:
-        first, *rest = tensors.values()
-        first.realize(*rest)
-    whole = write_entries(
-        {name: Entry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
-    )
+    whole = _safetensors(tensors, metadata)
     if fn is not None:
         with open(fn, "wb") as f:
             f.write(whole)
     return whole
 
 
-def _bytes(data: Any) -> Any:
-    """`data`, which may be a Tensor of bytes, as what `read_entries` takes."""
-    return data.data() if isinstance(data, Tensor) else data
+def safe_save_sharded(
+    tensors: Mapping[str, Tensor],
+    folder: str | os.PathLike[str],
+    max_shard_size: int = 5_000_000_000,
+    name: str = "model",
+    metadata: Any = None,
+) -> str:
+    """Write Tensors as safetensors files of at most `max_shard_size` bytes, and their index; its path.
+
+    A Tensor that is larger has a file of its own. The files are called `model-00001-of-00002.safetensors` and
+    so on, the index `model.safetensors.index.json`. Raises ArgumentError for a size that is not over 0.
+    """
+    if max_shard_size < 1:
+        raise ArgumentError(f"safe_save_sharded: expected a max_shard_size over 0, got {max_shard_size}")
+    shards: list[dict[str, Tensor]] = []
+    room = 0
+    for key, t in tensors.items():
+        if not shards or t.nbytes() > room:
+            shards.append({})
+            room = max_shard_size
+        shards[-1][key] = t
+        room -= t.nbytes()
+    where: dict[str, str] = {}
+    os.makedirs(folder, exist_ok=True)
+    for i, shard in enumerate(shards, 1):
+        file = f"{name}-{i:05}-of-{len(shards):05}.safetensors"
+        safe_save(shard, os.path.join(folder, file), metadata)
+        where |= dict.fromkeys(shard, file)
+    path = os.path.join(folder, f"{name}.safetensors.index.json")
+    with open(path, "wb") as f:
+        f.write(write_index(where, sum(int(t.nbytes()) for t in tensors.values())))
+    return path
+
+
+def _safetensors(tensors: Mapping[str, Tensor], metadata: Any) -> bytes:
+    if tensors:
+        first, *rest = tensors.values()
+        first.realize(*rest)
+    return write_entries(
+        {name: Entry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
+    )

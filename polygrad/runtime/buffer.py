@@ -9,7 +9,7 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.errors import OutOfMemoryError
-from polygrad.monitor import defer, run_deferred, synchronized, wait_until_idle
+from polygrad.monitor import HAS_THREADS, defer, run_deferred, synchronized, wait_until_idle
 from polygrad.runtime.interface import Handle, Runtime
 
 # What to call before giving up on an allocation, and when much has been allocated: the owners of dead
@@ -87,6 +87,22 @@ class Borrowed(Allocation):
         return self.lender.handle
 
 
+class Foreign(Allocation):
+    """Memory that the device has not allocated, and does not free: `keep` does."""
+
+    def __init__(self, runtime: Runtime, nbytes: int, handle: Handle, keep: object) -> None:
+        super().__init__(runtime, nbytes)
+        self._there, self._keep = handle, keep
+
+    @property
+    def is_allocated(self) -> bool:
+        return True
+
+    @property
+    def handle(self) -> Handle:
+        return self._there
+
+
 def run_reclaim() -> None:
     for hook in reclaim:
         hook()
@@ -143,6 +159,12 @@ class Buffer:
         """A copy of the whole buffer, format 'B'."""
         _enter(self.runtime)
         return self.runtime.read(self.handle, 0, self.nbytes) if self.nbytes else memoryview(bytearray())
+
+    async def read_async(self) -> memoryview:
+        """`read`, awaited. Where there are threads it is `read`: they need not suspend what waits."""
+        if HAS_THREADS or not self.nbytes:
+            return self.read()
+        return await self.runtime.read_async(self.handle, 0, self.nbytes)
 
     def view(self) -> memoryview:
         """The whole buffer itself, writable, format 'B'; it keeps the memory.

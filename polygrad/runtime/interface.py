@@ -36,6 +36,21 @@ class Runtime(ABC):
     name: str
     concurrent = False
 
+    @property
+    def lost(self) -> bool:
+        """Whether the device is gone, with all memory, for good: the registry then opens another."""
+        return False
+
+    @property
+    def description(self) -> str:
+        """What this is, in words."""
+        return self.name
+
+    @property
+    def accelerates(self) -> bool:
+        """Whether this is hardware that device="auto" prefers to this host's default device."""
+        return False
+
     @abstractmethod
     def allocate(self, nbytes: int) -> Handle:
         """`nbytes` (at least 1) of uninitialised memory, 64-byte aligned. Raises OutOfMemoryError, and then
@@ -53,6 +68,10 @@ class Runtime(ABC):
     def read(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
         """A copy of `nbytes` of the allocation from byte `offset`, writable, format 'B'."""
 
+    async def read_async(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
+        """`read`, awaited: for devices whose answer the host's own loop brings."""
+        return self.read(handle, offset, nbytes)
+
     def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
         """`nbytes` of the allocation from byte `offset`, themselves: writable, format 'B'. It keeps `owner`
         alive.
@@ -62,6 +81,22 @@ class Runtime(ABC):
         raise DeviceError(
             f"device {self.name}: expected memory that Python can look at, got a device with its own: "
             "copy with Tensor.data() and assign()"
+        )
+
+    def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
+        """A file's first `nbytes` (at least 1) as an allocation, and what keeps it; writes do not reach it.
+
+        Raises DeviceError where the device's memory is not this process's.
+        """
+        raise DeviceError(f"device {self.name}: expected memory that files can be mapped into, got its own")
+
+    def at_address(self, address: int, nbytes: int) -> Handle:
+        """Memory of this process as an allocation; the bytes up to 64 before and behind it are readable.
+
+        Raises DeviceError where the device's memory is not this process's.
+        """
+        raise DeviceError(
+            f"device {self.name}: expected memory of this process, got a device with its own: copy the data"
         )
 
     @abstractmethod

@@ -6,6 +6,8 @@ A kernel is Python source (`interp_python.py`).
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +19,9 @@ from polygrad.runtime.program import Program
 
 
 def _format(dtype: DType) -> Any:
-    """What a memoryview calls the elements; 16-bit floats are read and written as their bits."""
+    """What a memoryview calls the elements; floats of 8 and 16 bits are read and written as their bits."""
+    if dtype.itemsize == 1 and dtype.is_float:
+        return "B"
     return "H" if dtype.fmt is None or dtype is dtypes.float16 else dtype.fmt
 
 
@@ -46,6 +50,12 @@ class InterpRuntime(Runtime):
 
     def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
         return memoryview(handle)[offset : offset + nbytes]
+
+    def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
+        return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_COPY), None
+
+    def at_address(self, address: int, nbytes: int) -> Handle:
+        return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
 
     def load(self, program: Program) -> Executable:
         program.require(self.name, "linear")

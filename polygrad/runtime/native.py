@@ -20,7 +20,7 @@ from polygrad.monitor import defer
 from polygrad.runtime.cpu_native import BARRIER_BEFORE, HAS_PARTS, PARALLEL
 from polygrad.runtime.cpu_threads import Counters, Team
 from polygrad.runtime.interface import Executable, Handle, Runtime
-from polygrad.runtime.native_memory import MAP_BYTES, NativeHeap
+from polygrad.runtime.native_memory import MAP_BYTES, NativeHeap, map_file
 from polygrad.runtime.program import Program
 from polygrad.runtime.threads import get_num_threads
 
@@ -275,6 +275,12 @@ class NativeRuntime(Runtime):
         memory = (ctypes.c_char * nbytes).from_address(handle + offset)
         memory.owner = owner  # type: ignore[attr-defined]
         return memoryview(memory).cast("B")
+
+    def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
+        return map_file(self.name, descriptor, nbytes)
+
+    def at_address(self, address: int, nbytes: int) -> Handle:
+        return address
 
     def load(self, program: Program) -> Executable:
         program.require(self.name, self.language)

@@ -13,11 +13,12 @@ import os
 from collections import OrderedDict
 from typing import Any
 
-from polygrad.errors import OutOfMemoryError
+from polygrad.errors import DeviceError, OutOfMemoryError
 
 _ALIGN = 64  # of every allocation; as many bytes before and after one are readable
 MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
 _HUGE_PAGE = 2 << 20
+_MAP_FIXED = 0x10  # of every Unix; Python does not name it
 _FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a quarter of the machine's)
 
 
@@ -114,3 +115,22 @@ def _pages(size: int) -> Any:
         except OSError:  # a kernel built without them
             pass
     return memory
+
+
+def map_file(device: str, descriptor: int, nbytes: int) -> tuple[int, Any]:
+    """A file mapped copy on write, between two readable pages; its address and owner. Raises DeviceError."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        raise DeviceError(f"device {device}: expected a system that maps files at an address, got Windows")
+    page = mmap.PAGESIZE
+    total = -(-nbytes // page) * page + 2 * page
+    region = mmap.mmap(-1, total, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    owner = (ctypes.c_char * total).from_buffer(region)
+    start = ctypes.addressof(owner) + page
+    place = ctypes.CDLL(None, use_errno=True).mmap
+    place.restype = ctypes.c_void_p
+    place.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t)
+    flags = mmap.MAP_PRIVATE | _MAP_FIXED
+    if place(start, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0) != start:
+        reason = os.strerror(ctypes.get_errno())
+        raise DeviceError(f"device {device}: expected a file that can be mapped, got: {reason}")
+    return start, owner

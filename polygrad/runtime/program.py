@@ -45,12 +45,14 @@ address of each buffer by its number (anything for scratch), then the arena's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from polygrad.dtype import to_dtype
 from polygrad.errors import ProgramError
 from polygrad.helpers import THREAD_VARIABLES, prod
 from polygrad.runtime.grid import GridSize, as_tuples, is_grid_size
@@ -149,6 +151,12 @@ class Program:
     driver: bytes = b""
     threads: int = 1
     shared_memory: bool = False
+
+    @functools.cached_property
+    def bound_bytes(self) -> int:
+        """The bytes of the buffers that its launches are given, each as often as it is."""
+        sizes = [b.size * to_dtype(b.dtype).itemsize for b in self.buffers]
+        return sum(sizes[b.buffer] for launch in self.launches for b in launch.bindings)
 
     def place(self, binding: Binding) -> tuple[int, int]:
         """Where a pointer comes from: an entry of the driver's table, and what to add to it in bytes."""

@@ -22,14 +22,15 @@ class Lifetime:
     last: int
 
 
-def plan(lifetimes: list[Lifetime]) -> tuple[list[int], int]:
-    """An offset for each buffer, and the arena's size in bytes. Buffers keep a guard gap between them."""
+def plan(lifetimes: list[Lifetime], alignment: int = ALIGN) -> tuple[list[int], int]:
+    """An offset for each buffer, a multiple of `alignment`, and the arena's size in bytes. Buffers keep a
+    guard gap between them."""
     offsets = [0] * len(lifetimes)
     alive = _Alive(1 + max((life.last for life in lifetimes), default=0))
     arena = 0
     for i in sorted(range(len(lifetimes)), key=lambda i: (-lifetimes[i].nbytes, i)):
         life = lifetimes[i]
-        room = round_up(life.nbytes + GUARD, ALIGN)
+        room = round_up(life.nbytes + GUARD, alignment)
         offset = 0
         for start, end in sorted(alive.during(life)):
             if offset + room <= start:

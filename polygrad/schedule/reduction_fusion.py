@@ -25,9 +25,16 @@ from polygrad.uop.ops import Ops
 _MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
 
-def fuse_reductions(calls: list[KernelCall], outputs: set[UOp]) -> list[KernelCall]:
-    """The kernels with row reductions moved into their readers. `outputs` stay stored."""
-    return fuse(calls, outputs, _fused)
+def fuse_reductions(calls: list[KernelCall], outputs: set[UOp], max_buffers: int = 0) -> list[KernelCall]:
+    """The kernels with row reductions moved into their readers. `outputs` stay stored; `max_buffers`: of a
+    kernel; 0: any number."""
+
+    def joined(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
+        if max_buffers and len(args_of_joined(producer, reader)) > max_buffers:
+            return None
+        return _fused(producer, reader)
+
+    return fuse(calls, outputs, joined)
 
 
 def fuse(

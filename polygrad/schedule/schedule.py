@@ -12,6 +12,7 @@ import heapq
 from dataclasses import dataclass
 
 from polygrad.errors import InternalError
+from polygrad.schedule.buffer_limit import limit_buffers
 from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
@@ -29,9 +30,9 @@ class Schedule:
     roots: tuple[UOp, ...]
 
 
-def schedule(sink: UOp, optimized: bool = False) -> Schedule:
+def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedule:
     """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
-    reductions fused into their consumers."""
+    reductions fused into their consumers. `max_buffers`: of a kernel; 0: any number."""
     sink = prepare(sink)
     if optimized:
         sink = split_reductions(sink)
@@ -40,6 +41,8 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
         stored = materialization_points(order, outputs, optimized)
+        if max_buffers:
+            limit_buffers(order, stored, max_buffers)
         produced = [n for n in order if n in stored and 0 not in n.shape]  # no elements need no kernel
         positions = _toposort(_dependencies(produced, stored))
         if len(positions) < len(produced):
@@ -51,7 +54,9 @@ def schedule(sink: UOp, optimized: bool = False) -> Schedule:
         }
         if not hazards:
             roots = tuple(storage_of(s) for s in sink.src)
-            return Schedule(tuple(fuse_reductions(calls, set(roots)) if optimized else calls), roots)
+            if optimized:
+                calls = fuse_reductions(calls, set(roots), max_buffers)
+            return Schedule(tuple(calls), roots)
         sink = _values_stored_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
 

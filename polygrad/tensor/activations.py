@@ -1,57 +1,101 @@
-"""Activation functions: elementwise formulas over elementwise.py and elementary.py."""
+"""Activation functions: of each element, or of rows (softmax)."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, Self
 
+from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError
-from polygrad.tensor.elementary import ElementaryMixin
+from polygrad.tensor.base import DTypeLike
+from polygrad.tensor.reduce import Axes, ReduceMixin
 
 
-class ActivationsMixin(ElementaryMixin):
+class ActivationsMixin(ReduceMixin):
     """Activations. Each takes and gives a float tensor of any shape."""
 
     __slots__ = ()
 
+    # --- of each element
+
     def relu(self) -> Self:
-        """max(self, 0); its gradient at 0 is 0."""
+        """max(self, 0); its gradient at 0 is 0.
+
+        >>> Tensor([-1.0, 2.0]).relu().tolist()
+        [0.0, 2.0]
+        """
         return (self > 0).where(self, 0)
 
     def relu6(self) -> Self:
-        """self clipped to 0..6."""
+        """self clipped to 0..6.
+
+        >>> Tensor([-1.0, 8.0]).relu6().tolist()
+        [0.0, 6.0]
+        """
         return self.clamp(0, 6)
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
-        """self where positive, else `neg_slope` * self."""
+        """self where positive, else `neg_slope` * self.
+
+        >>> Tensor([1.0, -1.0]).leaky_relu(0.5).tolist()
+        [1.0, -0.5]
+        """
         return (self > 0).where(self, self * neg_slope)
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
-        """self clipped to `min_val`..`max_val`."""
+        """self clipped to `min_val`..`max_val`.
+
+        >>> Tensor([-2.0, 0.5]).hardtanh().tolist()
+        [-1.0, 0.5]
+        """
         return self.clamp(min_val, max_val)
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
-        """alpha * self + beta clipped to 0..1."""
+        """alpha * self + beta clipped to 0..1.
+
+        >>> Tensor([-6.0, 0.0, 6.0]).hardsigmoid().tolist()
+        [0.0, 0.5, 1.0]
+        """
         return (self * alpha + beta).clamp(0.0, 1.0)
 
     def hardswish(self) -> Self:
-        """self * relu6(self + 3) / 6."""
+        """self * relu6(self + 3) / 6.
+
+        >>> Tensor([-6.0, 6.0]).hardswish().tolist()
+        [-0.0, 6.0]
+        """
         return self * (self + 3).relu6() * (1 / 6)
 
     def sigmoid(self) -> Self:
-        """1 / (1 + exp(-self))."""
+        """1 / (1 + exp(-self)).
+
+        >>> Tensor([0.0, 1.0]).sigmoid().tolist()
+        [0.5, 0.73105...]
+        """
         return ((self * (-1 / math.log(2))).exp2() + 1.0).reciprocal()
 
     def logsigmoid(self) -> Self:
-        """log(sigmoid(self)), without overflow."""
+        """log(sigmoid(self)), without overflow.
+
+        >>> Tensor([0.0]).logsigmoid().tolist()
+        [-0.69314...]
+        """
         return -(-self).softplus()
 
     def tanh(self) -> Self:
-        """The hyperbolic tangent, as 2 sigmoid(2 self) - 1."""
+        """The hyperbolic tangent, as 2 sigmoid(2 self) - 1.
+
+        >>> Tensor([1.0]).tanh().tolist()
+        [0.76159...]
+        """
         return (self * 2.0).sigmoid() * 2.0 - 1.0
 
     def gelu(self, approximate: str = "tanh") -> Self:
-        """self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Raises ArgumentError."""
+        """self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Raises ArgumentError.
+
+        >>> Tensor([1.0]).gelu().tolist()
+        [0.84119...]
+        """
         if approximate == "tanh":  # (1 + tanh u) / 2 is sigmoid(2u)
             return self * ((self * self * 0.044715 + 1.0) * self * (2 * math.sqrt(2 / math.pi))).sigmoid()
         if approximate == "none":
@@ -59,44 +103,122 @@ class ActivationsMixin(ElementaryMixin):
         raise ArgumentError(f"gelu: expected approximate 'tanh' or 'none', got {approximate!r}")
 
     def quick_gelu(self) -> Self:
-        """self * sigmoid(1.702 self)."""
+        """self * sigmoid(1.702 self).
+
+        >>> Tensor([1.0]).quick_gelu().tolist()
+        [0.84579...]
+        """
         return self * (self * 1.702).sigmoid()
 
     def swish(self) -> Self:
-        """self * sigmoid(self)."""
+        """self * sigmoid(self).
+
+        >>> Tensor([1.0]).swish().tolist()
+        [0.73105...]
+        """
         return self * self.sigmoid()
 
     def silu(self) -> Self:
-        """self * sigmoid(self)."""
+        """self * sigmoid(self).
+
+        >>> Tensor([1.0]).silu().tolist()
+        [0.73105...]
+        """
         return self.swish()
 
     def elu(self, alpha: float = 1.0) -> Self:
-        """self where positive, else alpha * (exp(self) - 1)."""
+        """self where positive, else alpha * (exp(self) - 1).
+
+        >>> Tensor([1.0, -1.0]).elu().tolist()
+        [1.0, -0.63212...]
+        """
         return (self > 0).where(self, (self.minimum(0.0).exp() - 1.0) * alpha)
 
     def celu(self, alpha: float = 1.0) -> Self:
-        """max(self, 0) + min(0, alpha * (exp(self / alpha) - 1))."""
+        """max(self, 0) + min(0, alpha * (exp(self / alpha) - 1)).
+
+        >>> Tensor([1.0, -1.0]).celu().tolist()
+        [1.0, -0.63212...]
+        """
         return (self > 0).where(self, ((self.minimum(0.0) * (1 / alpha)).exp() - 1.0) * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
-        """gamma * (self where positive, else alpha * (exp(self) - 1))."""
+        """gamma * (self where positive, else alpha * (exp(self) - 1)).
+
+        >>> Tensor([1.0, -1.0]).selu().tolist()
+        [1.05069..., -1.11132...]
+        """
         return self.elu(alpha) * gamma
 
     def softplus(self, beta: float = 1.0) -> Self:
-        """log(1 + exp(beta * self)) / beta, without overflow."""
+        """log(1 + exp(beta * self)) / beta, without overflow.
+
+        >>> Tensor([0.0]).softplus().tolist()
+        [0.69314...]
+        """
         x = self * beta
         return (x.relu() + (x.abs() * -1.0).exp().add(1.0).log()) * (1 / beta)
 
     def mish(self) -> Self:
-        """self * tanh(softplus(self))."""
+        """self * tanh(softplus(self)).
+
+        >>> Tensor([1.0]).mish().tolist()
+        [0.86509...]
+        """
         return self * self.softplus().tanh()
 
     def softsign(self) -> Self:
-        """self / (1 + |self|)."""
+        """self / (1 + |self|).
+
+        >>> Tensor([1.0, -3.0]).softsign().tolist()
+        [0.5, -0.75]
+        """
         return self / (self.abs() + 1.0)
 
+    # --- of rows
+
+    def _shifted(self, axis: Axes) -> Self:
+        """self less its greatest element, which carries no gradient."""
+        top = self.max(axis, keepdim=True)
+        return self - top._detached()
+
+    def softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
+        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result.
+
+        >>> Tensor([0.0, 0.0]).softmax().tolist()
+        [0.5, 0.5]
+        """
+        x = self._softmax_input(dtype)
+        e = x._in_accumulation_dtype()._shifted(axis).exp()
+        return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
+
+    def log_softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
+        """The logarithm of softmax, without overflow.
+
+        >>> Tensor([0.0, 1.0]).log_softmax().tolist()
+        [-1.31326..., -0.31326...]
+        """
+        x = self._softmax_input(dtype)
+        shifted = x._in_accumulation_dtype()._shifted(axis)
+        return x._in_result_dtype(shifted - shifted.exp().sum(axis, keepdim=True).log())
+
+    def softmin(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
+        """softmax of -self.
+
+        >>> Tensor([0.0, 0.0]).softmin().tolist()
+        [0.5, 0.5]
+        """
+        return self.neg().softmax(axis, dtype)
+
+    def _softmax_input(self, dtype: DTypeLike | None) -> Self:
+        return self if dtype is None else self._with(self.uop.cast(to_dtype(dtype)))
+
     def sequential(self, ll: list[Any]) -> Self:
-        """The callables of `ll`, one after the other."""
+        """The callables of `ll`, one after the other.
+
+        >>> Tensor([-1.0, 4.0]).sequential([Tensor.relu, Tensor.sqrt]).tolist()
+        [0.0, 2.0]
+        """
         out = self
         for f in ll:
             out = f(out)

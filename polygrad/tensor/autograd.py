@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar
 
+from polygrad.dtype import dtypes
 from polygrad.engine.normalize import uncomputed
+from polygrad.engine.realize import buffer_from
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import carries_gradient, differentiable, gradient, uniform_value
 from polygrad.runtime.buffer import Allocation
@@ -17,6 +20,8 @@ from polygrad.tensor.modes import modes
 from polygrad.tensor.registry import live_tensors
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+
+T = TypeVar("T")
 
 
 class AutogradMixin(TensorBase):
@@ -30,6 +35,10 @@ class AutogradMixin(TensorBase):
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
         this Tensor does not depend on, or only through integers or `detach`, has gradient 0. Raises
         GradientError, ShapeError.
+
+        >>> x = Tensor([1.0, 2.0])
+        >>> [g.tolist() for g in (x * x).sum().gradient(x)]
+        [[2.0, 4.0]]
         """
         for t in targets:
             if not t.dtype.is_float:
@@ -52,6 +61,12 @@ class AutogradMixin(TensorBase):
         the graph that it was computed by when it is realized; an optimizer sets it for its parameters. A
         result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
         gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
+
+        >>> x = Tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward().item()
+        5.0
+        >>> x.grad.tolist()
+        [2.0, 4.0]
         """
         order = differentiable(self.uop)
         leaves, present = _leaves(order)
@@ -109,19 +124,55 @@ class AutogradMixin(TensorBase):
         return out
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say whether gradients are wanted; self."""
+        """Say whether gradients are wanted; self.
+
+        >>> Tensor([1.0]).requires_grad_().requires_grad
+        True
+        """
         self.requires_grad = requires_grad
         return self._own_leaf()
 
     def is_param_(self, is_param: bool = True) -> Self:
-        """`requires_grad_`, by tinygrad's newer name."""
+        """`requires_grad_`, by tinygrad's newer name.
+
+        >>> Tensor([1.0]).is_param_().requires_grad
+        True
+        """
         return self.requires_grad_(is_param)
+
+    @property
+    def is_param(self) -> bool:
+        """Whether gradients are wanted: `requires_grad` is True.
+
+        >>> Tensor([1.0], requires_grad=True).is_param
+        True
+        """
+        return self.requires_grad is True
+
+    def as_param(self) -> Self:
+        """A leaf of this value that requires a gradient, in memory of its own. Raises GradientError.
+
+        >>> weight = Tensor([1.0, 2.0]).as_param()
+        >>> (weight * weight).sum().backward().item()
+        5.0
+        >>> weight.grad.tolist()
+        [2.0, 4.0]
+        """
+        if not self.dtype.is_float:
+            raise GradientError(f"as_param: expected a float tensor, got {self.dtype}")
+        out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop.detach(),)), self._device, True)
+        out.realize()  # type: ignore[attr-defined]
+        return out
 
     @classmethod
     @contextlib.contextmanager
     def train(cls, mode: bool = True) -> Iterator[None]:
         """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step, in this thread.
         `Tensor.training = True` says so for all threads that are inside of no `train`.
+
+        >>> with Tensor.train():
+        ...     print(Tensor.training)
+        True
         """
         old, modes.training = modes.training, mode
         try:
@@ -131,7 +182,12 @@ class AutogradMixin(TensorBase):
 
     @classmethod
     def test(cls) -> Any:
-        """`with Tensor.test():` the reverse of `train`."""
+        """`with Tensor.test():` the reverse of `train`.
+
+        >>> with Tensor.test():
+        ...     print(Tensor.training)
+        False
+        """
         return cls.train(False)
 
     @classmethod
@@ -139,12 +195,93 @@ class AutogradMixin(TensorBase):
     def no_grad(cls) -> Iterator[None]:
         """`with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
         graph for them.
+
+        >>> x = Tensor([1.0], requires_grad=True)
+        >>> with Tensor.no_grad():
+        ...     print((x * 2).requires_grad)
+        False
         """
         old, modes.grad_enabled = modes.grad_enabled, False
         try:
             yield
         finally:
             modes.grad_enabled = old
+
+
+def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> Callable[..., T]:
+    """`forward`, a function of Tensors that gives one Tensor, with a gradient of its own.
+
+    `backward(gradient, value, *inputs)` gives the gradient of each input (a Tensor of its shape), or None for
+    one that has none; it is built of Tensor methods, so that it is lazy and can be differentiated again.
+    Arguments that are no Tensors are passed to `forward` alone.
+
+        clipped = custom_gradient(lambda x: x, lambda g, y, x: g.clamp(-1, 1))
+
+    Raises GradientError and ShapeError, when it is differentiated, for gradients that do not fit.
+    """
+
+    @functools.wraps(forward)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        inputs: list[Any] = [x for x in args if isinstance(x, TensorBase)]
+        # forward's own graph carries no gradient: it ends at values that are the inputs'
+        cut = [x._detached() if isinstance(x, TensorBase) else x for x in args]  # type: ignore[attr-defined]
+        out: Any = forward(*cut, **kwargs)
+        if not isinstance(out, TensorBase) or not inputs:
+            raise GradientError(
+                "custom_gradient: expected a function of Tensors that gives one Tensor, got a "
+                f"{type(out).__name__}"
+            )
+        return out._with_backward(inputs, backward)
+
+    return function
+
+
+def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
+    """function(*inputs), of which the gradient computes again what it needs, instead of keeping it.
+
+    What depends on the inputs (float Tensors) inside of `function`, which gives one Tensor, is computed again
+    once the gradient is there. Random numbers are the same, and so are gradients, of the inputs and of all
+    Tensors that `function` uses. Raises GradientError for a result that is no float Tensor.
+    """
+    out: Any = function(*inputs)
+    if not isinstance(out, TensorBase) or not out.dtype.is_float:
+        raise GradientError(f"checkpoint: expected a float Tensor as the result, got {out!r}")
+    sources = [x for x in inputs if isinstance(x, TensorBase) and x.dtype.is_float]
+    leaves = _inputs_of(out.uop, [x.uop for x in sources])
+    zero = out._of(buffer_from(out.device, dtypes.int32, memoryview(bytes(4))), out._device).uop
+
+    def rule(g: UOp, node: UOp) -> list[UOp | None]:
+        value, cuts, others = node.src[0], node.src[1 : 1 + len(sources)], node.src[1 + len(sources) : -1]
+        # 1.0, of the memory of a 0 and of the gradient: so nothing is computed again before that is known
+        first = g.reshape((g.size,)).shrink(((0, 1),)) if g.shape else g.reshape((1,))
+        one = (UOp(Ops.CMPLT, dtypes.bool, (first, first)).cast(dtypes.int32) & node.src[-1]) + 1
+        cut = {x: x.detach() for x in cuts}  # the walk ends there; afterwards they are the inputs again
+        again = {x: _times_one(cut[x], one) for x in cuts}
+        found = gradient(value.substitute(again), g, [*again.values(), *others])
+        joined = {detached: x for x, detached in cut.items()}
+        grads = [found.get(again.get(x, x)) for x in (*cuts, *others)]
+        return [*[None if d is None else d.substitute(joined) for d in grads], None]
+
+    node = UOp(Ops.NOOP, out.dtype, (out.uop, *[x.uop for x in sources], *leaves, zero), rule)
+    result: Any = out._result(node)
+    return result
+
+
+def _times_one(x: UOp, one: UOp) -> UOp:
+    factor = one.cast(x.dtype).reshape((1,) * x.ndim).expand(x.shape)
+    return UOp(Ops.MUL, x.dtype, (x, factor))
+
+
+def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
+    """The stored float values that a node depends on, not through `cuts`, as a Tensor holds them."""
+
+    def is_stored(n: UOp) -> bool:
+        return n.value is not None or not n.src or (n.op is Ops.RESHAPE and is_stored(n.src[0]))
+
+    found = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not is_stored(n))
+    return [
+        n for n in found if n not in cuts and carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST
+    ]
 
 
 def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:

@@ -6,24 +6,41 @@ A Tensor is one lazy node (`uop`), its gradient, and whether gradients flow to i
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.engine.devices import Device
-from polygrad.errors import ArgumentError, AxisError, DeviceError, DTypeError, OverflowError_, ShapeError
+from polygrad.errors import (
+    ArgumentError,
+    AxisError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    OverflowError_,
+    ShapeError,
+)
 from polygrad.helpers import prod
 from polygrad.tensor.aliasing import Storage, as_value, is_constant, storage_of
 from polygrad.tensor.modes import TensorType, modes
 from polygrad.tensor.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
-from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape
+from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 _new = object.__new__
 _ref = weakref.ref
 _SCALARS = (bool, int, float)
 _MAY_BE_VIEW = GroupOp.Movement | GroupOp.Memory | {Ops.DETACH, Ops.BITCAST}
+
+
+DTypeLike: TypeAlias = DType | str  # a dtype, or its name
+
+
+class SupportsArray(Protocol):
+    """A numpy array or scalar, and what can make one of itself."""
+
+    def __array__(self) -> Any: ...
 
 
 def broadcast_to(uop: UOp, shape: Shape) -> UOp:
@@ -134,6 +151,24 @@ class TensorBase(metaclass=TensorType):
         _alive[_ref(out, _forget)] = _serial()
         return out
 
+    def _with_backward(self, inputs: Sequence[Self], backward: Callable[..., Any]) -> Self:
+        """This value with a gradient of its own: `backward(gradient, value, *inputs)`, of Tensors, gives the
+        gradient of each input, or None for one that has none.
+        """
+        make, home, devices = self._of, self._device, [x._device for x in inputs]
+
+        def rule(g: UOp, node: UOp) -> list[UOp | None]:
+            sources = [make(s, d) for s, d in zip(node.src[1:], devices, strict=True)]
+            given = backward(make(g, home), make(node, home), *sources)
+            given = given if isinstance(given, (tuple, list)) else (given,)
+            if len(given) != len(sources):
+                raise GradientError(
+                    f"backward: expected {len(sources)} gradients, one for each input, got {len(given)}"
+                )
+            return [None if x is None else _gradient_of(x, s) for x, s in zip(given, sources, strict=True)]
+
+        return self._join(UOp(Ops.NOOP, self.dtype, (self.uop, *[x.uop for x in inputs]), rule), *inputs)
+
     def _own_leaf(self) -> Self:
         """self, stored if it is a constant that requires a gradient.
 
@@ -148,43 +183,104 @@ class TensorBase(metaclass=TensorType):
 
     @property
     def dtype(self) -> DType:
-        """The element type; equal to its name (`t.dtype == "float32"`)."""
+        """The element type; equal to its name (`t.dtype == "float32"`).
+
+        >>> Tensor([1.0]).dtype == "float32"
+        True
+        """
         return self.uop.dtype
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes: ints, or symbolic integers."""
+        """The sizes of the axes: ints, or symbolic integers.
+
+        >>> Tensor([[1, 2, 3]]).shape
+        (1, 3)
+        """
         return self.uop.shape
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        >>> Tensor([[1, 2]]).ndim
+        2
+        """
         return len(self.uop.shape)
 
     @property
     def device(self) -> str:
-        """The name of the device that holds, or will hold, the elements."""
+        """The name of the device that holds, or will hold, the elements.
+
+        >>> Tensor([1.0], device="INTERP").device
+        'INTERP'
+        """
         return self._device or Device.DEFAULT
 
     def numel(self) -> Sint:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> Tensor([[1, 2], [3, 4]]).numel()
+        4
+        """
         return canonical(prod(self.uop.shape))
 
+    @property
+    def max_shape(self) -> tuple[int, ...]:
+        """The shape with every symbolic size replaced by its greatest value.
+
+        >>> Tensor.zeros(2, 3).max_shape
+        (2, 3)
+        """
+        return tuple([sint_max(n) for n in self.uop.shape])
+
+    def max_numel(self) -> int:
+        """The number of elements of `max_shape`.
+
+        >>> Tensor.zeros(2, 3).max_numel()
+        6
+        """
+        return int(prod(self.max_shape))
+
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of axis `dim`. Raises AxisError."""
+        """The shape, or the size of axis `dim`. Raises AxisError.
+
+        >>> Tensor.zeros(2, 3).size(), Tensor.zeros(2, 3).size(1)
+        ((2, 3), 3)
+        """
         return self.shape if dim is None else self.shape[self._axis(dim)]
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        >>> Tensor([1.0]).element_size()
+        4
+        """
         return self.dtype.itemsize
 
     def nbytes(self) -> Sint:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> Tensor([1.0, 2.0]).nbytes()
+        8
+        """
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a float."""
+        """Whether the dtype is a float.
+
+        >>> Tensor([1.0]).is_floating_point()
+        True
+        """
         return self.dtype.is_float
+
+    def ufix(self, x: TensorLike) -> Self:
+        """`x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape ().
+
+        >>> Tensor([1.5]).ufix(2).dtype.name
+        'float32'
+        """
+        return self._tensor(x)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -252,7 +348,7 @@ class TensorBase(metaclass=TensorType):
         """The Python scalar `x` as a node of this Tensor's shape and the dtype that both promote to."""
         return filled(self._scalar(x), x, self.uop.shape)
 
-    def _pair(self, x: Any, reverse: bool = False) -> tuple[UOp, UOp]:
+    def _pair(self, x: TensorLike, reverse: bool = False) -> tuple[UOp, UOp]:
         """This Tensor and `x` as nodes of one dtype and shape, in order, swapped when `reverse`.
 
         Raises ShapeError, DTypeError, OverflowError_.
@@ -276,14 +372,14 @@ class TensorBase(metaclass=TensorType):
             return self._pair(self._lift(x), reverse)
         return (b, a) if reverse else (a, b)
 
-    def _with_constant(self, x: Any) -> tuple[UOp, UOp]:
+    def _with_constant(self, x: TensorLike) -> tuple[UOp, UOp]:
         """`_pair`, where a Python scalar is a CONST of shape (), which goes with any shape."""
         if not isinstance(x, _SCALARS):
             return self._pair(x)
         a, dtype = self.uop, self._scalar(x)
         return a if a.dtype is dtype else a.cast(dtype), UOp.const(dtype, x)
 
-    def _lift(self, x: Any) -> Self:
+    def _lift(self, x: TensorLike) -> Self:
         """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
         try:
             return type(self)(x, device=self._device)  # type: ignore[call-arg]
@@ -292,7 +388,15 @@ class TensorBase(metaclass=TensorType):
                 f"operand: expected a Tensor, a number or an array, got {type(x).__name__}"
             ) from None
 
-    def _binary(self, op: Ops, x: Any, reverse: bool = False) -> Self:
+    def _tensor(self, x: TensorLike) -> Self:
+        """`x` as a Tensor; a Python number in the dtype that this Tensor and it promote to, of shape ()."""
+        if isinstance(x, TensorBase):
+            return cast(Self, x)
+        if isinstance(x, _SCALARS):
+            return self._of(UOp.const(self._scalar(x), x), self._device)
+        return self._lift(x)
+
+    def _binary(self, op: Ops, x: TensorLike, reverse: bool = False) -> Self:
         """`op` of this Tensor and `x`, promoted and broadcast."""
         a = self.uop
         if isinstance(x, TensorBase):
@@ -325,3 +429,18 @@ class TensorBase(metaclass=TensorType):
     def _need_float(self, what: str) -> None:
         if not self.dtype.is_float:
             raise DTypeError(f"{what}: expected a float tensor, got {self.dtype}: use .float()")
+
+
+def _gradient_of(x: TensorBase, source: TensorBase) -> UOp | None:
+    """A gradient that a user's function gave for `source`. Raises GradientError, ShapeError."""
+    if not source.dtype.is_float:
+        return None
+    if not isinstance(x, TensorBase):
+        raise GradientError(f"backward: expected Tensors or None, got a {type(x).__name__}")
+    if x.shape != source.shape:
+        raise ShapeError(f"backward: expected a gradient of shape {source.shape}, got {x.shape}")
+    return x.uop.cast(source.dtype)
+
+
+# What stands where a Tensor may: a Tensor, a Python number, a symbolic one (a Variable), lists, an array.
+TensorLike: TypeAlias = TensorBase | UOp | bool | int | float | Sequence[Any] | SupportsArray

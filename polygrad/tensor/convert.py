@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, as_double, dtypes, float_to_bits
+from polygrad.dtype import DType, as_double, dtypes, float_from_bits, float_to_bits
 from polygrad.errors import ArgumentError, DTypeError, OverflowError_, ShapeError
 from polygrad.helpers import prod
 
@@ -88,12 +88,13 @@ def pack(flat: Sequence[Any], dtype: DType, subject: str = "data") -> memoryview
     try:
         if dtype is dtypes.float16:
             return memoryview(struct.pack(f"={len(flat)}e", *flat))
-        if dtype is not dtypes.bfloat16:
-            return memoryview(array.array(dtype.fmt or "d", flat)).cast("B")
+        if dtype.fmt is not None:
+            return memoryview(array.array(dtype.fmt, flat)).cast("B")
     except (OverflowError, struct.error):  # what rounds to infinity, and an integer that no double holds
         if dtype is not dtypes.float16:
             return memoryview(array.array(dtype.fmt or "d", [as_double(x) for x in flat])).cast("B")
-    return memoryview(array.array("H", [float_to_bits(dtype, x) for x in flat])).cast("B")
+    code = "B" if dtype.itemsize == 1 else "H"
+    return memoryview(array.array(code, [float_to_bits(dtype, x) for x in flat])).cast("B")
 
 
 def _to_int(x: Any, dtype: DType) -> int:
@@ -160,6 +161,8 @@ def from_memoryview(view: memoryview) -> tuple[memoryview, DType, tuple[int, ...
 def unpack(data: memoryview, dtype: DType) -> list[Any]:
     """Bytes of `dtype` as Python scalars."""
     n = data.nbytes // dtype.itemsize
+    if dtype.is_float and dtype.itemsize == 1:
+        return [float_from_bits(dtype, b) for b in data.cast("B")]
     if dtype is dtypes.bfloat16:
         widened = array.array("I", [b << 16 for b in data.cast("H")])
         return memoryview(widened).cast("B").cast("f").tolist()

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
-from polygrad.dtype import promote
+from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import ceildiv, prod
+from polygrad.tensor.base import DTypeLike
+from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.movement import same_size
-from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
+from polygrad.tensor.reduce import sum_dtypes
 from polygrad.tensor.sizes import fits, larger
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-class ConvolutionMixin(ReduceMixin):
-    """Convolution, pooling, batch normalisation. Images are (batch, channels, *spatial)."""
+class ConvolutionMixin(IndexingMixin):
+    """Convolution and pooling. Images are (batch, channels, *spatial)."""
 
     __slots__ = ()
 
@@ -41,12 +44,15 @@ class ConvolutionMixin(ReduceMixin):
         stride: int | Sequence[int] = 1,
         dilation: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> Self:
         """Cross-correlation over any number of spatial axes. Raises ShapeError.
 
         Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
         (n, cout, *out).
+
+        >>> Tensor.arange(9).reshape(1, 1, 3, 3).float().conv2d(Tensor.ones(1, 1, 2, 2)).tolist()
+        [[[[8.0, 12.0], [20.0, 24.0]]]]
         """
         dims = weight.ndim - 2
         cout, cin, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
@@ -83,7 +89,11 @@ class ConvolutionMixin(ReduceMixin):
         padding: int | Sequence[int] = 0,
         output_padding: int | Sequence[int] = 0,
     ) -> Self:
-        """The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Raises ShapeError."""
+        """The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Raises ShapeError.
+
+        >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
+        [[[[1.0, 3.0, 2.0]]]]
+        """
         kernel = weight.shape[2:]
         dims = len(kernel)
         strides, dilations, extra = _each(stride, dims), _each(dilation, dims), _each(output_padding, dims)
@@ -135,6 +145,7 @@ class ConvolutionMixin(ReduceMixin):
         lead: list[Any] = [None] * (self.ndim - dims)
         return self.pad([*lead, *pads], value=value).pool(tuple(kernel), strides, dilations)
 
+    @overload
     def max_pool2d(
         self,
         kernel_size: int | Sequence[int] = (2, 2),
@@ -142,15 +153,152 @@ class ConvolutionMixin(ReduceMixin):
         dilation: Any = 1,
         padding: int | Sequence[int] = 0,
         ceil_mode: bool = False,
-    ) -> Self:
+        return_indices: Literal[False] = False,
+    ) -> Self: ...
+
+    @overload
+    def max_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: Any = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Self | tuple[Self, Self]: ...
+
+    def max_pool2d(
+        self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: Any = 1,
+        padding: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Self | tuple[Self, Self]:
         """The greatest element of each window over the last axes; `stride` defaults to the window.
 
-        Raises ShapeError.
+        With `return_indices` also its position (int32) in these axes, flattened, the first of equals: what
+        `max_unpool2d` takes. Raises ShapeError.
+
+        >>> Tensor([[[[1, 2], [3, 4]]]]).max_pool2d().tolist()
+        [[[[4]]]]
         """
         kernel = _each(kernel_size, 2)
-        lowest = self.dtype.min
-        windows = self._windows(kernel, stride, dilation, padding, lowest, ceil_mode, "max_pool2d")
-        return windows.max(tuple(range(-len(kernel), 0)))
+        dims = len(kernel)
+        axes = tuple(range(-dims, 0))
+        windows = self._windows(kernel, stride, dilation, padding, self.dtype.min, ceil_mode, "max_pool2d")
+        top = windows.max(axes)
+        if not return_indices:
+            return top
+        spatial = self.shape[-dims:]
+        total = prod(spatial)
+        from_end = self._of(UOp(Ops.ARANGE, dtypes.int32, (), total), self._device) * -1 + total
+        places = from_end.reshape(spatial)._windows(
+            kernel, stride, dilation, padding, 0, ceil_mode, "max_pool2d"
+        )
+        is_top = (windows < windows.max(axes, keepdim=True)).logical_not()
+        first = is_top.where(places, 0)._reduce(Ops.MAX, axes, False, dtypes.int32, dtypes.int32)
+        return top, first * -1 + total
+
+    def max_unpool2d(
+        self,
+        indices: Self,
+        kernel_size: int | Sequence[int] = (2, 2),
+        stride: Any = None,
+        dilation: Any = 1,
+        padding: int | Sequence[int] = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Self:
+        """The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
+
+        The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
+        (its last axes). Where an index comes twice, the elements add up. Raises ShapeError.
+
+        >>> values, indices = Tensor([[[[1, 2], [3, 4]]]]).max_pool2d(return_indices=True)
+        >>> values.max_unpool2d(indices).tolist()
+        [[[[0, 0], [0, 4]]]]
+        """
+        dims = self.ndim - 2
+        if dims < 1 or indices.shape != self.shape:
+            raise ShapeError(
+                f"max_unpool2d: expected (n, channels, ...) and indices of one shape, got {self.shape} and "
+                f"{indices.shape}"
+            )
+        spatial: Sequence[int]
+        if output_size is None:
+            kernel = _each(kernel_size, dims)
+            strides = _each(stride if stride is not None else kernel, dims)
+            pads = self._spatial_padding(padding, dims, "max_unpool2d")
+            spatial = [
+                (n - 1) * s + d * (k - 1) + 1 - lo - hi
+                for n, k, s, d, (lo, hi) in zip(
+                    self.shape[2:], kernel, strides, _each(dilation, dims), pads, strict=True
+                )
+            ]
+        else:
+            spatial = list(output_size)[-dims:]
+        hits = indices.flatten(2).is_class(prod(spatial), 2)
+        values = hits.where(self.flatten(2).unsqueeze(2), 0)
+        out = values._reduce(Ops.ADD, -1, False, self.dtype, self.dtype)
+        return out.reshape(*self.shape[:2], *spatial)
+
+    def interpolate(
+        self,
+        size: int | Sequence[int] | None = None,
+        mode: str = "linear",
+        align_corners: bool = False,
+        scale_factor: float | Sequence[float] | None = None,
+    ) -> Self:
+        """The last axes resized to `size`, or by `scale_factor`: a number for each of them.
+
+        One number alone is for all axes of an image but the first two (n, channels).
+
+        `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
+        torch's; with `align_corners` (linear) the first and the last elements stay where they are. Raises
+        ArgumentError, ShapeError.
+
+        >>> Tensor([[[1.0, 3.0]]]).interpolate(4).tolist()
+        [[[1.0, 1.5, 2.5, 3.0]]]
+        """
+        mode = {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
+        if mode not in ("linear", "nearest", "nearest-exact"):
+            raise ArgumentError(f"interpolate: expected mode nearest, nearest-exact or linear, got {mode!r}")
+        if align_corners and mode != "linear":
+            raise ArgumentError(f"interpolate: expected align_corners with mode linear, got {mode!r}")
+        if (size is None) == (scale_factor is None):
+            raise ArgumentError("interpolate: expected either size or scale_factor")
+        given: Any = size if size is not None else scale_factor
+        sizes = [given] * max(self.ndim - 2, 1) if isinstance(given, (int, float)) else list(given)
+        if not 0 < len(sizes) <= self.ndim or not all(isinstance(n, int) for n in self.shape[-len(sizes) :]):
+            raise ShapeError(f"interpolate: expected up to {self.ndim} fixed sizes, got {given}")
+        out = self if mode != "linear" else self._in_accumulation_dtype()
+        for axis, wanted in zip(range(-len(sizes), 0), sizes, strict=True):
+            n = int(self.shape[axis])
+            count = wanted if size is not None else int(n * wanted)
+            if not isinstance(count, int) or count < 1 or n < 1:
+                raise ShapeError(f"interpolate: expected sizes of at least 1, got {n} to {count}")
+            out = out._resized(self.ndim + axis, count, mode, align_corners)
+        return out if mode != "linear" else self._in_result_dtype(out)
+
+    def _resized(self, axis: int, count: int, mode: str, align_corners: bool) -> Self:
+        """One axis resized; positions are fractions with a common denominator, so exact."""
+        n = int(self.shape[axis])
+        place = self._of(UOp(Ops.ARANGE, dtypes.int64, (), count), self._device)
+        lead = [slice(None)] * axis
+        if mode != "linear":
+            top, bottom = (place * n, count) if mode == "nearest" else ((place * 2 + 1) * n, 2 * count)
+            return self[(*lead, top // bottom)]
+        if align_corners:
+            top, bottom = place * (n - 1), max(count - 1, 1)
+        else:
+            top, bottom = (place * 2 + 1) * n - count, 2 * count
+        top = top.clamp(0, (n - 1) * bottom)
+        low = top // bottom
+        weight = (top - low * bottom).cast_like(self) * (1.0 / bottom)
+        weight = weight.reshape(count, *[1] * (self.ndim - axis - 1))
+        first, second = self[(*lead, low)], self[(*lead, (low + 1).minimum(n - 1))]
+        return first + (second - first) * weight
 
     def avg_pool2d(
         self,
@@ -161,7 +309,11 @@ class ConvolutionMixin(ReduceMixin):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> Self:
-        """The mean of each window over the last axes; padding counts unless told. Raises ShapeError."""
+        """The mean of each window over the last axes; padding counts unless told. Raises ShapeError.
+
+        >>> Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]).avg_pool2d().tolist()
+        [[[[2.5]]]]
+        """
         kernel = _each(kernel_size, 2)
         axes = tuple(range(-len(kernel), 0))
         windows = self._windows(kernel, stride, dilation, padding, 0, ceil_mode, "avg_pool2d")
@@ -192,23 +344,6 @@ class ConvolutionMixin(ReduceMixin):
             for o, s, d, k, n in zip(outs, strides, dilations, kernel, self.shape[-dims:], strict=True)
         ]
         return self.pad([*lead, *fill]).pool(tuple(kernel), strides, dilations)
-
-    def batchnorm(
-        self,
-        weight: Self | None,
-        bias: Self | None,
-        mean: Self,
-        invstd: Self,
-        axis: int | tuple[int, ...] = 1,
-    ) -> Self:
-        """(self - mean) * invstd * weight + bias, each of them along `axis`."""
-        axes = self._axes(axis)
-        column = [s if i in axes else 1 for i, s in enumerate(self.shape)]
-        x = self - mean.reshape(column)
-        if weight is not None:
-            x = x * weight.reshape(column)
-        x = x * (invstd.reshape(column) if prod(invstd.shape) == prod(column) else invstd)
-        return x if bias is None else x + bias.reshape(column)
 
 
 def _each(x: int | Sequence[int], n: int) -> tuple[int, ...]:

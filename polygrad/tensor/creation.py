@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from polygrad.dtype import dtypes, to_dtype
+from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
-from polygrad.errors import ArgumentError
+from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
-from polygrad.tensor.base import TensorBase, broadcast_to, check_fits, filled
+from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
 from polygrad.tensor.movement import args_of, check_shape, is_size
 from polygrad.tensor.sizes import larger
 from polygrad.uop.linear import canonical
@@ -38,12 +38,22 @@ class CreationMixin(TensorBase):
         cls,
         shape: Any,
         fill_value: Any,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
-        buffer: bool = True,
+        contiguous: bool = False,
+        buffer: bool = False,
     ) -> Self:
-        """`fill_value` everywhere, in its own dtype unless told. Raises ShapeError, OverflowError_."""
+        """`fill_value` everywhere, in its own dtype unless told.
+
+        It is a constant, without memory until something is written to it. `contiguous` (`buffer` is another
+        name for it): in memory of its own once it is computed. Raises ShapeError, OverflowError_.
+
+        >>> Tensor.full((2, 2), 7).tolist()
+        [[7, 7], [7, 7]]
+        """
+        if contiguous or buffer:
+            return cls.full(shape, fill_value, dtype, device, requires_grad)._stored()
         shape = check_shape(args_of(shape, ()), "full")
         if isinstance(fill_value, UOp) and not fill_value.shape:
             scalar = cls(fill_value, dtype=dtype).uop  # type: ignore[call-arg]
@@ -53,39 +63,83 @@ class CreationMixin(TensorBase):
             check_fits(fill_value, to, "fill_value")
         return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)._own_leaf()
 
+    def _stored(self) -> Self:
+        """This constant as a value that is computed into memory."""
+        out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)), self._device, self.requires_grad)
+        return out
+
+    @classmethod
+    def const(cls, value: Any, dtype: DTypeLike | None = None) -> Self:
+        """The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
+
+        `dtype`: int, float or bool of Python's unless told. Raises DTypeError, OverflowError_.
+
+        >>> Tensor.const(2.5).item()
+        2.5
+        """
+        return cls(value, dtype=dtype)  # type: ignore[call-arg]
+
     @classmethod
     def zeros(cls, *shape: Any, **kwargs: Any) -> Self:
-        """0 everywhere. Keywords: dtype, device, requires_grad."""
+        """0 everywhere. Keywords: dtype, device, requires_grad.
+
+        >>> Tensor.zeros(2, 2).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+        """
         return cls.full(
             args_of(shape[0], shape[1:]) if shape else (), 0.0, **{"dtype": dtypes.default_float, **kwargs}
         )
 
     @classmethod
     def ones(cls, *shape: Any, **kwargs: Any) -> Self:
-        """1 everywhere. Keywords: dtype, device, requires_grad."""
+        """1 everywhere. Keywords: dtype, device, requires_grad.
+
+        >>> Tensor.ones(2, 2).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+        """
         return cls.full(
             args_of(shape[0], shape[1:]) if shape else (), 1.0, **{"dtype": dtypes.default_float, **kwargs}
         )
 
     @classmethod
     def empty(cls, *shape: Any, **kwargs: Any) -> Self:
-        """A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad."""
+        """A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad.
+
+        >>> Tensor.empty(2, 3).shape
+        (2, 3)
+        """
         return cls.zeros(*shape, **kwargs)
 
     def full_like(self, fill_value: Any, **kwargs: Any) -> Self:
-        """`fill_value` in this Tensor's shape, dtype and on its device, unless told."""
+        """`fill_value` in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor([1.0, 2.0]).full_like(3).tolist()
+        [3.0, 3.0]
+        """
         return self.full(self.shape, fill_value, **{"dtype": self.dtype, "device": self._device, **kwargs})
 
     def zeros_like(self, **kwargs: Any) -> Self:
-        """0 in this Tensor's shape, dtype and on its device, unless told."""
+        """0 in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor([5, 6]).zeros_like().tolist()
+        [0, 0]
+        """
         return self.full_like(0, **kwargs)
 
     def ones_like(self, **kwargs: Any) -> Self:
-        """1 in this Tensor's shape, dtype and on its device, unless told."""
+        """1 in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor([5, 6]).ones_like().tolist()
+        [1, 1]
+        """
         return self.full_like(1, **kwargs)
 
     def empty_like(self, **kwargs: Any) -> Self:
-        """A Tensor like this one whose elements do not matter."""
+        """A Tensor like this one whose elements do not matter.
+
+        >>> Tensor([1, 2]).empty_like().shape
+        (2,)
+        """
         return self.full_like(0, **kwargs)
 
     @classmethod
@@ -94,13 +148,17 @@ class CreationMixin(TensorBase):
         start: Any,
         stop: Any = None,
         step: Any = 1,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
         """start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
 
-        The dtype is the default int, or the default float when an argument is a float. Raises ArgumentError.
+        The dtype is the default int (int64 where that is too small), or the default float when an argument is
+        a float. Raises ArgumentError, OverflowError_.
+
+        >>> Tensor.arange(5, 10, 2).tolist()
+        [5, 7, 9]
         """
         if stop is None:
             start, stop = 0, start
@@ -108,7 +166,7 @@ class CreationMixin(TensorBase):
             raise ArgumentError("arange: expected a step other than 0")
         if dtype is None:
             floats = any(isinstance(x, float) for x in (start, stop, step))
-            dtype = dtypes.default_float if floats else dtypes.default_int
+            dtype = dtypes.default_float if floats else _int_dtype(start, stop, step)
         to = to_dtype(dtype)
         count: Any
         if any(isinstance(x, UOp) for x in (start, stop, step)):
@@ -132,11 +190,21 @@ class CreationMixin(TensorBase):
         return cls._of(*placed(out, device), requires_grad)
 
     @classmethod
-    def linspace(cls, start: float, stop: float, steps: int, dtype: Any = None, **kwargs: Any) -> Self:
-        """`steps` evenly spaced values from `start` to `stop`, both included. 1-D. Raises ArgumentError."""
+    def linspace(
+        cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, **kwargs: Any
+    ) -> Self:
+        """`steps` evenly spaced values from `start` to `stop`, both included. 1-D.
+
+        Raises ArgumentError, DTypeError for bool.
+
+        >>> Tensor.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+        """
         if not isinstance(steps, int) or steps < 0:
             raise ArgumentError(f"linspace: expected steps of at least 0, got {steps!r}")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if to.is_bool:
+            raise DTypeError("linspace: expected a dtype of numbers, got bool")
         if steps <= 1:
             return cls.full((steps,), start, dtype=to, **kwargs)
         wide = to if to.is_float and to.itemsize >= 4 else dtypes.float32
@@ -150,11 +218,15 @@ class CreationMixin(TensorBase):
         cls,
         n: int,
         m: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         device: str | None = None,
         requires_grad: bool | None = None,
     ) -> Self:
-        """1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Raises ShapeError."""
+        """1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Raises ShapeError.
+
+        >>> Tensor.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         n, m = check_shape((n, n if m is None else m), "eye")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         rows = UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)).expand((n, m))
@@ -171,6 +243,15 @@ def _affine(ramp: UOp, step: Any, start: Any) -> UOp:
     if isinstance(start, UOp):
         return out + broadcast_to(start.cast(out.dtype), out.shape)
     return out if start == 0 else out + start
+
+
+def _int_dtype(start: Any, stop: Any, step: Any) -> DType:
+    """The default int, or int64 for a range of ints that leaves it."""
+    if any(isinstance(x, UOp) for x in (start, stop, step)):
+        return dtypes.default_int
+    values = range(start, stop, step)
+    inside = not values or all(dtypes.default_int.min <= values[i] <= dtypes.default_int.max for i in (0, -1))
+    return dtypes.default_int if inside else dtypes.int64
 
 
 def _ceil(x: float) -> int:

@@ -10,64 +10,109 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, Self
 
-from polygrad.dtype import dtypes, promote, promote_float
+from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.errors import ArgumentError, DTypeError
-from polygrad.tensor.base import TensorBase, broadcast_to, filled
+from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.operators import operators
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
-from polygrad.uop.power import constant_power, whole_power
-
-_LN2 = math.log(2)
-_PER_LN2 = 1 / _LN2
 
 
 class ElementwiseMixin(TensorBase):
     """Arithmetic, comparisons, mathematics."""
 
     __slots__ = ()
+
     __array_ufunc__ = None  # numpy hands `array + tensor` to __radd__
 
     # --- arithmetic
 
-    def add(self, x: Any, reverse: bool = False) -> Self:
-        """self + x."""
+    def add(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self + x.
+
+        >>> Tensor([1, 2]).add(3).tolist()
+        [4, 5]
+        """
         return self._binary(Ops.ADD, x, reverse)
 
-    def sub(self, x: Any, reverse: bool = False) -> Self:
-        """self - x. Raises DTypeError for two bools."""
+    def sub(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self - x. Raises DTypeError for two bools.
+
+        >>> Tensor([5, 6]).sub(2).tolist()
+        [3, 4]
+        """
         if self.uop.dtype.is_float and isinstance(x, (int, float)):
             if not reverse:
                 return self._binary(Ops.ADD, -x if x else -float(x))
             return self._with(UOp(Ops.ADD, self.dtype, (UOp.const(self.dtype, x), _negative(self.uop))))
-        a, b = self._pair(x if _is_operand(x) else (x := self._lift(x)), reverse)
+        a, b = self._pair(x if is_operand(x) else (x := self._lift(x)), reverse)
         if a.dtype.is_bool:
             raise DTypeError("sub: expected numbers, got two bool tensors: use ^ or logical_not()")
         return self._of_pair(UOp(Ops.ADD, a.dtype, (a, _negative(b))), x)
 
-    def mul(self, x: Any, reverse: bool = False) -> Self:
-        """self * x."""
+    def mul(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self * x.
+
+        >>> Tensor([1, 2]).mul(3).tolist()
+        [3, 6]
+        """
         return self._binary(Ops.MUL, x, reverse)
 
+    def usum(self, *xs: Any) -> Self:
+        """self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools.
+
+        >>> Tensor([1, 2]).usum(3, Tensor([4, 5])).tolist()
+        [8, 10]
+        """
+        out = self
+        for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
+            out = out | x if self.dtype.is_bool else out + x
+        return out
+
+    def uprod(self, *xs: Any) -> Self:
+        """self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools.
+
+        >>> Tensor([1, 2]).uprod(3, Tensor([4, 5])).tolist()
+        [12, 30]
+        """
+        out = self
+        for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
+            out = out & x if self.dtype.is_bool else out * x
+        return out
+
     def neg(self) -> Self:
-        """-self; of bools, logical_not."""
+        """-self; of bools, logical_not.
+
+        >>> Tensor([1, -2]).neg().tolist()
+        [-1, 2]
+        """
         return self.logical_not() if self.uop.dtype.is_bool else self._with(_negative(self.uop))
 
     def reciprocal(self) -> Self:
-        """1 / self."""
+        """1 / self.
+
+        >>> Tensor([2.0, 4.0]).reciprocal().tolist()
+        [0.5, 0.25]
+        """
         return self._unary(Ops.RECIPROCAL)
 
     def div(
-        self, x: Any, reverse: bool = False, rounding_mode: Literal["trunc", "floor"] | None = None
+        self, x: TensorLike, reverse: bool = False, rounding_mode: Literal["trunc", "floor"] | None = None
     ) -> Self:
         """self / x in floats.
 
         With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+
+        >>> Tensor([7, 8]).div(2).tolist()
+        [3.5, 4.0]
+        >>> Tensor([7, -7]).div(2, rounding_mode="floor").tolist()
+        [3, -4]
         """
         if rounding_mode not in (None, "trunc", "floor"):
             raise ArgumentError(
                 f"div: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
             )
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         if not reverse and rounding_mode is None and isinstance(x, (int, float)) and self.uop.dtype.is_float:
             return self._binary(Ops.MUL, _inverse(x))
         a, b = self._pair(x, reverse)
@@ -78,18 +123,29 @@ class ElementwiseMixin(TensorBase):
         out = self._of_pair(UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,)))), x)
         return out if rounding_mode is None else out.floor() if rounding_mode == "floor" else out.trunc()
 
-    def mod(self, x: Any, reverse: bool = False) -> Self:
-        """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0."""
-        x = x if _is_operand(x) else self._lift(x)
+    def _floordiv(self, x: TensorLike, reverse: bool = False) -> Self:
+        return self.div(x, reverse, "floor")
+
+    def mod(self, x: TensorLike, reverse: bool = False) -> Self:
+        """The remainder with the sign of the divisor, as Python's %; of integers by 0, 0.
+
+        >>> Tensor([7, -7]).mod(3).tolist()
+        [1, 2]
+        """
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if not a.dtype.is_float:
             return self._of_pair(UOp(Ops.MOD, a.dtype, (a, b)), x)
         whole = _floor(UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))))
         return self._of_pair(a + _negative(whole * b), x)
 
-    def fmod(self, x: Any) -> Self:
-        """The remainder with the sign of the dividend, as C's fmod."""
-        x = x if _is_operand(x) else self._lift(x)
+    def fmod(self, x: TensorLike) -> Self:
+        """The remainder with the sign of the dividend, as C's fmod.
+
+        >>> Tensor([7, -7]).fmod(3).tolist()
+        [1, -1]
+        """
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         if not a.dtype.is_float:
             return self._of_pair(a + _negative(_idiv_trunc(a, b) * b), x)
@@ -101,111 +157,200 @@ class ElementwiseMixin(TensorBase):
 
     # --- bits
 
-    def _bits(self, op: Ops, x: Any, reverse: bool, name: str) -> Self:
-        x = x if _is_operand(x) else self._lift(x)
+    def _bits(self, op: Ops, x: TensorLike, reverse: bool, name: str) -> Self:
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if a.dtype.is_float:
             raise DTypeError(f"{name}: expected integers or bools, got {a.dtype}")
         return self._of_pair(UOp(op, a.dtype, (a, b)), x)
 
-    def bitwise_and(self, x: Any, reverse: bool = False) -> Self:
-        """self & x of integers or bools."""
+    def bitwise_and(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self & x of integers or bools.
+
+        >>> Tensor([6, 5]).bitwise_and(3).tolist()
+        [2, 1]
+        """
         return self._bits(Ops.AND, x, reverse, "bitwise_and")
 
-    def bitwise_or(self, x: Any, reverse: bool = False) -> Self:
-        """self | x of integers or bools."""
+    def bitwise_or(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self | x of integers or bools.
+
+        >>> Tensor([6, 5]).bitwise_or(3).tolist()
+        [7, 7]
+        """
         return self._bits(Ops.OR, x, reverse, "bitwise_or")
 
-    def bitwise_xor(self, x: Any, reverse: bool = False) -> Self:
-        """self ^ x of integers or bools."""
+    def bitwise_xor(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self ^ x of integers or bools.
+
+        >>> Tensor([6, 5]).bitwise_xor(3).tolist()
+        [5, 6]
+        """
         return self._bits(Ops.XOR, x, reverse, "bitwise_xor")
 
     def bitwise_not(self) -> Self:
-        """~self of integers; of bools, logical_not."""
+        """~self of integers; of bools, logical_not.
+
+        >>> Tensor([0, 5]).bitwise_not().tolist()
+        [-1, -6]
+        """
         if self.dtype.is_bool:
             return self.logical_not()
         self._need_int("bitwise_not")
         return self._with(_complement(self.uop))
 
-    def lshift(self, x: Any, reverse: bool = False) -> Self:
-        """self << x of integers."""
+    def lshift(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self << x of integers.
+
+        >>> Tensor([1, 2]).lshift(3).tolist()
+        [8, 16]
+        """
         return self._bits(Ops.SHL, x, reverse, "lshift")
 
-    def rshift(self, x: Any, reverse: bool = False) -> Self:
-        """self >> x of integers; arithmetic for signed ones."""
+    def rshift(self, x: TensorLike, reverse: bool = False) -> Self:
+        """self >> x of integers; arithmetic for signed ones.
+
+        >>> Tensor([8, -8]).rshift(1).tolist()
+        [4, -4]
+        """
         return self._bits(Ops.SHR, x, reverse, "rshift")
 
     def logical_not(self) -> Self:
-        """Whether each element is 0 (False)."""
+        """Whether each element is 0 (False).
+
+        >>> Tensor([0, 3]).logical_not().tolist()
+        [True, False]
+        """
         return self._with(_not(self.uop.cast(dtypes.bool)))
 
     # --- comparisons (bool results)
 
-    def lt(self, x: Any) -> Self:
-        """self < x."""
+    def lt(self, x: TensorLike) -> Self:
+        """self < x.
+
+        >>> Tensor([1, 2]).lt(2).tolist()
+        [True, False]
+        """
         return self._binary(Ops.CMPLT, x)
 
-    def gt(self, x: Any) -> Self:
-        """self > x."""
+    def gt(self, x: TensorLike) -> Self:
+        """self > x.
+
+        >>> Tensor([1, 2]).gt(1).tolist()
+        [False, True]
+        """
         return self._binary(Ops.CMPLT, x, True)
 
-    def ge(self, x: Any) -> Self:
-        """self >= x; False where either is NaN."""
+    def ge(self, x: TensorLike) -> Self:
+        """self >= x; False where either is NaN.
+
+        >>> Tensor([1, 2]).ge(2).tolist()
+        [False, True]
+        """
         return self._compare_or_equal(x, True)
 
-    def le(self, x: Any) -> Self:
-        """self <= x; False where either is NaN."""
+    def le(self, x: TensorLike) -> Self:
+        """self <= x; False where either is NaN.
+
+        >>> Tensor([1, 2]).le(1).tolist()
+        [True, False]
+        """
         return self._compare_or_equal(x, False)
 
-    def _compare_or_equal(self, x: Any, reverse: bool) -> Self:
+    def _compare_or_equal(self, x: TensorLike, reverse: bool) -> Self:
         """self <= x; x <= self when `reverse`."""
-        x = x if _is_operand(x) else self._lift(x)
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if a.dtype.is_float:  # !(b < a) would be True for NaN
             less = UOp(Ops.CMPLT, dtypes.bool, (a, b)), UOp(Ops.CMPEQ, dtypes.bool, (a, b))
             return self._of_pair(UOp(Ops.OR, dtypes.bool, less), x)
         return self._of_pair(_not(UOp(Ops.CMPLT, dtypes.bool, (b, a))), x)
 
-    def eq(self, x: Any) -> Self:
-        """self == x."""
+    def eq(self, x: TensorLike) -> Self:
+        """self == x.
+
+        >>> Tensor([1, 2]).eq(2).tolist()
+        [False, True]
+        """
         return self._binary(Ops.CMPEQ, x)
 
-    def ne(self, x: Any) -> Self:
-        """self != x."""
+    def ne(self, x: TensorLike) -> Self:
+        """self != x.
+
+        >>> Tensor([1, 2]).ne(2).tolist()
+        [True, False]
+        """
         return self._binary(Ops.CMPNE, x)
 
     def isnan(self) -> Self:
-        """Whether each element is NaN."""
+        """Whether each element is NaN.
+
+        >>> Tensor([1.0, float("nan")]).isnan().tolist()
+        [False, True]
+        """
         return self._with(UOp(Ops.CMPNE, dtypes.bool, (self.uop, self.uop)))
 
     def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Self:
-        """Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`)."""
+        """Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`).
+
+        >>> Tensor([1.0, float("-inf")]).isinf().tolist()
+        [False, True]
+        """
         positive, negative = self._in_floats().eq(math.inf), self._in_floats().eq(-math.inf)
         if detect_positive and detect_negative:
             return positive | negative
         return positive if detect_positive else negative if detect_negative else positive & False
 
     def isfinite(self) -> Self:
-        """Whether each element is neither infinite nor NaN."""
+        """Whether each element is neither infinite nor NaN.
+
+        >>> Tensor([1.0, float("inf")]).isfinite().tolist()
+        [True, False]
+        """
         x = self._in_floats()
         return (x - x).eq(0.0)
 
-    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Self:
-        """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`."""
-        other = other if isinstance(other, TensorBase) else self._lift(other)
+    def isclose(
+        self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
+        """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`.
+
+        >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0, 2.1])).tolist()
+        [True, False]
+        """
+        other = self._tensor(other)
         close = (
             self.isfinite() & other.isfinite() & ((self - other).abs() <= atol + rtol * other.abs())
         ) | self.eq(other)
         return close | (self.isnan() & other.isnan()) if equal_nan else close
+
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Self:
+        """NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
+
+        By default the dtype's greatest and least numbers stand for infinities.
+
+        >>> Tensor([1.0, float("nan")]).nan_to_num().tolist()
+        [1.0, 0.0]
+        """
+        if not self.dtype.is_float:
+            return self._with(self.uop)
+        most = greatest_finite(self.dtype)
+        out = self.isnan().where(nan, self)
+        out = out.eq(math.inf).where(most if posinf is None else posinf, out)
+        return out.eq(-math.inf).where(-most if neginf is None else neginf, out)
 
     def _in_floats(self) -> Self:
         return self if self.dtype.is_float else self._with(self._as_float())
 
     # --- choice
 
-    def where(self, x: Any, y: Any) -> Self:
-        """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars."""
-        x, y = (v if _is_operand(v) else self._lift(v) for v in (x, y))
+    def where(self, x: TensorLike, y: TensorLike) -> Self:
+        """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars.
+
+        >>> Tensor([True, False]).where(1, 0).tolist()
+        [1, 0]
+        """
+        x, y = (v if is_operand(v) else self._lift(v) for v in (x, y))
         if isinstance(x, UOp) and not isinstance(y, TensorBase):
             x = self._lift(x)
         if isinstance(y, UOp) and not isinstance(x, TensorBase):
@@ -223,24 +368,39 @@ class ElementwiseMixin(TensorBase):
         out = UOp(Ops.WHERE, a.dtype, (c, a, b))
         return self._join(out, *[v for v in (x, y) if isinstance(v, TensorBase)])
 
-    def masked_fill(self, mask: Self, value: Any) -> Self:
-        """`value` where `mask` holds, self elsewhere."""
+    def masked_fill(self, mask: Self, value: TensorLike) -> Self:
+        """`value` where `mask` holds, self elsewhere.
+
+        >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 0).tolist()
+        [0, 2]
+        """
         return mask.where(value, self)
 
-    def maximum(self, x: Any) -> Self:
-        """The greater of self and x; NaN where either is."""
+    def maximum(self, x: TensorLike) -> Self:
+        """The greater of self and x; NaN where either is.
+
+        >>> Tensor([1, 5]).maximum(3).tolist()
+        [3, 5]
+        """
         return self._binary(Ops.MAX, x)
 
-    def minimum(self, x: Any) -> Self:
-        """The lesser of self and x; NaN where either is."""
-        x = x if _is_operand(x) else self._lift(x)
+    def minimum(self, x: TensorLike) -> Self:
+        """The lesser of self and x; NaN where either is.
+
+        >>> Tensor([1, 5]).minimum(3).tolist()
+        [1, 3]
+        """
+        x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         return self._of_pair(_mirror(UOp(Ops.MAX, a.dtype, (_mirror(a), _mirror(b)))), x)
 
-    def clamp(self, min_: Any = None, max_: Any = None) -> Self:
+    def clamp(self, min_: TensorLike | None = None, max_: TensorLike | None = None) -> Self:
         """self, at least `min_` and at most `max_`. The gradient flows where self is within.
 
         Raises ArgumentError.
+
+        >>> Tensor([-2, 0, 7]).clamp(-1, 5).tolist()
+        [-1, 0, 5]
         """
         if min_ is None and max_ is None:
             raise ArgumentError("clamp: expected min_ or max_, got neither")
@@ -251,109 +411,57 @@ class ElementwiseMixin(TensorBase):
 
     clip = clamp
 
-    def copysign(self, other: Any) -> Self:
-        """The magnitude of self with the sign of `other` (of -0.0 too)."""
-        other = other if isinstance(other, TensorBase) else self._lift(other)
+    def copysign(self, other: TensorLike) -> Self:
+        """The magnitude of self with the sign of `other` (of -0.0 too).
+
+        >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
+        [-1.0, 2.0]
+        """
+        other = self._tensor(other)
         a = self.abs()
         negative = (other < 0) | (other.eq(0.0) & (other.reciprocal() < 0))
         return negative.where(-a, a)
 
-    def lerp(self, end: Self, weight: Any) -> Self:
-        """self + (end - self) * weight."""
-        return self + (end - self) * weight
+    def lerp(self, end: TensorLike, weight: TensorLike) -> Self:
+        """self + (end - self) * weight.
 
-    # --- powers and exponentials
-
-    def square(self) -> Self:
-        """self * self."""
-        return self * self
-
-    def sqrt(self) -> Self:
-        """The square root; NaN below 0."""
-        return self._unary(Ops.SQRT)
-
-    def rsqrt(self) -> Self:
-        """1 / sqrt(self)."""
-        return self.sqrt().reciprocal()
-
-    def exp2(self) -> Self:
-        """2 to the power of self."""
-        return self._unary(Ops.EXP2)
-
-    def exp(self) -> Self:
-        """e to the power of self, as 2 to the power of self / ln 2."""
-        a = self._as_float()
-        return self._with(UOp(Ops.EXP2, a.dtype, (a * _PER_LN2,)))
-
-    def log2(self) -> Self:
-        """The logarithm to base 2; -inf of 0, NaN below."""
-        return self._unary(Ops.LOG2)
-
-    def log(self) -> Self:
-        """The natural logarithm; -inf of 0, NaN below."""
-        a = self._as_float()
-        return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * _LN2)
-
-    def log10(self) -> Self:
-        """The logarithm to base 10; -inf of 0, NaN below."""
-        a = self._as_float()
-        return self._with(UOp(Ops.LOG2, a.dtype, (a,)) * math.log10(2))
-
-    def pow(self, x: Any, reverse: bool = False) -> Self:
-        """self to the power of x: value and gradients at 0, infinity and NaN are torch's.
-
-        x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
-        constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
-        in float32 and float64. Integers go through float64: exact up to 2**53. Raises ArgumentError for an
-        integer base with a negative constant integer exponent.
+        >>> Tensor([0.0, 10.0]).lerp(Tensor([1.0, 20.0]), 0.5).tolist()
+        [0.5, 15.0]
         """
-        x = x if _is_operand(x) and not isinstance(x, UOp) else self._lift(x)
-        if isinstance(x, (int, float)):
-            return self._of_constant_base(x) if reverse else self._to_constant(x)
-        a, e = self._pair(x, reverse)
-        if a.dtype.is_float:
-            return self._of_pair(UOp(Ops.POW, a.dtype, (a, e)), x)
-        wide = UOp(Ops.POW, dtypes.float64, (a.cast(dtypes.float64), e.cast(dtypes.float64)))
-        return self._of_pair(self._with(wide).round().uop.cast(a.dtype), x)
-
-    def _to_constant(self, e: int | float) -> Self:
-        """self to a constant power."""
-        base = self._in_floats() if isinstance(e, float) else self
-        if base.dtype.is_bool:
-            base = base._with(base.uop.cast(dtypes.default_int))
-        if e == 0:
-            return base._with(filled(base.dtype, 1, base.shape))
-        if base.dtype.is_float:
-            return base._with(constant_power(base.uop, float(e)))
-        if e < 0:
-            raise ArgumentError(
-                f"pow: expected an exponent of at least 0 for {self.dtype}, got {e}: use .float()"
-            )
-        return base._with(whole_power(base.uop, int(e)))
-
-    def _of_constant_base(self, base: int | float) -> Self:
-        """A constant to the power of self."""
-        if self.dtype.is_float or isinstance(base, float):
-            x = self._in_floats()
-            return x.exp2() if base == 2 else x.const_like(base).pow(x)
-        return self._of(filled(self._scalar(base), base, self.shape), self._device).pow(self)
+        return self + (end - self) * weight
 
     # --- rounding
 
     def trunc(self) -> Self:
-        """Rounded towards 0; integers as they are."""
+        """Rounded towards 0; integers as they are.
+
+        >>> Tensor([1.7, -1.7]).trunc().tolist()
+        [1.0, -1.0]
+        """
         return self._with(UOp(Ops.TRUNC, self.dtype, (self.uop,)) if self.dtype.is_float else self.uop)
 
     def floor(self) -> Self:
-        """Rounded towards minus infinity; integers as they are."""
+        """Rounded towards minus infinity; integers as they are.
+
+        >>> Tensor([1.7, -1.2]).floor().tolist()
+        [1.0, -2.0]
+        """
         return self._with(_floor(self.uop) if self.dtype.is_float else self.uop)
 
     def ceil(self) -> Self:
-        """Rounded towards infinity; integers as they are."""
+        """Rounded towards infinity; integers as they are.
+
+        >>> Tensor([1.2, -1.2]).ceil().tolist()
+        [2.0, -1.0]
+        """
         return self._with(_ceil(self.uop) if self.dtype.is_float else self.uop)
 
     def round(self) -> Self:
-        """Rounded to the nearest integer, halves to the even one; integers as they are."""
+        """Rounded to the nearest integer, halves to the even one; integers as they are.
+
+        >>> Tensor([0.5, 1.5, 2.6]).round().tolist()
+        [0.0, 2.0, 3.0]
+        """
         if not self.dtype.is_float:
             return self._with(self.uop)
         whole = self.trunc()
@@ -365,7 +473,11 @@ class ElementwiseMixin(TensorBase):
     # --- signs
 
     def sign(self) -> Self:
-        """-1, 0 or 1; NaN of NaN."""
+        """-1, 0 or 1; NaN of NaN.
+
+        >>> Tensor([-2.0, 0.0, 3.0]).sign().tolist()
+        [-1.0, 0.0, 1.0]
+        """
         if self.dtype.is_bool:
             return self._with(self.uop)
         ones = self.const_like(1)
@@ -374,128 +486,60 @@ class ElementwiseMixin(TensorBase):
         return self.isnan().where(self, out) if self.dtype.is_float else out
 
     def abs(self) -> Self:
-        """The magnitude; its gradient at 0 is 0."""
+        """The magnitude; its gradient at 0 is 0.
+
+        >>> Tensor([-1.5, 2.0]).abs().tolist()
+        [1.5, 2.0]
+        """
         if self.dtype.is_unsigned or self.dtype.is_bool:
             return self._with(self.uop)
         a = self.uop
         return self._with(UOp(Ops.MAX, a.dtype, (a, _negative(a))))
 
     def const_like(self, value: Any) -> Self:
-        """The constant `value` in this Tensor's dtype and shape."""
-        return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
+        """The constant `value` in this Tensor's dtype and shape.
 
-    # --- gradients
+        >>> Tensor([1, 2]).const_like(7).tolist()
+        [7, 7]
+        """
+        return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
 
     def _detached(self) -> Self:
         out = self._view_of(self.uop.detach())
         out.requires_grad, out._derived = False, False
         return out
 
-    # --- operators
+    # --- operators: `x + y`, `y + x`, `x += y`
 
-    def __add__(self, x: Any) -> Self:
-        return self._binary(Ops.ADD, x)
+    __add__, __radd__, __iadd__ = operators("+", add)
+    __sub__, __rsub__, __isub__ = operators("-", sub)
+    __mul__, __rmul__, __imul__ = operators("*", mul)
+    __truediv__, __rtruediv__, __itruediv__ = operators("/", div)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = operators("//", _floordiv)
+    __mod__, __rmod__, __imod__ = operators("%", mod)
+    __and__, __rand__, __iand__ = operators("&", bitwise_and)
+    __or__, __ror__, __ior__ = operators("|", bitwise_or)
+    __xor__, __rxor__, __ixor__ = operators("^", bitwise_xor)
+    __lshift__, __rlshift__, __ilshift__ = operators("<<", lshift)
+    __rshift__, __rrshift__, __irshift__ = operators(">>", rshift)
+    __lt__, __gt__, __le__, __ge__ = lt, gt, le, ge
+    __neg__, __abs__, __invert__ = neg, abs, bitwise_not
 
-    def __radd__(self, x: Any) -> Self:
-        return self._binary(Ops.ADD, x, True)
-
-    def __mul__(self, x: Any) -> Self:
-        return self._binary(Ops.MUL, x)
-
-    def __rmul__(self, x: Any) -> Self:
-        return self._binary(Ops.MUL, x, True)
-
-    def __sub__(self, x: Any) -> Self:
-        return self.sub(x)
-
-    def __rsub__(self, x: Any) -> Self:
-        return self.sub(x, True)
-
-    def __truediv__(self, x: Any) -> Self:
-        return self.div(x)
-
-    def __rtruediv__(self, x: Any) -> Self:
-        return self.div(x, True)
-
-    def __floordiv__(self, x: Any) -> Self:
-        return self.div(x, rounding_mode="floor")
-
-    def __rfloordiv__(self, x: Any) -> Self:
-        return self.div(x, True, rounding_mode="floor")
-
-    def __mod__(self, x: Any) -> Self:
-        return self.mod(x)
-
-    def __rmod__(self, x: Any) -> Self:
-        return self.mod(x, True)
-
-    def __pow__(self, x: Any) -> Self:
-        return self.pow(x)
-
-    def __rpow__(self, x: Any) -> Self:
-        return self.pow(x, True)
-
-    def __neg__(self) -> Self:
-        return self.neg()
-
-    def __abs__(self) -> Self:
-        return self.abs()
-
-    def __and__(self, x: Any) -> Self:
-        return self.bitwise_and(x)
-
-    def __rand__(self, x: Any) -> Self:
-        return self.bitwise_and(x, True)
-
-    def __or__(self, x: Any) -> Self:
-        return self.bitwise_or(x)
-
-    def __ror__(self, x: Any) -> Self:
-        return self.bitwise_or(x, True)
-
-    def __xor__(self, x: Any) -> Self:
-        return self.bitwise_xor(x)
-
-    def __rxor__(self, x: Any) -> Self:
-        return self.bitwise_xor(x, True)
-
-    def __invert__(self) -> Self:
-        return self.bitwise_not()
-
-    def __lshift__(self, x: Any) -> Self:
-        return self.lshift(x)
-
-    def __rlshift__(self, x: Any) -> Self:
-        return self.lshift(x, True)
-
-    def __rshift__(self, x: Any) -> Self:
-        return self.rshift(x)
-
-    def __rrshift__(self, x: Any) -> Self:
-        return self.rshift(x, True)
-
-    def __lt__(self, x: Any) -> Self:
-        return self._binary(Ops.CMPLT, x)
-
-    def __gt__(self, x: Any) -> Self:
-        return self._binary(Ops.CMPLT, x, True)
-
-    def __ge__(self, x: Any) -> Self:
-        return self.ge(x)
-
-    def __le__(self, x: Any) -> Self:
-        return self.le(x)
-
-    def __eq__(self, x: object) -> Self:  # type: ignore[override]
+    def __eq__(self, x: Any) -> Self:  # type: ignore[override]
         return NotImplemented if x is None else self._binary(Ops.CMPEQ, x)
 
-    def __ne__(self, x: object) -> Self:  # type: ignore[override]
+    def __ne__(self, x: Any) -> Self:  # type: ignore[override]
         return NotImplemented if x is None else self._binary(Ops.CMPNE, x)
 
     __hash__ = TensorBase.__hash__
 
 
-def _is_operand(x: Any) -> bool:
+def greatest_finite(dtype: DType) -> float:
+    """The greatest number of a float dtype."""
+    return (2.0 - 2.0 ** (1 - dtype.significand)) * (2.0 / dtype.smallest_normal)
+
+
+def is_operand(x: Any) -> bool:
     return isinstance(x, (TensorBase, int, float, UOp))
 
 

@@ -6,22 +6,25 @@ sum into one load, so it costs what a gather costs, its gradient is a scatter, a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
+from polygrad.engine.realize import data_of
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
 from polygrad.tensor.aliasing import write
-from polygrad.tensor.base import TensorBase, broadcast_to, filled
-from polygrad.tensor.losses import LossesMixin
+from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.convert import unpack
 from polygrad.tensor.movement import is_size, same_size
+from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.sizes import fits, is_negative, larger, smaller
 from polygrad.uop.node import UOp, broadcast_shape
 from polygrad.uop.ops import Ops
 
 
-class IndexingMixin(LossesMixin):
+class IndexingMixin(ReduceMixin):
     """`t[...]`, `t[...] = v`, gather, scatter."""
 
     __slots__ = ()
@@ -153,6 +156,9 @@ class IndexingMixin(LossesMixin):
 
         The result has the shape of `index`, which may be smaller than self on the other axes. Raises
         ShapeError, DTypeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
+        [[2], [3]]
         """
         x, index, axis = self._along(dim, index, "gather")
         hit = index.is_class(x.shape[axis], -1)
@@ -182,7 +188,7 @@ class IndexingMixin(LossesMixin):
         cut = self.shrink([None if k == axis else (0, i) for k, i in enumerate(index.shape)])
         return cut, index, axis
 
-    def _scattered(self, dim: int, index: Self, src: Any, what: str) -> tuple[Self, Self, int]:
+    def _scattered(self, dim: int, index: Self, src: TensorLike, what: str) -> tuple[Self, Self, int]:
         """Which writers write to each element (bool), and what; writers are a new last axis of both."""
         axis = self._check_index(dim, index, what)
         if isinstance(src, TensorBase):
@@ -190,11 +196,11 @@ class IndexingMixin(LossesMixin):
                 raise ShapeError(
                     f"{what}: expected a source at least as large as {index.shape}, got {src.shape}"
                 )
-            src = src.shrink([(0, i) for i in index.shape])  # type: ignore[attr-defined]
+            source = self._tensor(src).shrink([(0, i) for i in index.shape])
         else:
-            src = index._of(filled(self.dtype, src, index.shape))
-        if src.dtype is not self.dtype:
-            raise DTypeError(f"{what}: expected a source of {self.dtype}, got {src.dtype}: use .cast()")
+            source = index._of(filled(self.dtype, src, index.shape))
+        if source.dtype is not self.dtype:
+            raise DTypeError(f"{what}: expected a source of {self.dtype}, got {source.dtype}: use .cast()")
         n = self.shape[axis]
         grow: list[Any] = [
             (0, 0) if k == axis else (0, s - i)
@@ -202,14 +208,17 @@ class IndexingMixin(LossesMixin):
         ]
         hit = index.is_class(n, -1)
         hit = hit._with(hit.uop.pad((*grow, (0, 0)))).transpose(axis, -1)  # (..., n at axis, ..., writers)
-        values = src._with(src.uop.pad(tuple(grow))).unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
+        values = source._with(source.uop.pad(tuple(grow))).unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
         return hit, values, axis
 
-    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
+    def scatter(self, dim: int, index: Self, src: TensorLike, reduce: str | None = None) -> Self:
         """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
 
         `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
         ShapeError, DTypeError, ArgumentError.
+
+        >>> Tensor.zeros(3).scatter(0, Tensor([2, 0]), Tensor([5.0, 6.0])).tolist()
+        [6.0, 0.0, 5.0]
         """
         if reduce not in (None, "add", "multiply"):
             raise ArgumentError(f"scatter: expected reduce None, 'add' or 'multiply', got {reduce!r}")
@@ -226,6 +235,9 @@ class IndexingMixin(LossesMixin):
         """`scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
 
         `include_self`: with what is there too. Raises ShapeError, DTypeError, ArgumentError.
+
+        >>> Tensor.zeros(2).scatter_reduce(0, Tensor([0, 0]), Tensor([5.0, 6.0]), "sum").tolist()
+        [11.0, 0.0]
         """
         if reduce not in ("sum", "prod", "mean", "amax", "amin"):
             raise ArgumentError(
@@ -254,9 +266,112 @@ class IndexingMixin(LossesMixin):
         least = hit.where(values, values.const_like(self.dtype.max)).min(-1)
         return self.minimum(least) if include_self else touched.where(least, self)
 
+    # --- classes
+
+    def is_class(self, num_classes: Any, axis: int) -> Self:
+        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result.
+
+        >>> Tensor([0, 2]).is_class(3, -1).tolist()
+        [[True, False, False], [False, False, True]]
+        """
+        self._need_int("one_hot")
+        axis = self._axis(axis, 1)
+        shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
+        column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
+        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
+        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+        return self._with(
+            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
+        )
+
+    def one_hot(self, num_classes: int) -> Self:
+        """1 (int32) at the class each integer names, along a new last axis.
+
+        Raises DTypeError, ArgumentError.
+
+        >>> Tensor([0, 2]).one_hot(3).tolist()
+        [[1, 0, 0], [0, 0, 1]]
+        """
+        if not isinstance(num_classes, int) or num_classes < 0:
+            raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
+        return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
+
+    # --- by masks
+
+    def _read(self) -> list[Any]:
+        """The elements of a 1-D Tensor, computed now."""
+        return unpack(data_of(self.uop.contiguous(), self._device), self.dtype) if 0 not in self.shape else []
+
+    def _true_positions(self) -> Self:
+        """The positions (int32) of what is True in a 1-D Tensor, computed now."""
+        n = int(self.shape[0])
+        found = list(itertools.compress(range(n), self._read()))
+        return type(self)(found, device=self.device, dtype=dtypes.int32)  # type: ignore[call-arg]
+
+    def _first_positions(self, size: int) -> tuple[Self, Self]:
+        """The positions (int32) of the first `size` elements of a 1-D Tensor that are True, lazily, and
+        whether there are so many."""
+        ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
+        places = self._of(UOp(Ops.ARANGE, dtypes.int32, (), size), self._device)
+        before = ranks.unsqueeze(0) <= places.unsqueeze(1)
+        return (
+            before._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32),
+            places < self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32),
+        )
+
+    def masked_select(self, mask: Self, size: int | None = None, fill_value: Any = 0) -> Self:
+        """The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
+
+        Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
+        last. Raises DTypeError, ShapeError.
+
+        >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
+        [1, 3]
+        """
+        if not mask.dtype.is_bool:
+            raise DTypeError(f"masked_select: expected a bool mask, got {mask.dtype}: use .bool()")
+        shape = broadcast_shape((self.shape, mask.shape))
+        x, m = (t._result(broadcast_to(t.uop, shape)).flatten() for t in (self, mask))
+        if size is None:
+            return x.gather(0, m._true_positions())
+        places, is_there = m._first_positions(size)
+        if same_size(x.shape[0], 0):
+            return self._of(filled(self.dtype, fill_value, (size,)), self._device)
+        return is_there.where(x.gather(0, places), x._of(filled(x.dtype, fill_value, (size,)), x._device))
+
+    def nonzero(self, size: int | None = None, fill_value: int = 0) -> Self:
+        """The positions of elements that are not 0, in row-major order: (count, axes), int32.
+
+        Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+        last.
+
+        >>> Tensor([[0, 1], [2, 0]]).nonzero().tolist()
+        [[0, 1], [1, 0]]
+        """
+        flat = self.ne(0).flatten()
+        if size is None:
+            places = flat._true_positions()
+            is_there = None
+        else:
+            places, is_there = flat._first_positions(size)
+        columns: list[Self] = []
+        for n in reversed(self.shape):
+            columns.append(places.mod(n) if not same_size(n, 0) else places)
+            places = places.div(n, rounding_mode="floor") if not same_size(n, 0) else places
+        if not columns:
+            return self._of(filled(dtypes.int32, 0, (*places.shape, 0)), self._device)
+        out = columns[-1].stack(*columns[-2::-1], dim=1)
+        return out if is_there is None else is_there.unsqueeze(1).where(out, fill_value)
+
     # --- setting
 
-    def __setitem__(self, indices: Any, v: Any) -> None:
+    def __delitem__(self, indices: Any) -> None:
+        """Raises ArgumentError: a Tensor has a fixed size."""
+        raise ArgumentError(
+            "del t[...]: expected no deletion, as a Tensor has a fixed size: use slices and cat"
+        )
+
+    def __setitem__(self, indices: Any, v: TensorLike) -> None:
         """Write `v` (broadcast, converted to this dtype) where `indices` point: those of `t[...]`, or a bool
         Tensor of the shape of the first axes, whose True elements get one value.
 
@@ -393,7 +508,7 @@ def _last_writer(old: Any, hit: Any, values: Any) -> Any:
     return out if old is None else hit.any(-1).where(out, old)
 
 
-def _as_source(x: Any, index: Any, src: Any) -> Any:
+def _as_source(x: Any, index: Any, src: TensorLike) -> Any:
     return src if isinstance(src, TensorBase) else x._of(filled(x.dtype, src, index.shape), x._device)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote, sum_dtype, to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort
+from polygrad.tensor.base import DTypeLike, TensorLike
 from polygrad.tensor.movement import same_size
+from polygrad.tensor.operators import operators
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -18,11 +21,14 @@ class LinalgMixin(ReduceMixin):
 
     __slots__ = ()
 
-    def dot(self, w: Self, dtype: Any = None) -> Self:
+    def dot(self, w: Self, dtype: DTypeLike | None = None) -> Self:
         """The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
 
         Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
         int32 gives sums that do not wrap around at 127. Raises ShapeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).dot(Tensor([[1, 0], [1, 1]])).tolist()
+        [[3, 2], [7, 4]]
         """
         a, b = self.shape, w.shape
         if not a or not b:
@@ -43,20 +49,24 @@ class LinalgMixin(ReduceMixin):
             x, y = x._with(x.uop.cast(wide)), y._with(y.uop.cast(wide))
         return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
 
-    def matmul(self, x: Self, reverse: bool = False, dtype: Any = None) -> Self:
-        """`dot`; x @ self when `reverse`."""
+    def matmul(self, x: TensorLike, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
+        """`dot`; x @ self when `reverse`.
+
+        >>> Tensor([[1, 2]]).matmul(Tensor([[3], [4]])).tolist()
+        [[11]]
+        """
+        x = x if isinstance(x, type(self)) else self._lift(x)
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
-    def __matmul__(self, x: Self) -> Self:
-        return self.dot(x if isinstance(x, ReduceMixin) else self._lift(x))
+    __matmul__, __rmatmul__, __imatmul__ = operators("@", matmul)
 
-    def __rmatmul__(self, x: Any) -> Self:
-        return self._lift(x).dot(self)
-
-    def linear(self, weight: Self, bias: Self | None = None, dtype: Any = None) -> Self:
+    def linear(self, weight: Self, bias: Self | None = None, dtype: DTypeLike | None = None) -> Self:
         """self @ weight + bias; a 1-D weight scales. weight: (in, out).
 
         `dtype`: what all of them are cast to first, so that of the result too.
+
+        >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0], [10.0]]), Tensor([0.5])).tolist()
+        [[21.5]]
         """
         if dtype is not None:
             to = to_dtype(dtype)
@@ -66,10 +76,13 @@ class LinalgMixin(ReduceMixin):
         return out if bias is None else out + bias
 
     @classmethod
-    def einsum(cls, formula: str, *operands: Any, dtype: Any = None) -> Self:
+    def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Self:
         """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
 
         Raises ArgumentError, ShapeError.
+
+        >>> Tensor.einsum("ij,j->i", Tensor([[1, 2], [3, 4]]), Tensor([1, 1])).tolist()
+        [3, 7]
         """
         xs: list[Any] = (
             list(operands[0])
@@ -133,6 +146,99 @@ class LinalgMixin(ReduceMixin):
         kept = [c for c in letters if c in right]
         return out.permute(*[kept.index(c) for c in right]) if right else out
 
+    def outer(self, other: Self) -> Self:
+        """The products of all pairs of elements: (m,) and (n,) give (m, n). Raises ShapeError.
+
+        >>> Tensor([1, 2]).outer(Tensor([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+        """
+        if self.ndim != 1 or other.ndim != 1:
+            raise ShapeError(f"outer: expected two 1-D tensors, got shapes {self.shape} and {other.shape}")
+        return self.unsqueeze(1) * other.unsqueeze(0)
+
+    def kron(self, other: Self) -> Self:
+        """The Kronecker product: each element of self times the whole of `other`; sizes multiply.
+
+        >>> Tensor([1, 2]).kron(Tensor([1, 10])).tolist()
+        [1, 10, 2, 20]
+        """
+        n = max(self.ndim, other.ndim)
+        a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (self, other))
+        left = self.reshape([v for s in a for v in (s, 1)])
+        right = other.reshape([v for s in b for v in (1, s)])
+        return (left * right).reshape([s * t for s, t in zip(a, b, strict=True)])
+
+    def cross(self, other: Self, dim: int = -1) -> Self:
+        """The cross product of vectors of 3 elements along `dim`; other axes broadcast. Raises ShapeError.
+
+        >>> Tensor([1, 0, 0]).cross(Tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
+        """
+        a, b = self._broadcasted(other)
+        axis = a._axis(dim)
+        if a.shape[axis] != 3 or self.shape[dim] != 3 or other.shape[dim] != 3:
+            raise ShapeError(
+                f"cross: expected 3 elements along {dim}, got shapes {self.shape} and {other.shape}"
+            )
+        return a.roll(-1, axis) * b.roll(-2, axis) - a.roll(-2, axis) * b.roll(-1, axis)
+
+    def _broadcasted(self, other: Self) -> tuple[Self, Self]:
+        """Both in one shape and dtype."""
+        a, b = self._pair(other)
+        return self._with(a), other._with(b)
+
+    def trace(self, offset: int = 0) -> Self:
+        """The sum of the diagonal of the last two axes, `offset` above the main one. Raises ShapeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).trace().item()
+        5
+        """
+        if self.ndim < 2:
+            raise ShapeError(f"trace: expected at least 2 axes, got shape {self.shape}")
+        return self.diagonal(offset, -2, -1).sum(-1)
+
+    def cdist(self, other: Self, p: float = 2.0) -> Self:
+        """Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
+
+        The gradient of a distance of 0 is 0. Raises ShapeError, ArgumentError for a negative p.
+
+        >>> Tensor([[0.0, 0.0]]).cdist(Tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+        [[5.0, 1.0]]
+        """
+        if self.ndim < 2 or other.ndim < 2 or not same_size(self.shape[-1], other.shape[-1]):
+            raise ShapeError(f"cdist: expected rows of one size, got shapes {self.shape} and {other.shape}")
+        if p < 0:
+            raise ArgumentError(f"cdist: expected a norm p of at least 0, got {p}")
+        d = (self.unsqueeze(-2) - other.unsqueeze(-3)).abs()
+        if p == 0:
+            return d.ne(0).sum(-1).cast_like(d)
+        if p == 1:
+            return d.sum(-1)
+        if p == math.inf:
+            return d.max(-1)
+        total = (d.square() if p == 2 else (d > 0).where(d, 1.0).pow(p) * (d > 0)).sum(-1)
+        is_zero = total.eq(0.0)
+        return is_zero.where(0.0, is_zero.where(1.0, total).pow(1.0 / p))
+
+    def vander(self, n: int | None = None, increasing: bool = False) -> Self:
+        """The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
+
+        `increasing`: from the power 0 on. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1, 2, 3]).vander().tolist()
+        [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
+        """
+        if self.ndim != 1:
+            raise ShapeError(f"vander: expected 1 axis, got shape {self.shape}")
+        count = self.shape[0] if n is None else n
+        if not isinstance(count, int) or count < 0:
+            raise ArgumentError(f"vander: expected n of at least 0, got {count!r}")
+        if count == 0:
+            return self.unsqueeze(1).shrink([None, (0, 0)])
+        powers = [self**i for i in range(count)]
+        powers = powers if increasing else powers[::-1]
+        return powers[0].stack(*powers[1:], dim=1)
+
     # --- triangles
 
     def _triangular(self, diagonal: int, upper: bool) -> Self:
@@ -150,9 +256,17 @@ class LinalgMixin(ReduceMixin):
         return is_outside.where(self.const_like(0), self)
 
     def triu(self, diagonal: int = 0) -> Self:
-        """The upper triangle of the last two axes, from `diagonal` on; 0 below."""
+        """The upper triangle of the last two axes, from `diagonal` on; 0 below.
+
+        >>> Tensor.ones(2, 2).triu().tolist()
+        [[1.0, 1.0], [0.0, 1.0]]
+        """
         return self._triangular(diagonal, True)
 
     def tril(self, diagonal: int = 0) -> Self:
-        """The lower triangle of the last two axes, up to `diagonal`; 0 above."""
+        """The lower triangle of the last two axes, up to `diagonal`; 0 above.
+
+        >>> Tensor.ones(2, 2).tril().tolist()
+        [[1.0, 0.0], [1.0, 1.0]]
+        """
         return self._triangular(diagonal, False)

@@ -1,23 +1,21 @@
-"""Losses, and the one-hot form they share.
+"""Losses.
 
 `reduction`: 'mean', 'sum' or 'none'.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.base import broadcast_to, filled
+from polygrad.tensor.activations import ActivationsMixin
+from polygrad.tensor.base import filled
+from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.movement import same_size
-from polygrad.tensor.reduce import ReduceMixin
-from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 
 
-class LossesMixin(ReduceMixin):
+class LossesMixin(IndexingMixin, ActivationsMixin):
     """Losses."""
 
     __slots__ = ()
@@ -27,32 +25,22 @@ class LossesMixin(ReduceMixin):
             raise ArgumentError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
-    def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result."""
-        self._need_int("one_hot")
-        axis = self._axis(axis, 1)
-        shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
-        column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
-        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
-        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
-        return self._with(
-            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
-        )
-
-    def one_hot(self, num_classes: int) -> Self:
-        """1 (int32) at the class each integer names, along a new last axis.
-
-        Raises DTypeError, ArgumentError.
-        """
-        if not isinstance(num_classes, int) or num_classes < 0:
-            raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
-        return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
-
-    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
+    def cross_entropy(
+        self,
+        Y: Self,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        weight: Self | None = None,
+        ignore_index: int | None = None,
+    ) -> Self:
         """The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
 
         `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
-        Raises ShapeError, ArgumentError.
+        `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
+        (torch's is -100) count for nothing. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[2.0, 0.0], [0.0, 1.0]]).cross_entropy(Tensor([0, 1])).item()
+        0.22009...
         """
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(f"cross_entropy: expected label_smoothing in 0..1, got {label_smoothing}")
@@ -60,6 +48,14 @@ class LossesMixin(ReduceMixin):
         rest = self.shape[:axis] + self.shape[axis + 1 :]
         n = self.shape[axis]
         logs = self.log_softmax(axis)
+        if weight is not None:
+            if weight.shape != (n,):
+                raise ShapeError(f"cross_entropy: expected a weight of shape {(n,)}, got {weight.shape}")
+            weight = weight.reshape([-1 if i == axis else 1 for i in range(self.ndim)])
+        if Y.shape == rest and not Y.dtype.is_float and (weight is not None or ignore_index is not None):
+            return logs._weighted_nll(Y, axis, reduction, label_smoothing, weight, ignore_index)
+        if weight is not None:
+            logs = logs * weight
         if Y.shape == rest and not Y.dtype.is_float:
             wanted = Y.is_class(n, axis)
             if label_smoothing:
@@ -83,6 +79,62 @@ class LossesMixin(ReduceMixin):
             return logs._in_result_dtype(out)
         return (-picked)._reduced(reduction)
 
+    def _weighted_nll(
+        self,
+        Y: Self,
+        axis: int,
+        reduction: str,
+        label_smoothing: float,
+        weight: Self | None,
+        ignore_index: int | None,
+    ) -> Self:
+        """cross_entropy of these log-probabilities with class indices that count differently."""
+        n = self.shape[axis]
+        wanted = Y.is_class(n, axis)
+        share = wanted.where(1.0 if weight is None else weight, 0.0).sum(axis)
+        whole = self if weight is None else self * weight
+        if ignore_index is not None:
+            counts = Y.ne(ignore_index)
+            share = counts.where(share, 0.0)
+        loss = wanted.where(self, 0.0).sum(axis) * share
+        if label_smoothing:
+            smooth = whole.sum(axis)
+            smooth = smooth if ignore_index is None else counts.where(smooth, 0.0)
+            loss = loss * (1.0 - label_smoothing) + smooth * (label_smoothing / n)
+        if reduction != "mean":
+            return (-loss)._reduced(reduction)
+        return -loss.sum() / share.sum()
+
+    def kl_div(self, Y: Self, reduction: str = "mean", log_target: bool = False) -> Self:
+        """The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
+
+        `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
+        Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.5, 0.5]).log().kl_div(Tensor([0.25, 0.75]), reduction="sum").item()
+        0.13081...
+        """
+        self._need_match(Y, "kl_div")
+        loss = Y.exp() * (Y - self) if log_target else Y.xlogy(Y) - Y * self
+        if reduction == "batchmean":
+            return loss.sum() / self.shape[0] if self.shape else loss
+        return loss._reduced(reduction)
+
+    def huber_loss(self, Y: Self, reduction: str = "mean", delta: float = 1.0) -> Self:
+        """d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
+
+        Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.5, 3.0]).huber_loss(Tensor([0.0, 0.0])).item()
+        1.3125
+        """
+        self._need_match(Y, "huber_loss")
+        if delta <= 0:
+            raise ArgumentError(f"huber_loss: expected a delta above 0, got {delta}")
+        d = self - Y
+        size = d.abs()
+        return (size <= delta).where(d * d * 0.5, (size - 0.5 * delta) * delta)._reduced(reduction)
+
     def sparse_categorical_crossentropy(
         self,
         Y: Self,
@@ -94,6 +146,9 @@ class LossesMixin(ReduceMixin):
 
         Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
         0 but count, as in tinygrad). Raises ShapeError, DTypeError, ArgumentError.
+
+        >>> Tensor([[2.0, 0.0]]).sparse_categorical_crossentropy(Tensor([0])).item()
+        0.12692...
         """
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(
@@ -125,6 +180,9 @@ class LossesMixin(ReduceMixin):
         """The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
 
         `weight`: one per class; the mean is weighted. Raises ShapeError, DTypeError.
+
+        >>> Tensor([[0.25, 0.75]]).log().nll_loss(Tensor([1])).item()
+        0.28768...
         """
         axis = 0 if self.ndim == 1 else 1
         rest = self.shape[:axis] + self.shape[axis + 1 :]
@@ -146,7 +204,11 @@ class LossesMixin(ReduceMixin):
         return loss.sum() / share.sum() if reduction == "mean" else loss._reduced(reduction)
 
     def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:
-        """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape."""
+        """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape.
+
+        >>> Tensor([0.9, 0.2]).binary_crossentropy(Tensor([1.0, 0.0])).item()
+        0.16425...
+        """
         self._need_match(Y, "binary_crossentropy")
         return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
 
@@ -159,6 +221,9 @@ class LossesMixin(ReduceMixin):
         """The cross-entropy of sigmoid(self) with the labels Y, without overflow.
 
         `pos_weight` scales the positive part.
+
+        >>> Tensor([2.0, -1.0]).binary_crossentropy_logits(Tensor([1.0, 0.0])).item()
+        0.22009...
         """
         self._need_match(Y, "binary_crossentropy_logits")
         log_p, log_1_p = self.logsigmoid(), (-self).logsigmoid()

@@ -9,6 +9,7 @@ from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
 from polygrad.tensor.base import TensorBase, filled
+from polygrad.tensor.rearrange import plan as rearrangement
 from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
 from polygrad.uop.args import Shear
 from polygrad.uop.linear import canonical, canonical_shape
@@ -65,16 +66,19 @@ class MovementMixin(TensorBase):
     # --- the six primitives
 
     def reshape(self, shape: Any, *args: Any) -> Self:
-        """The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
+        """The elements in row-major order as `shape`; one size may be -1, which is inferred.
 
-        Raises ShapeError when the sizes do not multiply to the number of elements.
+        None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Raises
+        ShapeError when the sizes do not multiply to the number of elements.
+
+        >>> Tensor([1, 2, 3, 4]).reshape(2, -1).tolist()
+        [[1, 2], [3, 4]]
         """
         own = self.uop.shape
         wanted = args_of(shape, args)
         if None in wanted:
-            if len(wanted) > len(own):
-                raise ShapeError(f"reshape: None keeps an axis, but {wanted} has more axes than {own}")
-            wanted = tuple([own[i] if s is None else s for i, s in enumerate(wanted)])
+            kept = (*own, *[-1] * (len(wanted) - len(own)))
+            wanted = tuple([kept[i] if s is None else s for i, s in enumerate(wanted)])
         holes = [i for i, s in enumerate(wanted) if isinstance(s, int) and s == -1]
         if len(holes) > 1:
             raise ShapeError(f"reshape: expected at most one -1, got {wanted}")
@@ -96,13 +100,20 @@ class MovementMixin(TensorBase):
         return self._view_of(self.uop.reshape(wanted))
 
     def view(self, shape: Any, *args: Any) -> Self:
-        """`reshape`."""
+        """`reshape`.
+
+        >>> Tensor([1, 2, 3, 4]).view(2, 2).tolist()
+        [[1, 2], [3, 4]]
+        """
         return self.reshape(shape, *args)
 
     def expand(self, shape: Any, *args: Any) -> Self:
         """Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
 
         Raises ShapeError.
+
+        >>> Tensor([[1], [2]]).expand(2, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
         """
         own, wanted = self.uop.shape, args_of(shape, args)
         if len(wanted) < len(own):
@@ -123,7 +134,11 @@ class MovementMixin(TensorBase):
         return self._view_of(self.uop.reshape(own).expand(wanted))
 
     def permute(self, order: Any, *args: Any) -> Self:
-        """Axis i of the result is axis `order[i]`. Raises ArgumentError unless every axis is named once."""
+        """Axis i of the result is axis `order[i]`. Raises ArgumentError unless every axis is named once.
+
+        >>> Tensor.zeros(2, 3, 4).permute(2, 0, 1).shape
+        (4, 2, 3)
+        """
         axes = tuple([self._axis(a) for a in args_of(order, args)])
         if sorted(axes) != list(range(self.ndim)):
             raise ArgumentError(
@@ -132,11 +147,19 @@ class MovementMixin(TensorBase):
         return self._view_of(self.uop.permute(axes))
 
     def flip(self, axis: Any, *args: Any) -> Self:
-        """The named axes reversed. Raises AxisError."""
+        """The named axes reversed. Raises AxisError.
+
+        >>> Tensor([[1, 2], [3, 4]]).flip(0).tolist()
+        [[3, 4], [1, 2]]
+        """
         return self._view_of(self.uop.flip(self._axes(args_of(axis, args))))
 
     def shrink(self, arg: Sequence[tuple[Sint, Sint] | None]) -> Self:
-        """Elements lo (included) to hi (not) of each axis; None keeps an axis. Raises ShapeError."""
+        """Elements lo (included) to hi (not) of each axis; None keeps an axis. Raises ShapeError.
+
+        >>> Tensor([1, 2, 3, 4]).shrink([(1, 3)]).tolist()
+        [2, 3]
+        """
         own = self.uop.shape
         if len(arg) != len(own):
             raise ShapeError(f"shrink: expected {len(own)} pairs for shape {own}, got {len(arg)}")
@@ -150,8 +173,14 @@ class MovementMixin(TensorBase):
         """Elements added around each axis.
 
         `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-        after) of the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect',
+        after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
+        else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
         'replicate' or 'circular'. Raises ArgumentError, ShapeError.
+
+        >>> Tensor([1, 2]).pad((1, 2)).tolist()
+        [0, 1, 2, 0, 0]
+        >>> Tensor([1, 2, 3]).pad((1, 1), mode="reflect").tolist()
+        [2, 1, 2, 3, 2]
         """
         if mode not in ("constant", "reflect", "replicate", "circular"):
             raise ArgumentError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
@@ -190,20 +219,33 @@ class MovementMixin(TensorBase):
     def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:
         out = self
         for axis, (lo, hi) in enumerate(pairs):
+            if mode == "circular":
+                out = out._cut(axis, lo, hi)
             n = out.shape[axis]
-            most = larger(lo, hi)
+            front, back = larger(lo, 0), larger(hi, 0)
+            most = larger(front, back)
             limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
-            if not fits(most, limit) or is_negative(smaller(lo, hi)) or not fits(1, n):
+            if not fits(most, limit) or not fits(1, n):
                 raise ShapeError(
                     f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(lo, hi)}"
                 )
             parts = [out]
-            if not same_size(lo, 0):
-                parts.insert(0, out._border(axis, mode, lo, n, front=True))
-            if not same_size(hi, 0):
-                parts.append(out._border(axis, mode, hi, n, front=False))
+            if not same_size(front, 0):
+                parts.insert(0, out._border(axis, mode, front, n, front=True))
+            if not same_size(back, 0):
+                parts.append(out._border(axis, mode, back, n, front=False))
             out = parts[0].cat(*parts[1:], dim=axis)
+            if mode != "circular":
+                out = out._cut(axis, lo, hi)
         return out
+
+    def _cut(self, axis: int, lo: Sint, hi: Sint) -> Self:
+        """Axis `axis` without its first -lo and last -hi elements, of those that are negative."""
+        if not is_negative(lo) and not is_negative(hi):
+            return self
+        n = self.shape[axis]
+        kept = (-smaller(lo, 0), n + smaller(hi, 0))
+        return self.shrink([kept if i == axis else None for i in range(self.ndim)])
 
     def _border(self, axis: int, mode: str, count: Sint, n: Sint, front: bool) -> Self:
         if mode == "reflect":
@@ -224,7 +266,11 @@ class MovementMixin(TensorBase):
     # --- axes
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
-        """Two axes swapped."""
+        """Two axes swapped.
+
+        >>> Tensor([[1, 2], [3, 4]]).transpose(0, 1).tolist()
+        [[1, 3], [2, 4]]
+        """
         a, b = self._axis(dim0), self._axis(dim1)
         order = list(range(self.ndim))
         order[a], order[b] = b, a
@@ -232,11 +278,19 @@ class MovementMixin(TensorBase):
 
     @property
     def T(self) -> Self:
-        """The matrix transposed."""
+        """The matrix transposed.
+
+        >>> Tensor([[1, 2], [3, 4]]).T.tolist()
+        [[1, 3], [2, 4]]
+        """
         return self.transpose()
 
     def squeeze(self, dim: int | None = None) -> Self:
-        """Axes of size 1 dropped; only `dim`, if given."""
+        """Axes of size 1 dropped; only `dim`, if given.
+
+        >>> Tensor.zeros(1, 2, 1).squeeze().shape
+        (2,)
+        """
         if dim is None:
             return self.reshape(tuple([s for s in self.shape if not same_size(s, 1)]))
         axis = self._axis(dim)
@@ -245,17 +299,29 @@ class MovementMixin(TensorBase):
         return self._view_of(self.uop.reshape(self.shape[:axis] + self.shape[axis + 1 :]))
 
     def unsqueeze(self, dim: int) -> Self:
-        """A new axis of size 1 at `dim`."""
+        """A new axis of size 1 at `dim`.
+
+        >>> Tensor([1, 2]).unsqueeze(0).shape
+        (1, 2)
+        """
         axis = self._axis(dim, 1)
         return self._view_of(self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:])))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Axes `start_dim` to `end_dim` made one."""
+        """Axes `start_dim` to `end_dim` made one.
+
+        >>> Tensor([[1, 2], [3, 4]]).flatten().tolist()
+        [1, 2, 3, 4]
+        """
         a, b = self._axis(start_dim), self._axis(end_dim)
         return self.reshape((*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :]))
 
     def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
-        """Axis `dim` split into `sizes`, one of which may be -1. Raises ShapeError."""
+        """Axis `dim` split into `sizes`, one of which may be -1. Raises ShapeError.
+
+        >>> Tensor.zeros(6).unflatten(0, (2, 3)).shape
+        (2, 3)
+        """
         axis = self._axis(dim)
         known = prod([s for s in sizes if not (isinstance(s, int) and s == -1)])
         n = self.shape[axis]
@@ -265,11 +331,19 @@ class MovementMixin(TensorBase):
         return self.reshape(self.shape[:axis] + tuple(sizes) + self.shape[axis + 1 :])
 
     def shrink_to(self, shape: Any, *args: Any) -> Self:
-        """The first elements of each axis, as many as `shape` says; None keeps an axis."""
+        """The first elements of each axis, as many as `shape` says; None keeps an axis.
+
+        >>> Tensor([1, 2, 3]).shrink_to(2).tolist()
+        [1, 2]
+        """
         return self.shrink([None if s is None else (0, s) for s in args_of(shape, args)])
 
     def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
-        """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError."""
+        """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError.
+
+        >>> Tensor([1, 2]).pad_to(4).tolist()
+        [1, 2, 0, 0]
+        """
         wanted = args_of(shape, args)
         if len(wanted) != self.ndim:
             raise ShapeError(f"pad_to: expected {self.ndim} sizes for shape {self.shape}, got {wanted}")
@@ -277,12 +351,28 @@ class MovementMixin(TensorBase):
             [None if w is None else (0, w - s) for w, s in zip(wanted, self.shape, strict=True)], value=value
         )
 
+    def rearrange(self, formula: str, **sizes: int) -> Self:
+        """Axes split, permuted and merged by an einops formula: `x.rearrange("b (h w) c -> b c h w", h=8)`.
+
+        Names stand for axes, parentheses for axes that are split or merged, `...` for any number of axes, `1`
+        and `()` for one of size 1. `sizes`: of axes that are split, but for one in each parentheses. Raises
+        ArgumentError, ShapeError.
+
+        >>> Tensor([[1, 2], [3, 4]]).rearrange("rows columns -> (columns rows)").tolist()
+        [1, 3, 2, 4]
+        """
+        plan = rearrangement(formula, self.shape, sizes)
+        return self.reshape(plan.split).permute(plan.order).reshape(plan.merged)
+
     # --- joining and splitting
 
     def cat(self, *args: Self, dim: int = 0) -> Self:
         """This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b))` does too.
 
         Raises ShapeError, DeviceError, ArgumentError.
+
+        >>> Tensor([[1, 2]]).cat(Tensor([[3, 4]]), dim=1).tolist()
+        [[1, 2, 3, 4]]
         """
         first, *args = _tensors(self, args, "cat")  # type: ignore[assignment]
         if first is not self:
@@ -318,6 +408,9 @@ class MovementMixin(TensorBase):
         """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.
 
         Raises ShapeError, DeviceError, ArgumentError.
+
+        >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
+        [[1, 2], [3, 4]]
         """
         first, *args = _tensors(self, args, "stack")  # type: ignore[assignment]
         if first is not self:
@@ -332,6 +425,9 @@ class MovementMixin(TensorBase):
         """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
 
         Raises ShapeError.
+
+        >>> [part.tolist() for part in Tensor.arange(5).split(2)]
+        [[0, 1], [2, 3], [4]]
         """
         axis = self._axis(dim)
         n = self.shape[axis]
@@ -355,6 +451,9 @@ class MovementMixin(TensorBase):
         """At most `chunks` pieces of equal size (the last may be smaller) along `dim`.
 
         Raises ArgumentError.
+
+        >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
+        [[0, 1, 2], [3, 4]]
         """
         if not isinstance(chunks, int) or chunks <= 0:
             raise ArgumentError(f"chunk: expected a number above 0, got {chunks!r}")
@@ -363,7 +462,11 @@ class MovementMixin(TensorBase):
         return list(self.split(ceildiv(n, chunks) if fits(1, n) else [0] * chunks, axis))
 
     def repeat(self, repeats: Any, *args: Any) -> Self:
-        """The whole repeated `repeats[i]` times along axis i; further counts add axes in front."""
+        """The whole repeated `repeats[i]` times along axis i; further counts add axes in front.
+
+        >>> Tensor([1, 2]).repeat(2).tolist()
+        [1, 2, 1, 2]
+        """
         counts = args_of(repeats, args)
         if len(counts) < self.ndim:
             raise ShapeError(
@@ -380,7 +483,11 @@ class MovementMixin(TensorBase):
         return self._with(whole)
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
-        """Each element repeated along `dim`; of the flattened Tensor when None."""
+        """Each element repeated along `dim`; of the flattened Tensor when None.
+
+        >>> Tensor([1, 2]).repeat_interleave(2).tolist()
+        [1, 1, 2, 2]
+        """
         x, axis = (self.flatten(), 0) if dim is None else (self, self._axis(dim))
         shape = x.shape
         spread = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(
@@ -392,8 +499,13 @@ class MovementMixin(TensorBase):
         """Elements moved by `shifts` along `dims`, those that fall off re-entering.
 
         Of the flattened Tensor when None.
+
+        >>> Tensor([1, 2, 3]).roll(1).tolist()
+        [3, 1, 2]
         """
         if dims is None:
+            if isinstance(shifts, (tuple, list)) and len(shifts) == 1:
+                (shifts,) = shifts
             if not is_size(shifts):
                 raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
             return self.flatten().roll(shifts, 0).reshape(self.shape)
@@ -415,7 +527,11 @@ class MovementMixin(TensorBase):
         return out
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
-        """Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Raises ArgumentError."""
+        """Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Raises ArgumentError.
+
+        >>> [t.tolist() for t in Tensor([1, 2]).meshgrid(Tensor([3, 4]))]
+        [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
+        """
         if indexing not in ("ij", "xy"):
             raise ArgumentError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
         axes = (self, *args)
@@ -433,7 +549,11 @@ class MovementMixin(TensorBase):
         )
 
     def diag(self) -> Self:
-        """The square matrix with this 1-D Tensor on its diagonal. Raises ShapeError."""
+        """The square matrix with this 1-D Tensor on its diagonal. Raises ShapeError.
+
+        >>> Tensor([1, 2]).diag().tolist()
+        [[1, 0], [0, 2]]
+        """
         if self.ndim != 1:
             raise ShapeError(f"diag: expected 1 axis, got shape {self.shape}")
         n = self.shape[0]
@@ -447,6 +567,9 @@ class MovementMixin(TensorBase):
         """The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.
 
         Raises ArgumentError.
+
+        >>> Tensor([[1, 2], [3, 4]]).diagonal().tolist()
+        [1, 4]
         """
         a, b = self._axis(dim1), self._axis(dim2)
         if a == b:
@@ -468,6 +591,9 @@ class MovementMixin(TensorBase):
         """Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last.
 
         Raises ArgumentError.
+
+        >>> Tensor([1, 2, 3, 4]).unfold(0, 2, 1).tolist()
+        [[1, 2], [2, 3], [3, 4]]
         """
         axis = self._axis(dim)
         if is_negative(size) or step <= 0 or not fits(size, self.shape[axis]):
@@ -482,6 +608,9 @@ class MovementMixin(TensorBase):
 
         Only movement: each axis is repeated and sheared, so that every repeat starts `dilation` elements
         later. Raises ArgumentError when a window is larger than its axis.
+
+        >>> Tensor([1, 2, 3]).pool((2,)).tolist()
+        [[1, 2], [2, 3]]
         """
         n = len(k)
         strides = (stride,) * n if isinstance(stride, int) else tuple(stride)

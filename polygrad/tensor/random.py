@@ -14,22 +14,30 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
+from polygrad.tensor.base import DTypeLike
 from polygrad.tensor.creation import CreationMixin
 from polygrad.tensor.generator import generator
-from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.movement import args_of, check_shape
+from polygrad.tensor.reduce import ReduceMixin
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
 
-class RandomMixin(CreationMixin, LinalgMixin):
+class RandomMixin(CreationMixin, ReduceMixin):
     """Random tensors. Keywords everywhere: device, dtype, requires_grad."""
 
     __slots__ = ()
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Start all random numbers afresh: the same seed gives the same bits, on every device."""
+        """Start all random numbers afresh: the same seed gives the same bits, on every device.
+
+        >>> Tensor.manual_seed(1)
+        >>> a = Tensor.rand(3).tolist()
+        >>> Tensor.manual_seed(1)
+        >>> a == Tensor.rand(3).tolist()
+        True
+        """
         generator.reset(int(seed))
 
     @classmethod
@@ -48,13 +56,16 @@ class RandomMixin(CreationMixin, LinalgMixin):
         cls,
         *shape: Any,
         device: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
         contiguous: bool = True,
     ) -> Self:
         """Uniform in [0, 1): every multiple of 2^-24 (float32) is equally likely.
 
         Raises DTypeError, ShapeError.
+
+        >>> Tensor.rand(2, 3).shape
+        (2, 3)
         """
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not to.is_float:
@@ -64,8 +75,14 @@ class RandomMixin(CreationMixin, LinalgMixin):
         return cls._of(out.contiguous() if contiguous else out, home, requires_grad)
 
     @classmethod
-    def randn(cls, *shape: Any, dtype: Any = None, requires_grad: bool | None = None, **kwargs: Any) -> Self:
-        """Normal with mean 0 and variance 1 (Box and Muller, 1958)."""
+    def randn(
+        cls, *shape: Any, dtype: DTypeLike | None = None, requires_grad: bool | None = None, **kwargs: Any
+    ) -> Self:
+        """Normal with mean 0 and variance 1 (Box and Muller, 1958).
+
+        >>> Tensor.randn(2, 3).shape
+        (2, 3)
+        """
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not to.is_float:
             raise DTypeError(f"randn: expected a float dtype, got {to}")
@@ -78,11 +95,14 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     @classmethod
     def randint(
-        cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = dtypes.int32, **kwargs: Any
+        cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32, **kwargs: Any
     ) -> Self:
         """Integers uniform in [low, high). The bias of a range of n is below n / 2^32 (n / 2^64 above 2^31).
 
         Raises ArgumentError for an empty range or one that does not fit, DTypeError.
+
+        >>> Tensor.randint(4, low=7, high=8).tolist()
+        [7, 7, 7, 7]
         """
         to = to_dtype(dtype)
         if not to.is_int:
@@ -108,7 +128,13 @@ class RandomMixin(CreationMixin, LinalgMixin):
     def normal(
         cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None, **kw: Any
     ) -> Self:
-        """Normal with `mean` and standard deviation `std`."""
+        """Normal with `mean` and standard deviation `std`. Raises ArgumentError for a negative one.
+
+        >>> Tensor.normal(2, 3, mean=1.0, std=2.0).shape
+        (2, 3)
+        """
+        if std < 0:
+            raise ArgumentError(f"normal: expected a standard deviation of at least 0, got {std}")
         out = cls.randn(*shape, **kw) * std + mean
         return cls._of(out.uop, out._device, requires_grad)
 
@@ -118,11 +144,19 @@ class RandomMixin(CreationMixin, LinalgMixin):
         *shape: Any,
         low: float = 0.0,
         high: float = 1.0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Uniform in [low, high); of an integer dtype, rounded towards 0."""
+        """Uniform in [low, high); of an integer dtype, rounded towards 0.
+
+        Raises ArgumentError where low > high.
+
+        >>> Tensor.uniform(2, 3, low=-1.0, high=1.0).shape
+        (2, 3)
+        """
+        if low > high:
+            raise ArgumentError(f"uniform: expected low <= high, got {low} and {high}")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         wide = to if to.is_float else dtypes.default_float
         out = cls.rand(*shape, dtype=wide, **kwargs) * (high - low) + low
@@ -130,20 +164,32 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
-        """Uniform in ±1 / sqrt(number of elements)."""
+        """Uniform in ±1 / sqrt(number of elements).
+
+        >>> Tensor.scaled_uniform(2, 3).shape
+        (2, 3)
+        """
         bound = 1.0 / math.sqrt(max(prod(_shape_of(shape, "scaled_uniform")), 1))
         return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
     @classmethod
     def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
-        """Uniform in ±sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010)."""
+        """Uniform in ±sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010).
+
+        >>> Tensor.glorot_uniform(2, 3).shape
+        (2, 3)
+        """
         sizes = _shape_of(shape, "glorot_uniform")
         bound = math.sqrt(6.0 / (sizes[0] + prod(sizes[1:])))
         return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
     @classmethod
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
-        """Uniform in ±sqrt(6 / (1 + a²) / fan in) (He et al., 2015)."""
+        """Uniform in ±sqrt(6 / (1 + a²) / fan in) (He et al., 2015).
+
+        >>> Tensor.kaiming_uniform(2, 3).shape
+        (2, 3)
+        """
         bound = (
             math.sqrt(3.0)
             * math.sqrt(2.0 / (1 + a**2))
@@ -153,21 +199,39 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     @classmethod
     def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
-        """Normal with variance 2 / (1 + a²) / fan in (He et al., 2015)."""
+        """Normal with variance 2 / (1 + a²) / fan in (He et al., 2015).
+
+        >>> Tensor.kaiming_normal(2, 3).shape
+        (2, 3)
+        """
         std = math.sqrt(2.0 / (1 + a**2)) / math.sqrt(prod(_shape_of(shape, "kaiming_normal")[1:]))
         return cls.normal(*shape, mean=0.0, std=std, **kwargs)
 
     def rand_like(self, **kwargs: Any) -> Self:
-        """`rand` in this Tensor's shape, dtype and on its device, unless told."""
+        """`rand` in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor.zeros(2, 3).rand_like().shape
+        (2, 3)
+        """
         return self.rand(*self.shape, **{"device": self._device, "dtype": self.dtype, **kwargs})
 
-    def randn_like(self, dtype: Any = None, **kwargs: Any) -> Self:
-        """`randn` in this Tensor's shape, dtype and on its device, unless told."""
+    def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+        """`randn` in this Tensor's shape, dtype and on its device, unless told.
+
+        >>> Tensor.zeros(2, 3).randn_like().shape
+        (2, 3)
+        """
         return self.randn(*self.shape, **{"device": self._device, "dtype": dtype or self.dtype, **kwargs})
 
     @classmethod
-    def randperm(cls, n: int, device: str | None = None, dtype: Any = dtypes.int32, **kwargs: Any) -> Self:
-        """A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D."""
+    def randperm(
+        cls, n: int, device: str | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any
+    ) -> Self:
+        """A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D.
+
+        >>> Tensor.randperm(5).sort()[0].tolist()
+        [0, 1, 2, 3, 4]
+        """
         bits, home = cls._random_bits((n,), device)
         index = cls._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
         draws = cls._of(bits.contiguous(), home)
@@ -180,6 +244,9 @@ class RandomMixin(CreationMixin, LinalgMixin):
         """Positions (int32) drawn with these (unnormalised) probabilities, along the last of 1 or 2 axes.
 
         Raises ShapeError, ArgumentError; without replacement only one sample can be drawn.
+
+        >>> Tensor([0.0, 1.0]).multinomial().tolist()
+        [1]
         """
         if self.ndim not in (1, 2):
             raise ShapeError(f"multinomial: expected 1 or 2 axes, got shape {self.shape}")
@@ -196,20 +263,6 @@ class RandomMixin(CreationMixin, LinalgMixin):
 
     def _with_int(self) -> Self:
         return self._with(self.uop.cast(dtypes.int32))
-
-    def dropout(self, p: float = 0.5) -> Self:
-        """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
-
-        Raises ArgumentError.
-        """
-        if not 0 <= p <= 1:
-            raise ArgumentError(f"dropout: expected a probability p in 0..1, got {p}")
-        if not self.training or p == 0:
-            return self
-        if p == 1:
-            return self.zeros_like()
-        kept = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
-        return kept._of(kept.uop.contiguous(), kept._device).where(self, 0) * (1.0 / (1.0 - p))
 
 
 def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:

@@ -12,8 +12,8 @@ from typing import Any, Self
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.base import broadcast_to, filled
+from polygrad.tensor.base import DTypeLike, TensorLike, broadcast_to, filled
+from polygrad.tensor.functions import FunctionsMixin
 from polygrad.tensor.movement import MovementMixin
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
@@ -21,10 +21,8 @@ from polygrad.uop.ops import Ops
 
 Axes = int | Sequence[int] | None
 
-_CHUNK = 256  # cumulative ops over longer axes go in two levels of about this many
 
-
-def sum_dtypes(dtype: DType, wanted: Any) -> tuple[DType, DType]:
+def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
     """What a sum of `dtype` accumulates in, and its result's dtype: `wanted`, unless that is None."""
     if wanted is None:
         accumulate = sum_dtype(dtype)
@@ -33,7 +31,7 @@ def sum_dtypes(dtype: DType, wanted: Any) -> tuple[DType, DType]:
     return sum_dtype(result) if result.is_float else result, result
 
 
-class ReduceMixin(ActivationsMixin, MovementMixin):
+class ReduceMixin(MovementMixin, FunctionsMixin):
     """Reductions. All raise AxisError for an axis that is not there."""
 
     __slots__ = ()
@@ -46,28 +44,42 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
             out = out.reshape(tuple([s for i, s in enumerate(shape) if i not in axes]))
         return self._with(out)
 
-    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
+    def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The sum.
 
         Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
         `dtype`: of the result.
+
+        >>> Tensor([[1, 2], [3, 4]]).sum(0).tolist()
+        [4, 6]
         """
         return self._reduce(Ops.ADD, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
-    def prod(self, axis: Axes = None, keepdim: bool = False, dtype: Any = None) -> Self:
-        """The product, in the dtype of a sum."""
+    def prod(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
+        """The product, in the dtype of a sum.
+
+        >>> Tensor([2, 3, 4]).prod().item()
+        24
+        """
         return self._reduce(Ops.MUL, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The greatest element; NaN if there is one. The gradient is shared evenly between equals.
 
         Raises ShapeError.
+
+        >>> Tensor([[1, 5], [7, 2]]).max(1).tolist()
+        [5, 7]
         """
         self._need_elements(axis, "max")
         return self._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)
 
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The least element; NaN if there is one. Raises ShapeError."""
+        """The least element; NaN if there is one. Raises ShapeError.
+
+        >>> Tensor([[1, 5], [7, 2]]).min(1).tolist()
+        [1, 2]
+        """
         self._need_elements(axis, "min")
         return self._mirrored()._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)._mirrored()
 
@@ -81,12 +93,42 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
             )
 
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Whether any element is not 0 (bool)."""
+        """Whether any element is not 0 (bool).
+
+        >>> Tensor([[0, 0], [1, 0]]).any(1).tolist()
+        [False, True]
+        """
         return self._reduce(Ops.MAX, axis, keepdim, dtypes.bool, dtypes.bool)
 
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Whether every element is not 0 (bool)."""
+        """Whether every element is not 0 (bool).
+
+        >>> Tensor([[1, 1], [1, 0]]).all(1).tolist()
+        [True, False]
+        """
         return self.logical_not().any(axis, keepdim).logical_not()
+
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """log(sum(exp(self))) along `axis`, without overflow.
+
+        >>> Tensor([0.0, 0.0]).logsumexp().item()
+        0.69314...
+        """
+        x = self._in_accumulation_dtype()
+        top = x.max(axis, keepdim=True)._detached()
+        out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
+        axes = self._axes(axis)
+        return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
+
+    def allclose(
+        self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
+        """Whether all elements are close (bool, shape ()): see `isclose`.
+
+        >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0000001])).item()
+        True
+        """
+        return self.isclose(other, rtol, atol, equal_nan).all()
 
     # --- statistics
 
@@ -111,14 +153,22 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return out if out.dtype is dtype else out._with(out.uop.cast(dtype))
 
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The mean, in floats."""
+        """The mean, in floats.
+
+        >>> Tensor([1.0, 2.0, 6.0]).mean().item()
+        3.0
+        """
         return self._in_result_dtype(self._in_accumulation_dtype()._mean(axis, keepdim))
 
     def _mean(self, axis: Axes, keepdim: bool) -> Self:
         return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._divided_by(self._count(axis))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The variance, divided by count - `correction`."""
+        """The variance, divided by count - `correction`.
+
+        >>> Tensor([1.0, 3.0]).var(correction=0).item()
+        1.0
+        """
         return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction))
 
     def _var(self, axis: Axes, keepdim: bool, correction: int) -> Self:
@@ -129,15 +179,27 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         return squares._divided_by((n - correction).maximum(0))
 
     def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
-        """The variance and the mean."""
+        """The variance and the mean.
+
+        >>> [t.item() for t in Tensor([1.0, 3.0]).var_mean(correction=0)]
+        [1.0, 2.0]
+        """
         return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The standard deviation."""
+        """The standard deviation.
+
+        >>> Tensor([1.0, 3.0]).std(correction=0).item()
+        1.0
+        """
         return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction).sqrt())
 
     def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
-        """The standard deviation and the mean."""
+        """The standard deviation and the mean.
+
+        >>> [t.item() for t in Tensor([1.0, 3.0]).std_mean(correction=0)]
+        [1.0, 2.0]
+        """
         return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
 
     # --- positions
@@ -146,6 +208,9 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """The position (int32) of the greatest element, the first of equals.
 
         Of the flattened Tensor when None.
+
+        >>> Tensor([1, 5, 3]).argmax().item()
+        1
         """
         if axis is None:
             return self.flatten().argmax(0).reshape((1,) * self.ndim if keepdim else ())
@@ -164,77 +229,69 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         """The position (int32) of the least element, the first of equals.
 
         Of the flattened Tensor when None.
+
+        >>> Tensor([4, 5, 3]).argmin().item()
+        2
         """
         return self._mirrored().argmax(axis, keepdim)
 
     # --- cumulative
 
     def cumsum(self, axis: int = 0) -> Self:
-        """Running sums along `axis`."""
+        """Running sums along `axis`.
+
+        >>> Tensor([1, 2, 3]).cumsum().tolist()
+        [1, 3, 6]
+        """
         accumulate = sum_dtype(self.dtype)
         out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD)
         return out.cast_like(self) if self.dtype.is_float else out
 
     def cumprod(self, axis: int) -> Self:
-        """Running products along `axis`."""
+        """Running products along `axis`.
+
+        >>> Tensor([1, 2, 3]).cumprod(0).tolist()
+        [1, 2, 6]
+        """
         accumulate = sum_dtype(self.dtype)
         out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL)
         return out.cast_like(self) if self.dtype.is_float else out
 
-    def cummax(self, axis: int = 0) -> Self:
-        """Running maxima along `axis`."""
-        return self._cumulative(self._axis(axis), Ops.MAX)
+    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+        """Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
 
-    def cummin(self, axis: int = 0) -> Self:
-        """Running minima along `axis`."""
-        return self._mirrored()._cumulative(self._axis(axis), Ops.MAX)._mirrored()
+        NaN is the greatest.
 
-    def cast_like(self, other: Self) -> Self:
-        """self in the dtype of `other`."""
-        return self._with(self.uop.cast(other.dtype))
+        >>> [t.tolist() for t in Tensor([1, 3, 2, 5]).cummax()]
+        [[1, 3, 3, 5], [0, 1, 1, 3]]
+        """
+        axis = self._axis(axis)
+        values = self._cumulative(axis, Ops.MAX)
+        if not self.shape:
+            return values, self._of(filled(dtypes.int32, 0, ()), self._device)
+        n = self.shape[axis]
+        column = tuple([n if i == axis else 1 for i in range(self.ndim)])
+        index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape(column), self._device)
+        is_top = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
+        return values, is_top.where(index, 0)._cumulative(axis, Ops.MAX)
 
-    def _cumulative(self, axis: int, op: Ops) -> Self:
-        """Each element combined with those before it."""
-        if not self.shape or self.shape[axis] == 0:
-            return self._with(self.uop)
-        return self._with(self.uop.scan_axis(op, axis))
+    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+        """Running minima along `axis`, and the positions (int32) where they are, the last of equals.
 
-    # --- exponentials of rows
+        NaN is the least.
 
-    def _shifted(self, axis: Axes) -> Self:
-        """self less its greatest element, which carries no gradient."""
-        top = self.max(axis, keepdim=True)
-        return self - top._detached()
-
-    def softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result."""
-        x = self._softmax_input(dtype)
-        e = x._in_accumulation_dtype()._shifted(axis).exp()
-        return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
-
-    def log_softmax(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """The logarithm of softmax, without overflow."""
-        x = self._softmax_input(dtype)
-        shifted = x._in_accumulation_dtype()._shifted(axis)
-        return x._in_result_dtype(shifted - shifted.exp().sum(axis, keepdim=True).log())
-
-    def softmin(self, axis: Axes = -1, dtype: Any = None) -> Self:
-        """softmax of -self."""
-        return self.neg().softmax(axis, dtype)
-
-    def _softmax_input(self, dtype: Any) -> Self:
-        return self if dtype is None else self._with(self.uop.cast(to_dtype(dtype)))
-
-    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """log(sum(exp(self))) along `axis`, without overflow."""
-        x = self._in_accumulation_dtype()
-        top = x.max(axis, keepdim=True)._detached()
-        out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
-        axes = self._axes(axis)
-        return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
+        >>> [t.tolist() for t in Tensor([4, 3, 5, 1]).cummin()]
+        [[4, 3, 3, 1], [0, 1, 1, 3]]
+        """
+        values, positions = self._mirrored().cummax(axis)
+        return values._mirrored(), positions
 
     def logcumsumexp(self, axis: int = 0) -> Self:
-        """Running logsumexp along `axis`."""
+        """Running logsumexp along `axis`.
+
+        >>> Tensor([0.0, 0.0]).logcumsumexp().tolist()
+        [0.0, 0.69314...]
+        """
         axis = self._axis(axis)
         if not self.shape:
             return self._with(self.uop)
@@ -245,17 +302,19 @@ class ReduceMixin(ActivationsMixin, MovementMixin):
         spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
         return self._in_result_dtype(is_lower.where(spread, -math.inf).logsumexp(-1).transpose(axis, -1))
 
-    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
-        """self / max(its p-norm along `dim`, eps)."""
-        x = self._in_accumulation_dtype()
-        norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
-        return self._in_result_dtype(x / norm.maximum(eps))
+    def cast_like(self, other: Self) -> Self:
+        """self in the dtype of `other`.
 
-    def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
-        """self with mean 0 and variance 1 (biased) along `axis`."""
-        x = self._in_accumulation_dtype()
-        centred = x - x._mean(axis, keepdim=True)
-        return self._in_result_dtype(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
+        >>> Tensor([1, 2]).cast_like(Tensor([0.5])).tolist()
+        [1.0, 2.0]
+        """
+        return self._with(self.uop.cast(other.dtype))
+
+    def _cumulative(self, axis: int, op: Ops) -> Self:
+        """Each element combined with those before it."""
+        if not self.shape or self.shape[axis] == 0:
+            return self._with(self.uop)
+        return self._with(self.uop.scan_axis(op, axis))
 
 
 def _countdown(n: UOp) -> UOp:

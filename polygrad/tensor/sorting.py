@@ -1,24 +1,32 @@
-"""Sorting, and what is found by it."""
+"""Sorting, and what is found by it: order statistics, distinct elements, histograms."""
 
 from __future__ import annotations
 
-from typing import Self
+import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 from polygrad.dtype import dtypes
-from polygrad.errors import ArgumentError
-from polygrad.tensor.base import filled
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.base import TensorLike, filled
 from polygrad.tensor.indexing import IndexingMixin
+from polygrad.tensor.movement import same_size
 from polygrad.tensor.sizes import fits, is_negative
 from polygrad.tensor.sorting_network import argsort, greatest
+from polygrad.uop.ops import Ops
 
 
 class SortingMixin(IndexingMixin):
-    """sort, argsort, topk."""
+    """Sorting, and what is found by it."""
 
     __slots__ = ()
 
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
-        """The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest."""
+        """The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest.
+
+        >>> [t.tolist() for t in Tensor([3, 1, 2]).sort()]
+        [[1, 2, 3], [1, 2, 0]]
+        """
         axis = self._axis(dim)
         if not self.shape or fits(self.shape[axis], 1):
             return self._with(self.uop), self._with(filled(dtypes.int32, 0, self.shape))
@@ -27,11 +35,188 @@ class SortingMixin(IndexingMixin):
         return self.gather(axis, positions), positions
 
     def argsort(self, dim: int = -1, descending: bool = False) -> Self:
-        """The positions (int32) that sort `dim`."""
+        """The positions (int32) that sort `dim`.
+
+        >>> Tensor([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
         return self.sort(dim, descending)[1]
 
+    def quantile(
+        self,
+        q: float | Sequence[float],
+        axis: int | None = None,
+        keepdim: bool = False,
+        interpolation: str = "linear",
+    ) -> Self:
+        """The q-th quantiles (0 to 1) along `axis`, of all elements when None; several q are a first axis.
+
+        Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
+        position) or 'midpoint'. NaN where there is one. Raises ArgumentError, ShapeError.
+
+        >>> Tensor([1.0, 2.0, 3.0, 4.0]).quantile(0.5).item()
+        2.5
+        """
+        if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
+            raise ArgumentError(
+                "quantile: expected interpolation 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got "
+                f"{interpolation!r}"
+            )
+        levels = [q] if isinstance(q, (int, float)) else list(q)
+        if not all(0 <= level <= 1 for level in levels) or not levels:
+            raise ArgumentError(f"quantile: expected numbers from 0 to 1, got {q}")
+        x = (self.flatten() if axis is None else self)._in_floats()
+        place = 0 if axis is None else self._axis(axis)
+        x._need_elements(place, "quantile")
+        ordered = x.sort(place)[0] if x.shape else x.reshape(1)
+        last = ordered.shape[place] - 1
+        kept: list[Any] = [1] * self.ndim if axis is None else [*x.shape[:place], 1, *x.shape[place + 1 :]]
+        has_nan = x.isnan().any(place, keepdim=True)
+
+        found = []
+        for level in levels:
+            position = level * last
+            below = min(int(position), last)
+            above = min(below + 1, last)
+            part = position - below
+            if interpolation == "nearest":
+                below, part = round(position), 0.0
+            elif interpolation == "higher":
+                below, part = (above if part else below), 0.0
+            elif interpolation == "midpoint":
+                part = 0.5 if part else 0.0
+            out = ordered._at(place, below)
+            if part and interpolation != "lower":
+                out = out + (ordered._at(place, above) - out) * part
+            out = has_nan.where(math.nan, out)
+            shape = kept if keepdim else [] if axis is None else [*kept[:place], *kept[place + 1 :]]
+            found.append(out.reshape(shape))
+        return found[0] if isinstance(q, (int, float)) else found[0].stack(*found[1:])
+
+    def _at(self, axis: int, position: int) -> Self:
+        """Element `position` of an axis, which stays, of size 1."""
+        return self.shrink([(position, position + 1) if i == axis else None for i in range(self.ndim)])
+
+    def median(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
+
+        As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Raises
+        ShapeError.
+
+        >>> Tensor([3, 1, 2]).median().item()
+        2.0
+        """
+        return self.quantile(0.5, axis, keepdim)
+
+    def searchsorted(self, values: TensorLike, right: bool = False) -> Self:
+        """Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
+
+        `right`: behind them. A 1-D Tensor serves values of any shape. Raises ShapeError.
+
+        >>> Tensor([1, 3, 5]).searchsorted(Tensor([3, 4])).tolist()
+        [1, 2]
+        """
+        v = self._tensor(values)
+        if self.ndim == 0 or (self.ndim > 1 and v.shape[:-1] != self.shape[:-1]):
+            raise ShapeError(
+                f"searchsorted: expected values of shape {(*self.shape[:-1], 'm')} for shape {self.shape}, "
+                f"got {v.shape}"
+            )
+        keys = self if self.ndim == 1 else self.unsqueeze(-2)
+        before = keys <= v.unsqueeze(-1) if right else keys < v.unsqueeze(-1)
+        return before._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+
+    def bincount(self, weights: Self | None = None, minlength: int = 0) -> Self:
+        """How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
+
+        `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
+        greatest element. Raises ShapeError, DTypeError, ArgumentError for a negative element.
+
+        >>> Tensor([0, 2, 2]).bincount().tolist()
+        [1, 0, 2]
+        """
+        if self.ndim != 1:
+            raise ShapeError(f"bincount: expected 1 axis, got shape {self.shape}")
+        self._need_int("bincount")
+        if weights is not None and weights.shape != self.shape:
+            raise ShapeError(f"bincount: expected weights of shape {self.shape}, got {weights.shape}")
+        n = minlength
+        if not same_size(self.shape[0], 0):
+            least, most = self.min().stack(self.max())._read()
+            if least < 0:
+                raise ArgumentError(f"bincount: expected elements of at least 0, got {least}")
+            n = max(n, most + 1)
+        hits = self.is_class(n, 0)
+        if weights is None:
+            return hits._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
+        return hits.where(weights, 0).sum(1)
+
+    def histc(self, bins: int = 100, min_: float = 0, max_: float = 0) -> Self:
+        """How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
+
+        Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
+        itself is in the last interval. Raises ArgumentError.
+
+        >>> Tensor([1.0, 2.0, 1.0]).histc(2, 0, 4).tolist()
+        [2.0, 1.0]
+        """
+        if bins < 1 or min_ > max_:
+            raise ArgumentError(f"histc: expected bins >= 1 and min_ <= max_, got {bins}, {min_} and {max_}")
+        x = self.flatten()._in_floats()
+        if same_size(x.shape[0], 0):
+            return self._of(filled(self.dtype, 0, (bins,)), self._device)
+        lo, hi = x.const_like(min_), x.const_like(max_)
+        if min_ == max_ == 0:
+            lo, hi = x.min(), x.max()
+        flat = hi.eq(lo)
+        lo, hi = flat.where(lo - 1.0, lo), flat.where(hi + 1.0, hi)
+        inside = (x >= lo) & (x <= hi)
+        place = ((inside.where(x, lo) - lo) * bins / (hi - lo)).floor().minimum(bins - 1.0)
+        place = inside.where(place, -1.0)
+        hits = place._with(place.uop.cast(dtypes.int32)).is_class(bins, 0)
+        return hits._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32).cast_like(self)
+
+    def unique(self, return_inverse: bool = False, return_counts: bool = False) -> Self | tuple[Self, ...]:
+        """The distinct elements in ascending order, 1-D; NaNs are not distinct.
+
+        With `return_inverse` also the position (int32) of each element of self among them, in the shape of
+        self; with `return_counts` how often each stands there (int32). Reads how many there are.
+
+        >>> [t.tolist() for t in Tensor([3, 1, 3]).unique(return_counts=True)]
+        [[1, 3], [1, 2]]
+        """
+        x = self.flatten()
+        n = x.shape[0]
+        if same_size(n, 0):
+            empty = self._of(filled(dtypes.int32, 0, (0,)), self._device)
+            inverse = empty.reshape(self.shape)
+            more = [*([inverse] if return_inverse else []), *([empty] if return_counts else [])]
+            return (x, *more) if more else x
+        values, order = x.sort()
+        values, order = values._with(values.uop.contiguous()), order._with(order.uop.contiguous())
+        before = values.shrink([(0, n - 1)])
+        after = values.shrink([(1, n)])
+        differs = after.ne(before)
+        if self.dtype.is_float:
+            differs = differs & (after.isnan() & before.isnan()).logical_not()
+        first = self._of(filled(dtypes.bool, True, (1,)), self._device).cat(differs)
+        starts = first._true_positions()
+        found = [values.gather(0, starts)]
+        if return_inverse:
+            places = first._with(first.uop.cast(dtypes.int32)).cumsum(0) - 1
+            back = order._with(order.uop).argsort()
+            found.append(places.gather(0, back).reshape(self.shape))
+        if return_counts:
+            ends = starts.shrink([(1, starts.shape[0])]).cat(starts._of(filled(dtypes.int32, n, (1,))))
+            found.append(ends - starts)
+        return tuple(found) if len(found) > 1 else found[0]
+
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
-        """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError."""
+        """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError.
+
+        >>> [t.tolist() for t in Tensor([1, 5, 3]).topk(2)]
+        [[5, 3], [1, 2]]
+        """
         axis = self._axis(dim)
         if is_negative(k) or not fits(k, self.shape[axis]):
             raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
-from polygrad.engine.realize import data_of, preserve
+from polygrad.engine.realize import data_of, data_of_async, preserve
+from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -23,8 +24,9 @@ from polygrad.tensor.aliasing import (
     storage_of,
     write,
 )
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.base import TensorBase, TensorLike
 from polygrad.tensor.convert import nest, unpack
+from polygrad.tensor.formatting import SHORTENED, shown, text_of
 from polygrad.tensor.registry import changes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -39,6 +41,9 @@ class StorageMixin(TensorBase):
         """Compute this Tensor and `others` now, in one Program, and carry out what is written to them; self.
 
         A view of stored memory stays a view of it. Raises DeviceError, OutOfMemoryError, CompileError.
+
+        >>> Tensor([1, 2]).add(1).realize().tolist()
+        [2, 3]
         """
         realize_tensors((self, *others))
         return self
@@ -64,11 +69,29 @@ class StorageMixin(TensorBase):
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
 
-        float16 and bfloat16 come as their bits, format 'H': a memoryview cannot hold them.
+        float16 and bfloat16 come as their bits, format 'H', floats of 8 bits as theirs, format 'B': a
+        memoryview cannot hold them.
+
+
+        >>> Tensor([1, 2, 3]).data().tolist()
+        [1, 2, 3]
         """
-        raw, shape = self._bytes("data"), self._concrete_shape("data")
-        fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
-        return raw.cast(fmt) if 0 in shape else raw.cast(fmt, list(shape))
+        return self._shaped(self._bytes("data"))
+
+    async def data_async(self) -> memoryview:
+        """`data()`, to be awaited: where Python is called by JavaScript at once, nothing may wait for a GPU.
+
+        The elements are those at the call, computed then. Raises DeviceError, OutOfMemoryError, CompileError.
+        """
+        if 0 in self._concrete_shape("data_async"):
+            return self.data()
+        self.realize()
+        return self._shaped(await data_of_async(self.uop, self._device))
+
+    def _shaped(self, raw: memoryview) -> memoryview:
+        """The bytes of the elements as a memoryview of this shape and dtype."""
+        fmt: Any = _format(self.dtype)
+        return raw.cast(fmt) if 0 in self.shape else raw.cast(fmt, [int(n) for n in self.shape])
 
     @property
     @computing
@@ -86,7 +109,7 @@ class StorageMixin(TensorBase):
         buffer: Buffer = memory.arg
         preserve({buffer.allocation})
         rename(storage_of(self), changed=True)
-        fmt: Any = self.dtype.fmt if self.dtype.itemsize != 2 or self.dtype.is_int else "H"
+        fmt: Any = _format(self.dtype)
         view = buffer.view().cast(fmt)
         numpy = sys.modules.get("numpy")
         if numpy is not None:
@@ -97,22 +120,33 @@ class StorageMixin(TensorBase):
         """The only element, as a Python number. Works without numpy.
 
         Raises ShapeError when there is not exactly one.
+
+        >>> Tensor([3]).item()
+        3
         """
         if prod(self._concrete_shape("item")) != 1:
             raise ShapeError(f"item: expected one element, got shape {self.shape}: use tolist()")
         return unpack(self._bytes("item"), self.dtype)[0]
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; one number for shape (). Works without numpy."""
+        """The elements as nested lists of Python numbers; one number for shape (). Works without numpy.
+
+        >>> Tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         shape = self._concrete_shape("tolist")
         return nest(unpack(self._bytes("tolist"), self.dtype), shape)
 
     def numpy(self) -> Any:
-        """The elements as a numpy array, a copy; bfloat16 as float32. Needs numpy."""
+        """The elements as a numpy array, a copy; bfloat16 and floats of 8 bits as float32. Needs numpy.
+
+        >>> Tensor([1, 2]).numpy().sum().item()
+        3
+        """
         import numpy as np
 
         shape, x = self._concrete_shape("numpy"), self
-        if x.dtype is dtypes.bfloat16:
+        if x.dtype.fmt is None:
             x = x._with(x.uop.cast(dtypes.float32))
         return np.frombuffer(x._bytes("numpy"), dtype=str(x.dtype)).reshape(shape)
 
@@ -138,7 +172,37 @@ class StorageMixin(TensorBase):
 
     def __repr__(self) -> str:
         grad = f", grad={self.grad.shape} {self.grad.dtype}" if self.grad is not None else ""
-        return f"<Tensor {self.shape} {self.dtype} on {self.device}, {self.uop.op}{grad}>"
+        node = self.uop
+        while node.op is Ops.RESHAPE:
+            node = node.src[0]
+        shape = tuple([n for n in self.shape if isinstance(n, int)])
+        is_stored = node.op is Ops.BUFFER and not node.arg.overwritten and node.arg.allocation.is_allocated
+        if not is_stored or len(shape) < self.ndim or watch.recording is not None:
+            return f"<Tensor {self.shape} {self.dtype} on {self.device}, {self.uop.op}{grad}>"
+        return f"Tensor({self._text(node.arg, shape)}, {self.dtype} on {self.device}{grad})"
+
+    @computing
+    def _text(self, buffer: Buffer, shape: tuple[int, ...]) -> str:
+        """The elements, of which no more are read than are printed."""
+        n = shape[-1] if shape else 1
+        positions = shown(n, prod(shape) > SHORTENED)
+        strides = [prod(shape[i + 1 :]) for i in range(len(shape) - 1)]
+
+        def row(index: tuple[int, ...]) -> list[Any]:
+            start = sum(i * s for i, s in zip(index, strides, strict=True))
+            parts = [(positions[0], len(positions))]
+            if len(positions) < n:
+                half = len(positions) // 2
+                parts = [(0, half), (n - half, half)]
+            size = self.dtype.itemsize
+            read = buffer.runtime.read
+            return [
+                x
+                for first, count in parts
+                for x in unpack(read(buffer.handle, (start + first) * size, count * size), self.dtype)
+            ]
+
+        return text_of(shape, row, len("Tensor("))
 
     # --- copies
 
@@ -150,6 +214,9 @@ class StorageMixin(TensorBase):
         choose: `"SIMD r1 16 4, UPCAST r0 6"`. `polygrad/codegen/opts.py` lists the kinds, DEBUG=3 prints what
         is chosen. Devices that do not optimise ignore them. Raises ArgumentError for a text that is no list
         of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+
+        >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
+        [[1, 3], [2, 4]]
         """
         given = None if opts is None else parse_opts(opts)
         if given is not None or not is_contiguous(self):
@@ -158,22 +225,37 @@ class StorageMixin(TensorBase):
         return self._view_of(self.uop if stored else self.uop.contiguous())
 
     def contiguous_backward(self) -> Self:
-        """self; kept for compatibility: gradients need no hint where to be stored."""
+        """self; kept for compatibility: gradients need no hint where to be stored.
+
+        >>> Tensor([1, 2]).contiguous_backward().tolist()
+        [1, 2]
+        """
         return self
 
     def clone(self, device: str | None = None) -> Self:
-        """A copy in memory of its own; the gradient flows through it."""
+        """A copy in memory of its own; the gradient flows through it.
+
+        >>> Tensor([1, 2]).clone().tolist()
+        [1, 2]
+        """
         out = self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
         return out if device is None else out.to(device)
 
     def detach(self) -> Self:
-        """This value, cut from gradients: a view."""
+        """This value, cut from gradients: a view.
+
+        >>> Tensor([1.0, 2.0]).detach().tolist()
+        [1.0, 2.0]
+        """
         return self._detached()  # type: ignore[attr-defined,no-any-return]
 
     def to(self, device: str | None) -> Self:
         """This value on `device`; self when it is there.
 
         Raises DeviceError for one this host does not have.
+
+        >>> Tensor([1, 2]).to("INTERP").device
+        'INTERP'
         """
         if device is None:
             return self
@@ -188,7 +270,11 @@ class StorageMixin(TensorBase):
         return out
 
     def to_(self, device: str | None) -> Self:
-        """Move this Tensor to `device`; self. Views of it stay where they are."""
+        """Move this Tensor to `device`; self. Views of it stay where they are.
+
+        >>> Tensor([1, 2]).to_("INTERP").device
+        'INTERP'
+        """
         moved = self.to(device)
         if moved is not self:
             self._become(moved)
@@ -199,7 +285,12 @@ class StorageMixin(TensorBase):
     # --- writing
 
     def replace(self, x: Self) -> Self:
-        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. self."""
+        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. self.
+
+        >>> t = Tensor([0, 0])
+        >>> t.replace(Tensor([1, 2])).tolist()
+        [1, 2]
+        """
         self._check_source(x, "replace")
         self._become(x)
         return self
@@ -210,14 +301,20 @@ class StorageMixin(TensorBase):
         storage.add(self)
         changes.count += 1
 
-    def assign(self, x: Any) -> Self:
+    def assign(self, x: TensorLike) -> Self:
         """Write the value of `x`, of this shape, dtype and device, to these elements; self.
 
         All views of the same memory see it. Stored memory is written in place, when it is next computed; what
         was computed from it before keeps the old value. Raises ShapeError, DTypeError, DeviceError, and
         ArgumentError for a view in which an element stands twice (an expanded one).
+
+        >>> t = Tensor.zeros(3)
+        >>> t.assign(Tensor([1.0, 2.0, 3.0])).tolist()
+        [1.0, 2.0, 3.0]
         """
-        if not isinstance(x, TensorBase):
+        if isinstance(x, TensorBase):
+            x = cast(Self, x)
+        else:
             x = type(self)(x, device=self._device, dtype=self.dtype)  # type: ignore[call-arg]
             if x.shape == () and self.shape:
                 x = x._with(x.uop.reshape((1,) * self.ndim).expand(self.shape))
@@ -237,59 +334,7 @@ class StorageMixin(TensorBase):
         if x.dtype is not self.dtype:
             raise DTypeError(f"{what}: expected dtype {self.dtype}, got {x.dtype}: use .cast()")
 
-    # --- in-place operators: `x += y` writes to the memory of x
 
-    def _update(self, operator: str, x: Self) -> Self:
-        """Assign `x`, the result of an operator on this Tensor, to it; self.
-
-        `x` is cast to this dtype unless that is of a lower category (bool, integer, float), as in torch.
-        """
-        if _category(x.dtype) > _category(self.dtype):
-            raise DTypeError(
-                f"{operator}: expected a result that fits {self.dtype}, got {x.dtype}: use .cast()"
-            )
-        return self.assign(x.cast(self.dtype))  # type: ignore[attr-defined]
-
-    def __iadd__(self, x: Any) -> Self:
-        return self._update("+=", self + x)  # type: ignore[operator]
-
-    def __isub__(self, x: Any) -> Self:
-        return self._update("-=", self - x)  # type: ignore[operator]
-
-    def __imul__(self, x: Any) -> Self:
-        return self._update("*=", self * x)  # type: ignore[operator]
-
-    def __itruediv__(self, x: Any) -> Self:
-        return self._update("/=", self / x)  # type: ignore[operator]
-
-    def __ifloordiv__(self, x: Any) -> Self:
-        return self._update("//=", self // x)  # type: ignore[operator]
-
-    def __imod__(self, x: Any) -> Self:
-        return self._update("%=", self % x)  # type: ignore[operator]
-
-    def __ipow__(self, x: Any) -> Self:  # type: ignore[misc]
-        return self._update("**=", self**x)  # type: ignore[operator]
-
-    def __imatmul__(self, x: Any) -> Self:
-        return self._update("@=", self @ x)  # type: ignore[operator]
-
-    def __iand__(self, x: Any) -> Self:
-        return self._update("&=", self & x)  # type: ignore[operator]
-
-    def __ior__(self, x: Any) -> Self:
-        return self._update("|=", self | x)  # type: ignore[operator]
-
-    def __ixor__(self, x: Any) -> Self:
-        return self._update("^=", self ^ x)  # type: ignore[operator]
-
-    def __ilshift__(self, x: Any) -> Self:
-        return self._update("<<=", self << x)  # type: ignore[operator]
-
-    def __irshift__(self, x: Any) -> Self:
-        return self._update(">>=", self >> x)  # type: ignore[operator]
-
-
-def _category(dtype: DType) -> int:
-    """torch's category of a dtype: bools convert to integers, integers to floats."""
-    return 0 if dtype.is_bool else 1 if dtype.is_int else 2
+def _format(dtype: DType) -> str | None:
+    """The format of `data`: of floats of 8 and 16 bits, that of their bits."""
+    return dtype.fmt if not dtype.is_float or dtype.itemsize > 2 else "BH"[dtype.itemsize - 1]

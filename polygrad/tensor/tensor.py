@@ -1,24 +1,40 @@
-"""`Tensor`: all the mixins together, and how one is made from Python data."""
+"""`Tensor`: where its methods are, and how one is made from Python data."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from, live_roots
-from polygrad.errors import DTypeError
+from polygrad.errors import DTypeError, ShapeError
+from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
+from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.aliasing import live_values, storage_of
-from polygrad.tensor.attention import AttentionMixin
 from polygrad.tensor.autograd import AutogradMixin
-from polygrad.tensor.base import check_fits, filled
+from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled
 from polygrad.tensor.casting import CastingMixin
-from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack
+from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack, unpack
 from polygrad.tensor.convolution import ConvolutionMixin
-from polygrad.tensor.creation import placed
+from polygrad.tensor.copying import CopyingMixin
+from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.decompositions import DecompositionsMixin
+from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.fourier import FourierMixin
+from polygrad.tensor.functions import FunctionsMixin
+from polygrad.tensor.hashing import HashingMixin
+from polygrad.tensor.indexing import IndexingMixin
+from polygrad.tensor.linalg import LinalgMixin
+from polygrad.tensor.losses import LossesMixin
+from polygrad.tensor.movement import MovementMixin, check_shape
+from polygrad.tensor.normalization import NormalizationMixin
+from polygrad.tensor.random import RandomMixin
+from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
+from polygrad.tensor.sources import buffer_at, buffer_of_file, fetch, path_of
 from polygrad.tensor.storage import StorageMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -26,13 +42,35 @@ from polygrad.uop.ops import Ops
 live_roots.append(live_values)
 
 
-class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, AttentionMixin, CastingMixin):
+class Tensor(
+    StorageMixin,  # realize, numpy, item, to, assign
+    AutogradMixin,  # backward, gradient, train
+    LossesMixin,  # cross_entropy, binary_crossentropy
+    NormalizationMixin,  # layernorm, batchnorm, dropout, scaled_dot_product_attention
+    RandomMixin,  # rand, randn, randint, manual_seed
+    CreationMixin,  # full, zeros, arange, linspace, eye
+    ConvolutionMixin,  # conv2d, max_pool2d
+    FourierMixin,  # fft, rfft
+    HashingMixin,  # hash, keccak, threefry
+    DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
+    LinalgMixin,  # dot, einsum, triu
+    SortingMixin,  # sort, argsort, topk
+    IndexingMixin,  # t[...], gather, scatter, one_hot
+    ActivationsMixin,  # relu, gelu, softmax
+    ReduceMixin,  # sum, mean, argmax, cumsum
+    MovementMixin,  # reshape, permute, pad, cat, split
+    FunctionsMixin,  # pow, exp, log, sin, tanh, erf
+    ElementwiseMixin,  # add, where, maximum, round, isnan; operators
+    CopyingMixin,  # copy, pickle
+    CastingMixin,  # cast, bitcast, float
+):
     """A lazy n-dimensional array with gradients: `Tensor(data, device=None, dtype=None, requires_grad=None)`.
 
     `data`: a bool, int or float; nested lists of them, or of Tensors; bytes (uint8, or the bytes of `dtype`);
     anything with the buffer protocol or `__array__` (numpy, array.array, memoryview); a JavaScript typed
-    array; a Tensor; a node; None (an empty Tensor). Arrays keep their dtype, Python numbers become bool,
-    int32 or float32.
+    array; a Tensor; a node; None (an empty Tensor); a pathlib.Path or text `file:...`: the bytes of a file
+    (uint8, or elements of `dtype`), mapped into memory where the device allows. Arrays keep their dtype,
+    Python numbers become bool, int32 or float32.
 
     Nothing is computed until `realize`, `numpy`, `item`, `tolist` or `data` is called. Raises DTypeError,
     ShapeError, OverflowError_ (an int that does not fit the dtype), DeviceError.
@@ -42,9 +80,9 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
 
     def __init__(
         self,
-        data: Any = None,
+        data: TensorLike | PurePath | None = None,
         device: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
     ) -> None:
         to = None if dtype is None else to_dtype(dtype)
@@ -65,6 +103,8 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
             if kind.is_int and isinstance(data, int):
                 check_fits(data, kind, "data")
             self.uop, self._device = placed(UOp.const(kind, data), home)
+        elif (path := path_of(data)) is not None:
+            self._from_file(path, home, to or dtypes.uint8)
         elif data is None:
             self.uop, self._device = placed(filled(to or dtypes.default_float, 0, (0,)), home)
         elif isinstance(data, (list, tuple)):
@@ -103,9 +143,63 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
         raw, kind, shape = from_memoryview(view)
         if isinstance(data, (bytes, bytearray)) and to is not None:
             return self._from_bytes(raw, home, to, (check_count(raw, to),))
+        if to is not None and kind is dtypes.float64 and not _has_float64(home):
+            return self._from_bytes(pack(unpack(raw, kind), to), home, to, shape)
         self._from_bytes(raw, home, kind, shape)
         if to is not None:
             self.uop = self.uop.cast(to)
+
+    def _from_file(self, path: Path, home: str | None, kind: DType) -> None:
+        device = home or Device.DEFAULT
+        node = buffer_of_file(path, device, kind)
+        if node is None:
+            self.uop, self._device = placed(filled(kind, 0, (0,)), home)
+        else:
+            self.uop, self._device = node, device
+
+    @classmethod
+    def from_url(cls, url: str, gunzip: bool = False, **kwargs: Any) -> Self:
+        """The bytes (uint8, unless `dtype` says otherwise) that `url` gives, downloaded once: see `fetch`.
+
+        `gunzip`: unpacked. Keywords: device, dtype, requires_grad. Raises FetchError.
+
+        >>> with open("two.bin", "wb") as file:
+        ...     size = file.write(bytes([1, 2]))
+        >>> Tensor.from_url("./two.bin").tolist()
+        [1, 2]
+        """
+        return cls(fetch(url, gunzip=gunzip), **kwargs)
+
+    @classmethod
+    def from_blob(
+        cls,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: DTypeLike = dtypes.float32,
+        device: str | None = None,
+        owner: Any = None,
+    ) -> Self:
+        """Memory of this process as a Tensor of `shape`, not copied: what is written to either is in both.
+
+        It must last as long as the Tensor: `owner` is kept for that. Up to 64 bytes before and behind it are
+        read, and mean nothing. Only on CPU and INTERP. Raises DeviceError, ShapeError, ArgumentError for an
+        address that is no multiple of an element's size.
+
+        >>> memory = bytearray(256)
+        >>> address = ctypes.addressof((ctypes.c_char * 256).from_buffer(memory))
+        >>> t = Tensor.from_blob(address + 64, (2,), "uint8", device="INTERP", owner=memory)
+        >>> memory[64] = 7
+        >>> t.tolist()
+        [7, 0]
+        """
+        sizes, kind = check_shape(shape, "from_blob"), to_dtype(dtype)
+        home = Device.DEFAULT if device is None else Device.canonical(device)
+        count = prod(sizes)
+        if not isinstance(count, int) or not count:
+            raise ShapeError(f"from_blob: expected fixed sizes of at least 1, got {sizes}")
+        out = cls._of(buffer_at(address, count, home, kind, owner).reshape(sizes), home)
+        storage_of(out)
+        return out
 
     def _from_bytes(self, raw: memoryview, home: str | None, kind: DType, shape: tuple[int, ...]) -> None:
         if not raw.nbytes:
@@ -113,6 +207,10 @@ class Tensor(StorageMixin, AutogradMixin, SortingMixin, ConvolutionMixin, Attent
             return
         self._device = home or Device.DEFAULT
         self.uop = buffer_from(self._device, kind, raw).reshape(shape)
+
+
+def _has_float64(home: str | None) -> bool:
+    return Device.backend(Device.canonical(home or Device.DEFAULT)).target.float64
 
 
 for _class in Tensor.__mro__[:-1]:

@@ -141,13 +141,13 @@ def reinterpret(value: Any, src: DType, dst: DType) -> Any:
     if src.itemsize != dst.itemsize or dtypes.index in (src, dst):
         return None
     raw = bytes_of(src, value)
-    if dst is dtypes.bfloat16:
+    if dst.fmt is None:  # floats that struct does not know
         return float_from_bits(dst, int.from_bytes(raw, "little"))
     return struct.unpack(f"<{dst.fmt}", raw)[0]
 
 
 def bytes_of(dtype: DType, value: Any) -> bytes:
     """A Python scalar as an element of memory."""
-    if dtype is dtypes.bfloat16:
-        return float_to_bits(dtype, value).to_bytes(2, "little")
+    if dtype.fmt is None:
+        return float_to_bits(dtype, value).to_bytes(dtype.itemsize, "little")
     return struct.pack(f"<{dtype.fmt}", rounded(dtype, value) if dtype.is_float else value)

@@ -43,7 +43,7 @@ def _keeps_value(x: UOp, dtype: DType) -> bool:
     if dtype.is_bool or src is dtype:
         return src is dtype
     if src.is_float:
-        return dtype.is_float and (dtype is dtypes.float64 or (dtype is dtypes.float32 and src.itemsize == 2))
+        return dtype.is_float and (dtype is dtypes.float64 or (dtype is dtypes.float32 and src.itemsize <= 2))
     lo, hi = x.bounds  # type: ignore[misc]
     if dtype.is_float:
         limit = 1 << dtype.significand

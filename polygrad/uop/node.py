@@ -87,7 +87,8 @@ class UOp:
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
     SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`);
-    CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it);
+    CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it; with an
+    arg, a function of it and the gradient that flows into it, the gradients of its further sources);
     COPY(arg=device name); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of
     one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
 
@@ -162,8 +163,16 @@ class UOp:
         node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
         return node
 
+    def __copy__(self) -> UOp:
+        return self  # immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UOp:
+        return self
+
     def __reduce__(self) -> Any:
-        raise TypeError("a UOp is not pickled: serialise a Program instead")
+        if self.dtype is not dtypes.index or not self._is_size():
+            raise TypeError("a UOp is not pickled, but for Variables: serialise a Program instead")
+        return UOp, (self.op, self.dtype, self.src, self.arg)
 
     def __repr__(self) -> str:
         if self.dtype is dtypes.index and self.op in SIZES and self._is_size():
@@ -564,6 +573,8 @@ class UOp:
 
 def _shape_of(node: UOp) -> Shape:
     op = node.op
+    if op is Ops.NOOP:
+        return node.src[0]._shape
     if op in _SHAPE_OF_FIRST:
         for s in node.src:
             if s._shape:  # a scalar constant goes with any shape

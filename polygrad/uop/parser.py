@@ -24,7 +24,7 @@ _ARITY = {
 }
 _AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
              Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1}  # fmt: skip
-_DTYPES = {d.name: d for d in (*dtypes.all, dtypes.index, dtypes.void)}
+_DTYPES = {d.name: d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
 _SPACES = {space.name: space for space in AddrSpace}
 _BOOLS = {"True": True, "False": False}

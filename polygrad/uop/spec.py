@@ -235,7 +235,11 @@ _TENSOR |= _table(
         ("it combines with ADD, MUL or MAX, or MULACC of a factor", lambda u: _scans(u.arg.op, len(u.src))),
         ("it goes along one axis", lambda u: len(u.arg.axes) == 1 and _axes_in_range(u.arg.axes, u)),
     )),
-    ((Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP), _MOVEMENT_RULES),
+    ((Ops.CONTIGUOUS, Ops.DETACH), _MOVEMENT_RULES),
+    ((Ops.NOOP,), (
+        _FIRST_ALIKE,
+        ("it has sources of its gradient if it has a rule for them", lambda u: (len(u.src) > 1) == callable(u.arg)),
+    )),
     ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
     ((Ops.ASSIGN,), (
         _sources(2),

@@ -1,6 +1,6 @@
 /** Layers and optimizers, from the manifest's classes. */
 
-import { method } from "./tensor.mjs";
+import { bodyOf, method } from "./tensor.mjs";
 import { comment, methodName, signature, typeOf } from "./types.mjs";
 
 function tensorAttribute(entry, constructor, names) {
@@ -43,7 +43,7 @@ function attribute(entry, owner) {
   };
 }
 
-function classText(entry, inherited, names) {
+function classText(entry, inherited, overridden, names) {
   const constructor = entry.constructor?.parameters;
   const attributes = entry.attributes.filter(({ result }) => result.kind !== "host");
   const all = [...inherited, ...attributes];
@@ -53,12 +53,12 @@ function classText(entry, inherited, names) {
       .filter(({ result }) => result.kind === "tensor")
       .map((a) => tensorAttribute(a, constructor ?? [], names)),
     values: all.filter(({ result }) => result.kind === "value").map(({ name }) => name),
-    ...(all.some(({ result }) => result.kind === "tensors") && { lists: true }),
+    ...((entry.open_state || all.some(({ result }) => result.kind === "tensors")) && { lists: true }),
   };
   const parts = attributes.map((a) => attribute(a, entry.name));
   const methods = entry.methods
     .filter(({ result }) => result.kind !== "host" && result.kind !== "object")
-    .map((m) => method(m, names, { owner: entry.name }));
+    .map((m) => method(m, names, { owner: entry.name, overrides: overridden.has(m.name) }));
   const base = entry.base === undefined ? "PythonObject" : entry.base.split(".").at(-1);
   const args =
     constructor === undefined ? undefined : signature(constructor, `${entry.name}Options`, names, entry.id);
@@ -92,13 +92,47 @@ ${comment(entry.doc)}export class ${entry.name} extends ${base} {
 `;
 }
 
+/** Functions as the members of an object that belongs to a session. */
+function functionsText(type, maker, entries, names) {
+  const members = entries.map((entry) => {
+    const name = methodName(entry.name);
+    const optionsName = `${name[0].toUpperCase()}${name.slice(1).replace(/_$/, "")}Options`;
+    const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
+    const [result, body] = bodyOf(entry, "session", passed);
+    const doc = comment(entry.doc, "  ");
+    return {
+      options,
+      type: `${doc}  ${name}(${list}): ${result};`,
+      code: `    ${name}(${list}): ${result} {\n      ${body}\n    },`,
+    };
+  });
+  return `
+${members.map(({ options }) => options).join("\n")}
+export interface ${type} {
+${members.map((m) => m.type).join("\n")}
+}
+
+/** @internal */
+export function ${maker}(session: Session): ${type} {
+  return {
+${members.map((m) => m.code).join("\n")}
+  };
+}
+`;
+}
+
 export function nnFile(manifest, names) {
   const classes = manifest.classes.filter(({ id }) => id.startsWith("nn."));
   const byId = new Map(classes.map((c) => [c.id, c]));
   const inheritedBy = ({ base }) =>
     base === undefined ? [] : [...inheritedBy(byId.get(base)), ...byId.get(base).attributes];
+  const methodsAbove = ({ base }) =>
+    base === undefined
+      ? []
+      : [...methodsAbove(byId.get(base)), ...byId.get(base).methods.map(({ name }) => name)];
   // A class comes after its base.
-  const ordered = [...classes].sort((a, b) => Number(a.base !== undefined) - Number(b.base !== undefined));
+  const depth = ({ base }) => (base === undefined ? 0 : 1 + depth(byId.get(base)));
+  const ordered = [...classes].sort((a, b) => depth(a) - depth(b));
   const makers = manifest.functions.filter((f) => f.id.startsWith("nn.") && f.result.kind === "object");
   const made = [...classes.filter((c) => Object.hasOwn(c, "constructor")), ...makers];
   const inside = (prefix) => (id) => id.startsWith(prefix) && !id.slice(prefix.length).includes(".");
@@ -121,13 +155,20 @@ export function nnFile(manifest, names) {
       .filter(({ id }) => inside(prefix)(id))
       .map(({ id, of }) => `${id.split(".").at(-1)}: ${of.split(".").at(-1)}`),
   ];
+  const called = (prefix) =>
+    manifest.functions.filter(({ id, result }) => id.startsWith(prefix) && result.kind !== "object");
   return `
-import { alias, callTensor, callTensorList, callVoid } from "../calls";
+import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
+import type { Session } from "../session";
 import type { Tensor } from "./tensor";
 
-${ordered.map((entry) => classText(entry, inheritedBy(entry), names)).join("\n")}
+${ordered.map((entry) => classText(entry, inheritedBy(entry), new Set(methodsAbove(entry)), names)).join("\n")}
 ${makers.map((entry) => makerText(entry, names)).join("\n")}
+
+${functionsText("OptimizerFunctions", "optimizerFunctions", called("nn.optim."), names)}
+
+${functionsText("Initialisation", "initialisation", called("nn.init."), names)}
 
 /** The layers. */
 export interface Layers {

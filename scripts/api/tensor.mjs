@@ -18,7 +18,7 @@ const BY_HAND = new Set(
       "element_size",
     ],
     ...["nbytes", "is_floating_point", "data", "item", "tolist", "__getitem__", "__setitem__", "full"],
-    ...["sequential", "train", "test"],
+    ...["sequential", "train", "test", "is_param", "max_numel", "max_shape", "rearrange"],
   ].map((name) => `Tensor.${name}`),
 );
 
@@ -50,6 +50,13 @@ export function bodyOf({ id, result, kind }, session, passed) {
                 : ";",
             ),
           ];
+    case "nested": {
+      const type = result.counts.map((n) =>
+        n === null ? "Tensor" : `[${Array(n).fill("Tensor").join(", ")}]`,
+      );
+      const call = `callNested(${session}, ${JSON.stringify(id)}, ${args}, ${JSON.stringify(result.counts)})`;
+      return [`[${type.join(", ")}]`, `return ${call} as [${type.join(", ")}];`];
+    }
     case "self":
       return ["this", `return callSelf(this, ${JSON.stringify(id)}, [${passed}]);`];
     case "none":
@@ -64,10 +71,11 @@ export function bodyOf({ id, result, kind }, session, passed) {
 }
 
 /** One method, its options, and its alias, if its Python name differs. */
-export function method(entry, names, { session = "this.session", owner = "" } = {}) {
+export function method(entry, names, { session = "this.session", owner = "", overrides = false } = {}) {
   const name = methodName(entry.name);
   const optionsName = `${owner}${capital(name.replace(/_$/, ""))}Options`;
   const prefix = entry.kind === "instance" ? "" : "static ";
+  const modifier = overrides ? "override " : prefix;
   const bound = entry.kind === "instance" ? session : "this.bound";
   const alias =
     name === entry.name || entry.name === "__call__"
@@ -81,7 +89,7 @@ export function method(entry, names, { session = "this.session", owner = "" } = 
   }
   const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
   const [type, body] = bodyOf(entry, bound, passed);
-  const text = `${comment(entry.doc, "  ")}  ${prefix}${name}(${list}): ${type} {\n    ${body}\n  }\n`;
+  const text = `${comment(entry.doc, "  ")}  ${modifier}${name}(${list}): ${type} {\n    ${body}\n  }\n`;
   let also = "";
   if (OF_AN_ARRAY.has(entry.id)) {
     const helper = entry.result.kind === "tensor" ? "callTensor" : "callTensors";

@@ -9,6 +9,7 @@ const TYPES = {
   scalar: "Scalar",
   size: "Size",
   ints: "readonly number[]",
+  floats: "readonly number[]",
   sizes: "readonly Size[]",
   pairs: "readonly (readonly [Size, Size] | null)[]",
   dtype: "DTypeName",
@@ -19,7 +20,8 @@ const TYPES = {
   Tensors: "readonly Tensor[]",
   layers: "readonly Layer[]",
   strings: "string[]",
-  Optimizer: "Optimizer",
+  Optimizer: "Optimizer | OptimizerGroup",
+  Schedulers: "readonly LRScheduler[]",
   Optimizers: "readonly Optimizer[]",
 };
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.reductions import identity_element, simplify_reductions
+from polygrad.codegen.reductions import flatten_reductions, identity_element, simplify_reductions
 from polygrad.codegen.stage import lower_stages
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
@@ -59,6 +59,17 @@ def test_one_hot_needs_no_loop():
     at = buffer(6, dtype="int32")
     hot = Tensor.arange(9).reshape(1, 9) == at.reshape(6, 1)
     assert count(simplified(hot.where(Tensor.arange(9).reshape(1, 9) * 3, 0).sum(1)), Ops.REDUCE) == 0
+
+
+def test_a_sum_of_guarded_sums_is_one_sum_unless_the_guard_is_the_sum_itself():
+    x, chosen = buffer(5, 6, 7), buffer(5, 6)
+    for guarded, sums in (
+        (lambda s: (chosen > 0).where(s, 0), 1),
+        (lambda s: (s > 0).where(s, 0), 2),
+        (lambda s: (chosen > 0).where((s > 1).where(s, 0), 0), 2),
+    ):
+        flat = graph_rewrite(simplified(guarded(x.sum(2)).sum(1)), flatten_reductions)
+        assert count(flat, Ops.REDUCE) == sums
 
 
 @pytest.mark.parametrize("how", ["less", "max", "other value", "both sides"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from plain import assert_same, converted, rounded
+from plain import assert_same, converted, dtypes_of, rounded
 
 from polygrad import Tensor
 from polygrad.dtype import dtypes
@@ -81,9 +81,10 @@ def test_copies_of_every_length(device, dtype):
 def test_cast_to_every_dtype(device, src):
     data = values(src)
     t = Tensor(data, device=device, dtype=src)
-    casts = [t.cast(dst).contiguous() for dst in dtypes.all]
+    targets = dtypes_of(device)
+    casts = [t.cast(dst).contiguous() for dst in targets]
     casts[0].realize(*casts[1:])
-    for dst, cast in zip(dtypes.all, casts, strict=True):
+    for dst, cast in zip(targets, casts, strict=True):
         assert cast.dtype == dst
         known = [(i, converted(x, dst)) for i, x in enumerate(data)]
         got = cast.tolist()
@@ -96,6 +97,8 @@ def test_cast_to_every_dtype(device, src):
     ("float16", "uint16", "eH"), ("int16", "float16", "he"), ("int8", "uint8", "bB"), ("uint8", "int8", "Bb"),
 ])  # fmt: skip
 def test_bitcast_keeps_the_bits(device, src, dst, codes):
+    if "float64" in (src, dst) and dtypes.float64 not in dtypes_of(device):
+        pytest.skip("WebGPU has no float64")
     data = [x for x in values(getattr(dtypes, src)) if x == x]
     raw = struct.pack(f"={len(data)}{codes[0]}", *data)
     t = Tensor(data, device=device, dtype=src).clone().bitcast(dst)

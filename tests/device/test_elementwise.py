@@ -6,7 +6,7 @@ import itertools
 import math
 
 import pytest
-from plain import assert_equal, assert_same, rounded, wrapped
+from plain import assert_equal, assert_same, dtypes_of, rounded, wrapped
 
 from polygrad import Tensor
 from polygrad.dtype import dtypes
@@ -181,7 +181,8 @@ def test_mixed_dtypes_in_one_kernel(device):
         Tensor(a, device=device, dtype="int8"),
         Tensor([x * 1000 for x in a], device=device, dtype="int64"),
     )
-    halves, doubles = Tensor(a, device=device, dtype="float16"), Tensor(a, device=device, dtype="float64")
-    out = (bytes_ > 0).where(words + bytes_, words - 1).cast("float64") + halves * 0.5 + doubles
+    wide = dtypes_of(device)[-1]
+    halves, floats = Tensor(a, device=device, dtype="float16"), Tensor(a, device=device, dtype=wide)
+    out = (bytes_ > 0).where(words + bytes_, words - 1).cast(wide) + halves * 0.5 + floats
     expected = [(x * 1000 + x if x > 0 else x * 1000 - 1) + x * 0.5 + x for x in a]
     assert_same(out.tolist(), expected)

@@ -206,3 +206,9 @@ def test_reducing_what_is_the_same_everywhere_or_in_parts(device, n):
     halves = Tensor.ones(n, device=device).pad(((0, n),)) + Tensor.ones(n, device=device).pad(((n, 0),)) * 2
     assert (halves * halves).sum().item() == 5 * n
     assert (halves * halves).reshape(1, -1).expand(3, 2 * n).sum(1).tolist() == [5 * n] * 3
+
+
+def test_a_sum_of_what_is_left_of_sums(device):
+    x = Tensor([[[1.0, -2.0], [3.0, 1.0]], [[-1.0, 0.5], [2.0, 2.0]]], device=device)
+    assert x.sum(2).relu().sum().item() == 8.0
+    assert x.sum(2).relu().sum(1).tolist() == [4.0, 4.0]

@@ -8,7 +8,7 @@ import random
 import struct
 
 import pytest
-from plain import assert_equal, assert_same, rounded
+from plain import assert_equal, assert_same, keeps_denormals, rounded
 
 from polygrad import Tensor
 from polygrad.dtype import dtypes
@@ -40,9 +40,15 @@ def _apply(name, xs, device, dtype):
 
 
 def _within(name, fn, xs, device, dtype, most):
+    if not keeps_denormals(device, dtype):
+        xs = [x for x in xs if _is_normal(x, dtype) and _is_normal(fn(x), dtype)]
     for x, got in zip(xs, _apply(name, xs, device, dtype), strict=True):
         expected = fn(x)
         assert _ulps(got, expected, dtype) <= most, f"{name}({x!r}): expected {expected!r}, got {got!r}"
+
+
+def _is_normal(x, dtype):
+    return x == 0 or abs(x) >= (2.0**-126 if dtype == "float32" else 2.0**-1022)
 
 
 def exp2(x):
@@ -55,6 +61,8 @@ def exp2(x):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_exact_cases(device, dtype):
     tiny = 2.0**-149 if dtype == "float32" else 5e-324
+    if not keeps_denormals(device, dtype):
+        tiny = 2.0**-126
     cases = {
         "exp2": [
             (0.0, 1.0),
@@ -161,6 +169,8 @@ def test_max_propagates_nan(device, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_denormals_are_not_flushed(device, dtype):
+    if not keeps_denormals(device, dtype):
+        pytest.skip("this adapter flushes denormal numbers, as WebGPU allows")
     tiny = 2.0**-149 if dtype == "float32" else 5e-324
     x = Tensor([tiny, 3 * tiny, -tiny], device=device, dtype=dtype)
     assert_same((x + x).tolist(), [2 * tiny, 6 * tiny, -2 * tiny])

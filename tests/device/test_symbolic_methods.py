@@ -33,7 +33,7 @@ METHODS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "layernorm": lambda t, y, i, j: t[:i, :, :j].layernorm(),
     "normalize": lambda t, y, i, j: t[:i].normalize(dim=0),
     "cumsum": lambda t, y, i, j: t[:i, :, :j].flatten().cumsum(0),
-    "cummax": lambda t, y, i, j: t[:, :i].cummax(1),
+    "cummax": lambda t, y, i, j: t[:, :i].cummax(1)[0],
     "cumprod": lambda t, y, i, j: t[:, :i].cumprod(1),
     "logcumsumexp": lambda t, y, i, j: t[:, :i].logcumsumexp(1),
     # products

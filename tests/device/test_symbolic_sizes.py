@@ -8,7 +8,10 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="it judges the results")
 
+from plain import dtypes_of  # noqa: E402
+
 from polygrad import Tensor, TinyJit, Variable, compile_step, nn  # noqa: E402
+from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.devices import Device  # noqa: E402
 from polygrad.errors import ArgumentError, AxisError, CaptureError, OverflowError_, ShapeError  # noqa: E402
 from polygrad.tensor.sizes import value_with  # noqa: E402
@@ -135,9 +138,12 @@ def test_a_variable_and_a_tensor_in_every_operator(device, value):
         lambda a, b: a // b, lambda a, b: a**b, lambda a, b: a < b, lambda a, b: a <= b, lambda a, b: a > b,
         lambda a, b: a >= b, lambda a, b: a == b, lambda a, b: a != b,
     ]  # fmt: skip
+    power = table[6]
     for f in table:
         np.testing.assert_allclose(f(x, i).numpy(), f(data, np.float32(value)), rtol=1e-5)
         np.testing.assert_allclose(f(i, x).numpy(), f(np.float32(value), data), rtol=1e-5)
+        if f is power and dtypes.float64 not in dtypes_of(device):  # integers' powers are computed in it
+            continue
         np.testing.assert_allclose(f(whole, i).numpy(), f(numbers, value), rtol=1e-5)
         np.testing.assert_allclose(f(i, whole).numpy(), f(value, numbers), rtol=1e-5)
     for f in (lambda a, b: a & b, lambda a, b: a | b, lambda a, b: a ^ b, lambda a, b: a << b):

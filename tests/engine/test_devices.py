@@ -48,7 +48,7 @@ def test_pyproject_announces_the_built_in_devices() -> None:
 
 
 def test_an_unknown_device_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(DeviceError, match=r"expected one of CPU, CC, WASM, INTERP\b.*, got 'tpu'"):
+    with pytest.raises(DeviceError, match=r"expected one of CPU, CC, WASM, WEBGPU, INTERP\b.*, got 'tpu'"):
         Device.canonical("tpu")
 
 

@@ -488,6 +488,45 @@ export const cases = {
     };
   },
 
+  async layers({ Tensor, nn, optim }) {
+    Tensor.manualSeed(3);
+    const net = {
+      block: new nn.TransformerBlock(4, 2, { activation: "relu" }),
+      lstm: new nn.LSTM(4, 3, { bidirectional: true }),
+      gru: new nn.GRU(6, 4, 2),
+      conv: new nn.Conv1d(2, 3, 2, { padding: "same" }),
+      up: new nn.ConvTranspose1d(3, 2, 2, { stride: 2 }),
+      attention: new nn.MultiheadAttention(4, 2, { batchFirst: true }),
+    };
+    for (const part of Object.values(net)) await part.ready();
+    nn.init.kaimingNormal_(net.conv.weight, { mode: "fan_out", nonlinearity: "relu" });
+    const opt = new optim.RMSprop(nn.state.getParameters(net), { lr: 0.01, momentum: 0.5 });
+    opt.clipGradients(0.5);
+    const schedule = new optim.SequentialLR(
+      opt,
+      [new optim.LinearLR(opt, 0.5, { totalIters: 2 }), new optim.ExponentialLR(opt, 0.5)],
+      [2],
+    );
+    const x = new Tensor([rows(3, 4), rows(3, 4)]);
+    const found = [];
+    await Tensor.train(async () => {
+      for (let i = 0; i < 4; i++) {
+        opt.zeroGrad();
+        const [out, [h, c]] = net.lstm.forward(net.block.forward(x, { isCausal: true }));
+        const [sequence, last] = net.gru.forward(out);
+        const image = net.up.forward(net.conv.forward(sequence.permute(1, 2, 0).reshape(3, 2, 4)));
+        const [attended, weights] = net.attention.forward(x, x, x);
+        const loss = image.square().mean().add(h.sum()).add(c.mean()).add(last.sum()).add(attended.sum());
+        loss.backward();
+        opt.step();
+        schedule.step();
+        found.push([await loss.item(), await opt.lr.item(), (await weights.ready()).shape]);
+      }
+    });
+    const norm = optim.clipGradNorm_(nn.state.getParameters(net), 0.1);
+    return { found, norm: await norm.item(), names: Object.keys(nn.state.getStateDict(net)) };
+  },
+
   async sequential({ Tensor, nn }) {
     Tensor.manualSeed(1);
     const layers = [new nn.Linear(2, 3), (x) => x.relu(), new nn.RMSNorm(3)];

@@ -86,6 +86,7 @@ def compare(got: Any, wanted: Any, where: str) -> None:
         ("training", expected.training),
         ("compileStep", expected.compiled),
         ("tinyJit", expected.jit),
+        ("layers", expected.layers),
         ("sequential", expected.sequential),
     ],
 )

@@ -100,33 +100,6 @@ def test_groups_step_together():
     assert a.grad is None and group[1].params == [b]
 
 
-def _agree(ours, theirs, x, names):
-    for name in names:
-        t = getattr(theirs, name)
-        with torch.no_grad():
-            t.copy_(torch.tensor(np.random.default_rng(3).normal(size=t.shape).astype(np.float32)))
-        getattr(ours, name).assign(Tensor(t.detach().numpy()))
-    got, want = ours(Tensor(x)), theirs(torch.tensor(x))
-    np.testing.assert_allclose(got.numpy(), want.detach().numpy(), rtol=2e-5, atol=2e-5)
-
-
-def test_layers_agree_with_torch():
-    image = np.random.default_rng(1).normal(size=(2, 4, 6, 6)).astype(np.float32)
-    both = ("weight", "bias")
-    _agree(nn.Linear(6, 3), torch.nn.Linear(6, 3), image, both)
-    _agree(
-        nn.Conv2d(4, 8, 3, padding=1, groups=2), torch.nn.Conv2d(4, 8, 3, padding=1, groups=2), image, both
-    )
-    _agree(
-        nn.Conv2d(4, 8, (3, 2), padding="same"), torch.nn.Conv2d(4, 8, (3, 2), padding="same"), image, both
-    )
-    _agree(nn.LayerNorm((6, 6)), torch.nn.LayerNorm((6, 6)), image, both)
-    _agree(nn.GroupNorm(2, 4), torch.nn.GroupNorm(2, 4), image, both)
-    _agree(nn.InstanceNorm(4), torch.nn.InstanceNorm2d(4, affine=True), image, both)
-    _agree(nn.RMSNorm(6), torch.nn.RMSNorm(6, eps=1e-6), image, ("weight",))
-    _agree(nn.Embedding(10, 3), torch.nn.Embedding(10, 3), np.array([[1, 9], [0, 1]]), ("weight",))
-
-
 def test_batchnorm_measures_in_training_and_remembers():
     x = np.random.default_rng(1).normal(size=(4, 3, 5, 5)).astype(np.float32) * 2 + 1
     ours, theirs = nn.BatchNorm(3), torch.nn.BatchNorm2d(3)

@@ -19,6 +19,11 @@ export class OutOfMemoryError extends PolygradError {
   override name = "OutOfMemoryError";
 }
 
+/** A device that cannot be had, or was lost. */
+export class DeviceError extends PolygradError {
+  override name = "DeviceError";
+}
+
 /** A bug in polygrad. */
 export class InternalError extends PolygradError {
   override name = "InternalError";

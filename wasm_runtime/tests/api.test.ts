@@ -195,6 +195,10 @@ class FakeBridge implements Bridge {
     return failure === undefined ? { value: [kind, subject] } : { error: failure };
   }
 
+  wait(question: Question): Promise<{ value: unknown } | { error: string }> {
+    return Promise.resolve(this.ask(question));
+  }
+
   python(code: string): Promise<unknown> {
     return code === "raise" ? Promise.reject(new TypeError("raised")) : Promise.resolve(code);
   }

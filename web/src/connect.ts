@@ -7,7 +7,7 @@ import { startWorker } from "./start_worker";
 
 /** How a session starts, in the page or in a worker. */
 export interface SessionOptions extends LoadOptions {
-  /** The default device, such as "WASM"; "auto", unless given, is the best that there is. */
+  /** The default device: "WASM" unless given; "WEBGPU"; "auto" is WEBGPU where there is a GPU. */
   device?: string;
 }
 
@@ -15,8 +15,8 @@ export interface SessionOptions extends LoadOptions {
 export type SentOptions = Omit<SessionOptions, keyof Listeners>;
 
 /** The options that the loader takes. */
-export function loadOptions({ device = "auto", ...options }: SessionOptions): LoadOptions {
-  return device === "auto" ? options : { ...options, env: { DEVICE: device, ...options.env } };
+export function loadOptions({ device, ...options }: SessionOptions): LoadOptions {
+  return device === undefined ? options : { ...options, env: { DEVICE: device, ...options.env } };
 }
 
 /** A session in a worker, whose script `polygrad-worker.mjs` lies in the folder `base`. */

@@ -7,6 +7,7 @@ import { poolFor, threadVariables } from "../../loader/src/pool";
 import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
 import type { CreateModule } from "../../loader/src/pyodide_types";
 import { startPolygrad } from "../../loader/src/start";
+import { WebGPUDevice } from "../../wasm_runtime/src/webgpu/device";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { browserStore } from "./browser_store";
 import { startWorker } from "./start_worker";
@@ -98,6 +99,10 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
       wheel,
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
       engine: navigator.userAgent,
+      openGpu: () =>
+        WebGPUDevice.open(navigator.gpu, {
+          nudge: navigator.userAgent.includes("Firefox"),
+        }),
       store,
       kernels: store,
     },

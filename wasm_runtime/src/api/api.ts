@@ -14,9 +14,13 @@ import * as generated from "./generated/errors";
 import {
   LAYERS,
   OPTIMIZERS,
+  initialisation,
+  optimizerFunctions,
   type Layers,
   type OptimizerGroup,
   type Optimizer,
+  type Initialisation,
+  type OptimizerFunctions,
   type Optimizers,
 } from "./generated/nn";
 import { Tensor } from "./generated/tensor";
@@ -77,8 +81,12 @@ export interface Devices {
 /** polygrad, on one Python. */
 export interface Polygrad {
   readonly Tensor: TensorClass;
-  readonly nn: Layers & { readonly optim: Optimizers; readonly state: State };
-  readonly optim: Optimizers;
+  readonly nn: Layers & {
+    readonly init: Initialisation;
+    readonly optim: Optimizers & OptimizerFunctions;
+    readonly state: State;
+  };
+  readonly optim: Optimizers & OptimizerFunctions;
   readonly state: State;
   readonly Device: Devices;
   /** A symbolic integer from `min` to `max`, both included. */
@@ -243,16 +251,19 @@ export function createApi(session: Session, host: Host): Polygrad {
   const layers = Object.fromEntries(
     Object.entries(LAYERS).map(([name, base]) => [name, bind(session, base as never)]),
   ) as unknown as Layers;
-  const optim = Object.fromEntries(
-    Object.entries(OPTIMIZERS).map(([name, base]) => [name, bind(session, base as never)]),
-  ) as unknown as Optimizers;
+  const optim = {
+    ...(Object.fromEntries(
+      Object.entries(OPTIMIZERS).map(([name, base]) => [name, bind(session, base as never)]),
+    ) as unknown as Optimizers),
+    ...optimizerFunctions(session),
+  };
   const state = stateOf(session, host);
   const variable = function (name: string, min: number, max: number): Variable {
     return new Variable(session, session.call("Variable", [name, min, max]));
   };
   return {
     Tensor: tensorClass(session),
-    nn: { ...layers, optim, state },
+    nn: { ...layers, init: initialisation(session), optim, state },
     optim,
     state,
     Device: {

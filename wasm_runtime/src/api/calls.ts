@@ -73,6 +73,21 @@ export function unpack(session: Session, source: number, count: number): Tensor[
   return Array.from({ length: count }, (_, i) => wrap(session, first + i));
 }
 
+/** A sequence of tensors and sequences of them: `counts` says how many each element holds, null that it is a tensor. */
+export function callNested(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+  counts: readonly (number | null)[],
+): (Tensor | Tensor[])[] {
+  const source = session.call(name, ...split(args));
+  const first = session.allocate(counts.length);
+  session.transport.send(["unpack", source, first, counts.length]);
+  return counts.map((count, i) =>
+    count === null ? wrap(session, first + i) : unpack(session, first + i, count),
+  );
+}
+
 /** As many tensors as there turn out to be. */
 export async function callTensorList(
   session: Session,

@@ -1,7 +1,7 @@
 /** The transport to a Python on this thread: every operation is carried out when it is sent. */
 
 import { errorFrom } from "./errors";
-import type { Body, Bridge, Operation, Plain, Question, Transport } from "./transport";
+import type { Answer, Body, Bridge, Operation, Plain, Question, Transport } from "./transport";
 
 export class DirectTransport implements Transport {
   readonly synchronous = true;
@@ -25,13 +25,14 @@ export class DirectTransport implements Transport {
   ask(question: Question): Promise<unknown> {
     if (question[0] === "python") return this.#bridge.python(question[1]);
     if (question[0] === "host") return this.#bridge.host(question[1], question[2]);
-    return new Promise((resolve) => {
-      resolve(this.askSync(question));
-    });
+    return this.#bridge.wait(question).then((found) => this.#value(found));
   }
 
   askSync(question: Question): unknown {
-    const found = this.#bridge.ask(question);
+    return this.#value(this.#bridge.ask(question));
+  }
+
+  #value(found: Answer): unknown {
     if ("error" in found) throw this.#error(found.error);
     return found.value;
   }

@@ -25,7 +25,7 @@ export interface Shape {
   readonly tensors: readonly TensorAttribute[];
   /** The attributes that are plain data, by their Python names. */
   readonly values: readonly string[];
-  /** Whether it holds lists of tensors, so that only Python knows all that are in it. */
+  /** Whether it holds lists of tensors, or layers, so that only Python knows all that are in it. */
   readonly lists?: boolean;
 }
 

@@ -56,7 +56,7 @@ export class SessionServer {
       answer =
         question[0] === "python"
           ? { value: await this.#bridge.python(question[1]) }
-          : this.#bridge.ask(question);
+          : await this.#bridge.wait(question);
     } catch (error) {
       answer = { error: describe(error) };
     }

@@ -98,6 +98,22 @@ export class TensorBase extends Handle {
     return this.#known("ndim").shape.length;
   }
 
+  /** Whether gradients are wanted: `requiresGrad` is true. */
+  get isParam(): boolean {
+    return this.requiresGrad === true;
+  }
+
+  /**
+   * Axes split, permuted and merged by an einops formula: `x.rearrange("b (h w) c -> b c h w", { h: 8 })`.
+   *
+   * Names stand for axes, parentheses for axes that are split or merged, `...` for any number of axes, `1` and
+   * `()` for one of size 1. `sizes`: of axes that are split, but for one in each parentheses.
+   * Throws ArgumentError, ShapeError.
+   */
+  rearrange(formula: string, sizes: Readonly<Record<string, number>> = {}): Tensor {
+    return callTensor(this.session, "Tensor.rearrange", [this, formula, sizes]);
+  }
+
   /** The number of elements. */
   numel(): number {
     return this.shape.reduce((a, b) => a * b, 1);

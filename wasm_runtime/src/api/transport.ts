@@ -69,6 +69,8 @@ export interface Bridge {
   ): string | undefined;
   fail(handle: number, text: string): void;
   ask(question: Question): Answer;
+  /** The same, where the answer may have to be waited for: it may come from a GPU. */
+  wait(question: Question): Promise<Answer>;
   python(code: string): Promise<unknown>;
   /** Call a method of the host's own Python object; what it gives, as plain data. */
   host(method: string, args: readonly unknown[]): Promise<unknown>;

@@ -23,6 +23,11 @@ export class ArgumentError extends PolygradError {
   override name = "ArgumentError";
 }
 
+/** A download that failed, or that is not what was asked for. */
+export class FetchError extends PolygradError {
+  override name = "FetchError";
+}
+
 /** A Python integer that does not fit the tensor's dtype. */
 export class OverflowError extends PolygradError {
   override name = "OverflowError";

@@ -1,8 +1,295 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
-import { alias, callTensor, callTensorList, callVoid } from "../calls";
+import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import { PythonObject, type Constructor, type Shape } from "../object";
+import type { Session } from "../session";
 import type { Tensor } from "./tensor";
+
+/** Arguments of `nn.GRU` by name. */
+export interface GRUOptions {
+  /** 1 unless given. */ readonly numLayers?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+  /** false unless given. */ readonly batchFirst?: boolean | undefined;
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** false unless given. */ readonly bidirectional?: boolean | undefined;
+}
+
+export type GRUArguments =
+  | [inputSize: number, hiddenSize: number, options?: GRUOptions]
+  | [inputSize: number, hiddenSize: number, numLayers: number, options?: GRUOptions];
+
+/**
+ * Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
+ *
+ * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
+ */
+export class GRU extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.GRU",
+    tensors: [
+      { name: "weight_ih_l0" },
+      { name: "weight_hh_l0" },
+      { name: "bias_ih_l0", flag: { name: "bias", position: 3, default: true } },
+      { name: "bias_hh_l0", flag: { name: "bias", position: 3, default: true } },
+    ],
+    values: ["input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get inputSize(): number {
+    return this.plain("input_size") as number;
+  }
+  /** `inputSize`, by its Python name. */
+  declare input_size: GRU["inputSize"];
+
+  /** In a worker known after `ready()`. */
+  get hiddenSize(): number {
+    return this.plain("hidden_size") as number;
+  }
+  /** `hiddenSize`, by its Python name. */
+  declare hidden_size: GRU["hiddenSize"];
+
+  /** In a worker known after `ready()`. */
+  get numLayers(): number {
+    return this.plain("num_layers") as number;
+  }
+  /** `numLayers`, by its Python name. */
+  declare num_layers: GRU["numLayers"];
+
+  /** In a worker known after `ready()`. */
+  get bias(): boolean {
+    return this.plain("bias") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get batchFirst(): boolean {
+    return this.plain("batch_first") as boolean;
+  }
+  /** `batchFirst`, by its Python name. */
+  declare batch_first: GRU["batchFirst"];
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get bidirectional(): boolean {
+    return this.plain("bidirectional") as boolean;
+  }
+
+  get weightIhL0(): Tensor {
+    return this.attribute("weight_ih_l0");
+  }
+
+  set weightIhL0(value: Tensor) {
+    this.assign("weight_ih_l0", value);
+  }
+  /** `weightIhL0`, by its Python name. */
+  declare weight_ih_l0: GRU["weightIhL0"];
+
+  get weightHhL0(): Tensor {
+    return this.attribute("weight_hh_l0");
+  }
+
+  set weightHhL0(value: Tensor) {
+    this.assign("weight_hh_l0", value);
+  }
+  /** `weightHhL0`, by its Python name. */
+  declare weight_hh_l0: GRU["weightHhL0"];
+
+  /** null without `bias`. */
+  get biasIhL0(): Tensor | null {
+    return this.optional("bias_ih_l0");
+  }
+
+  set biasIhL0(value: Tensor | null) {
+    this.assign("bias_ih_l0", value);
+  }
+  /** `biasIhL0`, by its Python name. */
+  declare bias_ih_l0: GRU["biasIhL0"];
+
+  /** null without `bias`. */
+  get biasHhL0(): Tensor | null {
+    return this.optional("bias_hh_l0");
+  }
+
+  set biasHhL0(value: Tensor | null) {
+    this.assign("bias_hh_l0", value);
+  }
+  /** `biasHhL0`, by its Python name. */
+  declare bias_hh_l0: GRU["biasHhL0"];
+
+  /** `h`: the state before the first step, zeros unless given. Throws ShapeError. */
+  forward(
+    ...args:
+      [x: Tensor, options?: GRUForwardOptions] | [x: Tensor, h: Tensor | null, options?: GRUForwardOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "nn.GRU.__call__", [this, ...args], 2) as [Tensor, Tensor];
+  }
+}
+alias(GRU.prototype, {
+  input_size: "inputSize",
+  hidden_size: "hiddenSize",
+  num_layers: "numLayers",
+  batch_first: "batchFirst",
+  weight_ih_l0: "weightIhL0",
+  weight_hh_l0: "weightHhL0",
+  bias_ih_l0: "biasIhL0",
+  bias_hh_l0: "biasHhL0",
+});
+/** Arguments of `nn.GRU.__call__` by name. */
+export interface GRUForwardOptions {
+  readonly h?: Tensor | null | undefined;
+}
+
+/** Arguments of `nn.LSTM` by name. */
+export interface LSTMOptions {
+  /** 1 unless given. */ readonly numLayers?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+  /** false unless given. */ readonly batchFirst?: boolean | undefined;
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** false unless given. */ readonly bidirectional?: boolean | undefined;
+}
+
+export type LSTMArguments =
+  | [inputSize: number, hiddenSize: number, options?: LSTMOptions]
+  | [inputSize: number, hiddenSize: number, numLayers: number, options?: LSTMOptions];
+
+/**
+ * Layers of LSTM over sequences: x (length, n, input_size) to (outputs, (h, c)), as torch.nn.LSTM.
+ *
+ * outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
+ * directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
+ * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
+ */
+export class LSTM extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.LSTM",
+    tensors: [
+      { name: "weight_ih_l0" },
+      { name: "weight_hh_l0" },
+      { name: "bias_ih_l0", flag: { name: "bias", position: 3, default: true } },
+      { name: "bias_hh_l0", flag: { name: "bias", position: 3, default: true } },
+    ],
+    values: ["input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get inputSize(): number {
+    return this.plain("input_size") as number;
+  }
+  /** `inputSize`, by its Python name. */
+  declare input_size: LSTM["inputSize"];
+
+  /** In a worker known after `ready()`. */
+  get hiddenSize(): number {
+    return this.plain("hidden_size") as number;
+  }
+  /** `hiddenSize`, by its Python name. */
+  declare hidden_size: LSTM["hiddenSize"];
+
+  /** In a worker known after `ready()`. */
+  get numLayers(): number {
+    return this.plain("num_layers") as number;
+  }
+  /** `numLayers`, by its Python name. */
+  declare num_layers: LSTM["numLayers"];
+
+  /** In a worker known after `ready()`. */
+  get bias(): boolean {
+    return this.plain("bias") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get batchFirst(): boolean {
+    return this.plain("batch_first") as boolean;
+  }
+  /** `batchFirst`, by its Python name. */
+  declare batch_first: LSTM["batchFirst"];
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get bidirectional(): boolean {
+    return this.plain("bidirectional") as boolean;
+  }
+
+  get weightIhL0(): Tensor {
+    return this.attribute("weight_ih_l0");
+  }
+
+  set weightIhL0(value: Tensor) {
+    this.assign("weight_ih_l0", value);
+  }
+  /** `weightIhL0`, by its Python name. */
+  declare weight_ih_l0: LSTM["weightIhL0"];
+
+  get weightHhL0(): Tensor {
+    return this.attribute("weight_hh_l0");
+  }
+
+  set weightHhL0(value: Tensor) {
+    this.assign("weight_hh_l0", value);
+  }
+  /** `weightHhL0`, by its Python name. */
+  declare weight_hh_l0: LSTM["weightHhL0"];
+
+  /** null without `bias`. */
+  get biasIhL0(): Tensor | null {
+    return this.optional("bias_ih_l0");
+  }
+
+  set biasIhL0(value: Tensor | null) {
+    this.assign("bias_ih_l0", value);
+  }
+  /** `biasIhL0`, by its Python name. */
+  declare bias_ih_l0: LSTM["biasIhL0"];
+
+  /** null without `bias`. */
+  get biasHhL0(): Tensor | null {
+    return this.optional("bias_hh_l0");
+  }
+
+  set biasHhL0(value: Tensor | null) {
+    this.assign("bias_hh_l0", value);
+  }
+  /** `biasHhL0`, by its Python name. */
+  declare bias_hh_l0: LSTM["biasHhL0"];
+
+  /** `hc`: the state before the first step, zeros unless given. Throws ShapeError. */
+  forward(
+    ...args:
+      | [x: Tensor, options?: LSTMForwardOptions]
+      | [x: Tensor, hc: readonly Tensor[] | null, options?: LSTMForwardOptions]
+  ): [Tensor, [Tensor, Tensor]] {
+    return callNested(this.session, "nn.LSTM.__call__", [this, ...args], [null, 2]) as [
+      Tensor,
+      [Tensor, Tensor],
+    ];
+  }
+}
+alias(LSTM.prototype, {
+  input_size: "inputSize",
+  hidden_size: "hiddenSize",
+  num_layers: "numLayers",
+  batch_first: "batchFirst",
+  weight_ih_l0: "weightIhL0",
+  weight_hh_l0: "weightHhL0",
+  bias_ih_l0: "biasIhL0",
+  bias_hh_l0: "biasHhL0",
+});
+/** Arguments of `nn.LSTM.__call__` by name. */
+export interface LSTMForwardOptions {
+  readonly hc?: readonly Tensor[] | null | undefined;
+}
 
 /** Arguments of `nn.BatchNorm` by name. */
 export interface BatchNormOptions {
@@ -112,6 +399,54 @@ alias(BatchNorm.prototype, {
   running_var: "runningVar",
 });
 
+/** Arguments of `nn.Bilinear` by name. */
+export interface BilinearOptions {
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type BilinearArguments = [
+  in1Features: number,
+  in2Features: number,
+  outFeatures: number,
+  options?: BilinearOptions,
+];
+
+/**
+ * x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+ *
+ * weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+ */
+export class Bilinear extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.Bilinear",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 3, default: true } }],
+    values: [],
+  };
+
+  get weight(): Tensor {
+    return this.attribute("weight");
+  }
+
+  set weight(value: Tensor) {
+    this.assign("weight", value);
+  }
+
+  /** null without `bias`. */
+  get bias(): Tensor | null {
+    return this.optional("bias");
+  }
+
+  set bias(value: Tensor | null) {
+    this.assign("bias", value);
+  }
+
+  /** Throws ShapeError unless all axes but the last are the same. */
+  forward(x1: Tensor, x2: Tensor): Tensor {
+    return callTensor(this.session, "nn.Bilinear.__call__", [this, x1, x2]);
+  }
+}
+
 /** Arguments of `nn.Conv2d` by name. */
 export interface Conv2dOptions {
   /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
@@ -139,7 +474,12 @@ export type Conv2dArguments =
       options?: Conv2dOptions,
     ];
 
-/** conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'. */
+/**
+ * conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
+ *
+ * As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
+ * Throws ArgumentError for sizes that are no convolution.
+ */
 export class Conv2d extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -192,11 +532,118 @@ export class Conv2d extends PythonObject {
     this.assign("bias", value);
   }
 
+  /** (n, in, *spatial), or (in, *spatial), convolved. Throws ShapeError. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.Conv2d.__call__", [this, x]);
   }
 }
 alias(Conv2d.prototype, { kernel_size: "kernelSize" });
+
+/** Arguments of `nn.ConvTranspose2d` by name. */
+export interface ConvTranspose2dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type ConvTranspose2dArguments =
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      options?: ConvTranspose2dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: ConvTranspose2dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: ConvTranspose2dOptions,
+    ];
+
+/**
+ * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
+ *
+ * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
+ * the new size. Throws ArgumentError, also for an output_padding that is smaller than neither stride nor
+ * dilation.
+ */
+export class ConvTranspose2d extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.ConvTranspose2d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 8, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get kernelSize(): readonly number[] {
+    return this.plain("kernel_size") as readonly number[];
+  }
+  /** `kernelSize`, by its Python name. */
+  declare kernel_size: ConvTranspose2d["kernelSize"];
+
+  /** In a worker known after `ready()`. */
+  get stride(): number | readonly number[] {
+    return this.plain("stride") as number | readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get dilation(): number | readonly number[] {
+    return this.plain("dilation") as number | readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get groups(): number {
+    return this.plain("groups") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get padding(): number | readonly number[] {
+    return this.plain("padding") as number | readonly number[];
+  }
+
+  get weight(): Tensor {
+    return this.attribute("weight");
+  }
+
+  set weight(value: Tensor) {
+    this.assign("weight", value);
+  }
+
+  /** null without `bias`. */
+  get bias(): Tensor | null {
+    return this.optional("bias");
+  }
+
+  set bias(value: Tensor | null) {
+    this.assign("bias", value);
+  }
+
+  /** In a worker known after `ready()`. */
+  get outputPadding(): number | readonly number[] {
+    return this.plain("output_padding") as number | readonly number[];
+  }
+  /** `outputPadding`, by its Python name. */
+  declare output_padding: ConvTranspose2d["outputPadding"];
+
+  /** (n, in, *spatial), or (in, *spatial), to as many out channels. Throws ShapeError. */
+  forward(x: Tensor): Tensor {
+    return callTensor(this.session, "nn.ConvTranspose2d.__call__", [this, x]);
+  }
+}
+alias(ConvTranspose2d.prototype, { kernel_size: "kernelSize", output_padding: "outputPadding" });
 
 export type EmbeddingArguments = [vocabSize: number, embedSize: number];
 
@@ -231,6 +678,7 @@ export class Embedding extends PythonObject {
     this.assign("weight", value);
   }
 
+  /** Throws DTypeError unless `idx` is of integers. */
   forward(idx: Tensor): Tensor {
     return callTensor(this.session, "nn.Embedding.__call__", [this, idx]);
   }
@@ -247,7 +695,11 @@ export type GroupNormArguments =
   | [numGroups: number, numChannels: number, options?: GroupNormOptions]
   | [numGroups: number, numChannels: number, eps: number, options?: GroupNormOptions];
 
-/** Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel. */
+/**
+ * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+ *
+ * Throws ArgumentError unless the channels divide into that many groups.
+ */
 export class GroupNorm extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -296,11 +748,103 @@ export class GroupNorm extends PythonObject {
     this.assign("bias", value);
   }
 
+  /** (n, channels, ...) normalised. Throws ShapeError. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.GroupNorm.__call__", [this, x]);
   }
 }
 alias(GroupNorm.prototype, { num_groups: "numGroups", num_channels: "numChannels" });
+
+/** Arguments of `nn.LSTMCell` by name. */
+export interface LSTMCellOptions {
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type LSTMCellArguments = [inputSize: number, hiddenSize: number, options?: LSTMCellOptions];
+
+/** One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one. */
+export class LSTMCell extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.LSTMCell",
+    tensors: [
+      { name: "weight_ih" },
+      { name: "weight_hh" },
+      { name: "bias_ih", flag: { name: "bias", position: 2, default: true } },
+      { name: "bias_hh", flag: { name: "bias", position: 2, default: true } },
+    ],
+    values: ["hidden_size"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get hiddenSize(): number {
+    return this.plain("hidden_size") as number;
+  }
+  /** `hiddenSize`, by its Python name. */
+  declare hidden_size: LSTMCell["hiddenSize"];
+
+  get weightIh(): Tensor {
+    return this.attribute("weight_ih");
+  }
+
+  set weightIh(value: Tensor) {
+    this.assign("weight_ih", value);
+  }
+  /** `weightIh`, by its Python name. */
+  declare weight_ih: LSTMCell["weightIh"];
+
+  get weightHh(): Tensor {
+    return this.attribute("weight_hh");
+  }
+
+  set weightHh(value: Tensor) {
+    this.assign("weight_hh", value);
+  }
+  /** `weightHh`, by its Python name. */
+  declare weight_hh: LSTMCell["weightHh"];
+
+  /** null without `bias`. */
+  get biasIh(): Tensor | null {
+    return this.optional("bias_ih");
+  }
+
+  set biasIh(value: Tensor | null) {
+    this.assign("bias_ih", value);
+  }
+  /** `biasIh`, by its Python name. */
+  declare bias_ih: LSTMCell["biasIh"];
+
+  /** null without `bias`. */
+  get biasHh(): Tensor | null {
+    return this.optional("bias_hh");
+  }
+
+  set biasHh(value: Tensor | null) {
+    this.assign("bias_hh", value);
+  }
+  /** `biasHh`, by its Python name. */
+  declare bias_hh: LSTMCell["biasHh"];
+
+  /** `hc`: zeros unless given. Throws ShapeError. */
+  forward(
+    ...args:
+      | [x: Tensor, options?: LSTMCellForwardOptions]
+      | [x: Tensor, hc: readonly Tensor[] | null, options?: LSTMCellForwardOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "nn.LSTMCell.__call__", [this, ...args], 2) as [Tensor, Tensor];
+  }
+}
+alias(LSTMCell.prototype, {
+  hidden_size: "hiddenSize",
+  weight_ih: "weightIh",
+  weight_hh: "weightHh",
+  bias_ih: "biasIh",
+  bias_hh: "biasHh",
+});
+/** Arguments of `nn.LSTMCell.__call__` by name. */
+export interface LSTMCellForwardOptions {
+  readonly hc?: readonly Tensor[] | null | undefined;
+}
 
 /** Arguments of `nn.LayerNorm` by name. */
 export interface LayerNormOptions {
@@ -359,6 +903,7 @@ export class LayerNorm extends PythonObject {
     this.assign("bias", value);
   }
 
+  /** Throws ShapeError unless the last axes of `x` are those of the layer. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.LayerNorm.__call__", [this, x]);
   }
@@ -375,7 +920,7 @@ export type LinearArguments = [inFeatures: number, outFeatures: number, options?
 /**
  * x @ weightᵀ + bias: (..., in_features) to (..., out_features).
  *
- * Both start uniform in ±1/sqrt(in_features).
+ * weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
  */
 export class Linear extends PythonObject {
   /** @internal */
@@ -407,6 +952,117 @@ export class Linear extends PythonObject {
   }
 }
 
+/** Arguments of `nn.MultiheadAttention` by name. */
+export interface MultiheadAttentionOptions {
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly kdim?: number | null | undefined;
+  readonly vdim?: number | null | undefined;
+  /** false unless given. */ readonly batchFirst?: boolean | undefined;
+}
+
+export type MultiheadAttentionArguments =
+  | [embedDim: number, numHeads: number, options?: MultiheadAttentionOptions]
+  | [embedDim: number, numHeads: number, dropout: number, options?: MultiheadAttentionOptions];
+
+/**
+ * Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
+ *
+ * query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
+ * outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
+ * missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
+ * `dropout`: of the weights, in training. Throws ArgumentError.
+ */
+export class MultiheadAttention extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.MultiheadAttention",
+    tensors: [{ name: "in_proj_bias", flag: { name: "bias", position: 3, default: true } }],
+    values: ["embed_dim", "num_heads", "dropout", "batch_first"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get embedDim(): number {
+    return this.plain("embed_dim") as number;
+  }
+  /** `embedDim`, by its Python name. */
+  declare embed_dim: MultiheadAttention["embedDim"];
+
+  /** In a worker known after `ready()`. */
+  get numHeads(): number {
+    return this.plain("num_heads") as number;
+  }
+  /** `numHeads`, by its Python name. */
+  declare num_heads: MultiheadAttention["numHeads"];
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get batchFirst(): boolean {
+    return this.plain("batch_first") as boolean;
+  }
+  /** `batchFirst`, by its Python name. */
+  declare batch_first: MultiheadAttention["batchFirst"];
+
+  /** null without `bias`. */
+  get inProjBias(): Tensor | null {
+    return this.optional("in_proj_bias");
+  }
+
+  set inProjBias(value: Tensor | null) {
+    this.assign("in_proj_bias", value);
+  }
+  /** `inProjBias`, by its Python name. */
+  declare in_proj_bias: MultiheadAttention["inProjBias"];
+
+  /**
+   * (outputs, weights); the weights are lazy, so they cost nothing unless they are used.
+   *
+   * key_padding_mask: (n, keys), bool: True is left out; or float, added to the scores.
+   * need_weights: None in the place of the weights if false.
+   * attn_mask: (length, keys) or (n * num_heads, length, keys), as key_padding_mask. Unlike
+   *     `scaled_dot_product_attention`, True means not to attend: this is torch's convention.
+   * average_attn_weights: weights are the mean of the heads'; else (n, num_heads, length, keys).
+   * is_causal: row i attends to columns up to i; no attn_mask is needed.
+   *
+   * Throws ShapeError, DTypeError.
+   */
+  forward(
+    ...args:
+      | [query: Tensor, key: Tensor, value: Tensor, options?: MultiheadAttentionForwardOptions]
+      | [
+          query: Tensor,
+          key: Tensor,
+          value: Tensor,
+          keyPaddingMask: Tensor | null,
+          options?: MultiheadAttentionForwardOptions,
+        ]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "nn.MultiheadAttention.__call__", [this, ...args], 2) as [
+      Tensor,
+      Tensor,
+    ];
+  }
+}
+alias(MultiheadAttention.prototype, {
+  embed_dim: "embedDim",
+  num_heads: "numHeads",
+  batch_first: "batchFirst",
+  in_proj_bias: "inProjBias",
+});
+/** Arguments of `nn.MultiheadAttention.__call__` by name. */
+export interface MultiheadAttentionForwardOptions {
+  readonly keyPaddingMask?: Tensor | null | undefined;
+  /** true unless given. */ readonly needWeights?: boolean | undefined;
+  readonly attnMask?: Tensor | null | undefined;
+  /** true unless given. */ readonly averageAttnWeights?: boolean | undefined;
+  /** false unless given. */ readonly isCausal?: boolean | undefined;
+}
+
 /** Arguments of `nn.RMSNorm` by name. */
 export interface RMSNormOptions {
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
@@ -414,16 +1070,28 @@ export interface RMSNormOptions {
 }
 
 export type RMSNormArguments =
-  [dim: number, options?: RMSNormOptions] | [dim: number, eps: number, options?: RMSNormOptions];
+  | [dim: number | readonly number[], options?: RMSNormOptions]
+  | [dim: number | readonly number[], eps: number, options?: RMSNormOptions];
 
-/** x / sqrt(mean(x²) + eps) over the last axis, times weight. Computed in float32. */
+/**
+ * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
+ *
+ * Computed in float32 (Zhang and Sennrich, 2019).
+ */
 export class RMSNorm extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.RMSNorm",
     tensors: [{ name: "weight", flag: { name: "elementwise_affine", position: 2, default: true } }],
-    values: ["eps"],
+    values: ["normalized_shape", "eps"],
   };
+
+  /** In a worker known after `ready()`. */
+  get normalizedShape(): readonly number[] {
+    return this.plain("normalized_shape") as readonly number[];
+  }
+  /** `normalizedShape`, by its Python name. */
+  declare normalized_shape: RMSNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -439,23 +1107,153 @@ export class RMSNorm extends PythonObject {
     this.assign("weight", value);
   }
 
+  /** Throws ShapeError unless the last axes of `x` are those of the layer. */
   forward(x: Tensor): Tensor {
     return callTensor(this.session, "nn.RMSNorm.__call__", [this, x]);
+  }
+}
+alias(RMSNorm.prototype, { normalized_shape: "normalizedShape" });
+
+/** Arguments of `nn.TransformerBlock` by name. */
+export interface TransformerBlockOptions {
+  readonly ffDim?: number | null | undefined;
+  /** 0 unless given. */ readonly dropout?: number | undefined;
+  /** "gelu" unless given. */ readonly activation?: "relu" | "gelu" | "gelu_tanh" | "silu" | undefined;
+  /** true unless given. */ readonly normFirst?: boolean | undefined;
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type TransformerBlockArguments =
+  | [embedDim: number, numHeads: number, options?: TransformerBlockOptions]
+  | [embedDim: number, numHeads: number, ffDim: number | null, options?: TransformerBlockOptions]
+  | [
+      embedDim: number,
+      numHeads: number,
+      ffDim: number | null,
+      dropout: number,
+      options?: TransformerBlockOptions,
+    ];
+
+/**
+ * Self-attention and two linear layers, each behind a normalisation and with its input added.
+ *
+ * x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
+ * batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
+ * `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
+ * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+ *
+ * Throws ArgumentError.
+ */
+export class TransformerBlock extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.TransformerBlock",
+    tensors: [],
+    values: ["dropout", "norm_first", "activation"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get dropout(): number {
+    return this.plain("dropout") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get normFirst(): boolean {
+    return this.plain("norm_first") as boolean;
+  }
+  /** `normFirst`, by its Python name. */
+  declare norm_first: TransformerBlock["normFirst"];
+
+  /** In a worker known after `ready()`. */
+  get activation(): string {
+    return this.plain("activation") as string;
+  }
+
+  /** Masks as in MultiheadAttention: True, or -infinity, is left out. Throws ShapeError, DTypeError. */
+  forward(
+    ...args:
+      | [x: Tensor, options?: TransformerBlockForwardOptions]
+      | [x: Tensor, attnMask: Tensor | null, options?: TransformerBlockForwardOptions]
+      | [
+          x: Tensor,
+          attnMask: Tensor | null,
+          keyPaddingMask: Tensor | null,
+          options?: TransformerBlockForwardOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "nn.TransformerBlock.__call__", [this, ...args]);
+  }
+}
+alias(TransformerBlock.prototype, { norm_first: "normFirst" });
+/** Arguments of `nn.TransformerBlock.__call__` by name. */
+export interface TransformerBlockForwardOptions {
+  readonly attnMask?: Tensor | null | undefined;
+  readonly keyPaddingMask?: Tensor | null | undefined;
+  /** false unless given. */ readonly isCausal?: boolean | undefined;
+}
+
+/** The base of schedulers: `count`, a Tensor with the number of steps taken. */
+export class LRScheduler extends PythonObject {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LRScheduler",
+    tensors: [{ name: "count" }],
+    values: [],
+  };
+
+  get count(): Tensor {
+    return this.attribute("count");
+  }
+
+  set count(value: Tensor) {
+    this.assign("count", value);
+  }
+
+  /** Count one step, and write the learning rates that follow. */
+  step(): void {
+    callVoid(this.session, "nn.optim.LRScheduler.step", [this]);
   }
 }
 
 /**
  * The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
  * assigned.
+ *
+ * `initial_lr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where no
+ * parameter requires a gradient, and for numbers that make no sense: a negative learning rate, momentum or
+ * weight decay, moments' decay outside of [0, 1).
  */
 export class Optimizer extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.optim.Optimizer",
     tensors: [{ name: "lr" }],
-    values: ["device"],
+    values: ["max_norm", "max_value", "initial_lr", "device"],
     lists: true,
   };
+
+  /** In a worker known after `ready()`. */
+  get maxNorm(): number | null {
+    return this.plain("max_norm") as number | null;
+  }
+  /** `maxNorm`, by its Python name. */
+  declare max_norm: Optimizer["maxNorm"];
+
+  /** In a worker known after `ready()`. */
+  get maxValue(): number | null {
+    return this.plain("max_value") as number | null;
+  }
+  /** `maxValue`, by its Python name. */
+  declare max_value: Optimizer["maxValue"];
+
+  /** In a worker known after `ready()`. */
+  get initialLr(): number | null {
+    return this.plain("initial_lr") as number | null;
+  }
+  /** `initialLr`, by its Python name. */
+  declare initial_lr: Optimizer["initialLr"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -503,8 +1301,38 @@ export class Optimizer extends PythonObject {
   }
   /** `scheduleStep`, by its Python name. */
   declare schedule_step: Optimizer["scheduleStep"];
+
+  /**
+   * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
+   * `max_norm`, and clamp their elements to ±max_value; None: as they are.
+   *
+   * Part of a captured step, too. Throws ArgumentError for negative numbers.
+   */
+  clipGradients(
+    ...args:
+      | [options?: OptimizerClipGradientsOptions]
+      | [maxNorm: number | null, options?: OptimizerClipGradientsOptions]
+      | [maxNorm: number | null, maxValue: number | null, options?: OptimizerClipGradientsOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.Optimizer.clip_gradients", [this, ...args]);
+  }
+  /** `clipGradients`, by its Python name. */
+  declare clip_gradients: Optimizer["clipGradients"];
 }
-alias(Optimizer.prototype, { zero_grad: "zeroGrad", schedule_step: "scheduleStep" });
+alias(Optimizer.prototype, {
+  max_norm: "maxNorm",
+  max_value: "maxValue",
+  initial_lr: "initialLr",
+  zero_grad: "zeroGrad",
+  schedule_step: "scheduleStep",
+  clip_gradients: "clipGradients",
+});
+
+/** Arguments of `nn.optim.Optimizer.clip_gradients` by name. */
+export interface OptimizerClipGradientsOptions {
+  readonly maxNorm?: number | null | undefined;
+  readonly maxValue?: number | null | undefined;
+}
 
 export type OptimizerGroupArguments = [...optimizers: (readonly Optimizer[])[]];
 
@@ -514,9 +1342,23 @@ export class OptimizerGroup extends PythonObject {
   static override readonly shape: Shape = {
     id: "nn.optim.OptimizerGroup",
     tensors: [],
-    values: [],
+    values: ["max_norm", "max_value"],
     lists: true,
   };
+
+  /** In a worker known after `ready()`. */
+  get maxNorm(): number | null {
+    return this.plain("max_norm") as number | null;
+  }
+  /** `maxNorm`, by its Python name. */
+  declare max_norm: OptimizerGroup["maxNorm"];
+
+  /** In a worker known after `ready()`. */
+  get maxValue(): number | null {
+    return this.plain("max_value") as number | null;
+  }
+  /** `maxValue`, by its Python name. */
+  declare max_value: OptimizerGroup["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -541,8 +1383,197 @@ export class OptimizerGroup extends PythonObject {
   step(): void {
     callVoid(this.session, "nn.optim.OptimizerGroup.step", [this]);
   }
+
+  /**
+   * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
+   * `max_norm`, and clamp their elements to ±max_value; None: as they are.
+   *
+   * Part of a captured step, too. Throws ArgumentError for negative numbers.
+   */
+  clipGradients(
+    ...args:
+      | [options?: OptimizerGroupClipGradientsOptions]
+      | [maxNorm: number | null, options?: OptimizerGroupClipGradientsOptions]
+      | [maxNorm: number | null, maxValue: number | null, options?: OptimizerGroupClipGradientsOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.OptimizerGroup.clip_gradients", [this, ...args]);
+  }
+  /** `clipGradients`, by its Python name. */
+  declare clip_gradients: OptimizerGroup["clipGradients"];
 }
-alias(OptimizerGroup.prototype, { zero_grad: "zeroGrad", schedule_step: "scheduleStep" });
+alias(OptimizerGroup.prototype, {
+  max_norm: "maxNorm",
+  max_value: "maxValue",
+  zero_grad: "zeroGrad",
+  schedule_step: "scheduleStep",
+  clip_gradients: "clipGradients",
+});
+
+/** Arguments of `nn.optim.OptimizerGroup.clip_gradients` by name. */
+export interface OptimizerGroupClipGradientsOptions {
+  readonly maxNorm?: number | null | undefined;
+  readonly maxValue?: number | null | undefined;
+}
+
+/** Arguments of `nn.Conv1d` by name. */
+export interface Conv1dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type Conv1dArguments =
+  | [inChannels: number, outChannels: number, kernelSize: number | readonly number[], options?: Conv1dOptions]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: Conv1dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: Conv1dOptions,
+    ];
+
+/** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
+export class Conv1d extends Conv2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.Conv1d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 7, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding"],
+  };
+}
+
+/** Arguments of `nn.Conv3d` by name. */
+export interface Conv3dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type Conv3dArguments =
+  | [inChannels: number, outChannels: number, kernelSize: number | readonly number[], options?: Conv3dOptions]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: Conv3dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: Conv3dOptions,
+    ];
+
+/** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
+export class Conv3d extends Conv2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.Conv3d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 7, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding"],
+  };
+}
+
+/** Arguments of `nn.ConvTranspose1d` by name. */
+export interface ConvTranspose1dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type ConvTranspose1dArguments =
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      options?: ConvTranspose1dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: ConvTranspose1dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: ConvTranspose1dOptions,
+    ];
+
+/** ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel). */
+export class ConvTranspose1d extends ConvTranspose2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.ConvTranspose1d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 8, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
+  };
+}
+
+/** Arguments of `nn.ConvTranspose3d` by name. */
+export interface ConvTranspose3dOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | "same" | "valid" | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** true unless given. */ readonly bias?: boolean | undefined;
+}
+
+export type ConvTranspose3dArguments =
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      options?: ConvTranspose3dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      options?: ConvTranspose3dOptions,
+    ]
+  | [
+      inChannels: number,
+      outChannels: number,
+      kernelSize: number | readonly number[],
+      stride: number | readonly number[],
+      padding: number | readonly number[] | "same" | "valid",
+      options?: ConvTranspose3dOptions,
+    ];
+
+/** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
+export class ConvTranspose3d extends ConvTranspose2d {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.ConvTranspose3d",
+    tensors: [{ name: "weight" }, { name: "bias", flag: { name: "bias", position: 8, default: true } }],
+    values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
+  };
+}
 
 /** Arguments of `nn.InstanceNorm` by name. */
 export interface InstanceNormOptions {
@@ -566,6 +1597,119 @@ export class InstanceNorm extends GroupNorm {
     values: ["num_groups", "num_channels", "eps"],
   };
 }
+
+/** Arguments of `nn.LayerNorm2d` by name. */
+export interface LayerNorm2dOptions {
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+  /** true unless given. */ readonly elementwiseAffine?: boolean | undefined;
+}
+
+export type LayerNorm2dArguments =
+  | [normalizedShape: number, options?: LayerNorm2dOptions]
+  | [normalizedShape: number, eps: number, options?: LayerNorm2dOptions];
+
+/** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
+export class LayerNorm2d extends LayerNorm {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.LayerNorm2d",
+    tensors: [
+      { name: "weight", flag: { name: "elementwise_affine", position: 2, default: true } },
+      { name: "bias", flag: { name: "elementwise_affine", position: 2, default: true } },
+    ],
+    values: ["normalized_shape", "eps", "axis"],
+  };
+
+  /** Throws ShapeError for other axes or another number of channels. */
+  override forward(x: Tensor): Tensor {
+    return callTensor(this.session, "nn.LayerNorm2d.__call__", [this, x]);
+  }
+}
+
+/** Arguments of `nn.optim.LARS` by name. */
+export interface LARSOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly momentum?: number | undefined;
+  /** 0.0001 unless given. */ readonly weightDecay?: number | undefined;
+  /** false unless given. */ readonly nesterov?: boolean | undefined;
+  /** true unless given. */ readonly classic?: boolean | undefined;
+  /** true unless given. */ readonly preWd?: boolean | undefined;
+  /** 0.001 unless given. */ readonly tcoef?: number | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type LARSArguments =
+  | [params: readonly Tensor[], options?: LARSOptions]
+  | [params: readonly Tensor[], lr: number, options?: LARSOptions]
+  | [params: readonly Tensor[], lr: number, momentum: number, options?: LARSOptions];
+
+/**
+ * Layer-wise adaptive rate scaling (You et al., 2017): SGD whose steps are scaled for each parameter.
+ *
+ * The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
+ * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
+ * gradient before it is added to the momentum.
+ */
+export class LARS extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LARS",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "momentum",
+      "weight_decay",
+      "tcoef",
+      "nesterov",
+      "classic",
+      "pre_wd",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get momentum(): number {
+    return this.plain("momentum") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: LARS["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get tcoef(): number {
+    return this.plain("tcoef") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get nesterov(): boolean {
+    return this.plain("nesterov") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get classic(): boolean {
+    return this.plain("classic") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get preWd(): boolean {
+    return this.plain("pre_wd") as boolean;
+  }
+  /** `preWd`, by its Python name. */
+  declare pre_wd: LARS["preWd"];
+
+  /** A promise: how many there are is known when it has been made. */
+  get b(): Promise<Tensor[]> {
+    return this.list("b");
+  }
+}
+alias(LARS.prototype, { weight_decay: "weightDecay", pre_wd: "preWd" });
 
 /** Arguments of `nn.optim.SGD` by name. */
 export interface SGDOptions {
@@ -592,7 +1736,16 @@ export class SGD extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.SGD",
     tensors: [{ name: "lr" }],
-    values: ["device", "momentum", "weight_decay", "nesterov", "classic"],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "momentum",
+      "weight_decay",
+      "nesterov",
+      "classic",
+    ],
     lists: true,
   };
 
@@ -646,7 +1799,7 @@ export class AdamW extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.AdamW",
     tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
-    values: ["device", "b1", "b2", "eps", "weight_decay"],
+    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay"],
     lists: true,
   };
 
@@ -704,6 +1857,542 @@ export class AdamW extends Optimizer {
 }
 alias(AdamW.prototype, { weight_decay: "weightDecay", b1_t: "b1T", b2_t: "b2T" });
 
+/** Arguments of `nn.optim.CosineAnnealingLR` by name. */
+export interface CosineAnnealingLROptions {
+  /** 0 unless given. */ readonly etaMin?: number | undefined;
+}
+
+export type CosineAnnealingLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, T_max: number, options?: CosineAnnealingLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      T_max: number,
+      etaMin: number,
+      options?: CosineAnnealingLROptions,
+    ];
+
+/**
+ * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
+ *
+ * Loshchilov and Hutter, 2017. Throws ArgumentError.
+ */
+export class CosineAnnealingLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.CosineAnnealingLR",
+    tensors: [{ name: "count" }],
+    values: ["T_max", "eta_min"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get T_max(): number {
+    return this.plain("T_max") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get etaMin(): number {
+    return this.plain("eta_min") as number;
+  }
+  /** `etaMin`, by its Python name. */
+  declare eta_min: CosineAnnealingLR["etaMin"];
+}
+alias(CosineAnnealingLR.prototype, { eta_min: "etaMin" });
+
+export type ExponentialLRArguments = [optimizer: Optimizer | OptimizerGroup, gamma: number];
+
+/** The rate times `gamma` after every step. Throws ArgumentError. */
+export class ExponentialLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.ExponentialLR",
+    tensors: [{ name: "count" }],
+    values: ["gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+
+/** Arguments of `nn.optim.LinearLR` by name. */
+export interface LinearLROptions {
+  /** 0.3333333333333333 unless given. */ readonly startFactor?: number | undefined;
+  /** 1 unless given. */ readonly endFactor?: number | undefined;
+  /** 5 unless given. */ readonly totalIters?: number | undefined;
+}
+
+export type LinearLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, options?: LinearLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, startFactor: number, options?: LinearLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      startFactor: number,
+      endFactor: number,
+      options?: LinearLROptions,
+    ];
+
+/**
+ * The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
+ * stays.
+ *
+ * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
+ */
+export class LinearLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LinearLR",
+    tensors: [{ name: "count" }],
+    values: ["start_factor", "end_factor", "total_iters"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get startFactor(): number {
+    return this.plain("start_factor") as number;
+  }
+  /** `startFactor`, by its Python name. */
+  declare start_factor: LinearLR["startFactor"];
+
+  /** In a worker known after `ready()`. */
+  get endFactor(): number {
+    return this.plain("end_factor") as number;
+  }
+  /** `endFactor`, by its Python name. */
+  declare end_factor: LinearLR["endFactor"];
+
+  /** In a worker known after `ready()`. */
+  get totalIters(): number {
+    return this.plain("total_iters") as number;
+  }
+  /** `totalIters`, by its Python name. */
+  declare total_iters: LinearLR["totalIters"];
+}
+alias(LinearLR.prototype, {
+  start_factor: "startFactor",
+  end_factor: "endFactor",
+  total_iters: "totalIters",
+});
+
+/** Arguments of `nn.optim.MultiStepLR` by name. */
+export interface MultiStepLROptions {
+  /** 0.1 unless given. */ readonly gamma?: number | undefined;
+}
+
+export type MultiStepLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, milestones: readonly number[], options?: MultiStepLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      milestones: readonly number[],
+      gamma: number,
+      options?: MultiStepLROptions,
+    ];
+
+/** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
+export class MultiStepLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.MultiStepLR",
+    tensors: [{ name: "count" }],
+    values: ["milestones", "gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get milestones(): readonly number[] {
+    return this.plain("milestones") as readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+
+/** Arguments of `nn.optim.Muon` by name. */
+export interface MuonOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.95 unless given. */ readonly momentum?: number | undefined;
+  /** 0.1 unless given. */ readonly weightDecay?: number | undefined;
+  /** 5 unless given. */ readonly nsSteps?: number | undefined;
+  /** [3.4445,-4.775,2.0315] unless given. */ readonly nsCoefficients?: readonly number[] | undefined;
+  /** true unless given. */ readonly nesterov?: boolean | undefined;
+  readonly adjustLrFn?: "original" | "match_rms_adamw" | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type MuonArguments =
+  | [params: readonly Tensor[], options?: MuonOptions]
+  | [params: readonly Tensor[], lr: number, options?: MuonOptions]
+  | [params: readonly Tensor[], lr: number, momentum: number, options?: MuonOptions];
+
+/**
+ * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+ *
+ * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
+ * `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
+ * is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
+ * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+ */
+export class Muon extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.Muon",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "momentum",
+      "weight_decay",
+      "nesterov",
+      "ns_steps",
+      "ns_coefficients",
+      "adjust_lr_fn",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get momentum(): number {
+    return this.plain("momentum") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: Muon["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get nesterov(): boolean {
+    return this.plain("nesterov") as boolean;
+  }
+
+  /** In a worker known after `ready()`. */
+  get nsSteps(): number {
+    return this.plain("ns_steps") as number;
+  }
+  /** `nsSteps`, by its Python name. */
+  declare ns_steps: Muon["nsSteps"];
+
+  /** In a worker known after `ready()`. */
+  get nsCoefficients(): readonly number[] {
+    return this.plain("ns_coefficients") as readonly number[];
+  }
+  /** `nsCoefficients`, by its Python name. */
+  declare ns_coefficients: Muon["nsCoefficients"];
+
+  /** In a worker known after `ready()`. */
+  get adjustLrFn(): string | null {
+    return this.plain("adjust_lr_fn") as string | null;
+  }
+  /** `adjustLrFn`, by its Python name. */
+  declare adjust_lr_fn: Muon["adjustLrFn"];
+
+  /** A promise: how many there are is known when it has been made. */
+  get b(): Promise<Tensor[]> {
+    return this.list("b");
+  }
+}
+alias(Muon.prototype, {
+  weight_decay: "weightDecay",
+  ns_steps: "nsSteps",
+  ns_coefficients: "nsCoefficients",
+  adjust_lr_fn: "adjustLrFn",
+});
+
+/** Arguments of `nn.optim.OneCycleLR` by name. */
+export interface OneCycleLROptions {
+  /** 0.3 unless given. */ readonly pctStart?: number | undefined;
+  /** "cos" unless given. */ readonly annealStrategy?: "cos" | "linear" | undefined;
+  /** 25 unless given. */ readonly divFactor?: number | undefined;
+  /** 10000 unless given. */ readonly finalDivFactor?: number | undefined;
+  /** false unless given. */ readonly threePhase?: boolean | undefined;
+}
+
+export type OneCycleLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, maxLr: number, totalSteps: number, options?: OneCycleLROptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      maxLr: number,
+      totalSteps: number,
+      pctStart: number,
+      options?: OneCycleLROptions,
+    ]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      maxLr: number,
+      totalSteps: number,
+      pctStart: number,
+      annealStrategy: "cos" | "linear",
+      options?: OneCycleLROptions,
+    ];
+
+/**
+ * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
+ * rest.
+ *
+ * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
+ * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
+ * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Throws ArgumentError.
+ */
+export class OneCycleLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.OneCycleLR",
+    tensors: [{ name: "count" }],
+    values: [
+      "max_lr",
+      "total_steps",
+      "pct_start",
+      "anneal_strategy",
+      "div_factor",
+      "final_div_factor",
+      "three_phase",
+    ],
+  };
+
+  /** In a worker known after `ready()`. */
+  get maxLr(): number {
+    return this.plain("max_lr") as number;
+  }
+  /** `maxLr`, by its Python name. */
+  declare max_lr: OneCycleLR["maxLr"];
+
+  /** In a worker known after `ready()`. */
+  get totalSteps(): number {
+    return this.plain("total_steps") as number;
+  }
+  /** `totalSteps`, by its Python name. */
+  declare total_steps: OneCycleLR["totalSteps"];
+
+  /** In a worker known after `ready()`. */
+  get pctStart(): number {
+    return this.plain("pct_start") as number;
+  }
+  /** `pctStart`, by its Python name. */
+  declare pct_start: OneCycleLR["pctStart"];
+
+  /** In a worker known after `ready()`. */
+  get annealStrategy(): string {
+    return this.plain("anneal_strategy") as string;
+  }
+  /** `annealStrategy`, by its Python name. */
+  declare anneal_strategy: OneCycleLR["annealStrategy"];
+
+  /** In a worker known after `ready()`. */
+  get divFactor(): number {
+    return this.plain("div_factor") as number;
+  }
+  /** `divFactor`, by its Python name. */
+  declare div_factor: OneCycleLR["divFactor"];
+
+  /** In a worker known after `ready()`. */
+  get finalDivFactor(): number {
+    return this.plain("final_div_factor") as number;
+  }
+  /** `finalDivFactor`, by its Python name. */
+  declare final_div_factor: OneCycleLR["finalDivFactor"];
+
+  /** In a worker known after `ready()`. */
+  get threePhase(): boolean {
+    return this.plain("three_phase") as boolean;
+  }
+  /** `threePhase`, by its Python name. */
+  declare three_phase: OneCycleLR["threePhase"];
+}
+alias(OneCycleLR.prototype, {
+  max_lr: "maxLr",
+  total_steps: "totalSteps",
+  pct_start: "pctStart",
+  anneal_strategy: "annealStrategy",
+  div_factor: "divFactor",
+  final_div_factor: "finalDivFactor",
+  three_phase: "threePhase",
+});
+
+/** Arguments of `nn.optim.RMSprop` by name. */
+export interface RMSpropOptions {
+  /** 0.01 unless given. */ readonly lr?: number | undefined;
+  /** 0.99 unless given. */ readonly alpha?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** 0 unless given. */ readonly momentum?: number | undefined;
+  /** false unless given. */ readonly centered?: boolean | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type RMSpropArguments =
+  | [params: readonly Tensor[], options?: RMSpropOptions]
+  | [params: readonly Tensor[], lr: number, options?: RMSpropOptions]
+  | [params: readonly Tensor[], lr: number, alpha: number, options?: RMSpropOptions];
+
+/**
+ * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
+ *
+ * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+ */
+export class RMSprop extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.RMSprop",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "alpha",
+      "eps",
+      "weight_decay",
+      "momentum",
+      "centered",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get alpha(): number {
+    return this.plain("alpha") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: RMSprop["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get momentum(): number {
+    return this.plain("momentum") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get centered(): boolean {
+    return this.plain("centered") as boolean;
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get v(): Promise<Tensor[]> {
+    return this.list("v");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get b(): Promise<Tensor[]> {
+    return this.list("b");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get mean(): Promise<Tensor[]> {
+    return this.list("mean");
+  }
+}
+alias(RMSprop.prototype, { weight_decay: "weightDecay" });
+
+export type SequentialLRArguments = [
+  optimizer: Optimizer | OptimizerGroup,
+  schedulers: readonly LRScheduler[],
+  milestones: readonly number[],
+];
+
+/**
+ * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+ *
+ *     warm_up = LinearLR(optimizer, 0.1, total_iters=100)
+ *     cosine = CosineAnnealingLR(optimizer, 900)
+ *     scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
+ *
+ * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+ */
+export class SequentialLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.SequentialLR",
+    tensors: [{ name: "count" }],
+    values: ["milestones"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get milestones(): readonly number[] {
+    return this.plain("milestones") as readonly number[];
+  }
+}
+
+/** Arguments of `nn.optim.StepLR` by name. */
+export interface StepLROptions {
+  /** 0.1 unless given. */ readonly gamma?: number | undefined;
+}
+
+export type StepLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, stepSize: number, options?: StepLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, stepSize: number, gamma: number, options?: StepLROptions];
+
+/** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
+export class StepLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.StepLR",
+    tensors: [{ name: "count" }],
+    values: ["step_size", "gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get stepSize(): number {
+    return this.plain("step_size") as number;
+  }
+  /** `stepSize`, by its Python name. */
+  declare step_size: StepLR["stepSize"];
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+alias(StepLR.prototype, { step_size: "stepSize" });
+
+/** Arguments of `nn.optim.LAMB` by name. */
+export interface LAMBOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly b1?: number | undefined;
+  /** 0.999 unless given. */ readonly b2?: number | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** false unless given. */ readonly adam?: boolean | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type LAMBArguments =
+  | [params: readonly Tensor[], options?: LAMBOptions]
+  | [params: readonly Tensor[], lr: number, options?: LAMBOptions]
+  | [params: readonly Tensor[], lr: number, b1: number, options?: LAMBOptions];
+
+/**
+ * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
+ *
+ * The scale is 1 where a norm is 0, and everywhere with `adam`.
+ */
+export class LAMB extends AdamW {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LAMB",
+    tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "adam"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get adam(): boolean {
+    return this.plain("adam") as boolean;
+  }
+}
+
 /** Arguments of `nn.optim.Adam` by name. */
 export interface AdamOptions {
   /** 0.001 unless given. */ readonly lr?: number | undefined;
@@ -724,32 +2413,386 @@ export class Adam extends AdamW {
   static override readonly shape: Shape = { ...AdamW.shape, id: "nn.optim.Adam" };
 }
 
+/** Arguments of `nn.optim.clip_grad_norm_` by name. */
+export interface ClipGradNormOptions {
+  /** 2 unless given. */ readonly normType?: number | undefined;
+  /** false unless given. */ readonly errorIfNonfinite?: boolean | undefined;
+}
+
+export interface OptimizerFunctions {
+  /**
+   * Scale the gradients of `params` so that their norm, of all together, is at most `max_norm`; the norm
+   * before that, a float32 Tensor of shape ().
+   *
+   * Lazy, unless `error_if_nonfinite`: raises GradientError for a norm that is infinite or NaN. `norm_type`: p
+   * of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Throws
+   * ArgumentError for a negative max_norm, or a norm_type of 0 or less.
+   */
+  clipGradNorm_(
+    ...args:
+      | [params: Tensor | readonly Tensor[], maxNorm: number, options?: ClipGradNormOptions]
+      | [params: Tensor | readonly Tensor[], maxNorm: number, normType: number, options?: ClipGradNormOptions]
+  ): Tensor;
+  /**
+   * Clamp the elements of the gradients of `params` to ±clip_value. Throws ArgumentError if it is
+   * negative.
+   */
+  clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void;
+}
+
+/** @internal */
+export function optimizerFunctions(session: Session): OptimizerFunctions {
+  return {
+    clipGradNorm_(
+      ...args:
+        | [params: Tensor | readonly Tensor[], maxNorm: number, options?: ClipGradNormOptions]
+        | [
+            params: Tensor | readonly Tensor[],
+            maxNorm: number,
+            normType: number,
+            options?: ClipGradNormOptions,
+          ]
+    ): Tensor {
+      return callTensor(session, "nn.optim.clip_grad_norm_", [...args]);
+    },
+    clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void {
+      callVoid(session, "nn.optim.clip_grad_value_", [params, clipValue]);
+    },
+  };
+}
+
+/** Arguments of `nn.init.calculate_gain` by name. */
+export interface CalculateGainOptions {
+  readonly param?: number | null | undefined;
+}
+
+/** Arguments of `nn.init.kaiming_normal_` by name. */
+export interface KaimingNormalOptions {
+  /** 0 unless given. */ readonly a?: number | undefined;
+  /** "fan_in" unless given. */ readonly mode?: "fan_in" | "fan_out" | undefined;
+  /** "leaky_relu" unless given. */ readonly nonlinearity?: string | undefined;
+}
+
+/** Arguments of `nn.init.kaiming_uniform_` by name. */
+export interface KaimingUniformOptions {
+  /** 0 unless given. */ readonly a?: number | undefined;
+  /** "fan_in" unless given. */ readonly mode?: "fan_in" | "fan_out" | undefined;
+  /** "leaky_relu" unless given. */ readonly nonlinearity?: string | undefined;
+}
+
+/** Arguments of `nn.init.normal_` by name. */
+export interface NormalOptions {
+  /** 0 unless given. */ readonly mean?: number | undefined;
+  /** 1 unless given. */ readonly std?: number | undefined;
+}
+
+/** Arguments of `nn.init.orthogonal_` by name. */
+export interface OrthogonalOptions {
+  /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+/** Arguments of `nn.init.trunc_normal_` by name. */
+export interface TruncNormalOptions {
+  /** 0 unless given. */ readonly mean?: number | undefined;
+  /** 1 unless given. */ readonly std?: number | undefined;
+  /** -2 unless given. */ readonly a?: number | undefined;
+  /** 2 unless given. */ readonly b?: number | undefined;
+}
+
+/** Arguments of `nn.init.uniform_` by name. */
+export interface UniformOptions {
+  /** 0 unless given. */ readonly a?: number | undefined;
+  /** 1 unless given. */ readonly b?: number | undefined;
+}
+
+/** Arguments of `nn.init.xavier_normal_` by name. */
+export interface XavierNormalOptions {
+  /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+/** Arguments of `nn.init.xavier_uniform_` by name. */
+export interface XavierUniformOptions {
+  /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+export interface Initialisation {
+  /**
+   * The factor for the standard deviation of weights before `nonlinearity`.
+   *
+   * 'linear', 'conv1d', ..., 'sigmoid', 'tanh', 'relu', 'selu', or 'leaky_relu', whose slope below 0 is
+   * `param` (0.01 unless given). Throws ArgumentError.
+   */
+  calculateGain(
+    ...args:
+      | [nonlinearity: string, options?: CalculateGainOptions]
+      | [nonlinearity: string, param: number | null, options?: CalculateGainOptions]
+  ): Promise<number>;
+  /** `val` everywhere. */
+  constant_(tensor: Tensor, val: number): Tensor;
+  /** 1 on the diagonal of a matrix, 0 elsewhere. Throws ShapeError. */
+  eye_(tensor: Tensor): Tensor;
+  /** Normal with deviation gain / sqrt(fan); arguments as for `kaiming_uniform_`. */
+  kaimingNormal_(
+    ...args:
+      | [tensor: Tensor, options?: KaimingNormalOptions]
+      | [tensor: Tensor, a: number, options?: KaimingNormalOptions]
+      | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingNormalOptions]
+  ): Tensor;
+  /**
+   * Uniform in ±gain * sqrt(3 / fan) (He et al., 2015).
+   *
+   * `mode`: 'fan_in' keeps the variance on the way forward, 'fan_out' that of gradients. `nonlinearity`, and
+   * `a` for the leaky one, as in `calculate_gain`. Throws ShapeError, ArgumentError.
+   */
+  kaimingUniform_(
+    ...args:
+      | [tensor: Tensor, options?: KaimingUniformOptions]
+      | [tensor: Tensor, a: number, options?: KaimingUniformOptions]
+      | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingUniformOptions]
+  ): Tensor;
+  /**
+   * Normal with that mean and standard deviation. Throws ArgumentError for a negative one, DTypeError.
+   */
+  normal_(
+    ...args:
+      | [tensor: Tensor, options?: NormalOptions]
+      | [tensor: Tensor, mean: number, options?: NormalOptions]
+      | [tensor: Tensor, mean: number, std: number, options?: NormalOptions]
+  ): Tensor;
+  /** 1 everywhere. */
+  ones_(tensor: Tensor): Tensor;
+  /**
+   * A matrix, of the first axis by the rest, with orthonormal rows (or columns, if these are fewer), times
+   * `gain` (Saxe et al., 2013). Throws ShapeError.
+   *
+   * By 30 steps of the Newton-Schulz iteration from random numbers, in float32.
+   */
+  orthogonal_(
+    ...args:
+      | [tensor: Tensor, options?: OrthogonalOptions]
+      | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
+  ): Tensor;
+  /**
+   * Normal, of what lies in [a, b]: by the inverse of the distribution function.
+   *
+   * Throws ArgumentError for a >= b or std <= 0, DTypeError.
+   */
+  truncNormal_(
+    ...args:
+      | [tensor: Tensor, options?: TruncNormalOptions]
+      | [tensor: Tensor, mean: number, options?: TruncNormalOptions]
+      | [tensor: Tensor, mean: number, std: number, options?: TruncNormalOptions]
+  ): Tensor;
+  /** Uniform in [a, b). Throws ArgumentError for a > b, DTypeError unless it is of floats. */
+  uniform_(
+    ...args:
+      | [tensor: Tensor, options?: UniformOptions]
+      | [tensor: Tensor, a: number, options?: UniformOptions]
+      | [tensor: Tensor, a: number, b: number, options?: UniformOptions]
+  ): Tensor;
+  /** Normal with deviation gain * sqrt(2 / (fan in + fan out)). Throws ShapeError. */
+  xavierNormal_(
+    ...args:
+      | [tensor: Tensor, options?: XavierNormalOptions]
+      | [tensor: Tensor, gain: number, options?: XavierNormalOptions]
+  ): Tensor;
+  /** Uniform in ±gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). Throws ShapeError. */
+  xavierUniform_(
+    ...args:
+      | [tensor: Tensor, options?: XavierUniformOptions]
+      | [tensor: Tensor, gain: number, options?: XavierUniformOptions]
+  ): Tensor;
+  /** 0 everywhere. */
+  zeros_(tensor: Tensor): Tensor;
+}
+
+/** @internal */
+export function initialisation(session: Session): Initialisation {
+  return {
+    calculateGain(
+      ...args:
+        | [nonlinearity: string, options?: CalculateGainOptions]
+        | [nonlinearity: string, param: number | null, options?: CalculateGainOptions]
+    ): Promise<number> {
+      return callValue(session, "nn.init.calculate_gain", [...args]);
+    },
+    constant_(tensor: Tensor, val: number): Tensor {
+      return callTensor(session, "nn.init.constant_", [tensor, val]);
+    },
+    eye_(tensor: Tensor): Tensor {
+      return callTensor(session, "nn.init.eye_", [tensor]);
+    },
+    kaimingNormal_(
+      ...args:
+        | [tensor: Tensor, options?: KaimingNormalOptions]
+        | [tensor: Tensor, a: number, options?: KaimingNormalOptions]
+        | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingNormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.kaiming_normal_", [...args]);
+    },
+    kaimingUniform_(
+      ...args:
+        | [tensor: Tensor, options?: KaimingUniformOptions]
+        | [tensor: Tensor, a: number, options?: KaimingUniformOptions]
+        | [tensor: Tensor, a: number, mode: "fan_in" | "fan_out", options?: KaimingUniformOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.kaiming_uniform_", [...args]);
+    },
+    normal_(
+      ...args:
+        | [tensor: Tensor, options?: NormalOptions]
+        | [tensor: Tensor, mean: number, options?: NormalOptions]
+        | [tensor: Tensor, mean: number, std: number, options?: NormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.normal_", [...args]);
+    },
+    ones_(tensor: Tensor): Tensor {
+      return callTensor(session, "nn.init.ones_", [tensor]);
+    },
+    orthogonal_(
+      ...args:
+        | [tensor: Tensor, options?: OrthogonalOptions]
+        | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.orthogonal_", [...args]);
+    },
+    truncNormal_(
+      ...args:
+        | [tensor: Tensor, options?: TruncNormalOptions]
+        | [tensor: Tensor, mean: number, options?: TruncNormalOptions]
+        | [tensor: Tensor, mean: number, std: number, options?: TruncNormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.trunc_normal_", [...args]);
+    },
+    uniform_(
+      ...args:
+        | [tensor: Tensor, options?: UniformOptions]
+        | [tensor: Tensor, a: number, options?: UniformOptions]
+        | [tensor: Tensor, a: number, b: number, options?: UniformOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.uniform_", [...args]);
+    },
+    xavierNormal_(
+      ...args:
+        | [tensor: Tensor, options?: XavierNormalOptions]
+        | [tensor: Tensor, gain: number, options?: XavierNormalOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.xavier_normal_", [...args]);
+    },
+    xavierUniform_(
+      ...args:
+        | [tensor: Tensor, options?: XavierUniformOptions]
+        | [tensor: Tensor, gain: number, options?: XavierUniformOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.xavier_uniform_", [...args]);
+    },
+    zeros_(tensor: Tensor): Tensor {
+      return callTensor(session, "nn.init.zeros_", [tensor]);
+    },
+  };
+}
+
 /** The layers. */
 export interface Layers {
+  /**
+   * Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
+   *
+   * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
+   */
+  readonly GRU: Constructor<GRUArguments, GRU>;
+  /**
+   * Layers of LSTM over sequences: x (length, n, input_size) to (outputs, (h, c)), as torch.nn.LSTM.
+   *
+   * outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
+   * directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
+   * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
+   */
+  readonly LSTM: Constructor<LSTMArguments, LSTM>;
   /**
    * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
    *
    * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;
-  /** conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'. */
+  /**
+   * x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+   *
+   * weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+   */
+  readonly Bilinear: Constructor<BilinearArguments, Bilinear>;
+  /** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
+  readonly Conv1d: Constructor<Conv1dArguments, Conv1d>;
+  /**
+   * conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
+   *
+   * As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
+   * Throws ArgumentError for sizes that are no convolution.
+   */
   readonly Conv2d: Constructor<Conv2dArguments, Conv2d>;
+  /** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
+  readonly Conv3d: Constructor<Conv3dArguments, Conv3d>;
+  /** ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel). */
+  readonly ConvTranspose1d: Constructor<ConvTranspose1dArguments, ConvTranspose1d>;
+  /**
+   * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
+   *
+   * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
+   * the new size. Throws ArgumentError, also for an output_padding that is smaller than neither stride nor
+   * dilation.
+   */
+  readonly ConvTranspose2d: Constructor<ConvTranspose2dArguments, ConvTranspose2d>;
+  /** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
+  readonly ConvTranspose3d: Constructor<ConvTranspose3dArguments, ConvTranspose3d>;
   /** Rows of a table by integer: (...) to (..., embed_size). */
   readonly Embedding: Constructor<EmbeddingArguments, Embedding>;
-  /** Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel. */
+  /**
+   * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+   *
+   * Throws ArgumentError unless the channels divide into that many groups.
+   */
   readonly GroupNorm: Constructor<GroupNormArguments, GroupNorm>;
   /** Normalisation of each channel of each image by itself. */
   readonly InstanceNorm: Constructor<InstanceNormArguments, InstanceNorm>;
+  /**
+   * One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one.
+   */
+  readonly LSTMCell: Constructor<LSTMCellArguments, LSTMCell>;
   /** Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias. */
   readonly LayerNorm: Constructor<LayerNormArguments, LayerNorm>;
+  /** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
+  readonly LayerNorm2d: Constructor<LayerNorm2dArguments, LayerNorm2d>;
   /**
    * x @ weightᵀ + bias: (..., in_features) to (..., out_features).
    *
-   * Both start uniform in ±1/sqrt(in_features).
+   * weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
    */
   readonly Linear: Constructor<LinearArguments, Linear>;
-  /** x / sqrt(mean(x²) + eps) over the last axis, times weight. Computed in float32. */
+  /**
+   * Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
+   *
+   * query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
+   * outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
+   * missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
+   * `dropout`: of the weights, in training. Throws ArgumentError.
+   */
+  readonly MultiheadAttention: Constructor<MultiheadAttentionArguments, MultiheadAttention>;
+  /**
+   * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
+   *
+   * Computed in float32 (Zhang and Sennrich, 2019).
+   */
   readonly RMSNorm: Constructor<RMSNormArguments, RMSNorm>;
+  /**
+   * Self-attention and two linear layers, each behind a normalisation and with its input added.
+   *
+   * x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
+   * batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
+   * `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
+   * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+   *
+   * Throws ArgumentError.
+   */
+  readonly TransformerBlock: Constructor<TransformerBlockArguments, TransformerBlock>;
   /** `BatchNorm`, by another name. */
   readonly BatchNorm2d: Constructor<BatchNormArguments, BatchNorm>;
   /** `BatchNorm`, by another name. */
@@ -759,6 +2802,20 @@ export interface Layers {
 /** The optimizers. */
 export interface Optimizers {
   /**
+   * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
+   *
+   * The scale is 1 where a norm is 0, and everywhere with `adam`.
+   */
+  readonly LAMB: Constructor<LAMBArguments, LAMB>;
+  /**
+   * Layer-wise adaptive rate scaling (You et al., 2017): SGD whose steps are scaled for each parameter.
+   *
+   * The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
+   * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
+   * gradient before it is added to the momentum.
+   */
+  readonly LARS: Constructor<LARSArguments, LARS>;
+  /**
    * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
    *
    * `classic`: the learning rate scales the gradient before it is added to the momentum.
@@ -766,25 +2823,106 @@ export interface Optimizers {
   readonly SGD: Constructor<SGDArguments, SGD>;
   /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
+  /**
+   * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
+   *
+   * Loshchilov and Hutter, 2017. Throws ArgumentError.
+   */
+  readonly CosineAnnealingLR: Constructor<CosineAnnealingLRArguments, CosineAnnealingLR>;
+  /** The rate times `gamma` after every step. Throws ArgumentError. */
+  readonly ExponentialLR: Constructor<ExponentialLRArguments, ExponentialLR>;
+  /**
+   * The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
+   * stays.
+   *
+   * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
+   */
+  readonly LinearLR: Constructor<LinearLRArguments, LinearLR>;
+  /** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
+  readonly MultiStepLR: Constructor<MultiStepLRArguments, MultiStepLR>;
+  /**
+   * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+   *
+   * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
+   * `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
+   * is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
+   * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+   */
+  readonly Muon: Constructor<MuonArguments, Muon>;
+  /**
+   * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
+   * rest.
+   *
+   * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
+   * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
+   * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Throws ArgumentError.
+   */
+  readonly OneCycleLR: Constructor<OneCycleLRArguments, OneCycleLR>;
   /** Several optimizers as one. */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
+  /**
+   * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
+   *
+   * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+   */
+  readonly RMSprop: Constructor<RMSpropArguments, RMSprop>;
+  /**
+   * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+   *
+   *     warm_up = LinearLR(optimizer, 0.1, total_iters=100)
+   *     cosine = CosineAnnealingLR(optimizer, 900)
+   *     scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
+   *
+   * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+   */
+  readonly SequentialLR: Constructor<SequentialLRArguments, SequentialLR>;
+  /** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
+  readonly StepLR: Constructor<StepLRArguments, StepLR>;
   /** Adam (Kingma and Ba, 2015): AdamW without weight decay. */
   readonly Adam: Constructor<AdamArguments, Adam>;
 }
 
 /** @internal */
 export const LAYERS = {
+  GRU,
+  LSTM,
   BatchNorm,
+  Bilinear,
+  Conv1d,
   Conv2d,
+  Conv3d,
+  ConvTranspose1d,
+  ConvTranspose2d,
+  ConvTranspose3d,
   Embedding,
   GroupNorm,
   InstanceNorm,
+  LSTMCell,
   LayerNorm,
+  LayerNorm2d,
   Linear,
+  MultiheadAttention,
   RMSNorm,
+  TransformerBlock,
   BatchNorm2d: BatchNorm,
   BatchNorm3d: BatchNorm,
 };
 
 /** @internal */
-export const OPTIMIZERS = { SGD, AdamW, OptimizerGroup, Adam };
+export const OPTIMIZERS = {
+  LAMB,
+  LARS,
+  SGD,
+  AdamW,
+  CosineAnnealingLR,
+  ExponentialLR,
+  LinearLR,
+  MultiStepLR,
+  Muon,
+  OneCycleLR,
+  OptimizerGroup,
+  RMSprop,
+  SequentialLR,
+  StepLR,
+  Adam,
+};

@@ -35,39 +35,24 @@ export interface IsParamOptions {
   /** true unless given. */ readonly isParam?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.sort` by name. */
-export interface SortOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** false unless given. */ readonly descending?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.argsort` by name. */
-export interface ArgsortOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** false unless given. */ readonly descending?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.topk` by name. */
-export interface TopkOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** true unless given. */ readonly largest?: boolean | undefined;
-  /** true unless given. */ readonly sorted?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.scatter` by name. */
-export interface ScatterOptions {
-  readonly reduce?: "add" | "multiply" | null | undefined;
-}
-
-/** Arguments of `Tensor.scatter_reduce` by name. */
-export interface ScatterReduceOptions {
-  /** true unless given. */ readonly includeSelf?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.cross_entropy` by name. */
 export interface CrossEntropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+  readonly weight?: Tensor | null | undefined;
+  readonly ignoreIndex?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.kl_div` by name. */
+export interface KlDivOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | "batchmean" | undefined;
+  /** false unless given. */ readonly logTarget?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.huber_loss` by name. */
+export interface HuberLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 1 unless given. */ readonly delta?: number | undefined;
 }
 
 /** Arguments of `Tensor.sparse_categorical_crossentropy` by name. */
@@ -95,48 +80,27 @@ export interface BinaryCrossentropyLogitsOptions {
   readonly posWeight?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.conv2d` by name. */
-export interface Conv2dOptions {
-  readonly bias?: Tensor | null | undefined;
-  /** 1 unless given. */ readonly groups?: number | undefined;
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  readonly dtype?: DTypeName | null | undefined;
+/** Arguments of `Tensor.normalize` by name. */
+export interface NormalizeOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  /** 1 unless given. */ readonly dim?: number | undefined;
+  /** 1e-12 unless given. */ readonly eps?: number | undefined;
 }
 
-/** Arguments of `Tensor.conv_transpose2d` by name. */
-export interface ConvTranspose2dOptions {
-  readonly bias?: Tensor | null | undefined;
-  /** 1 unless given. */ readonly groups?: number | undefined;
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
-}
-
-/** Arguments of `Tensor.max_pool2d` by name. */
-export interface MaxPool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** false unless given. */ readonly ceilMode?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.avg_pool2d` by name. */
-export interface AvgPool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** false unless given. */ readonly ceilMode?: boolean | undefined;
-  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+/** Arguments of `Tensor.layernorm` by name. */
+export interface LayernormOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
 }
 
 /** Arguments of `Tensor.batchnorm` by name. */
 export interface BatchnormOptions {
   /** 1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.dropout` by name. */
+export interface DropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
 /** Arguments of `Tensor.scaled_dot_product_attention` by name. */
@@ -251,9 +215,9 @@ export interface MultinomialOptions {
   /** false unless given. */ readonly replacement?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.dropout` by name. */
-export interface DropoutOptions {
-  /** 0.5 unless given. */ readonly p?: number | undefined;
+/** Arguments of `Tensor.const` by name. */
+export interface ConstOptions {
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.zeros` by name. */
@@ -329,6 +293,121 @@ export interface EyeOptions {
   readonly requiresGrad?: boolean | null | undefined;
 }
 
+/** Arguments of `Tensor.conv2d` by name. */
+export interface Conv2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.conv_transpose2d` by name. */
+export interface ConvTranspose2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.max_pool2d` by name. */
+export interface MaxPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.max_unpool2d` by name. */
+export interface MaxUnpool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly outputSize?: readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.interpolate` by name. */
+export interface InterpolateOptions {
+  readonly size?: number | readonly number[] | null | undefined;
+  /** "linear" unless given. */ readonly mode?:
+    "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | undefined;
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
+  readonly scaleFactor?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.avg_pool2d` by name. */
+export interface AvgPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.fft` by name. */
+export interface FftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.ifft` by name. */
+export interface IfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.rfft` by name. */
+export interface RfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.irfft` by name. */
+export interface IrfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.keccak` by name. */
+export interface KeccakOptions {
+  /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.triangular_solve` by name. */
+export interface TriangularSolveOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.cholesky` by name. */
+export interface CholeskyOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.qr` by name. */
+export interface QrOptions {
+  /** "reduced" unless given. */ readonly mode?: "reduced" | "complete" | undefined;
+}
+
+/** Arguments of `Tensor.svd` by name. */
+export interface SvdOptions {
+  /** true unless given. */ readonly fullMatrices?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.newton_schulz` by name. */
+export interface NewtonSchulzOptions {
+  /** 1e-7 unless given. */ readonly eps?: number | undefined;
+}
+
 /** Arguments of `Tensor.dot` by name. */
 export interface DotOptions {
   readonly dtype?: DTypeName | null | undefined;
@@ -351,6 +430,27 @@ export interface EinsumOptions {
   readonly dtype?: DTypeName | null | undefined;
 }
 
+/** Arguments of `Tensor.cross` by name. */
+export interface CrossOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.trace` by name. */
+export interface TraceOptions {
+  /** 0 unless given. */ readonly offset?: number | undefined;
+}
+
+/** Arguments of `Tensor.cdist` by name. */
+export interface CdistOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+}
+
+/** Arguments of `Tensor.vander` by name. */
+export interface VanderOptions {
+  readonly n?: number | null | undefined;
+  /** false unless given. */ readonly increasing?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.triu` by name. */
 export interface TriuOptions {
   /** 0 unless given. */ readonly diagonal?: number | undefined;
@@ -359,6 +459,140 @@ export interface TriuOptions {
 /** Arguments of `Tensor.tril` by name. */
 export interface TrilOptions {
   /** 0 unless given. */ readonly diagonal?: number | undefined;
+}
+
+/** Arguments of `Tensor.sort` by name. */
+export interface SortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.argsort` by name. */
+export interface ArgsortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.quantile` by name. */
+export interface QuantileOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** "linear" unless given. */ readonly interpolation?:
+    "linear" | "lower" | "higher" | "nearest" | "midpoint" | undefined;
+}
+
+/** Arguments of `Tensor.median` by name. */
+export interface MedianOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.searchsorted` by name. */
+export interface SearchsortedOptions {
+  /** false unless given. */ readonly right?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bincount` by name. */
+export interface BincountOptions {
+  readonly weights?: Tensor | null | undefined;
+  /** 0 unless given. */ readonly minlength?: number | undefined;
+}
+
+/** Arguments of `Tensor.histc` by name. */
+export interface HistcOptions {
+  /** 100 unless given. */ readonly bins?: number | undefined;
+  /** 0 unless given. */ readonly min?: number | undefined;
+  /** 0 unless given. */ readonly max?: number | undefined;
+}
+
+/** Arguments of `Tensor.topk` by name. */
+export interface TopkOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** true unless given. */ readonly largest?: boolean | undefined;
+  /** true unless given. */ readonly sorted?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.scatter` by name. */
+export interface ScatterOptions {
+  readonly reduce?: "add" | "multiply" | null | undefined;
+}
+
+/** Arguments of `Tensor.scatter_reduce` by name. */
+export interface ScatterReduceOptions {
+  /** true unless given. */ readonly includeSelf?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.masked_select` by name. */
+export interface MaskedSelectOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.nonzero` by name. */
+export interface NonzeroOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: number | undefined;
+}
+
+/** Arguments of `Tensor.leaky_relu` by name. */
+export interface LeakyReluOptions {
+  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardtanh` by name. */
+export interface HardtanhOptions {
+  /** -1 unless given. */ readonly minVal?: number | undefined;
+  /** 1 unless given. */ readonly maxVal?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardsigmoid` by name. */
+export interface HardsigmoidOptions {
+  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
+  /** 0.5 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.gelu` by name. */
+export interface GeluOptions {
+  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.elu` by name. */
+export interface EluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.celu` by name. */
+export interface CeluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.selu` by name. */
+export interface SeluOptions {
+  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
+  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
+}
+
+/** Arguments of `Tensor.softplus` by name. */
+export interface SoftplusOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.softmax` by name. */
+export interface SoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.log_softmax` by name. */
+export interface LogSoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.softmin` by name. */
+export interface SoftminOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.sum` by name. */
@@ -397,6 +631,19 @@ export interface AnyOptions {
 export interface AllOptions {
   readonly axis?: number | readonly number[] | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.logsumexp` by name. */
+export interface LogsumexpOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.allclose` by name. */
+export interface AllcloseOptions {
+  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
+  /** 1e-8 unless given. */ readonly atol?: number | undefined;
+  /** false unless given. */ readonly equalNan?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.mean` by name. */
@@ -460,170 +707,9 @@ export interface CumminOptions {
   /** 0 unless given. */ readonly axis?: number | undefined;
 }
 
-/** Arguments of `Tensor.softmax` by name. */
-export interface SoftmaxOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.log_softmax` by name. */
-export interface LogSoftmaxOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.softmin` by name. */
-export interface SoftminOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.logsumexp` by name. */
-export interface LogsumexpOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.logcumsumexp` by name. */
 export interface LogcumsumexpOptions {
   /** 0 unless given. */ readonly axis?: number | undefined;
-}
-
-/** Arguments of `Tensor.normalize` by name. */
-export interface NormalizeOptions {
-  /** 2 unless given. */ readonly p?: number | undefined;
-  /** 1 unless given. */ readonly dim?: number | undefined;
-  /** 1e-12 unless given. */ readonly eps?: number | undefined;
-}
-
-/** Arguments of `Tensor.layernorm` by name. */
-export interface LayernormOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
-  /** 0.00001 unless given. */ readonly eps?: number | undefined;
-}
-
-/** Arguments of `Tensor.leaky_relu` by name. */
-export interface LeakyReluOptions {
-  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
-}
-
-/** Arguments of `Tensor.hardtanh` by name. */
-export interface HardtanhOptions {
-  /** -1 unless given. */ readonly minVal?: number | undefined;
-  /** 1 unless given. */ readonly maxVal?: number | undefined;
-}
-
-/** Arguments of `Tensor.hardsigmoid` by name. */
-export interface HardsigmoidOptions {
-  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
-  /** 0.5 unless given. */ readonly beta?: number | undefined;
-}
-
-/** Arguments of `Tensor.gelu` by name. */
-export interface GeluOptions {
-  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
-}
-
-/** Arguments of `Tensor.elu` by name. */
-export interface EluOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
-}
-
-/** Arguments of `Tensor.celu` by name. */
-export interface CeluOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
-}
-
-/** Arguments of `Tensor.selu` by name. */
-export interface SeluOptions {
-  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
-  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
-}
-
-/** Arguments of `Tensor.softplus` by name. */
-export interface SoftplusOptions {
-  /** 1 unless given. */ readonly beta?: number | undefined;
-}
-
-/** Arguments of `Tensor.add` by name. */
-export interface AddOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.sub` by name. */
-export interface SubOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.mul` by name. */
-export interface MulOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.div` by name. */
-export interface DivOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-  readonly roundingMode?: "trunc" | "floor" | null | undefined;
-}
-
-/** Arguments of `Tensor.mod` by name. */
-export interface ModOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwise_and` by name. */
-export interface BitwiseAndOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwise_or` by name. */
-export interface BitwiseOrOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwise_xor` by name. */
-export interface BitwiseXorOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.lshift` by name. */
-export interface LshiftOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.rshift` by name. */
-export interface RshiftOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.isinf` by name. */
-export interface IsinfOptions {
-  /** true unless given. */ readonly detectPositive?: boolean | undefined;
-  /** true unless given. */ readonly detectNegative?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.isclose` by name. */
-export interface IscloseOptions {
-  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
-  /** 1e-8 unless given. */ readonly atol?: number | undefined;
-  /** false unless given. */ readonly equalNan?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.clamp` by name. */
-export interface ClampOptions {
-  readonly min?: Operand | null | undefined;
-  readonly max?: Operand | null | undefined;
-}
-
-/** Arguments of `Tensor.clip` by name. */
-export interface ClipOptions {
-  readonly min?: Operand | null | undefined;
-  readonly max?: Operand | null | undefined;
-}
-
-/** Arguments of `Tensor.pow` by name. */
-export interface PowOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.pad` by name. */
@@ -699,12 +785,115 @@ export interface DiagonalOptions {
 
 /** Arguments of `Tensor.pool` by name. */
 export interface PoolOptions {
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.pow` by name. */
+export interface PowOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.logit` by name. */
+export interface LogitOptions {
+  readonly eps?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.add` by name. */
+export interface AddOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.sub` by name. */
+export interface SubOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mul` by name. */
+export interface MulOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.div` by name. */
+export interface DivOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.mod` by name. */
+export interface ModOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_and` by name. */
+export interface BitwiseAndOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_or` by name. */
+export interface BitwiseOrOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_xor` by name. */
+export interface BitwiseXorOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.lshift` by name. */
+export interface LshiftOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.rshift` by name. */
+export interface RshiftOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.isinf` by name. */
+export interface IsinfOptions {
+  /** true unless given. */ readonly detectPositive?: boolean | undefined;
+  /** true unless given. */ readonly detectNegative?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.isclose` by name. */
+export interface IscloseOptions {
+  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
+  /** 1e-8 unless given. */ readonly atol?: number | undefined;
+  /** false unless given. */ readonly equalNan?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.nan_to_num` by name. */
+export interface NanToNumOptions {
+  /** 0 unless given. */ readonly nan?: number | undefined;
+  readonly posinf?: number | null | undefined;
+  readonly neginf?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.clamp` by name. */
+export interface ClampOptions {
+  readonly min?: Operand | null | undefined;
+  readonly max?: Operand | null | undefined;
+}
+
+/** Arguments of `Tensor.clip` by name. */
+export interface ClipOptions {
+  readonly min?: Operand | null | undefined;
+  readonly max?: Operand | null | undefined;
+}
+
+/** Arguments of `Tensor.cast` by name. */
+export interface CastOptions {
+  readonly saturate?: boolean | null | undefined;
 }
 
 /** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
 export class Tensor extends TensorBase {
+  /** The last two axes swapped: each matrix of a batch transposed. */
+  get mT(): Tensor {
+    return callTensor(this.session, "$get", [this, "mT"]);
+  }
+
   /** The matrix transposed. */
   get T(): Tensor {
     return callTensor(this.session, "$get", [this, "T"]);
@@ -827,6 +1016,13 @@ export class Tensor extends TensorBase {
   /** `isParam_`, by its Python name. */
   declare is_param_: Tensor["isParam_"];
 
+  /** A leaf of this value that requires a gradient, in memory of its own. Throws GradientError. */
+  asParam(): Tensor {
+    return callTensor(this.session, "Tensor.as_param", [this]);
+  }
+  /** `asParam`, by its Python name. */
+  declare as_param: Tensor["asParam"];
+
   /**
    * `with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
    * graph for them.
@@ -837,93 +1033,12 @@ export class Tensor extends TensorBase {
   /** `noGrad`, by its Python name. */
   declare static no_grad: (typeof Tensor)["noGrad"];
 
-  /** The elements along `dim` in order, stably, and their positions (int32). NaN is not ordered. */
-  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /** The positions (int32) that sort `dim`. */
-  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
-  }
-
-  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
-  topk(
-    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
-  ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
-   *
-   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
-   * ShapeError, DTypeError.
-   */
-  gather(dim: number, index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
-  }
-
-  /**
-   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
-   *
-   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
-   * ShapeError, DTypeError, ArgumentError.
-   */
-  scatter(
-    ...args:
-      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
-      | [
-          dim: number,
-          index: Tensor,
-          src: Tensor | Scalar,
-          reduce: "add" | "multiply" | null,
-          options?: ScatterOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
-  }
-
-  /**
-   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
-   *
-   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
-   */
-  scatterReduce(
-    dim: number,
-    index: Tensor,
-    src: Tensor,
-    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
-    options?: ScatterReduceOptions,
-  ): Tensor {
-    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
-  }
-  /** `scatterReduce`, by its Python name. */
-  declare scatter_reduce: Tensor["scatterReduce"];
-
-  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
-  isClass(numClasses: Size, axis: number): Tensor {
-    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
-  }
-  /** `isClass`, by its Python name. */
-  declare is_class: Tensor["isClass"];
-
-  /**
-   * 1 (int32) at the class each integer names, along a new last axis.
-   *
-   * Throws DTypeError, ArgumentError.
-   */
-  oneHot(numClasses: number): Tensor {
-    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
-  }
-  /** `oneHot`, by its Python name. */
-  declare one_hot: Tensor["oneHot"];
-
   /**
    * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
    *
    * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
-   * Throws ShapeError, ArgumentError.
+   * `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
+   * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
    */
   crossEntropy(
     ...args:
@@ -935,6 +1050,38 @@ export class Tensor extends TensorBase {
   }
   /** `crossEntropy`, by its Python name. */
   declare cross_entropy: Tensor["crossEntropy"];
+
+  /**
+   * The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
+   *
+   * `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
+   * Throws ShapeError, ArgumentError.
+   */
+  klDiv(
+    ...args:
+      | [Y: Tensor, options?: KlDivOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none" | "batchmean", options?: KlDivOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.kl_div", [this, ...args]);
+  }
+  /** `klDiv`, by its Python name. */
+  declare kl_div: Tensor["klDiv"];
+
+  /**
+   * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  huberLoss(
+    ...args:
+      | [Y: Tensor, options?: HuberLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: HuberLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", delta: number, options?: HuberLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.huber_loss", [this, ...args]);
+  }
+  /** `huberLoss`, by its Python name. */
+  declare huber_loss: Tensor["huberLoss"];
 
   /**
    * The cross-entropy of these logits, classes along the last axis, with the integers Y.
@@ -1006,68 +1153,25 @@ export class Tensor extends TensorBase {
   /** `binaryCrossentropyLogits`, by its Python name. */
   declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
 
-  /**
-   * Cross-correlation over any number of spatial axes. Throws ShapeError.
-   *
-   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
-   * (n, cout, *out).
-   */
-  conv2d(
+  /** self / max(its p-norm along `dim`, eps). */
+  normalize(
     ...args:
-      | [weight: Tensor, options?: Conv2dOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
-      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
+      | [options?: NormalizeOptions]
+      | [p: number, options?: NormalizeOptions]
+      | [p: number, dim: number, options?: NormalizeOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
   }
 
-  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
-  convTranspose2d(
+  /** self with mean 0 and variance 1 (biased) along `axis`. */
+  layernorm(
     ...args:
-      | [weight: Tensor, options?: ConvTranspose2dOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
-      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
+      | [options?: LayernormOptions]
+      | [axis: number | readonly number[], options?: LayernormOptions]
+      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
   }
-  /** `convTranspose2d`, by its Python name. */
-  declare conv_transpose2d: Tensor["convTranspose2d"];
-
-  /**
-   * The greatest element of each window over the last axes; `stride` defaults to the window.
-   *
-   * Throws ShapeError.
-   */
-  maxPool2d(
-    ...args:
-      | [options?: MaxPool2dOptions]
-      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
-      | [
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: MaxPool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
-  }
-  /** `maxPool2d`, by its Python name. */
-  declare max_pool2d: Tensor["maxPool2d"];
-
-  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
-  avgPool2d(
-    ...args:
-      | [options?: AvgPool2dOptions]
-      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
-      | [
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: AvgPool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
-  }
-  /** `avgPool2d`, by its Python name. */
-  declare avg_pool2d: Tensor["avgPool2d"];
 
   /** (self - mean) * invstd * weight + bias, each of them along `axis`. */
   batchnorm(
@@ -1083,6 +1187,15 @@ export class Tensor extends TensorBase {
         ]
   ): Tensor {
     return callTensor(this.session, "Tensor.batchnorm", [this, ...args]);
+  }
+
+  /**
+   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+   *
+   * Throws ArgumentError.
+   */
+  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
+    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
   }
 
   /**
@@ -1158,7 +1271,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.randint", [...args]);
   }
 
-  /** Normal with `mean` and standard deviation `std`. */
+  /** Normal with `mean` and standard deviation `std`. Throws ArgumentError for a negative one. */
   static normal(
     ...args:
       | [shape: readonly Size[], options?: NormalOptions]
@@ -1168,7 +1281,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.normal", [...args]);
   }
 
-  /** Uniform in [low, high); of an integer dtype, rounded towards 0. */
+  /**
+   * Uniform in [low, high); of an integer dtype, rounded towards 0.
+   *
+   * Throws ArgumentError where low > high.
+   */
   static uniform(
     ...args:
       | [shape: readonly Size[], options?: UniformOptions]
@@ -1264,12 +1381,16 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+   * The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
    *
-   * Throws ArgumentError.
+   * `dtype`: int, float or bool of Python's unless told. Throws DTypeError, OverflowError_.
    */
-  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
-    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
+  static const(
+    ...args:
+      | [value: Scalar, options?: ConstOptions]
+      | [value: Scalar, dtype: DTypeName | null, options?: ConstOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.const", [...args]);
   }
 
   /** 0 everywhere. Keywords: dtype, device, requires_grad. */
@@ -1333,7 +1454,8 @@ export class Tensor extends TensorBase {
   /**
    * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
    *
-   * The dtype is the default int, or the default float when an argument is a float. Throws ArgumentError.
+   * The dtype is the default int (int64 where that is too small), or the default float when an argument is
+   * a float. Throws ArgumentError, OverflowError_.
    */
   static arange(
     ...args:
@@ -1344,7 +1466,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.arange", [...args]);
   }
 
-  /** `steps` evenly spaced values from `start` to `stop`, both included. 1-D. Throws ArgumentError. */
+  /**
+   * `steps` evenly spaced values from `start` to `stop`, both included. 1-D.
+   *
+   * Throws ArgumentError, DTypeError for bool.
+   */
   static linspace(
     ...args:
       | [start: number, stop: number, steps: number, options?: LinspaceOptions]
@@ -1364,6 +1490,304 @@ export class Tensor extends TensorBase {
   }
 
   /**
+   * Cross-correlation over any number of spatial axes. Throws ShapeError.
+   *
+   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
+   * (n, cout, *out).
+   */
+  conv2d(
+    ...args:
+      | [weight: Tensor, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+  }
+
+  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
+  convTranspose2d(
+    ...args:
+      | [weight: Tensor, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+  }
+  /** `convTranspose2d`, by its Python name. */
+  declare conv_transpose2d: Tensor["convTranspose2d"];
+
+  /**
+   * The greatest element of each window over the last axes; `stride` defaults to the window.
+   *
+   * With `return_indices` also its position (int32) in these axes, flattened, the first of equals: what
+   * `max_unpool2d` takes. Throws ShapeError.
+   */
+  maxPool2d(
+    ...args:
+      | [options?: MaxPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
+  }
+  /** `maxPool2d`, by its Python name. */
+  declare max_pool2d: Tensor["maxPool2d"];
+
+  /**
+   * The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
+   *
+   * The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
+   * (its last axes). Where an index comes twice, the elements add up. Throws ShapeError.
+   */
+  maxUnpool2d(
+    ...args:
+      | [indices: Tensor, options?: MaxUnpool2dOptions]
+      | [indices: Tensor, kernelSize: number | readonly number[], options?: MaxUnpool2dOptions]
+      | [
+          indices: Tensor,
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxUnpool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_unpool2d", [this, ...args]);
+  }
+  /** `maxUnpool2d`, by its Python name. */
+  declare max_unpool2d: Tensor["maxUnpool2d"];
+
+  /**
+   * The last axes resized to `size`, or by `scale_factor`: a number for each of them.
+   *
+   * One number alone is for all axes of an image but the first two (n, channels).
+   *
+   * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
+   * torch's; with `align_corners` (linear) the first and the last elements stay where they are. Throws
+   * ArgumentError, ShapeError.
+   */
+  interpolate(
+    ...args:
+      | [options?: InterpolateOptions]
+      | [size: number | readonly number[] | null, options?: InterpolateOptions]
+      | [
+          size: number | readonly number[] | null,
+          mode: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear",
+          options?: InterpolateOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.interpolate", [this, ...args]);
+  }
+
+  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
+  avgPool2d(
+    ...args:
+      | [options?: AvgPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: AvgPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
+  }
+  /** `avgPool2d`, by its Python name. */
+  declare avg_pool2d: Tensor["avgPool2d"];
+
+  /**
+   * The Fourier transform of complex numbers (..., size, 2) along `dim`, of the axes before the pairs.
+   *
+   * `n`: the size to cut or to pad with zeros to first. `norm`: 'backward' leaves the scale to `ifft`,
+   * 'forward' divides by n, 'ortho' by its root. Throws ShapeError, ArgumentError.
+   */
+  fft(
+    ...args:
+      | [options?: FftOptions]
+      | [n: number | null, options?: FftOptions]
+      | [n: number | null, dim: number, options?: FftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.fft", [this, ...args]);
+  }
+
+  /** The inverse of `fft`, with its arguments. Throws ShapeError, ArgumentError. */
+  ifft(
+    ...args:
+      | [options?: IfftOptions]
+      | [n: number | null, options?: IfftOptions]
+      | [n: number | null, dim: number, options?: IfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ifft", [this, ...args]);
+  }
+
+  /**
+   * The Fourier transform of real numbers: n // 2 + 1 complex ones, (..., n // 2 + 1, 2).
+   *
+   * Arguments as of `fft`. Throws ShapeError, ArgumentError.
+   */
+  rfft(
+    ...args:
+      | [options?: RfftOptions]
+      | [n: number | null, options?: RfftOptions]
+      | [n: number | null, dim: number, options?: RfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rfft", [this, ...args]);
+  }
+
+  /**
+   * The inverse of `rfft`: `n` real numbers, by default 2 (size - 1).
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  irfft(
+    ...args:
+      | [options?: IrfftOptions]
+      | [n: number | null, options?: IrfftOptions]
+      | [n: number | null, dim: number, options?: IrfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.irfft", [this, ...args]);
+  }
+
+  /**
+   * Random bits (uint64): a hash of this counter and the key `seed`, both uint64. Throws DTypeError.
+   *
+   * 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+   */
+  threefry(seed: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.threefry", [this, seed]);
+  }
+
+  /**
+   * `num` random words (uint32) of a key and a counter, two uint32 words each. Throws ArgumentError.
+   *
+   * The bits are tinygrad's.
+   */
+  static randomBits(key: Tensor, counter: Tensor, num: number): Tensor {
+    return callTensor(this.bound, "Tensor.random_bits", [key, counter, num]);
+  }
+  /** `randomBits`, by its Python name. */
+  declare static random_bits: (typeof Tensor)["randomBits"];
+
+  /**
+   * The SHA-3 hash of the bytes of each row: (..., n) gives (..., size), uint8.
+   *
+   * `cfg`: 'sha3_224', 'sha3_256', 'sha3_384', 'sha3_512', 'shake_128' (16 bytes), 'shake_256' (32), or
+   * the bytes of a block and the byte that ends a message. Throws ArgumentError, ShapeError.
+   */
+  keccak(
+    ...args: [options?: KeccakOptions] | [cfg: string | readonly number[], options?: KeccakOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.keccak", [this, ...args]);
+  }
+
+  /**
+   * A hash of 16 bytes (uint8) of all bytes of this Tensor, in row-major order: tinygrad's.
+   *
+   * A tree of SHAKE128 over pieces of 4,096 bytes, padded with zeros to a multiple of 2**20.
+   */
+  hash(): Tensor {
+    return callTensor(this.session, "Tensor.hash", [this]);
+  }
+
+  /**
+   * x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
+   *
+   * A singular matrix gives infinities or NaN. Throws ShapeError.
+   */
+  solve(b: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.solve", [this, b]);
+  }
+
+  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  inv(): Tensor {
+    return callTensor(this.session, "Tensor.inv", [this]);
+  }
+
+  /**
+   * The determinant of each matrix (..., n, n), (...). Throws ShapeError.
+   *
+   * Its gradient needs the inverse: that of a singular matrix is NaN.
+   */
+  det(): Tensor {
+    return callTensor(this.session, "Tensor.det", [this]);
+  }
+
+  /**
+   * x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
+   *
+   * self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
+   * NaN. Throws ShapeError.
+   */
+  triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
+    return callTensor(this.session, "Tensor.triangular_solve", [this, b, options]);
+  }
+  /** `triangularSolve`, by its Python name. */
+  declare triangular_solve: Tensor["triangularSolve"];
+
+  /**
+   * The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
+   *
+   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
+   * gradient is symmetric. Throws ShapeError.
+   */
+  cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
+  }
+
+  /**
+   * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
+   *
+   * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
+   * Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
+   * Throws ShapeError, ArgumentError.
+   */
+  qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
+   * symmetric matrix (..., n, n), of which the lower triangle counts.
+   *
+   * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
+   * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
+   */
+  eigh(): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.eigh", [this], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
+   *
+   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
+   * is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
+   * equal. By Hestenes' one-sided Jacobi method. Throws ShapeError.
+   */
+  svd(
+    ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
+  ): [Tensor, Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
+  }
+
+  /**
+   * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
+   *
+   * self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
+   * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
+   */
+  newtonSchulz(
+    ...args:
+      | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
+      | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.newton_schulz", [this, ...args]);
+  }
+  /** `newtonSchulz`, by its Python name. */
+  declare newton_schulz: Tensor["newtonSchulz"];
+
+  /**
    * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
    *
    * Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
@@ -1376,7 +1800,7 @@ export class Tensor extends TensorBase {
   }
 
   /** `dot`; x @ self when `reverse`. */
-  matmul(x: Tensor, options?: MatmulOptions): Tensor {
+  matmul(x: Operand, options?: MatmulOptions): Tensor {
     return callTensor(this.session, "Tensor.matmul", [this, x, options]);
   }
 
@@ -1407,6 +1831,48 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.einsum", [...args]);
   }
 
+  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  outer(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.outer", [this, other]);
+  }
+
+  /** The Kronecker product: each element of self times the whole of `other`; sizes multiply. */
+  kron(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.kron", [this, other]);
+  }
+
+  /** The cross product of vectors of 3 elements along `dim`; other axes broadcast. Throws ShapeError. */
+  cross(
+    ...args: [other: Tensor, options?: CrossOptions] | [other: Tensor, dim: number, options?: CrossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cross", [this, ...args]);
+  }
+
+  /** The sum of the diagonal of the last two axes, `offset` above the main one. Throws ShapeError. */
+  trace(...args: [options?: TraceOptions] | [offset: number, options?: TraceOptions]): Tensor {
+    return callTensor(this.session, "Tensor.trace", [this, ...args]);
+  }
+
+  /**
+   * Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
+   *
+   * The gradient of a distance of 0 is 0. Throws ShapeError, ArgumentError for a negative p.
+   */
+  cdist(
+    ...args: [other: Tensor, options?: CdistOptions] | [other: Tensor, p: number, options?: CdistOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cdist", [this, ...args]);
+  }
+
+  /**
+   * The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
+   *
+   * `increasing`: from the power 0 on. Throws ShapeError, ArgumentError.
+   */
+  vander(...args: [options?: VanderOptions] | [n: number | null, options?: VanderOptions]): Tensor {
+    return callTensor(this.session, "Tensor.vander", [this, ...args]);
+  }
+
   /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
   triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
     return callTensor(this.session, "Tensor.triu", [this, ...args]);
@@ -1417,206 +1883,181 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.tril", [this, ...args]);
   }
 
-  /**
-   * The sum.
-   *
-   * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
-   * `dtype`: of the result.
-   */
-  sum(
-    ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.sum", [this, ...args]);
+  /** The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest. */
+  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** The product, in the dtype of a sum. */
-  prod(
-    ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.prod", [this, ...args]);
+  /** The positions (int32) that sort `dim`. */
+  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
   }
 
   /**
-   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
+   * The q-th quantiles (0 to 1) along `axis`, of all elements when None; several q are a first axis.
    *
-   * Throws ShapeError.
+   * Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
+   * position) or 'midpoint'. NaN where there is one. Throws ArgumentError, ShapeError.
    */
-  max(
-    ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
+  quantile(
+    ...args:
+      | [q: number | readonly number[], options?: QuantileOptions]
+      | [q: number | readonly number[], axis: number | null, options?: QuantileOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.max", [this, ...args]);
+    return callTensor(this.session, "Tensor.quantile", [this, ...args]);
   }
 
-  /** The least element; NaN if there is one. Throws ShapeError. */
-  min(
-    ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.min", [this, ...args]);
+  /**
+   * The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
+   *
+   * As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Throws
+   * ShapeError.
+   */
+  median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
+    return callTensor(this.session, "Tensor.median", [this, ...args]);
   }
 
-  /** Whether any element is not 0 (bool). */
-  any(
-    ...args: [options?: AnyOptions] | [axis: number | readonly number[] | null, options?: AnyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.any", [this, ...args]);
+  /**
+   * Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
+   *
+   * `right`: behind them. A 1-D Tensor serves values of any shape. Throws ShapeError.
+   */
+  searchsorted(values: Operand, options?: SearchsortedOptions): Tensor {
+    return callTensor(this.session, "Tensor.searchsorted", [this, values, options]);
   }
 
-  /** Whether every element is not 0 (bool). */
-  all(
-    ...args: [options?: AllOptions] | [axis: number | readonly number[] | null, options?: AllOptions]
+  /**
+   * How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
+   *
+   * `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
+   * greatest element. Throws ShapeError, DTypeError, ArgumentError for a negative element.
+   */
+  bincount(
+    ...args:
+      | [options?: BincountOptions]
+      | [weights: Tensor | null, options?: BincountOptions]
+      | [weights: Tensor | null, minlength: number, options?: BincountOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.all", [this, ...args]);
+    return callTensor(this.session, "Tensor.bincount", [this, ...args]);
   }
 
-  /** The mean, in floats. */
-  mean(
-    ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
+  /**
+   * How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
+   *
+   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
+   * itself is in the last interval. Throws ArgumentError.
+   */
+  histc(
+    ...args:
+      | [options?: HistcOptions]
+      | [bins: number, options?: HistcOptions]
+      | [bins: number, min: number, options?: HistcOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.mean", [this, ...args]);
+    return callTensor(this.session, "Tensor.histc", [this, ...args]);
   }
 
-  /** The variance, divided by count - `correction`. */
-  var(
-    ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.var", [this, ...args]);
-  }
-
-  /** The variance and the mean. */
-  varMean(
-    ...args: [options?: VarMeanOptions] | [axis: number | readonly number[] | null, options?: VarMeanOptions]
+  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
+  topk(
+    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
-  }
-  /** `varMean`, by its Python name. */
-  declare var_mean: Tensor["varMean"];
-
-  /** The standard deviation. */
-  std(
-    ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.std", [this, ...args]);
-  }
-
-  /** The standard deviation and the mean. */
-  stdMean(
-    ...args: [options?: StdMeanOptions] | [axis: number | readonly number[] | null, options?: StdMeanOptions]
-  ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
-  }
-  /** `stdMean`, by its Python name. */
-  declare std_mean: Tensor["stdMean"];
-
-  /**
-   * The position (int32) of the greatest element, the first of equals.
-   *
-   * Of the flattened Tensor when None.
-   */
-  argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argmax", [this, ...args]);
+    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
-   * The position (int32) of the least element, the first of equals.
+   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
    *
-   * Of the flattened Tensor when None.
+   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
+   * ShapeError, DTypeError.
    */
-  argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argmin", [this, ...args]);
+  gather(dim: number, index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
   }
 
-  /** Running sums along `axis`. */
-  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
-  }
-
-  /** Running products along `axis`. */
-  cumprod(axis: number): Tensor {
-    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
-  }
-
-  /** Running maxima along `axis`. */
-  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cummax", [this, ...args]);
-  }
-
-  /** Running minima along `axis`. */
-  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cummin", [this, ...args]);
-  }
-
-  /** self in the dtype of `other`. */
-  castLike(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.cast_like", [this, other]);
-  }
-  /** `castLike`, by its Python name. */
-  declare cast_like: Tensor["castLike"];
-
-  /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
-  softmax(
+  /**
+   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
+   *
+   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
+   * ShapeError, DTypeError, ArgumentError.
+   */
+  scatter(
     ...args:
-      | [options?: SoftmaxOptions]
-      | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
-      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
+      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
+      | [
+          dim: number,
+          index: Tensor,
+          src: Tensor | Scalar,
+          reduce: "add" | "multiply" | null,
+          options?: ScatterOptions,
+        ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.softmax", [this, ...args]);
+    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
   }
 
-  /** The logarithm of softmax, without overflow. */
-  logSoftmax(
+  /**
+   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
+   *
+   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
+   */
+  scatterReduce(
+    dim: number,
+    index: Tensor,
+    src: Tensor,
+    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
+    options?: ScatterReduceOptions,
+  ): Tensor {
+    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
+  }
+  /** `scatterReduce`, by its Python name. */
+  declare scatter_reduce: Tensor["scatterReduce"];
+
+  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
+  isClass(numClasses: Size, axis: number): Tensor {
+    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
+  }
+  /** `isClass`, by its Python name. */
+  declare is_class: Tensor["isClass"];
+
+  /**
+   * 1 (int32) at the class each integer names, along a new last axis.
+   *
+   * Throws DTypeError, ArgumentError.
+   */
+  oneHot(numClasses: number): Tensor {
+    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
+  }
+  /** `oneHot`, by its Python name. */
+  declare one_hot: Tensor["oneHot"];
+
+  /**
+   * The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
+   *
+   * Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last. Throws DTypeError, ShapeError.
+   */
+  maskedSelect(
     ...args:
-      | [options?: LogSoftmaxOptions]
-      | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
-      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
+      | [mask: Tensor, options?: MaskedSelectOptions]
+      | [mask: Tensor, size: number | null, options?: MaskedSelectOptions]
+      | [mask: Tensor, size: number | null, fillValue: Scalar, options?: MaskedSelectOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.log_softmax", [this, ...args]);
+    return callTensor(this.session, "Tensor.masked_select", [this, ...args]);
   }
-  /** `logSoftmax`, by its Python name. */
-  declare log_softmax: Tensor["logSoftmax"];
+  /** `maskedSelect`, by its Python name. */
+  declare masked_select: Tensor["maskedSelect"];
 
-  /** softmax of -self. */
-  softmin(
+  /**
+   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
+   *
+   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last.
+   */
+  nonzero(
     ...args:
-      | [options?: SoftminOptions]
-      | [axis: number | readonly number[] | null, options?: SoftminOptions]
-      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftminOptions]
+      | [options?: NonzeroOptions]
+      | [size: number | null, options?: NonzeroOptions]
+      | [size: number | null, fillValue: number, options?: NonzeroOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.softmin", [this, ...args]);
-  }
-
-  /** log(sum(exp(self))) along `axis`, without overflow. */
-  logsumexp(
-    ...args:
-      [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
-  }
-
-  /** Running logsumexp along `axis`. */
-  logcumsumexp(
-    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
-  }
-
-  /** self / max(its p-norm along `dim`, eps). */
-  normalize(
-    ...args:
-      | [options?: NormalizeOptions]
-      | [p: number, options?: NormalizeOptions]
-      | [p: number, dim: number, options?: NormalizeOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
-  }
-
-  /** self with mean 0 and variance 1 (biased) along `axis`. */
-  layernorm(
-    ...args:
-      | [options?: LayernormOptions]
-      | [axis: number | readonly number[], options?: LayernormOptions]
-      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
+    return callTensor(this.session, "Tensor.nonzero", [this, ...args]);
   }
 
   /** max(self, 0); its gradient at 0 is 0. */
@@ -1733,373 +2174,211 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.softsign", [this]);
   }
 
-  /** The sine of radians. */
-  sin(): Tensor {
-    return callTensor(this.session, "Tensor.sin", [this]);
-  }
-
-  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
-  cos(): Tensor {
-    return callTensor(this.session, "Tensor.cos", [this]);
-  }
-
-  /** The tangent of radians. */
-  tan(): Tensor {
-    return callTensor(this.session, "Tensor.tan", [this]);
-  }
-
-  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
-  asin(): Tensor {
-    return callTensor(this.session, "Tensor.asin", [this]);
-  }
-
-  /** The arc cosine. */
-  acos(): Tensor {
-    return callTensor(this.session, "Tensor.acos", [this]);
-  }
-
-  /** The arc tangent. */
-  atan(): Tensor {
-    return callTensor(this.session, "Tensor.atan", [this]);
-  }
-
-  /** The hyperbolic sine. */
-  sinh(): Tensor {
-    return callTensor(this.session, "Tensor.sinh", [this]);
-  }
-
-  /** The hyperbolic cosine. */
-  cosh(): Tensor {
-    return callTensor(this.session, "Tensor.cosh", [this]);
-  }
-
-  /** The inverse hyperbolic sine. */
-  asinh(): Tensor {
-    return callTensor(this.session, "Tensor.asinh", [this]);
-  }
-
-  /** The inverse hyperbolic cosine; NaN below 1. */
-  acosh(): Tensor {
-    return callTensor(this.session, "Tensor.acosh", [this]);
-  }
-
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
-  atanh(): Tensor {
-    return callTensor(this.session, "Tensor.atanh", [this]);
-  }
-
-  /**
-   * The error function, within 3 ulp in float32 and 2e-8 of its value in float64.
-   *
-   * x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least relative error, no
-   * division. From 4 up it is 1 in float32.
-   */
-  erf(): Tensor {
-    return callTensor(this.session, "Tensor.erf", [this]);
-  }
-
-  /** log(exp(self) + exp(other)), without overflow. */
-  logaddexp(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logaddexp", [this, other]);
-  }
-
-  /** self + x. */
-  add(x: Operand, options?: AddOptions): Tensor {
-    return callTensor(this.session, "Tensor.add", [this, x, options]);
-  }
-
-  /** self - x. Throws DTypeError for two bools. */
-  sub(x: Operand, options?: SubOptions): Tensor {
-    return callTensor(this.session, "Tensor.sub", [this, x, options]);
-  }
-
-  /** self * x. */
-  mul(x: Operand, options?: MulOptions): Tensor {
-    return callTensor(this.session, "Tensor.mul", [this, x, options]);
-  }
-
-  /** -self; of bools, logical_not. */
-  neg(): Tensor {
-    return callTensor(this.session, "Tensor.neg", [this]);
-  }
-
-  /** 1 / self. */
-  reciprocal(): Tensor {
-    return callTensor(this.session, "Tensor.reciprocal", [this]);
-  }
-
-  /**
-   * self / x in floats.
-   *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
-   */
-  div(x: Operand, options?: DivOptions): Tensor {
-    return callTensor(this.session, "Tensor.div", [this, x, options]);
-  }
-
-  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
-  mod(x: Operand, options?: ModOptions): Tensor {
-    return callTensor(this.session, "Tensor.mod", [this, x, options]);
-  }
-
-  /** The remainder with the sign of the dividend, as C's fmod. */
-  fmod(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmod", [this, x]);
-  }
-
-  /** self & x of integers or bools. */
-  bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
-  }
-  /** `bitwiseAnd`, by its Python name. */
-  declare bitwise_and: Tensor["bitwiseAnd"];
-
-  /** self | x of integers or bools. */
-  bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
-  }
-  /** `bitwiseOr`, by its Python name. */
-  declare bitwise_or: Tensor["bitwiseOr"];
-
-  /** self ^ x of integers or bools. */
-  bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
-  }
-  /** `bitwiseXor`, by its Python name. */
-  declare bitwise_xor: Tensor["bitwiseXor"];
-
-  /** ~self of integers; of bools, logical_not. */
-  bitwiseNot(): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_not", [this]);
-  }
-  /** `bitwiseNot`, by its Python name. */
-  declare bitwise_not: Tensor["bitwiseNot"];
-
-  /** self << x of integers. */
-  lshift(x: Operand, options?: LshiftOptions): Tensor {
-    return callTensor(this.session, "Tensor.lshift", [this, x, options]);
-  }
-
-  /** self >> x of integers; arithmetic for signed ones. */
-  rshift(x: Operand, options?: RshiftOptions): Tensor {
-    return callTensor(this.session, "Tensor.rshift", [this, x, options]);
-  }
-
-  /** Whether each element is 0 (False). */
-  logicalNot(): Tensor {
-    return callTensor(this.session, "Tensor.logical_not", [this]);
-  }
-  /** `logicalNot`, by its Python name. */
-  declare logical_not: Tensor["logicalNot"];
-
-  /** self < x. */
-  lt(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lt", [this, x]);
-  }
-
-  /** self > x. */
-  gt(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.gt", [this, x]);
-  }
-
-  /** self >= x; False where either is NaN. */
-  ge(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ge", [this, x]);
-  }
-
-  /** self <= x; False where either is NaN. */
-  le(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.le", [this, x]);
-  }
-
-  /** self == x. */
-  eq(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.eq", [this, x]);
-  }
-
-  /** self != x. */
-  ne(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ne", [this, x]);
-  }
-
-  /** Whether each element is NaN. */
-  isnan(): Tensor {
-    return callTensor(this.session, "Tensor.isnan", [this]);
-  }
-
-  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
-  isinf(options?: IsinfOptions): Tensor {
-    return callTensor(this.session, "Tensor.isinf", [this, options]);
-  }
-
-  /** Whether each element is neither infinite nor NaN. */
-  isfinite(): Tensor {
-    return callTensor(this.session, "Tensor.isfinite", [this]);
-  }
-
-  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
-  isclose(
+  /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
+  softmax(
     ...args:
-      | [other: Operand, options?: IscloseOptions]
-      | [other: Operand, rtol: number, options?: IscloseOptions]
-      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
+      | [options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+    return callTensor(this.session, "Tensor.softmax", [this, ...args]);
   }
 
-  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
-  where(x: Operand, y: Operand): Tensor {
-    return callTensor(this.session, "Tensor.where", [this, x, y]);
-  }
-
-  /** `value` where `mask` holds, self elsewhere. */
-  maskedFill(mask: Tensor, value: Operand): Tensor {
-    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
-  }
-  /** `maskedFill`, by its Python name. */
-  declare masked_fill: Tensor["maskedFill"];
-
-  /** The greater of self and x; NaN where either is. */
-  maximum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.maximum", [this, x]);
-  }
-
-  /** The lesser of self and x; NaN where either is. */
-  minimum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.minimum", [this, x]);
-  }
-
-  /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
-   *
-   * Throws ArgumentError.
-   */
-  clamp(
+  /** The logarithm of softmax, without overflow. */
+  logSoftmax(
     ...args:
-      | [options?: ClampOptions]
-      | [min: Operand | null, options?: ClampOptions]
-      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+      | [options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+    return callTensor(this.session, "Tensor.log_softmax", [this, ...args]);
   }
+  /** `logSoftmax`, by its Python name. */
+  declare log_softmax: Tensor["logSoftmax"];
 
-  /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
-   *
-   * Throws ArgumentError.
-   */
-  clip(
+  /** softmax of -self. */
+  softmin(
     ...args:
-      | [options?: ClipOptions]
-      | [min: Operand | null, options?: ClipOptions]
-      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+      | [options?: SoftminOptions]
+      | [axis: number | readonly number[] | null, options?: SoftminOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftminOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clip", [this, ...args]);
-  }
-
-  /** The magnitude of self with the sign of `other` (of -0.0 too). */
-  copysign(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.copysign", [this, other]);
-  }
-
-  /** self + (end - self) * weight. */
-  lerp(end: Tensor, weight: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
-  }
-
-  /** self * self. */
-  square(): Tensor {
-    return callTensor(this.session, "Tensor.square", [this]);
-  }
-
-  /** The square root; NaN below 0. */
-  sqrt(): Tensor {
-    return callTensor(this.session, "Tensor.sqrt", [this]);
-  }
-
-  /** 1 / sqrt(self). */
-  rsqrt(): Tensor {
-    return callTensor(this.session, "Tensor.rsqrt", [this]);
-  }
-
-  /** 2 to the power of self. */
-  exp2(): Tensor {
-    return callTensor(this.session, "Tensor.exp2", [this]);
-  }
-
-  /** e to the power of self, as 2 to the power of self / ln 2. */
-  exp(): Tensor {
-    return callTensor(this.session, "Tensor.exp", [this]);
-  }
-
-  /** The logarithm to base 2; -inf of 0, NaN below. */
-  log2(): Tensor {
-    return callTensor(this.session, "Tensor.log2", [this]);
-  }
-
-  /** The natural logarithm; -inf of 0, NaN below. */
-  log(): Tensor {
-    return callTensor(this.session, "Tensor.log", [this]);
-  }
-
-  /** The logarithm to base 10; -inf of 0, NaN below. */
-  log10(): Tensor {
-    return callTensor(this.session, "Tensor.log10", [this]);
+    return callTensor(this.session, "Tensor.softmin", [this, ...args]);
   }
 
   /**
-   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
+   * The sum.
    *
-   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
-   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
-   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
-   * integer base with a negative constant integer exponent.
+   * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
+   * `dtype`: of the result.
    */
-  pow(x: Operand, options?: PowOptions): Tensor {
-    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  sum(
+    ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.sum", [this, ...args]);
   }
 
-  /** Rounded towards 0; integers as they are. */
-  trunc(): Tensor {
-    return callTensor(this.session, "Tensor.trunc", [this]);
+  /** The product, in the dtype of a sum. */
+  prod(
+    ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.prod", [this, ...args]);
   }
-
-  /** Rounded towards minus infinity; integers as they are. */
-  floor(): Tensor {
-    return callTensor(this.session, "Tensor.floor", [this]);
-  }
-
-  /** Rounded towards infinity; integers as they are. */
-  ceil(): Tensor {
-    return callTensor(this.session, "Tensor.ceil", [this]);
-  }
-
-  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
-  round(): Tensor {
-    return callTensor(this.session, "Tensor.round", [this]);
-  }
-
-  /** -1, 0 or 1; NaN of NaN. */
-  sign(): Tensor {
-    return callTensor(this.session, "Tensor.sign", [this]);
-  }
-
-  /** The magnitude; its gradient at 0 is 0. */
-  abs(): Tensor {
-    return callTensor(this.session, "Tensor.abs", [this]);
-  }
-
-  /** The constant `value` in this Tensor's dtype and shape. */
-  constLike(value: Scalar): Tensor {
-    return callTensor(this.session, "Tensor.const_like", [this, value]);
-  }
-  /** `constLike`, by its Python name. */
-  declare const_like: Tensor["constLike"];
 
   /**
-   * The elements in row-major order as `shape`; one size may be -1, None keeps the old one.
+   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
    *
-   * Throws ShapeError when the sizes do not multiply to the number of elements.
+   * Throws ShapeError.
+   */
+  max(
+    ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max", [this, ...args]);
+  }
+
+  /** The least element; NaN if there is one. Throws ShapeError. */
+  min(
+    ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.min", [this, ...args]);
+  }
+
+  /** Whether any element is not 0 (bool). */
+  any(
+    ...args: [options?: AnyOptions] | [axis: number | readonly number[] | null, options?: AnyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.any", [this, ...args]);
+  }
+
+  /** Whether every element is not 0 (bool). */
+  all(
+    ...args: [options?: AllOptions] | [axis: number | readonly number[] | null, options?: AllOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.all", [this, ...args]);
+  }
+
+  /** log(sum(exp(self))) along `axis`, without overflow. */
+  logsumexp(
+    ...args:
+      [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
+  }
+
+  /** Whether all elements are close (bool, shape ()): see `isclose`. */
+  allclose(
+    ...args:
+      | [other: Operand, options?: AllcloseOptions]
+      | [other: Operand, rtol: number, options?: AllcloseOptions]
+      | [other: Operand, rtol: number, atol: number, options?: AllcloseOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.allclose", [this, ...args]);
+  }
+
+  /** The mean, in floats. */
+  mean(
+    ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.mean", [this, ...args]);
+  }
+
+  /** The variance, divided by count - `correction`. */
+  var(
+    ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.var", [this, ...args]);
+  }
+
+  /** The variance and the mean. */
+  varMean(
+    ...args: [options?: VarMeanOptions] | [axis: number | readonly number[] | null, options?: VarMeanOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `varMean`, by its Python name. */
+  declare var_mean: Tensor["varMean"];
+
+  /** The standard deviation. */
+  std(
+    ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.std", [this, ...args]);
+  }
+
+  /** The standard deviation and the mean. */
+  stdMean(
+    ...args: [options?: StdMeanOptions] | [axis: number | readonly number[] | null, options?: StdMeanOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `stdMean`, by its Python name. */
+  declare std_mean: Tensor["stdMean"];
+
+  /**
+   * The position (int32) of the greatest element, the first of equals.
+   *
+   * Of the flattened Tensor when None.
+   */
+  argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argmax", [this, ...args]);
+  }
+
+  /**
+   * The position (int32) of the least element, the first of equals.
+   *
+   * Of the flattened Tensor when None.
+   */
+  argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argmin", [this, ...args]);
+  }
+
+  /** Running sums along `axis`. */
+  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
+  }
+
+  /** Running products along `axis`. */
+  cumprod(axis: number): Tensor {
+    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
+  }
+
+  /**
+   * Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
+   *
+   * NaN is the greatest.
+   */
+  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * Running minima along `axis`, and the positions (int32) where they are, the last of equals.
+   *
+   * NaN is the least.
+   */
+  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /** Running logsumexp along `axis`. */
+  logcumsumexp(
+    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
+  }
+
+  /** self in the dtype of `other`. */
+  castLike(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.cast_like", [this, other]);
+  }
+  /** `castLike`, by its Python name. */
+  declare cast_like: Tensor["castLike"];
+
+  /**
+   * The elements in row-major order as `shape`; one size may be -1, which is inferred.
+   *
+   * None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
+   * ShapeError when the sizes do not multiply to the number of elements.
    */
   reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
     return callTensor(this.session, "Tensor.reshape", [this, ...args]);
@@ -2138,7 +2417,8 @@ export class Tensor extends TensorBase {
    * Elements added around each axis.
    *
    * `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-   * after) of the last axis first. Negative sizes cut. `mode`: 'constant' (`value`), 'reflect',
+   * after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
+   * else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
    * 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
    */
   pad(
@@ -2338,10 +2618,10 @@ export class Tensor extends TensorBase {
   pool(
     ...args:
       | [k: readonly Size[], options?: PoolOptions]
-      | [k: readonly Size[], stride: number | readonly number[] | null, options?: PoolOptions]
+      | [k: readonly Size[], stride: number | readonly number[], options?: PoolOptions]
       | [
           k: readonly Size[],
-          stride: number | readonly number[] | null,
+          stride: number | readonly number[],
           dilation: number | readonly number[],
           options?: PoolOptions,
         ]
@@ -2349,16 +2629,474 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.pool", [this, ...args]);
   }
 
+  /** self * self. */
+  square(): Tensor {
+    return callTensor(this.session, "Tensor.square", [this]);
+  }
+
+  /** The square root; NaN below 0. */
+  sqrt(): Tensor {
+    return callTensor(this.session, "Tensor.sqrt", [this]);
+  }
+
+  /** 1 / sqrt(self). */
+  rsqrt(): Tensor {
+    return callTensor(this.session, "Tensor.rsqrt", [this]);
+  }
+
+  /**
+   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
+   *
+   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
+   * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
+   * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
+   * integer base with a negative constant integer exponent.
+   */
+  pow(x: Operand, options?: PowOptions): Tensor {
+    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  }
+
+  /** 2 to the power of self. */
+  exp2(): Tensor {
+    return callTensor(this.session, "Tensor.exp2", [this]);
+  }
+
+  /** e to the power of self, as 2 to the power of self / ln 2. */
+  exp(): Tensor {
+    return callTensor(this.session, "Tensor.exp", [this]);
+  }
+
+  /** The logarithm to base 2; -inf of 0, NaN below. */
+  log2(): Tensor {
+    return callTensor(this.session, "Tensor.log2", [this]);
+  }
+
+  /** The natural logarithm; -inf of 0, NaN below. */
+  log(): Tensor {
+    return callTensor(this.session, "Tensor.log", [this]);
+  }
+
+  /** The logarithm to base 10; -inf of 0, NaN below. */
+  log10(): Tensor {
+    return callTensor(this.session, "Tensor.log10", [this]);
+  }
+
+  /** exp(self) - 1, exact to a few ulp near 0 too. */
+  expm1(): Tensor {
+    return callTensor(this.session, "Tensor.expm1", [this]);
+  }
+
+  /** log(1 + self), exact to a few ulp near 0 too; NaN below -1. */
+  log1p(): Tensor {
+    return callTensor(this.session, "Tensor.log1p", [this]);
+  }
+
+  /** self * log(other), and 0 where self is 0 and `other` no NaN. */
+  xlogy(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.xlogy", [this, other]);
+  }
+
+  /** log(self / (1 - self)), the inverse of sigmoid; self is first clipped to eps..1 - eps, if given. */
+  logit(...args: [options?: LogitOptions] | [eps: number | null, options?: LogitOptions]): Tensor {
+    return callTensor(this.session, "Tensor.logit", [this, ...args]);
+  }
+
+  /** log(exp(self) + exp(other)), without overflow. */
+  logaddexp(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logaddexp", [this, other]);
+  }
+
+  /** The sine of radians. */
+  sin(): Tensor {
+    return callTensor(this.session, "Tensor.sin", [this]);
+  }
+
+  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
+  cos(): Tensor {
+    return callTensor(this.session, "Tensor.cos", [this]);
+  }
+
+  /** The tangent of radians. */
+  tan(): Tensor {
+    return callTensor(this.session, "Tensor.tan", [this]);
+  }
+
+  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
+  asin(): Tensor {
+    return callTensor(this.session, "Tensor.asin", [this]);
+  }
+
+  /** The arc cosine. */
+  acos(): Tensor {
+    return callTensor(this.session, "Tensor.acos", [this]);
+  }
+
+  /** The arc tangent. */
+  atan(): Tensor {
+    return callTensor(this.session, "Tensor.atan", [this]);
+  }
+
+  /** The hyperbolic sine. */
+  sinh(): Tensor {
+    return callTensor(this.session, "Tensor.sinh", [this]);
+  }
+
+  /** The hyperbolic cosine. */
+  cosh(): Tensor {
+    return callTensor(this.session, "Tensor.cosh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  asinh(): Tensor {
+    return callTensor(this.session, "Tensor.asinh", [this]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  acosh(): Tensor {
+    return callTensor(this.session, "Tensor.acosh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  atanh(): Tensor {
+    return callTensor(this.session, "Tensor.atanh", [this]);
+  }
+
+  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  atan2(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.atan2", [this, other]);
+  }
+
+  /**
+   * The error function, within 3 ulp in float32; in float64 within 1e-15.
+   *
+   * In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
+   * relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
+   */
+  erf(): Tensor {
+    return callTensor(this.session, "Tensor.erf", [this]);
+  }
+
+  /**
+   * 1 - erf(self), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
+   *
+   * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+   */
+  erfc(): Tensor {
+    return callTensor(this.session, "Tensor.erfc", [this]);
+  }
+
+  /**
+   * The inverse of erf; infinite at -1 and 1, NaN beyond.
+   *
+   * Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
+   */
+  erfinv(): Tensor {
+    return callTensor(this.session, "Tensor.erfinv", [this]);
+  }
+
+  /**
+   * log |gamma(self)|; infinite at 0 and the negative integers.
+   *
+   * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
+   * 1/2. The gradient is `digamma`.
+   */
+  lgamma(): Tensor {
+    return callTensor(this.session, "Tensor.lgamma", [this]);
+  }
+
+  /** The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's. */
+  digamma(): Tensor {
+    return callTensor(this.session, "Tensor.digamma", [this]);
+  }
+
+  /** self + x. */
+  add(x: Operand, options?: AddOptions): Tensor {
+    return callTensor(this.session, "Tensor.add", [this, x, options]);
+  }
+
+  /** self - x. Throws DTypeError for two bools. */
+  sub(x: Operand, options?: SubOptions): Tensor {
+    return callTensor(this.session, "Tensor.sub", [this, x, options]);
+  }
+
+  /** self * x. */
+  mul(x: Operand, options?: MulOptions): Tensor {
+    return callTensor(this.session, "Tensor.mul", [this, x, options]);
+  }
+
+  /** self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools. */
+  usum(...xs: Operand[]): Tensor {
+    return callTensor(this.session, "Tensor.usum", [this, ...xs]);
+  }
+
+  /** self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools. */
+  uprod(...xs: Operand[]): Tensor {
+    return callTensor(this.session, "Tensor.uprod", [this, ...xs]);
+  }
+
+  /** -self; of bools, logical_not. */
+  neg(): Tensor {
+    return callTensor(this.session, "Tensor.neg", [this]);
+  }
+
+  /** 1 / self. */
+  reciprocal(): Tensor {
+    return callTensor(this.session, "Tensor.reciprocal", [this]);
+  }
+
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  div(x: Operand, options?: DivOptions): Tensor {
+    return callTensor(this.session, "Tensor.div", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
+  mod(x: Operand, options?: ModOptions): Tensor {
+    return callTensor(this.session, "Tensor.mod", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the dividend, as C's fmod. */
+  fmod(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmod", [this, x]);
+  }
+
+  /** self & x of integers or bools. */
+  bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
+  }
+  /** `bitwiseAnd`, by its Python name. */
+  declare bitwise_and: Tensor["bitwiseAnd"];
+
+  /** self | x of integers or bools. */
+  bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
+  }
+  /** `bitwiseOr`, by its Python name. */
+  declare bitwise_or: Tensor["bitwiseOr"];
+
+  /** self ^ x of integers or bools. */
+  bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
+  }
+  /** `bitwiseXor`, by its Python name. */
+  declare bitwise_xor: Tensor["bitwiseXor"];
+
+  /** ~self of integers; of bools, logical_not. */
+  bitwiseNot(): Tensor {
+    return callTensor(this.session, "Tensor.bitwise_not", [this]);
+  }
+  /** `bitwiseNot`, by its Python name. */
+  declare bitwise_not: Tensor["bitwiseNot"];
+
+  /** self << x of integers. */
+  lshift(x: Operand, options?: LshiftOptions): Tensor {
+    return callTensor(this.session, "Tensor.lshift", [this, x, options]);
+  }
+
+  /** self >> x of integers; arithmetic for signed ones. */
+  rshift(x: Operand, options?: RshiftOptions): Tensor {
+    return callTensor(this.session, "Tensor.rshift", [this, x, options]);
+  }
+
+  /** Whether each element is 0 (False). */
+  logicalNot(): Tensor {
+    return callTensor(this.session, "Tensor.logical_not", [this]);
+  }
+  /** `logicalNot`, by its Python name. */
+  declare logical_not: Tensor["logicalNot"];
+
+  /** self < x. */
+  lt(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lt", [this, x]);
+  }
+
+  /** self > x. */
+  gt(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.gt", [this, x]);
+  }
+
+  /** self >= x; False where either is NaN. */
+  ge(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ge", [this, x]);
+  }
+
+  /** self <= x; False where either is NaN. */
+  le(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.le", [this, x]);
+  }
+
+  /** self == x. */
+  eq(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.eq", [this, x]);
+  }
+
+  /** self != x. */
+  ne(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ne", [this, x]);
+  }
+
+  /** Whether each element is NaN. */
+  isnan(): Tensor {
+    return callTensor(this.session, "Tensor.isnan", [this]);
+  }
+
+  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
+  isinf(options?: IsinfOptions): Tensor {
+    return callTensor(this.session, "Tensor.isinf", [this, options]);
+  }
+
+  /** Whether each element is neither infinite nor NaN. */
+  isfinite(): Tensor {
+    return callTensor(this.session, "Tensor.isfinite", [this]);
+  }
+
+  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
+  isclose(
+    ...args:
+      | [other: Operand, options?: IscloseOptions]
+      | [other: Operand, rtol: number, options?: IscloseOptions]
+      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+  }
+
+  /**
+   * NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
+   *
+   * By default the dtype's greatest and least numbers stand for infinities.
+   */
+  nanToNum(
+    ...args:
+      | [options?: NanToNumOptions]
+      | [nan: number, options?: NanToNumOptions]
+      | [nan: number, posinf: number | null, options?: NanToNumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nan_to_num", [this, ...args]);
+  }
+  /** `nanToNum`, by its Python name. */
+  declare nan_to_num: Tensor["nanToNum"];
+
+  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
+  where(x: Operand, y: Operand): Tensor {
+    return callTensor(this.session, "Tensor.where", [this, x, y]);
+  }
+
+  /** `value` where `mask` holds, self elsewhere. */
+  maskedFill(mask: Tensor, value: Operand): Tensor {
+    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
+  }
+  /** `maskedFill`, by its Python name. */
+  declare masked_fill: Tensor["maskedFill"];
+
+  /** The greater of self and x; NaN where either is. */
+  maximum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.maximum", [this, x]);
+  }
+
+  /** The lesser of self and x; NaN where either is. */
+  minimum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.minimum", [this, x]);
+  }
+
+  /**
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   *
+   * Throws ArgumentError.
+   */
+  clamp(
+    ...args:
+      | [options?: ClampOptions]
+      | [min: Operand | null, options?: ClampOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+  }
+
+  /**
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   *
+   * Throws ArgumentError.
+   */
+  clip(
+    ...args:
+      | [options?: ClipOptions]
+      | [min: Operand | null, options?: ClipOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clip", [this, ...args]);
+  }
+
+  /** The magnitude of self with the sign of `other` (of -0.0 too). */
+  copysign(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.copysign", [this, other]);
+  }
+
+  /** self + (end - self) * weight. */
+  lerp(end: Operand, weight: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
+  }
+
+  /** Rounded towards 0; integers as they are. */
+  trunc(): Tensor {
+    return callTensor(this.session, "Tensor.trunc", [this]);
+  }
+
+  /** Rounded towards minus infinity; integers as they are. */
+  floor(): Tensor {
+    return callTensor(this.session, "Tensor.floor", [this]);
+  }
+
+  /** Rounded towards infinity; integers as they are. */
+  ceil(): Tensor {
+    return callTensor(this.session, "Tensor.ceil", [this]);
+  }
+
+  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
+  round(): Tensor {
+    return callTensor(this.session, "Tensor.round", [this]);
+  }
+
+  /** -1, 0 or 1; NaN of NaN. */
+  sign(): Tensor {
+    return callTensor(this.session, "Tensor.sign", [this]);
+  }
+
+  /** The magnitude; its gradient at 0 is 0. */
+  abs(): Tensor {
+    return callTensor(this.session, "Tensor.abs", [this]);
+  }
+
+  /** The constant `value` in this Tensor's dtype and shape. */
+  constLike(value: Scalar): Tensor {
+    return callTensor(this.session, "Tensor.const_like", [this, value]);
+  }
+  /** `constLike`, by its Python name. */
+  declare const_like: Tensor["constLike"];
+
   /**
    * The elements converted to `dtype`; floats truncate and saturate into integers.
    *
-   * Throws DTypeError.
+   * saturate: of floats of 8 bits, whether what is beyond the largest number, infinity too, becomes that,
+   * or else infinite (NaN in fp8e4m3, which has no infinity). None is torch's: fp8e4m3 saturates, fp8e5m2
+   * does not. Throws DTypeError, also for `saturate` with another dtype.
    */
-  cast(dtype: DTypeName): Tensor {
-    return callTensor(this.session, "Tensor.cast", [this, dtype]);
+  cast(
+    ...args:
+      | [dtype: DTypeName, options?: CastOptions]
+      | [dtype: DTypeName, saturate: boolean | null, options?: CastOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cast", [this, ...args]);
   }
 
-  /** The same bits as `dtype`, which has the same size: a view. Throws DTypeError. */
+  /**
+   * The same bits as `dtype`: a view, if its elements have the same size.
+   *
+   * Else the last axis has as many elements more or less, low bytes first: (..., 4) of uint8 are
+   * (..., 1) of float32. Throws DTypeError, ShapeError.
+   */
   bitcast(dtype: DTypeName): Tensor {
     return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
   }
@@ -2402,23 +3140,25 @@ export class Tensor extends TensorBase {
   bool(): Tensor {
     return callTensor(this.session, "Tensor.bool", [this]);
   }
+
+  /** `x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape (). */
+  ufix(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.ufix", [this, x]);
+  }
 }
 
 alias(Tensor.prototype, {
   contiguous_backward: "contiguousBackward",
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
-  scatter_reduce: "scatterReduce",
-  is_class: "isClass",
-  one_hot: "oneHot",
+  as_param: "asParam",
   cross_entropy: "crossEntropy",
+  kl_div: "klDiv",
+  huber_loss: "huberLoss",
   sparse_categorical_crossentropy: "sparseCategoricalCrossentropy",
   nll_loss: "nllLoss",
   binary_crossentropy: "binaryCrossentropy",
   binary_crossentropy_logits: "binaryCrossentropyLogits",
-  conv_transpose2d: "convTranspose2d",
-  max_pool2d: "maxPool2d",
-  avg_pool2d: "avgPool2d",
   scaled_dot_product_attention: "scaledDotProductAttention",
   rand_like: "randLike",
   randn_like: "randnLike",
@@ -2426,22 +3166,33 @@ alias(Tensor.prototype, {
   zeros_like: "zerosLike",
   ones_like: "onesLike",
   empty_like: "emptyLike",
+  conv_transpose2d: "convTranspose2d",
+  max_pool2d: "maxPool2d",
+  max_unpool2d: "maxUnpool2d",
+  avg_pool2d: "avgPool2d",
+  triangular_solve: "triangularSolve",
+  newton_schulz: "newtonSchulz",
+  scatter_reduce: "scatterReduce",
+  is_class: "isClass",
+  one_hot: "oneHot",
+  masked_select: "maskedSelect",
+  leaky_relu: "leakyRelu",
+  quick_gelu: "quickGelu",
+  log_softmax: "logSoftmax",
   var_mean: "varMean",
   std_mean: "stdMean",
   cast_like: "castLike",
-  log_softmax: "logSoftmax",
-  leaky_relu: "leakyRelu",
-  quick_gelu: "quickGelu",
+  shrink_to: "shrinkTo",
+  pad_to: "padTo",
+  repeat_interleave: "repeatInterleave",
   bitwise_and: "bitwiseAnd",
   bitwise_or: "bitwiseOr",
   bitwise_xor: "bitwiseXor",
   bitwise_not: "bitwiseNot",
   logical_not: "logicalNot",
+  nan_to_num: "nanToNum",
   masked_fill: "maskedFill",
   const_like: "constLike",
-  shrink_to: "shrinkTo",
-  pad_to: "padTo",
-  repeat_interleave: "repeatInterleave",
 });
 alias(Tensor, {
   no_grad: "noGrad",
@@ -2450,4 +3201,5 @@ alias(Tensor, {
   glorot_uniform: "glorotUniform",
   kaiming_uniform: "kaimingUniform",
   kaiming_normal: "kaimingNormal",
+  random_bits: "randomBits",
 });

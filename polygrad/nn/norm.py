@@ -1,77 +1,12 @@
-"""Layers: objects with Tensors as attributes that are called on Tensors.
-
-No base class: `nn.state` finds the Tensors.
-"""
+"""Normalisation layers. Statistics of 16-bit floats are computed in float32."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 from polygrad.dtype import dtypes, promote, sum_dtype
-from polygrad.errors import ArgumentError
-from polygrad.helpers import prod
+from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.tensor import Tensor
-
-
-class Linear:
-    """x @ weightᵀ + bias: (..., in_features) to (..., out_features).
-
-    Both start uniform in ±1/sqrt(in_features).
-    """
-
-    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        bound = 1 / math.sqrt(in_features)
-        self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
-        self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return x.linear(self.weight.transpose(), self.bias)
-
-
-class Conv2d:
-    """conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, ...],
-        stride: Any = 1,
-        padding: int | tuple[int, ...] | str = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-    ) -> None:
-        self.kernel_size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
-        self.stride, self.dilation, self.groups = stride, dilation, groups
-        self.padding = self._padding(padding)
-        bound = 1 / math.sqrt(in_channels * prod(self.kernel_size) // groups)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Tensor.uniform(*shape, low=-bound, high=bound)
-        self.bias = Tensor.uniform(out_channels, low=-bound, high=bound) if bias else None
-
-    def _padding(self, padding: int | Sequence[int] | str) -> int | list[int]:
-        if not isinstance(padding, str):
-            return padding if isinstance(padding, int) else list(padding)
-        if padding == "valid":
-            return 0
-        if padding != "same" or self.stride != 1:
-            raise ArgumentError(
-                f"Conv2d: expected padding 'same' (with stride 1) or 'valid', got {padding!r}"
-            )
-        dilations = (
-            (self.dilation,) * len(self.kernel_size) if isinstance(self.dilation, int) else self.dilation
-        )
-        out: list[int] = []
-        for d, k in zip(reversed(dilations), reversed(self.kernel_size), strict=True):  # the last axis first
-            total = d * (k - 1)
-            out += [total // 2, total - total // 2]
-        return out
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
 
 
 class BatchNorm:
@@ -134,34 +69,67 @@ class LayerNorm:
         self.bias = Tensor.zeros(*shape) if elementwise_affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        if x.shape[-len(self.normalized_shape) :] != self.normalized_shape:
-            raise ArgumentError(f"LayerNorm: expected last axes {self.normalized_shape}, got shape {x.shape}")
+        """Raises ShapeError unless the last axes of `x` are those of the layer."""
+        _need_last(type(self).__name__, x, self.normalized_shape)
         out = x.layernorm(self.axis, self.eps)
-        return out if self.weight is None or self.bias is None else out * self.weight + self.bias
+        out = out if self.weight is None else out * self.weight
+        return out if self.bias is None else out + self.bias
+
+
+class LayerNorm2d(LayerNorm):
+    """Layer normalisation over the channels (axis 1) of images (n, channels, h, w)."""
+
+    def __init__(self, normalized_shape: int, eps: float = 1e-05, elementwise_affine: bool = True) -> None:
+        super().__init__(normalized_shape, eps, elementwise_affine)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Raises ShapeError for other axes or another number of channels."""
+        if x.ndim != 4:
+            raise ShapeError(f"LayerNorm2d: expected shape (n, channels, h, w), got {x.shape}")
+        return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 class RMSNorm:
-    """x / sqrt(mean(x²) + eps) over the last axis, times weight. Computed in float32."""
+    """x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
 
-    def __init__(self, dim: int, eps: float = 1e-06, elementwise_affine: bool = True) -> None:
-        self.eps = eps
-        self.weight = Tensor.ones(dim) if elementwise_affine else None
+    Computed in float32 (Zhang and Sennrich, 2019).
+    """
+
+    def __init__(self, dim: int | Sequence[int], eps: float = 1e-06, elementwise_affine: bool = True) -> None:
+        shape = (dim,) if isinstance(dim, int) else tuple(dim)
+        self.normalized_shape, self.eps = shape, eps
+        self.weight = Tensor.ones(*shape) if elementwise_affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        wide = x.float()
-        out = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).cast(x.dtype)
+        """Raises ShapeError unless the last axes of `x` are those of the layer."""
+        _need_last("RMSNorm", x, self.normalized_shape)
+        wide = x.cast(sum_dtype(x.dtype))
+        axes = tuple(range(-len(self.normalized_shape), 0))
+        out = (wide * (wide.square().mean(axes, keepdim=True) + self.eps).rsqrt()).cast(x.dtype)
         return out if self.weight is None else out * self.weight
 
 
 class GroupNorm:
-    """Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel."""
+    """Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+
+    Raises ArgumentError unless the channels divide into that many groups.
+    """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True) -> None:
+        if num_groups < 1 or num_channels % num_groups:
+            raise ArgumentError(
+                f"{type(self).__name__}: expected {num_channels} channels in equal groups, got {num_groups}"
+            )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight = Tensor.ones(num_channels) if affine else None
         self.bias = Tensor.zeros(num_channels) if affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
+        """(n, channels, ...) normalised. Raises ShapeError."""
+        if x.ndim < 2 or x.shape[1] != self.num_channels:
+            raise ShapeError(
+                f"{type(self).__name__}: expected shape (n, {self.num_channels}, ...), got {x.shape}"
+            )
         out = x.reshape(x.shape[0], self.num_groups, -1).layernorm(-1, self.eps).reshape(x.shape)
         if self.weight is None or self.bias is None:
             return out
@@ -176,12 +144,6 @@ class InstanceNorm(GroupNorm):
         super().__init__(num_features, num_features, eps, affine)
 
 
-class Embedding:
-    """Rows of a table by integer: (...) to (..., embed_size)."""
-
-    def __init__(self, vocab_size: int, embed_size: int) -> None:
-        self.vocab_sz, self.embed_sz = vocab_size, embed_size
-        self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
-
-    def __call__(self, idx: Tensor) -> Tensor:
-        return self.weight[idx]
+def _need_last(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
+    if x.shape[-len(shape) :] != shape:
+        raise ShapeError(f"{name}: expected last axes {shape}, got shape {x.shape}")

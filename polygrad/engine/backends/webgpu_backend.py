@@ -1,0 +1,47 @@
+"""WEBGPU: the GPU, through WebGPU: wgpu-native under CPython, the host's own in a page and in Node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.devices import Backend
+from polygrad.renderer.emit import emit
+from polygrad.renderer.wgsl import WGSLBuilder
+from polygrad.runtime.webgpu import WebGPURuntime
+from polygrad.runtime.webgpu_host import ALIGNMENT, Adapter
+from polygrad.uop.node import UOp
+
+
+def target_of(adapter: Adapter) -> Target:
+    """What code generation may ask of an adapter."""
+    return Target(
+        "WEBGPU",
+        simd_bytes=16,
+        index_bits=32,
+        workgroups=Workgroups(
+            invocations=adapter.invocations, count=adapter.workgroups, shared_bytes=adapter.shared_bytes
+        ),
+        max_buffers=adapter.storage_buffers,
+        alignment=ALIGNMENT,
+        float64=False,
+    )
+
+
+_opened = [WebGPURuntime()]
+_target = target_of(_opened[0].adapter)
+
+
+def _open() -> WebGPURuntime:
+    """The runtime that the target is of, or another where that one is lost."""
+    if _opened[0].lost:
+        _opened[0] = WebGPURuntime()
+    return _opened[0]
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    code = emit(name, linear, WGSLBuilder(_target)).text.encode()
+    return lambda: code
+
+
+BACKEND = Backend(target=_target, compile=_compile, open=_open, language="wgsl", caches_on_disk=True)

@@ -1,0 +1,158 @@
+"""Batches, shuffles, splits, and the history of a training run.
+
+    train, test = data.split((x, y), 0.8, seed=0)
+    history = data.History()
+    for epoch in range(10):
+        for a, b in data.batches(train, 32, seed=epoch):
+            history.add(loss=step(a, b))
+        print(history.mean("loss"))
+
+Orders come from Python's generator, by `seed`: they are the same on every host. Elements are taken by one
+kernel for all batches of a size, whose positions are its argument.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.tensor import Tensor
+
+__all__ = ["History", "batches", "shuffle", "split"]
+
+
+def batches(
+    tensors: Tensor | Sequence[Tensor],
+    batch_size: int,
+    shuffle: bool = True,
+    drop_last: bool = False,
+    seed: int | None = None,
+) -> Iterator[tuple[Tensor, ...]]:
+    """Rows of `tensors`, which all have as many, `batch_size` at a time, as tuples of realized Tensors.
+
+    `shuffle`: in the order of `seed` (None: another one every time); else as they are. `drop_last`: without a
+    smaller batch at the end, which a captured step would not take. Raises ArgumentError, ShapeError.
+    """
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ArgumentError(f"batches: expected a batch_size of at least 1, got {batch_size!r}")
+    given, count = _rows("batches", tensors)
+    order = _order(count, seed) if shuffle else list(range(count))
+    return _taken(given, order, batch_size, count - count % batch_size if drop_last else count)
+
+
+def _taken(
+    tensors: Sequence[Tensor], order: Sequence[int], size: int, end: int
+) -> Iterator[tuple[Tensor, ...]]:
+    for start in range(0, end, size):
+        yield _pick(tensors, order[start : min(start + size, end)])
+
+
+def shuffle(tensors: Tensor | Sequence[Tensor], seed: int | None = None) -> tuple[Tensor, ...]:
+    """The same rows of `tensors` in another order, that of `seed`. Raises ShapeError."""
+    given, count = _rows("shuffle", tensors)
+    return _pick(given, _order(count, seed))
+
+
+def split(
+    tensors: Tensor | Sequence[Tensor], *fractions: float, shuffle: bool = True, seed: int | None = None
+) -> tuple[tuple[Tensor, ...], ...]:
+    """Rows of `tensors` in parts: `split((x, y), 0.8)` is (most, rest), each (x, y).
+
+    fractions: of the rows, for each part; if they add up to less than 1 what is left is one more. `shuffle`:
+    in the order of `seed`. Raises ArgumentError for fractions that are not over 0 or add up to more than 1.
+    """
+    if not fractions or not all(f > 0 for f in fractions) or sum(fractions) > 1 + 1e-9:
+        raise ArgumentError(
+            f"split: expected fractions over 0 that add up to at most 1, got {fractions}: as in 0.8, 0.1, 0.1"
+        )
+    given, count = _rows("split", tensors)
+    order = _order(count, seed) if shuffle else list(range(count))
+    shares = [*fractions, 1.0] if sum(fractions) < 1 - 1e-9 else list(fractions)
+    ends, total = [], 0.0
+    for share in shares:
+        total += share
+        ends.append(round(min(total, 1.0) * count))
+    ends[-1] = count
+    starts = [0, *ends[:-1]]
+    return tuple(_pick(given, order[a:b]) for a, b in zip(starts, ends, strict=True))
+
+
+class History:
+    """What was measured, by name, in order.
+
+    `add(loss=0.3, accuracy=0.9)` takes numbers, or Tensors of one element, which are read.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[float]] = {}
+
+    def add(self, **values: Any) -> None:
+        """One more of each."""
+        for name, x in values.items():
+            self.values.setdefault(name, []).append(float(x.item() if isinstance(x, Tensor) else x))
+
+    def __getitem__(self, name: str) -> list[float]:
+        return self._of(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def last(self, name: str) -> float:
+        """The last value. Raises ArgumentError for a name that has none."""
+        return self._of(name)[-1]
+
+    def mean(self, name: str, of: int | None = None) -> float:
+        """The mean of the last `of` values, or of all. Raises ArgumentError."""
+        found = self._of(name)
+        part = found if of is None else found[-of:]
+        return sum(part) / len(part)
+
+    def best(self, name: str, largest: bool = False) -> tuple[int, float]:
+        """The position and the value of the least, or the `largest`. Raises ArgumentError."""
+        found = self._of(name)
+        value = max(found) if largest else min(found)
+        return found.index(value), value
+
+    def csv(self) -> str:
+        """A line of names, then one for each position; empty where there is no value."""
+        lines = [",".join(self.values)]
+        for i in range(max(map(len, self.values.values()), default=0)):
+            lines.append(",".join(repr(v[i]) if i < len(v) else "" for v in self.values.values()))
+        return "\n".join(lines) + "\n"
+
+    def _of(self, name: str) -> list[float]:
+        if name not in self.values:
+            raise ArgumentError(
+                f"history: expected one of {', '.join(self.values) or 'none yet'}, got {name!r}"
+            )
+        return self.values[name]
+
+
+def _rows(what: str, tensors: Tensor | Sequence[Tensor]) -> tuple[tuple[Tensor, ...], int]:
+    given = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    counts = [t.shape[0] if isinstance(t, Tensor) and t.ndim else None for t in given]
+    if not given or not all(isinstance(n, int) and n == counts[0] for n in counts):
+        raise ShapeError(f"{what}: expected Tensors with as many rows each, got {counts or 'none'}")
+    assert isinstance(counts[0], int)
+    return given, counts[0]
+
+
+def _order(count: int, seed: int | None) -> list[int]:
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def _pick(tensors: Sequence[Tensor], rows: Sequence[int]) -> tuple[Tensor, ...]:
+    if not rows:
+        return tuple(t[:0] for t in tensors)
+    out = []
+    positions: dict[str, Tensor] = {}
+    for t in tensors:
+        where = positions.setdefault(t.device, Tensor(list(rows), device=t.device, dtype=dtypes.int32))
+        out.append(t.detach()[where])
+    out[0].realize(*out[1:])
+    return tuple(out)

@@ -1,0 +1,62 @@
+"""Layers that are products with a matrix, or rows of one: Linear, Bilinear, Embedding."""
+
+from __future__ import annotations
+
+import math
+
+from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.tensor.tensor import Tensor
+
+
+class Linear:
+    """x @ weightᵀ + bias: (..., in_features) to (..., out_features).
+
+    weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        bound = 1 / math.sqrt(in_features)
+        self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
+        self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x.linear(self.weight.transpose(), self.bias)
+
+
+class Bilinear:
+    """x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+
+    weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+    """
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
+        if in1_features < 1:
+            raise ArgumentError(f"Bilinear: expected in1_features of at least 1, got {in1_features}")
+        bound = 1 / math.sqrt(in1_features)
+        self.weight = Tensor.uniform(out_features, in1_features, in2_features, low=-bound, high=bound)
+        self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
+
+    def __call__(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Raises ShapeError unless all axes but the last are the same."""
+        out, in1, in2 = self.weight.shape
+        if (x1.shape[-1:], x2.shape[-1:], x1.shape[:-1]) != ((in1,), (in2,), x2.shape[:-1]):
+            raise ShapeError(
+                f"Bilinear: expected shapes (..., {in1}) and (..., {in2}), got {x1.shape} and {x2.shape}"
+            )
+        rows = x1.dot(self.weight.permute(1, 0, 2).reshape(in1, out * in2))  # x1ᵀ @ weight[k], for all k
+        result = (rows.reshape(*x1.shape[:-1], out, in2) * x2.unsqueeze(-2)).sum(-1)
+        return result if self.bias is None else result + self.bias
+
+
+class Embedding:
+    """Rows of a table by integer: (...) to (..., embed_size)."""
+
+    def __init__(self, vocab_size: int, embed_size: int) -> None:
+        self.vocab_sz, self.embed_sz = vocab_size, embed_size
+        self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
+
+    def __call__(self, idx: Tensor) -> Tensor:
+        """Raises DTypeError unless `idx` is of integers."""
+        if not idx.dtype.is_int:
+            raise DTypeError(f"Embedding: expected a tensor of integers, got {idx.dtype}")
+        return self.weight[idx]

@@ -1,0 +1,205 @@
+"""Tensors from files that other programs write, and files as Tensors of bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from typing import Any
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError
+from polygrad.helpers import argsort, prod
+from polygrad.nn.archives import read_tar, read_zip
+from polygrad.nn.gguf import Blocks, read_gguf
+from polygrad.nn.quantization import dequantize
+from polygrad.nn.torch_file import Storage, Strided, read_torch
+from polygrad.tensor.tensor import Tensor
+
+
+def file_bytes(data: Any, what: str) -> memoryview:
+    """The bytes of a path, bytes, a buffer, or a Tensor of bytes. Raises ArgumentError."""
+    if isinstance(data, Tensor):
+        return data.data().cast("B")
+    if isinstance(data, (str, os.PathLike)):
+        try:
+            with open(data, "rb") as f:
+                return memoryview(f.read())
+        except OSError as e:
+            raise ArgumentError(f"{what}: expected a file that can be read, got {e}") from e
+    try:
+        return memoryview(data).cast("B")
+    except TypeError as e:
+        raise ArgumentError(f"{what}: expected a path, bytes or a buffer, got {type(data).__name__}") from e
+
+
+# --- archives
+
+
+def tar_extract(data: Any) -> dict[str, Tensor]:
+    """The files in a tar file by name, as uint8 Tensors. `data`: a path, bytes, a buffer, a Tensor of bytes.
+
+    Links and directories are left out. Raises ArgumentError when it is damaged, or a name is not of something
+    inside of the archive.
+    """
+    return {
+        name: Tensor(bytes(x)) for name, x in read_tar(file_bytes(data, "tar_extract"), "tar_extract").items()
+    }
+
+
+def zip_extract(data: Any) -> dict[str, Tensor]:
+    """The files in a zip file by name, as uint8 Tensors; arguments and errors as of `tar_extract`."""
+    return {
+        name: Tensor(bytes(x)) for name, x in read_zip(file_bytes(data, "zip_extract"), "zip_extract").items()
+    }
+
+
+# --- torch.save
+
+
+def torch_load(data: Any, device: str | None = None) -> Any:
+    """What `torch.save` wrote, with Tensors for its tensors: a state dict, as a rule.
+
+    `data`: a path, bytes, a buffer, a Tensor of bytes. Needs no torch. A pickle is a program; only that which
+    makes tensors, text, numbers and containers of them is carried out, an object of a class is refused.
+    Tensors that shared memory share it, as views. Raises ArgumentError for what is damaged or hostile.
+    """
+    file = read_torch(file_bytes(data, "torch_load"))
+    memory: dict[tuple[str, str], Tensor] = {}
+
+    def tensor(x: Strided) -> Tensor:
+        key = (x.storage.key, str(x.dtype))
+        if key not in memory:
+            raw = bytes(file.storages[x.storage.key])
+            raw = raw[: len(raw) // x.dtype.itemsize * x.dtype.itemsize]
+            memory[key] = Tensor(raw, device, x.dtype)
+        return _strided(memory[key], x)
+
+    return _replaced(file.data, tensor, {})
+
+
+def _replaced(x: Any, tensor: Any, seen: dict[int, Any]) -> Any:
+    """`x` with Tensors: each container once, however often it is part of others."""
+    if isinstance(x, Strided):
+        if id(x) not in seen:
+            seen[id(x)] = tensor(x)
+        return seen[id(x)]
+    if isinstance(x, Storage):
+        raise ArgumentError(f"torch_load: expected tensors, got storage {x.key} by itself")
+    if id(x) in seen or not isinstance(x, (dict, list, tuple)):
+        return seen.get(id(x), x)
+    if isinstance(x, tuple):
+        seen[id(x)] = tuple([_replaced(v, tensor, seen) for v in x])
+        return seen[id(x)]
+    seen[id(x)] = x
+    for key, value in list(x.items() if isinstance(x, dict) else enumerate(x)):
+        x[key] = _replaced(value, tensor, seen)
+    return x
+
+
+def _strided(memory: Tensor, x: Strided) -> Tensor:
+    """Elements of the 1-D `memory`: a view where they are dense, in any order of axes, else gathered."""
+    if 0 in x.shape:
+        return Tensor.zeros(*x.shape, dtype=x.dtype, device=memory.device)
+    axes = [i for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and s > 0]
+    order = sorted(axes, key=lambda i: -x.strides[i])
+    sizes = [x.shape[i] for i in order]
+    if all(x.strides[a] == prod(sizes[n + 1 :]) for n, a in enumerate(order)):
+        dense = memory[x.offset : x.offset + prod(sizes)].reshape(sizes)
+        dense = dense.permute(argsort(order)) if len(order) > 1 else dense
+        return dense.reshape([n if i in axes else 1 for i, n in enumerate(x.shape)]).expand(x.shape)
+    where = Tensor.full(x.shape, x.offset, dtype=dtypes.int64, device=memory.device)
+    for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)):
+        column = [n if j == i else 1 for j in range(len(x.shape))]
+        steps = Tensor.arange(n, dtype=dtypes.int64, device=memory.device) * s
+        where = where + steps.reshape(column)
+    return memory[where]
+
+
+# --- GGUF
+
+
+def gguf_load(data: Any, device: str | None = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """(metadata, Tensors by name) of a GGUF file: a path, bytes, a buffer, or a Tensor of bytes.
+
+    Quantized tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K) become float32, lazily, on the device;
+    others keep their dtype. Raises ArgumentError when it is damaged, or of a kind that is not read.
+    """
+    metadata, tensors = read_gguf(file_bytes(data, "gguf_load"))
+    return metadata, {name: _tensor_of(x, device) for name, x in tensors.items()}
+
+
+def _tensor_of(x: Blocks, device: str | None) -> Tensor:
+    if 0 in x.shape:
+        return Tensor.zeros(*x.shape, dtype=x.encoding.dtype or dtypes.float32, device=device)
+    if x.encoding.dtype is not None:
+        return Tensor(bytes(x.data), device, x.encoding.dtype).reshape(x.shape)
+    blocks = Tensor(bytes(x.data), device).reshape(-1, x.encoding.nbytes)
+    return dequantize(x.encoding.name, blocks).reshape(x.shape)
+
+
+# --- bytes
+
+
+class TensorIO(io.RawIOBase):
+    """The bytes of a Tensor of one axis, as a file that is open for reading: `zipfile.ZipFile(TensorIO(t))`.
+
+    A copy, made at once. Raises ArgumentError for other Tensors.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        if tensor.ndim != 1 or tensor.dtype is not dtypes.uint8:
+            raise ArgumentError(
+                f"TensorIO: expected a uint8 tensor of one axis, got {tensor.dtype} of shape {tensor.shape}"
+            )
+        super().__init__()
+        self._bytes, self._at = bytes(tensor.data()), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._bytes[self._at : self._at + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._bytes)}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+
+def fs_store(tensor: Tensor, folder: str | os.PathLike[str]) -> str:
+    """Keep the bytes of a Tensor in `folder`, under their SHA-256, which is returned. What is there stays."""
+    raw = bytes(tensor.contiguous().data())
+    name = hashlib.sha256(raw).hexdigest()
+    path = os.path.join(folder, name[:2], name)
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = f"{path}.{os.getpid()}"
+        with open(temporary, "wb") as f:
+            f.write(raw)
+        os.replace(temporary, path)  # at once whole, for who reads it meanwhile
+    return name
+
+
+def fs_load(
+    digest: str, folder: str | os.PathLike[str], dtype: Any = dtypes.uint8, device: str | None = None
+) -> Tensor:
+    """The bytes that `fs_store` kept under `digest`, as a Tensor of one axis and of `dtype`.
+
+    Raises ArgumentError when there are none, or others than those that were stored.
+    """
+    if len(digest) != 64 or not all(c in "0123456789abcdef" for c in digest):
+        raise ArgumentError(f"fs_load: expected a SHA-256 as 64 hexadecimal digits, got {digest[:80]!r}")
+    raw = bytes(file_bytes(os.path.join(folder, digest[:2], digest), "fs_load"))
+    if hashlib.sha256(raw).hexdigest() != digest:
+        raise ArgumentError(f"fs_load: expected bytes of SHA-256 {digest}, got others: the file is damaged")
+    return Tensor(raw, device, dtype)

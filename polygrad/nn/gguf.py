@@ -1,0 +1,172 @@
+"""GGUF files as plain data: metadata, and tensors as blocks of bytes (ggml's `docs/gguf.md`). Knows no
+Tensors.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError
+from polygrad.helpers import prod
+
+_WHAT = "gguf_load"
+_DEEPEST = 4  # arrays of arrays
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_MOST_AXES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How elements are stored: `elements` of them in `nbytes` bytes. `dtype`: of what is not quantized."""
+
+    name: str
+    elements: int
+    nbytes: int
+    dtype: DType | None = None
+
+
+ENCODINGS = {
+    0: Encoding("F32", 1, 4, dtypes.float32),
+    1: Encoding("F16", 1, 2, dtypes.float16),
+    2: Encoding("Q4_0", 32, 18),
+    3: Encoding("Q4_1", 32, 20),
+    6: Encoding("Q5_0", 32, 22),
+    7: Encoding("Q5_1", 32, 24),
+    8: Encoding("Q8_0", 32, 34),
+    12: Encoding("Q4_K", 256, 144),
+    13: Encoding("Q5_K", 256, 176),
+    14: Encoding("Q6_K", 256, 210),
+    24: Encoding("I8", 1, 1, dtypes.int8),
+    25: Encoding("I16", 1, 2, dtypes.int16),
+    26: Encoding("I32", 1, 4, dtypes.int32),
+    27: Encoding("I64", 1, 8, dtypes.int64),
+    28: Encoding("F64", 1, 8, dtypes.float64),
+    30: Encoding("BF16", 1, 2, dtypes.bfloat16),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A tensor: its shape, as numpy would say it, how it is stored, and its bytes."""
+
+    encoding: Encoding
+    shape: tuple[int, ...]
+    data: memoryview
+
+
+class _Reader:
+    def __init__(self, data: memoryview) -> None:
+        self.data, self.at = data, 0
+
+    def number(self, code: str) -> Any:
+        size = struct.calcsize("<" + code)
+        if self.at + size > len(self.data):
+            refuse(f"{size} bytes at {self.at}", f"a file of {len(self.data)}")
+        (out,) = struct.unpack_from("<" + code, self.data, self.at)
+        self.at += size
+        return out
+
+    def text(self) -> str:
+        length = self.number("Q")
+        if length > len(self.data) - self.at:
+            refuse(f"text of {length} bytes at {self.at}", f"a file of {len(self.data)}")
+        raw = self.data[self.at : self.at + length]
+        self.at += length
+        try:
+            return str(raw, "utf-8")
+        except UnicodeDecodeError:
+            return str(refuse("text in UTF-8", repr(bytes(raw[:40]))))
+
+    def value(self, kind: int, depth: int = 0) -> Any:
+        if kind in _SCALARS:
+            return self.number(_SCALARS[kind])
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY or depth >= _DEEPEST:
+            refuse(f"a kind of value, or at most {_DEEPEST} arrays inside of each other", f"kind {kind}")
+        inner, count = self.number("I"), self.number("Q")
+        code = _SCALARS.get(inner)
+        least = struct.calcsize("<" + code) if code else 8 if inner == _STRING else 12
+        if count * least > len(self.data) - self.at:
+            refuse(f"{count} values at byte {self.at}", f"a file of {len(self.data)}")
+        if code:
+            out = list(struct.unpack_from(f"<{count}{code}", self.data, self.at))
+            self.at += count * least
+            return out
+        return [self.value(inner, depth + 1) for _ in range(count)]
+
+
+def refuse(expected: str, got: str) -> Any:
+    """Raises ArgumentError."""
+    raise ArgumentError(f"{_WHAT}: expected {expected}, got {got}")
+
+
+def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks]]:
+    """Metadata and tensors of a GGUF file of version 2 or 3. Raises ArgumentError when it is damaged."""
+    data = memoryview(raw).cast("B")
+    r = _Reader(data)
+    if bytes(data[:4]) != b"GGUF":
+        refuse("a GGUF file", f"one that begins with {bytes(data[:4]).hex() or 'nothing'}")
+    r.at = 4
+    version = r.number("I")
+    if version not in (2, 3):
+        refuse("version 2 or 3, little-endian", f"{version}")
+    tensors, pairs = r.number("Q"), r.number("Q")
+    if tensors * 24 + pairs * 13 > len(data):
+        refuse(f"{tensors} tensors and {pairs} values", f"a file of {len(data)} bytes")
+    metadata: dict[str, Any] = {}
+    for _ in range(pairs):
+        key = r.text()
+        if key in metadata:
+            refuse("keys of their own", f"{key[:80]!r} twice")
+        metadata[key] = r.value(r.number("I"))
+    infos = [_info(r) for _ in range(tensors)]
+    return metadata, _placed(data, r.at, metadata, infos)
+
+
+@dataclass(frozen=True, slots=True)
+class _Info:
+    name: str
+    encoding: Encoding
+    shape: tuple[int, ...]
+    nbytes: int
+    offset: int
+
+
+def _info(r: _Reader) -> _Info:
+    name = r.text()
+    axes = r.number("I")
+    if axes > _MOST_AXES:
+        refuse(f"{name[:80]}: at most {_MOST_AXES} axes", f"{axes}")
+    shape = tuple(r.number("Q") for _ in range(axes))[::-1]
+    kind, offset = r.number("I"), r.number("Q")
+    encoding = ENCODINGS.get(kind)
+    if encoding is None:
+        known = ", ".join(e.name for e in ENCODINGS.values())
+        return refuse(f"{name[:80]}: one of {known}", f"type {kind}")  # type: ignore[no-any-return]
+    if (shape[-1] if shape else 1) % encoding.elements:
+        refuse(f"{name[:80]}: rows of a multiple of {encoding.elements} elements", f"shape {shape}")
+    return _Info(name, encoding, shape, prod(shape) // encoding.elements * encoding.nbytes, offset)
+
+
+def _placed(data: memoryview, at: int, metadata: dict[str, Any], infos: list[_Info]) -> dict[str, Blocks]:
+    """Tensors' bytes, which lie behind all else, aligned, and nowhere twice."""
+    alignment = metadata.get("general.alignment", 32)
+    if isinstance(alignment, bool) or not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
+        refuse("an alignment of 1 to 1048576", repr(alignment)[:40])
+    start, end, out = -(-at // alignment) * alignment, 0, {}
+    for i in sorted(infos, key=lambda i: i.offset):
+        first = start + i.offset
+        if i.offset % alignment or first + i.nbytes > len(data):
+            refuse(
+                f"{i.name[:80]}: {i.nbytes} bytes at an aligned place", f"{first} in a file of {len(data)}"
+            )
+        if first < end or i.name in out:
+            refuse(f"{i.name[:80]}: tensors with names and bytes of their own", "one that overlaps another")
+        end = first + i.nbytes
+        out[i.name] = Blocks(i.encoding, i.shape, data[first:end])
+    return {i.name: out[i.name] for i in infos}

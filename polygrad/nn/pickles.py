@@ -1,0 +1,310 @@
+"""A reader of pickles that makes plain data, and calls nothing but what it is given.
+
+A pickle is a program for a stack machine (Python's `pickletools` lists its operations) whose authors' reader
+imports any function and calls it. This one knows the operations that data is made of; a global must be in the
+caller's table. It makes no cycles, and nothing that is nested deeper than `_DEEPEST`: where the C stack is
+small, freeing such a thing ends the process. Knows no Tensors.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from polygrad.errors import ArgumentError
+
+_DEEPEST = 100
+_MARK = object()
+
+
+class Pickle:
+    """One pickle: `load` gives its object, and `end` says where it ended.
+
+    globals: what `module.name` stands for, a value or a function; all other names are refused.
+    persistent: what a persistent id stands for. Errors are ArgumentErrors that begin with `what`.
+    """
+
+    def __init__(
+        self,
+        data: bytes | memoryview,
+        globals_: Mapping[str, Any],
+        persistent: Callable[[Any], Any],
+        what: str,
+        start: int = 0,
+    ) -> None:
+        self._data, self._at, self._what = memoryview(data).cast("B"), start, what
+        self._globals, self._persistent = globals_, persistent
+        self._stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+        # By identity, of containers: how deep they are, and which are parts of others; `_made` keeps them
+        # alive.
+        self._depths: dict[int, int] = {}
+        self._placed: set[int] = set()
+        self._made: list[Any] = []
+
+    @property
+    def end(self) -> int:
+        """Where it ended."""
+        return self._at
+
+    def load(self) -> Any:
+        """The object. Raises ArgumentError."""
+        while True:
+            code = self._take(1)[0]
+            if code == 0x2E:  # STOP
+                out = self._pop()
+                if self._stack:
+                    self._refuse("a stack that is empty at the end", f"{len(self._stack)} more objects")
+                return out
+            operation = _OPERATIONS.get(code)
+            if operation is None:
+                return self._refuse("an operation of plain data", f"{code:#04x}")
+            operation(self)
+
+    def _refuse(self, expected: str, got: str) -> Any:
+        raise ArgumentError(f"{self._what}: expected {expected}, got {got} at byte {self._at} of a pickle")
+
+    # --- bytes
+
+    def _take(self, n: int) -> memoryview:
+        if n < 0 or self._at + n > len(self._data):
+            self._refuse(f"{n} more bytes", f"{len(self._data) - self._at}")
+        out = self._data[self._at : self._at + n]
+        self._at += n
+        return out
+
+    def _int(self, n: int, signed: bool = False) -> int:
+        return int.from_bytes(self._take(n), "little", signed=signed)
+
+    def _long(self, n: int) -> int:
+        if n > 1024:  # converting a longer one takes quadratic time
+            self._refuse("an integer of at most 1024 bytes", f"{n}")
+        return self._int(n, True)
+
+    def _line(self) -> str:
+        rest = bytes(self._data[self._at : self._at + 4096])
+        length = rest.find(b"\n")
+        if length < 0:
+            self._refuse("a line", "none")
+        return self._text(self._take(length + 1)[:-1])
+
+    def _text(self, raw: memoryview) -> str:
+        try:
+            return str(raw, "utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return str(self._refuse("text in UTF-8", repr(bytes(raw[:40]))))
+
+    # --- the stack
+
+    def _push(self, x: Any) -> None:
+        self._stack.append(x)
+
+    def _pop(self) -> Any:
+        if not self._stack or self._stack[-1] is _MARK:
+            self._refuse("an object on the stack", "none")
+        return self._stack.pop()
+
+    def _top(self, kind: type | tuple[type, ...]) -> Any:
+        x = self._stack[-1] if self._stack else _MARK
+        if not isinstance(x, kind):
+            self._refuse("a container", type(x).__name__)
+        return x
+
+    def _pop_mark(self) -> list[Any]:
+        for i in range(len(self._stack) - 1, -1, -1):
+            if self._stack[i] is _MARK:
+                out = self._stack[i + 1 :]
+                del self._stack[i:]
+                return out
+        return list(self._refuse("a mark on the stack", "none"))
+
+    # --- containers
+
+    def _container(self, x: Any, parts: list[Any]) -> None:
+        """Push a new container that holds `parts`."""
+        self._made.append(x)
+        self._depths[id(x)] = 1
+        self._hold(x, parts)
+        self._push(x)
+
+    def _hold(self, x: Any, parts: list[Any]) -> None:
+        """`x` is to hold `parts`, or does. A part of something else is complete: no cycles."""
+        if id(x) in self._placed and parts:
+            self._refuse("a container that is complete before it is part of another", "one that grows")
+        depth = self._depths.get(id(x), 1)
+        for part in parts:
+            if id(part) in self._depths:
+                if part is x:
+                    self._refuse("data without cycles", "a container that holds itself")
+                self._placed.add(id(part))
+                depth = max(depth, self._depths[id(part)] + 1)
+        if depth > _DEEPEST:
+            self._refuse(f"at most {_DEEPEST} containers inside of each other", "more")
+        self._depths[id(x)] = depth
+
+    def _append(self, items: list[Any]) -> None:
+        x = self._top((list, set))
+        self._hold(x, items)
+        if isinstance(x, list):
+            x.extend(items)
+        else:
+            x.update(map(self._key, items))
+
+    def _set_items(self, items: list[Any]) -> None:
+        x = self._top(dict)
+        if len(items) % 2:
+            self._refuse("a value for each key", "a key without one")
+        self._hold(x, items)
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            x[self._key(key)] = value
+
+    def _key(self, key: Any) -> Any:
+        """`key` of a dict, or element of a set: a scalar, or a tuple of them."""
+        parts = key if isinstance(key, tuple) else (key,)
+        if not all(x is None or isinstance(x, (str, bytes, int, float)) for x in parts):
+            self._refuse("text, numbers, or tuples of them as keys", type(key).__name__)
+        return key
+
+    # --- globals
+
+    def _find(self, name: str) -> None:
+        if name not in self._globals:
+            raise ArgumentError(
+                f"{self._what}: expected tensors and plain data, got the global {name[:200]!r}: only what is "
+                "known to be harmless is called; save a state dict"
+            )
+        self._push(self._globals[name])
+
+    def _reduce(self) -> None:
+        args, function = self._pop(), self._pop()
+        if not callable(function) or not isinstance(args, tuple):
+            self._refuse("a function and its arguments", f"{type(function).__name__}, {type(args).__name__}")
+        try:
+            out = function(*args)
+        except ArgumentError:
+            raise
+        except (TypeError, ValueError, KeyError, AttributeError) as e:
+            self._refuse("arguments that fit", str(e)[:200])
+        if isinstance(out, (list, dict, tuple, set)) and id(out) not in self._depths:
+            self._container(out, [*out, *out.values()] if isinstance(out, dict) else list(out))
+        else:
+            self._push(out)
+
+    def _put(self, i: int) -> None:
+        if not self._stack:
+            self._refuse("an object to remember", "none")
+        self._memo[i] = self._stack[-1]
+
+    def _get(self, i: int) -> None:
+        if i not in self._memo or self._memo[i] is _MARK:
+            self._refuse("an object that was remembered", f"number {i}")
+        self._push(self._memo[i])
+
+    def _number(self, text: str, kind: type) -> Any:
+        try:
+            return kind(text) if len(text) < 1000 else self._refuse("a number", text[:20])
+        except ValueError:
+            return self._refuse("a number", text[:40])
+
+    def _build(self) -> None:
+        """State of an object: of an OrderedDict, `_metadata` and the like, which is no data."""
+        self._pop()
+        self._push(self._pop())
+
+    def _tuple(self, parts: list[Any]) -> None:
+        self._container(tuple(parts), parts)
+
+    def _dict(self, items: list[Any]) -> None:
+        self._container({}, [])
+        self._set_items(items)
+
+    def _int_line(self) -> Any:
+        text = self._line()
+        return {"00": False, "01": True}[text] if text in ("00", "01") else self._number(text, int)
+
+
+def _several(n: int) -> Callable[[Pickle], None]:
+    return lambda p: p._tuple([p._pop() for _ in range(n)][::-1])
+
+
+def _stack_global(p: Pickle) -> None:
+    name, module = p._pop(), p._pop()
+    p._find(f"{module}.{name}")
+
+
+def _global(p: Pickle) -> None:
+    module = p._line()
+    p._find(f"{module}.{p._line()}")
+
+
+def _float(p: Pickle) -> None:
+    p._push(struct.unpack(">d", p._take(8))[0])
+
+
+def _quoted(p: Pickle) -> None:
+    """A string of Python 2, as its `repr` wrote it."""
+    line = p._line()
+    if len(line) < 2 or line[0] != line[-1] or line[0] not in "'\"" or "\\" in line:
+        p._refuse("a quoted string without escapes", line[:40])
+    p._push(line[1:-1])
+
+
+# By code, what each operation does. Names are those of `pickletools`.
+_OPERATIONS: dict[int, Callable[[Pickle], Any]] = {
+    0x80: lambda p: p._take(1),  # PROTO
+    0x95: lambda p: p._take(8),  # FRAME
+    ord("("): lambda p: p._push(_MARK),  # MARK
+    ord("0"): lambda p: p._pop(),  # POP
+    ord("1"): lambda p: p._pop_mark(),  # POP_MARK
+    ord("N"): lambda p: p._push(None),  # NONE
+    0x88: lambda p: p._push(True),  # NEWTRUE
+    0x89: lambda p: p._push(False),  # NEWFALSE
+    ord("J"): lambda p: p._push(p._int(4, True)),  # BININT
+    ord("K"): lambda p: p._push(p._int(1)),  # BININT1
+    ord("M"): lambda p: p._push(p._int(2)),  # BININT2
+    0x8A: lambda p: p._push(p._long(p._int(1))),  # LONG1
+    0x8B: lambda p: p._push(p._long(p._int(4, True))),  # LONG4
+    ord("I"): lambda p: p._push(p._int_line()),  # INT
+    ord("L"): lambda p: p._push(p._number(p._line().rstrip("L"), int)),  # LONG
+    ord("F"): lambda p: p._push(p._number(p._line(), float)),  # FLOAT
+    ord("G"): _float,  # BINFLOAT
+    ord("S"): _quoted,  # STRING
+    ord("U"): lambda p: p._push(p._text(p._take(p._int(1)))),  # SHORT_BINSTRING
+    ord("T"): lambda p: p._push(p._text(p._take(p._int(4, True)))),  # BINSTRING
+    ord("V"): lambda p: p._push(p._line()),  # UNICODE
+    0x8C: lambda p: p._push(p._text(p._take(p._int(1)))),  # SHORT_BINUNICODE
+    ord("X"): lambda p: p._push(p._text(p._take(p._int(4)))),  # BINUNICODE
+    0x8D: lambda p: p._push(p._text(p._take(p._int(8)))),  # BINUNICODE8
+    ord("C"): lambda p: p._push(bytes(p._take(p._int(1)))),  # SHORT_BINBYTES
+    ord("B"): lambda p: p._push(bytes(p._take(p._int(4)))),  # BINBYTES
+    0x8E: lambda p: p._push(bytes(p._take(p._int(8)))),  # BINBYTES8
+    ord(")"): lambda p: p._tuple([]),  # EMPTY_TUPLE
+    0x85: _several(1),  # TUPLE1
+    0x86: _several(2),  # TUPLE2
+    0x87: _several(3),  # TUPLE3
+    ord("t"): lambda p: p._tuple(p._pop_mark()),  # TUPLE
+    ord("]"): lambda p: p._container([], []),  # EMPTY_LIST
+    ord("l"): lambda p: (lambda parts: p._container(list(parts), parts))(p._pop_mark()),  # LIST
+    ord("a"): lambda p: p._append([p._pop()]),  # APPEND
+    ord("e"): lambda p: p._append(p._pop_mark()),  # APPENDS
+    ord("}"): lambda p: p._container({}, []),  # EMPTY_DICT
+    ord("d"): lambda p: p._dict(p._pop_mark()),  # DICT
+    ord("s"): lambda p: p._set_items([p._pop(), p._pop()][::-1]),  # SETITEM
+    ord("u"): lambda p: p._set_items(p._pop_mark()),  # SETITEMS
+    0x8F: lambda p: p._container(set(), []),  # EMPTY_SET
+    0x90: lambda p: p._append(p._pop_mark()),  # ADDITEMS
+    ord("c"): _global,  # GLOBAL
+    0x93: _stack_global,  # STACK_GLOBAL
+    ord("R"): lambda p: p._reduce(),  # REDUCE
+    0x81: lambda p: p._reduce(),  # NEWOBJ
+    ord("b"): lambda p: p._build(),  # BUILD
+    ord("Q"): lambda p: p._push(p._persistent(p._pop())),  # BINPERSID
+    ord("p"): lambda p: p._put(p._number(p._line(), int)),  # PUT
+    ord("q"): lambda p: p._put(p._int(1)),  # BINPUT
+    ord("r"): lambda p: p._put(p._int(4)),  # LONG_BINPUT
+    0x94: lambda p: p._put(len(p._memo)),  # MEMOIZE
+    ord("g"): lambda p: p._get(p._number(p._line(), int)),  # GET
+    ord("h"): lambda p: p._get(p._int(1)),  # BINGET
+    ord("j"): lambda p: p._get(p._int(4)),  # LONG_BINGET
+}

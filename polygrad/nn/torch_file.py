@@ -1,0 +1,248 @@
+"""Files of `torch.save` as plain data, zip files (torch 1.6 and later) and those before: no code in them
+runs.
+
+A tensor is a `Strided`: memory by number, and which of its elements. Knows no Tensors. Nothing of torch is
+needed: `pickles` reads the objects, with a table of the few functions that tensors are pickled as.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError
+from polygrad.helpers import prod
+from polygrad.nn.archives import read_zip
+from polygrad.nn.pickles import Pickle
+
+_WHAT = "torch_load"
+_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+_MOST_ELEMENTS = 1 << 40  # of a tensor; one that is expanded has more than its memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A class of storages. `dtype` None: untyped, of bytes."""
+
+    dtype: DType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Memory that tensors share: its name in the file, and its elements (bytes, if it is untyped)."""
+
+    key: str
+    dtype: DType | None
+    count: int
+    offset: int = 0  # in elements, where it is a view of another
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """A tensor: elements of `dtype` of a storage, from `offset` on, with `strides` in elements."""
+
+    storage: Storage
+    dtype: DType
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFile:
+    """What a file holds: an object with `Strided` in the place of tensors, and bytes by storage."""
+
+    data: Any
+    storages: Mapping[str, bytes | memoryview]
+
+
+_STORAGES = {
+    "Float": dtypes.float32, "Double": dtypes.float64, "Half": dtypes.float16, "BFloat16": dtypes.bfloat16,
+    "Bool": dtypes.bool, "Char": dtypes.int8, "Byte": dtypes.uint8, "Short": dtypes.int16,
+    "Int": dtypes.int32, "Long": dtypes.int64,
+}  # fmt: skip
+
+
+def read_torch(raw: bytes | memoryview) -> TorchFile:
+    """What `torch.save` wrote. Raises ArgumentError for damaged files, and for objects that are no data."""
+    data = memoryview(raw).cast("B")
+    if bytes(data[:4]) == b"PK\3\4":
+        return _read_zip_format(data)
+    if bytes(data[:1]) == b"\x80":
+        return _read_legacy_format(data)
+    raise ArgumentError(f"{_WHAT}: expected a file of torch.save, got {bytes(data[:4]).hex() or 'no bytes'}")
+
+
+def _read_zip_format(data: memoryview) -> TorchFile:
+    files = read_zip(data, _WHAT)
+    folders = [name[: -len("data.pkl")] for name in files if name.rpartition("/")[2] == "data.pkl"]
+    if len(folders) != 1:
+        raise ArgumentError(f"{_WHAT}: expected one data.pkl in the zip file, got {len(folders)}")
+    folder = folders[0]
+    order = bytes(files.get(folder + "byteorder", b"little")).strip()
+    if order not in (b"little", b"big"):
+        raise ArgumentError(f"{_WHAT}: expected byte order little or big, got {order[:20]!r}")
+    needed: dict[str, Storage] = {}
+    loaded = Pickle(files[folder + "data.pkl"], _globals(), lambda pid: _storage(pid, needed), _WHAT).load()
+    storages: dict[str, bytes | memoryview] = {}
+    for key, storage in needed.items():
+        found = files.get(f"{folder}data/{key}")
+        size = storage.count * _itemsize(storage)
+        if found is None or len(found) != size:
+            got = "no such file" if found is None else f"{len(found)}"
+            raise ArgumentError(f"{_WHAT}: expected {size} bytes in data/{key}, got {got}")
+        if order == b"big" and storage.dtype is None:
+            raise ArgumentError(f"{_WHAT}: expected typed storages of byte order big, got an untyped one")
+        storages[key] = found if order == b"little" else _swapped(found, _itemsize(storage))
+    return TorchFile(loaded, storages)
+
+
+def _read_legacy_format(data: memoryview) -> TorchFile:
+    """Five pickles (a magic number, protocol, machine, the object, the storages' keys), then their bytes."""
+    needed: dict[str, Storage] = {}
+    parts, at = [], 0
+    for _ in range(5):
+        pickle = Pickle(data, _globals(), lambda pid: _storage(pid, needed), _WHAT, at)
+        parts.append(pickle.load())
+        at = pickle.end
+        if parts[0] != _MAGIC:
+            raise ArgumentError(f"{_WHAT}: expected a file of torch.save, got a pickle of something else")
+    _, protocol, machine, loaded, keys = parts
+    if protocol != _PROTOCOL or not isinstance(machine, dict) or not isinstance(keys, list):
+        raise ArgumentError(f"{_WHAT}: expected protocol {_PROTOCOL}, got {protocol!r:.40}")
+    storages: dict[str, bytes | memoryview] = {}
+    for key in keys:
+        storage = needed.get(key) if isinstance(key, str) else None
+        if storage is None or key in storages:
+            raise ArgumentError(f"{_WHAT}: expected the storages of tensors, each once, got {key!r:.40}")
+        if at + 8 > len(data):
+            raise ArgumentError(f"{_WHAT}: expected storage {key} at byte {at}, got a file of {len(data)}")
+        (count,) = struct.unpack_from("<Q", data, at)
+        size = count * _itemsize(storage)
+        if count != storage.count or at + 8 + size > len(data):
+            raise ArgumentError(
+                f"{_WHAT}: expected {storage.count} elements of storage {key} at byte {at + 8}, got {count} "
+                f"in a file of {len(data)}"
+            )
+        part = data[at + 8 : at + 8 + size]
+        storages[key] = part if machine.get("little_endian", True) else _swapped(part, _itemsize(storage))
+        at += 8 + size
+    missing = [key for key in needed if key not in storages]
+    if missing:
+        raise ArgumentError(f"{_WHAT}: expected the bytes of storages {missing[:5]}, got none")
+    return TorchFile(loaded, storages)
+
+
+def _itemsize(storage: Storage) -> int:
+    return 1 if storage.dtype is None else storage.dtype.itemsize
+
+
+def _swapped(raw: bytes | memoryview, size: int) -> bytes:
+    out = bytearray(len(raw))
+    for i in range(size):
+        out[i::size] = raw[size - 1 - i :: size]
+    return bytes(out)
+
+
+# --- what a pickle may ask for
+
+
+def _storage(pid: Any, needed: dict[str, Storage]) -> Storage:
+    """The storage of a persistent id ('storage', class, key, location, count, view of another or None)."""
+    if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
+        raise ArgumentError(f"{_WHAT}: expected the id of a storage, got {pid!r:.80}")
+    _, kind, key, _, count = pid[:5]
+    view = pid[5] if len(pid) == 6 else None
+    if not isinstance(kind, _Kind) or not isinstance(key, str) or not _is_count(count):
+        raise ArgumentError(f"{_WHAT}: expected a storage's class, key and size, got {pid!r:.80}")
+    whole = needed.setdefault(key, Storage(key, kind.dtype, count))
+    if (whole.dtype, whole.count) != (kind.dtype, count):
+        raise ArgumentError(f"{_WHAT}: expected storage {key} to be the same everywhere, got two kinds of it")
+    if view is None:
+        return whole
+    if not isinstance(view, tuple) or len(view) != 3 or not all(map(_is_count, view[1:])):
+        raise ArgumentError(f"{_WHAT}: expected a view (key, offset, size) of a storage, got {view!r:.80}")
+    if view[1] + view[2] > count:
+        raise ArgumentError(f"{_WHAT}: expected a view inside of {count} elements, got {view[1:]}")
+    return Storage(key, kind.dtype, view[2], view[1])
+
+
+def _is_count(n: Any) -> bool:
+    return isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 60
+
+
+def _tensor(
+    storage: Any, offset: Any, shape: Any, strides: Any, *rest: Any, dtype: DType | None = None
+) -> Strided:
+    """`torch._utils._rebuild_tensor_v2`: what is behind the strides says nothing of the elements."""
+    if not isinstance(storage, Storage) or not isinstance(shape, tuple) or not isinstance(strides, tuple):
+        raise ArgumentError(f"{_WHAT}: expected a tensor's storage, shape and strides, got {shape!r:.80}")
+    if len(shape) != len(strides) or len(shape) > 64 or not all(map(_is_count, (offset, *shape, *strides))):
+        raise ArgumentError(
+            f"{_WHAT}: expected a shape and strides of integers that are not negative, got {shape!r:.80} and "
+            f"{strides!r:.80} from {offset!r:.40}"
+        )
+    kind = dtype or storage.dtype or dtypes.uint8
+    count = storage.count * _itemsize(storage) // kind.itemsize
+    last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    if prod(shape) > _MOST_ELEMENTS or (0 not in shape and last >= count):
+        raise ArgumentError(
+            f"{_WHAT}: expected a tensor inside of its {count} elements, got shape {shape!r:.80} with "
+            f"strides {strides!r:.80} from {offset}"
+        )
+    start = storage.offset * _itemsize(storage) // kind.itemsize
+    return Strided(storage, kind, start + offset, shape, strides)
+
+
+def _tensor_v3(
+    storage: Any, offset: Any, shape: Any, strides: Any, grad: Any, hooks: Any, dtype: Any, *rest: Any
+) -> Strided:
+    if not isinstance(dtype, DType):
+        raise ArgumentError(f"{_WHAT}: expected a dtype, got {dtype!r:.40}")
+    return _tensor(storage, offset, shape, strides, dtype=dtype)
+
+
+def _parameter(data: Any, *rest: Any) -> Any:
+    return data
+
+
+def _encoded(text: Any, encoding: Any) -> bytes:
+    if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
+        raise ArgumentError(f"{_WHAT}: expected bytes as latin1 text, got {encoding!r:.40}")
+    try:
+        return text.encode("latin1")
+    except UnicodeEncodeError as e:
+        raise ArgumentError(f"{_WHAT}: expected bytes as latin1 text, got {text[:40]!r}") from e
+
+
+def _ordered(items: Any = ()) -> dict[Any, Any]:
+    return dict(items)
+
+
+def _device(name: Any, index: Any = None) -> str:
+    return f"{name}" if index is None else f"{name}:{index}"
+
+
+def _globals() -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "collections.OrderedDict": _ordered,
+        "builtins.set": set,
+        "__builtin__.set": set,
+        "torch._utils._rebuild_tensor": _tensor,
+        "torch._utils._rebuild_tensor_v2": _tensor,
+        "torch._utils._rebuild_tensor_v3": _tensor_v3,
+        "torch._utils._rebuild_parameter": _parameter,
+        "torch._utils._rebuild_parameter_with_state": _parameter,
+        "torch.Size": tuple,
+        "torch.device": _device,
+        "_codecs.encode": _encoded,
+        "torch.UntypedStorage": _Kind(None),
+        "torch.storage.UntypedStorage": _Kind(None),
+    }
+    for name, dtype in _STORAGES.items():
+        table[f"torch.{name}Storage"] = _Kind(dtype)
+    table |= {"torch.float8_e4m3fn": dtypes.fp8e4m3, "torch.float8_e5m2": dtypes.fp8e5m2}
+    return table | {f"torch.{d}": d for d in dtypes.all}

@@ -1,0 +1,55 @@
+"""Copies of Tensors, by `copy` and `pickle`: how models and optimizers are copied, sent and kept.
+
+A pickle holds values, and no graph: what it is made into is a leaf.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from polygrad.dtype import to_dtype
+from polygrad.engine.devices import Device
+from polygrad.tensor.base import TensorBase
+
+
+class CopyingMixin(TensorBase):
+    """What `copy.copy`, `copy.deepcopy` and `pickle` do."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        """Another Tensor over the same elements: a view, which sees what is written to this one."""
+        out = self._view_of(self.uop)
+        out.requires_grad, out._derived, out.grad = self.requires_grad, self._derived, self.grad
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """These elements in memory of their own, computed, with a copy of the gradient; a leaf."""
+        out = self._detached().clone()  # type: ignore[attr-defined]
+        out.realize()
+        memo[id(self)] = out
+        out.requires_grad, out._derived = self.requires_grad, False
+        out.grad = None if self.grad is None else self.grad.__deepcopy__(memo)
+        return out  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        """The elements as bytes. The device is kept unless it is the default one, so that what was made on
+        one host is read on another."""
+        raw = bytes(self.data())  # type: ignore[attr-defined]
+        device = None if self.device == Device.DEFAULT else self.device
+        state = (raw, str(self.dtype), self.shape, device, self.requires_grad, self.grad)
+        return _restored, (type(self), *state)
+
+
+def _restored(
+    cls: Any,
+    raw: bytes,
+    dtype: str,
+    shape: tuple[int, ...],
+    device: str | None,
+    requires_grad: bool | None,
+    grad: Any,
+) -> Any:
+    out = cls(raw, device, to_dtype(dtype)).reshape(shape)
+    out.requires_grad, out.grad = requires_grad, grad
+    return out

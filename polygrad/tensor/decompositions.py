@@ -1,0 +1,501 @@
+"""Linear systems and decompositions: solve, inv, det, cholesky, qr, eigh, svd.
+
+Each is a fixed number of steps that depends on the sizes alone, so it is lazy, and the same on every device.
+Steps are written so that all are the same kernels: what is done moves to the end of the matrix, and the next
+pivot is always in the first row and column. Gradients are closed formulas in the result (Giles, "An extended
+collection of matrix derivative results", 2008; Murray, "Differentiation of the Cholesky decomposition",
+2016): they do not go back through the steps, and can be differentiated again.
+
+A matrix is the last two axes; those in front are a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, Self
+
+from polygrad.dtype import DType, dtypes, promote
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.base import broadcast_to, filled
+from polygrad.tensor.linalg import LinalgMixin
+from polygrad.tensor.sizes import fits
+from polygrad.tensor.sorting import SortingMixin
+from polygrad.uop.node import UOp, broadcast_shape
+from polygrad.uop.ops import Ops
+
+
+class DecompositionsMixin(LinalgMixin, SortingMixin):
+    """Linear systems and decompositions, of matrices of fixed sizes; 16-bit floats go through float32."""
+
+    __slots__ = ()
+
+    def _matrix(self, what: str, square: bool = True) -> Self:
+        """self in floats of at least 32 bits. Raises ShapeError unless it is a (square) matrix."""
+        sizes = self.shape[-2:]
+        if self.ndim < 2 or not all(isinstance(n, int) for n in sizes) or (square and sizes[0] != sizes[1]):
+            kind = "a square matrix" if square else "a matrix"
+            raise ShapeError(f"{what}: expected {kind} (the last two axes), got shape {self.shape}")
+        return self._in_accumulation_dtype()
+
+    def _made(self) -> Self:
+        """self as a value that is computed once: in memory of its own."""
+        return self._with(self.uop.contiguous())
+
+    @property
+    def mT(self) -> Self:
+        """The last two axes swapped: each matrix of a batch transposed.
+
+        >>> Tensor([[[1, 2], [3, 4]]]).mT.tolist()
+        [[[1, 3], [2, 4]]]
+        """
+        return self.transpose(-2, -1)
+
+    def _part(self, rows: tuple[int, int] | None, columns: tuple[int, int] | None) -> Self:
+        """These rows and columns (None: all) of each matrix."""
+        return self.shrink([*[None] * (self.ndim - 2), rows, columns])
+
+    def _padded(self, rows: int, columns: int) -> Self:
+        """Each matrix with as many zero rows and columns behind it."""
+        return self.pad([*[None] * (self.ndim - 2), (0, rows), (0, columns)])
+
+    def _identity(self, n: int) -> Self:
+        """The (n, n) identity matrix in this dtype."""
+        i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n), self._device)
+        return i.unsqueeze(1).eq(i).cast_like(self)
+
+    def _expanded_batch(self, lead: tuple[Any, ...]) -> Self:
+        return self._result(broadcast_to(self.uop, (*lead, *self.shape[-2:])))
+
+    def _unskewed(self) -> Self:
+        """Row k moved k places to the right; the last k elements of row k are zeros."""
+        lead, (k, n) = self.shape[:-2], (int(self.shape[-2]), int(self.shape[-1]))
+        wide = self._padded(0, n).reshape(*lead, 1, k * 2 * n)._part(None, (0, k * (2 * n - 1)))
+        return wide.reshape(*lead, k, 2 * n - 1)._part(None, (0, n))
+
+    # --- linear systems
+
+    def _eliminated(self, b: Self) -> tuple[Self, Self]:
+        """The solution of self @ x = b, and the determinant: Gauss and Jordan's elimination with row pivots.
+
+        A step ends with the pivot's row, scaled, behind the others, and without the first column.
+        """
+        n, m = int(self.shape[-1]), int(b.shape[-1])
+        x = self.cat(b, dim=-1)._made()
+        index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)), self._device)
+        free = x._part(None, (0, 1)).const_like(1.0)  # 1 for rows that were no pivot yet, which are the first
+        det = x._part((0, 1), (0, 1)).const_like(1.0)
+        for _ in range(n):
+            pivot = (x._part(None, (0, 1)).abs() * free + free * 1e-37).argmax(-2, keepdim=True)
+            chosen = index.eq(pivot)
+            row = chosen.where(x, 0.0).sum(-2, keepdim=True)._made()
+            p = row._part(None, (0, 1))
+            det = (det * pivot.eq(0).where(p, -p))._made()
+            row = row / p
+            others = chosen.where(x._part((0, 1), None), x)._part((1, n), None)
+            others = others - others._part(None, (0, 1)) * row
+            x = others.cat(row, dim=-2)._part(None, (1, n + m))._padded(0, 1)._made()
+            free = free._part((1, n), None)._padded(1, 0)._made()
+        return x._part(None, (0, m)), det.reshape(self.shape[:-2])
+
+    def solve(self, b: Self) -> Self:
+        """x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
+
+        A singular matrix gives infinities or NaN. Raises ShapeError.
+
+        >>> Tensor([[2.0, 0.0], [0.0, 4.0]]).solve(Tensor([2.0, 2.0])).tolist()
+        [1.0, 0.5]
+        """
+        a, b, is_vector = self._system(b, "solve")
+
+        def backward(g: Self, x: Self, a: Self, _: Self) -> tuple[Self, Self]:
+            of_b = a.mT.solve(g)
+            return -of_b.dot(x.mT), of_b
+
+        x = a._detached()._eliminated(b._detached())[0] if a.shape[-1] else b
+        x = x._with_backward([a, b], backward)
+        return self._in_result_dtype(x.squeeze(-1) if is_vector else x)
+
+    def _system(self, b: Self, what: str) -> tuple[Self, Self, bool]:
+        """self and b as matrices of one dtype and batch, and whether b was one vector."""
+        a, is_vector = self._matrix(what), b.ndim == 1
+        right = b.unsqueeze(-1) if is_vector else b
+        if right.ndim < 2 or right.shape[-2] != a.shape[-1]:
+            raise ShapeError(f"{what}: expected {a.shape[-1]} rows for shape {self.shape}, got {b.shape}")
+        right = right._in_accumulation_dtype()
+        dtype = promote(a.dtype, right.dtype)
+        lead = broadcast_shape((a.shape[:-2], right.shape[:-2]))
+        a, right = (x._with(x.uop.cast(dtype))._expanded_batch(lead) for x in (a, right))
+        return a, right, is_vector
+
+    def inv(self) -> Self:
+        """The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Raises ShapeError.
+
+        >>> Tensor([[2.0, 0.0], [0.0, 4.0]]).inv().tolist()
+        [[0.5, 0.0], [0.0, 0.25]]
+        """
+        a = self._matrix("inv")
+        n = int(a.shape[-1])
+        x = a._detached()._eliminated(a._identity(n)._expanded_batch(a.shape[:-2]))[0] if n else a
+        return self._in_result_dtype(x._with_backward([a], lambda g, x, _: -x.mT.dot(g).dot(x.mT)))
+
+    def det(self) -> Self:
+        """The determinant of each matrix (..., n, n), (...). Raises ShapeError.
+
+        Its gradient needs the inverse: that of a singular matrix is NaN.
+
+        >>> Tensor([[2.0, 0.0], [1.0, 4.0]]).det().item()
+        8.0
+        """
+        a = self._matrix("det")
+        if not a.shape[-1]:
+            return self._in_result_dtype(a._of(filled(a.dtype, 1.0, a.shape[:-2]), a._device))
+        det = a._detached()._eliminated(a._detached()._part(None, (0, 1)))[1]
+        # a singular matrix has a pivot of 0, and what follows is NaN
+        det = det.isnan().where(a.isnan().any((-2, -1)).where(math.nan, 0.0), det)
+
+        def backward(g: Self, y: Self, a: Self) -> Self:
+            return (g * y).unsqueeze(-1).unsqueeze(-1) * a.inv().mT
+
+        return self._in_result_dtype(det._with_backward([a], backward))
+
+    def triangular_solve(self, b: Self, upper: bool = False) -> Self:
+        """x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
+
+        self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
+        NaN. Raises ShapeError.
+
+        >>> Tensor([[2.0, 0.0], [1.0, 1.0]]).triangular_solve(Tensor([2.0, 3.0])).tolist()
+        [1.0, 2.0]
+        """
+        a, b, is_vector = self._system(b, "triangular_solve")
+
+        def backward(g: Self, x: Self, a: Self, _: Self) -> tuple[Self, Self]:
+            of_b = a.mT.triangular_solve(g, not upper)
+            of_a = -of_b.dot(x.mT)
+            return of_a.triu() if upper else of_a.tril(), of_b
+
+        x = a._detached()._substituted(b._detached(), upper)._with_backward([a, b], backward)
+        return self._in_result_dtype(x.squeeze(-1) if is_vector else x)
+
+    def _substituted(self, b: Self, upper: bool) -> Self:
+        """Forward substitution; backward, if `upper`."""
+        if upper:
+            return self.flip(-1, -2)._substituted(b.flip(-2), False).flip(-2)
+        n = int(self.shape[-1])
+        a, rest, rows = self._made(), b._made(), []
+        for _ in range(n):
+            row = rest._part((0, 1), None) / a._part((0, 1), (0, 1))
+            rows.append(row)
+            rest = (rest - a._part(None, (0, 1)) * row)._part((1, n), None)._padded(1, 0)._made()
+            a = a._part((1, n), (1, n))._padded(1, 1)._made()
+        return rows[0].cat(*rows[1:], dim=-2) if rows else b
+
+    # --- decompositions
+
+    def cholesky(self, upper: bool = False) -> Self:
+        """The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
+
+        self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
+        gradient is symmetric. Raises ShapeError.
+
+        >>> Tensor([[4.0, 2.0], [2.0, 5.0]]).cholesky().tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
+        """
+        a = self._matrix("cholesky")
+        n = int(a.shape[-1])
+        x, columns = a._detached().tril()._made(), []
+        for _ in range(n):
+            column = (x._part(None, (0, 1)) / x._part((0, 1), (0, 1)).sqrt())._made()
+            columns.append(column.mT)
+            x = (x - column.dot(column.mT))._part((1, n), (1, n))._padded(1, 1)._made()
+        factor = columns[0].cat(*columns[1:], dim=-2)._unskewed().mT if columns else a
+
+        def backward(g: Self, y: Self, _: Self) -> Self:
+            inner = y.mT.dot(g.tril()).tril()
+            inner = inner - inner * y._identity(n) * 0.5
+            half = y.mT.triangular_solve(inner, True)
+            half = y.mT.triangular_solve(half.mT, True).mT
+            return (half + half.mT) * 0.5
+
+        out = self._in_result_dtype(factor._with_backward([a], backward))
+        return out.mT if upper else out
+
+    def qr(self, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Self, Self]:
+        """Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
+
+        'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
+        Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
+        Raises ShapeError, ArgumentError.
+
+        >>> q, r = Tensor([[0.0, 2.0], [-1.0, 3.0]]).qr()
+        >>> (q @ r).round().abs().tolist()
+        [[0.0, 2.0], [1.0, 3.0]]
+        """
+        if mode not in ("reduced", "complete"):
+            raise ArgumentError(f"qr: expected mode 'reduced' or 'complete', got {mode!r}")
+        a = self._matrix("qr", square=False)
+        m, n = int(a.shape[-2]), int(a.shape[-1])
+        q, r = a._detached()._reflected()
+        k = min(m, n)
+        if mode == "complete":
+            return self._in_result_dtype(q), self._in_result_dtype(r)
+        q, r = q._part(None, (0, k)), r._part((0, k), None)
+        if m < n:
+            return self._in_result_dtype(q), self._in_result_dtype(r)
+
+        def of_q(g: Self, q: Self, a: Self) -> Self:
+            r = q.mT.dot(a)
+            product = -g.mT.dot(q)
+            return _right_divided(g + q.dot(_from_lower(product)), r)
+
+        def of_r(g: Self, r: Self, a: Self) -> Self:
+            q = r.mT.triangular_solve(a.mT).mT
+            return _right_divided(q.dot(_from_lower(r.dot(g.triu().mT))), r)
+
+        q, r = q._with_backward([a], of_q), r._with_backward([a], of_r)
+        return self._in_result_dtype(q), self._in_result_dtype(r)
+
+    def _reflected(self) -> tuple[Self, Self]:
+        """The complete Q and R. A step ends with the row that is done behind the others, and in R's part
+        without the first column; so rows of R come out moved to the left."""
+        m, n = int(self.shape[-2]), int(self.shape[-1])
+        steps = min(m, n)
+        x = self._made()
+        w = self._identity(m)._expanded_batch(self.shape[:-2])._made()  # becomes the transpose of Q
+        free = self._of(filled(self.dtype, 1.0, (*self.shape[:-2], m, 1)), self._device)._made()
+        r_rows, q_rows = [], []
+        for _ in range(steps):
+            column = x._part(None, (0, 1)) * free
+            top = column._part((0, 1), None)
+            below = column._part((1, m), None).square().sum(-2, keepdim=True)
+            norm = (top.square() + below).sqrt()
+            pivot = (top < 0).where(norm, -norm)  # the sign that cancels nothing
+            pivot = below.eq(0.0).where(top, pivot)
+            head = (top - pivot) if m == 1 else (top - pivot).cat(column._part((1, m), None), dim=-2)
+            length = head.square().sum(-2, keepdim=True)
+            v = (length.eq(0.0).where(0.0, head * length.eq(0.0).where(1.0, length).rsqrt()))._made()
+            x = x - v * v.mT.dot(x) * 2.0
+            w = w - v * v.mT.dot(w) * 2.0
+            x, w = x._made(), w._made()
+            r_rows.append(x._part((0, 1), None))
+            q_rows.append(w._part((0, 1), None))
+            x = x._part((1, m), (1, n))._padded(1, 1)._made()
+            w = w._part((1, m), None).cat(w._part((0, 1), None), dim=-2)._made()
+            free = free._part((1, m), None)._padded(1, 0)._made()
+        if not steps:
+            return w, self
+        q = q_rows[0].cat(*q_rows[1:], dim=-2)
+        if m > steps:
+            q = q.cat(w._part((0, m - steps), None), dim=-2)
+        r = r_rows[0].cat(*r_rows[1:], dim=-2)._unskewed()
+        return q.mT, r._padded(m - steps, 0)
+
+    def eigh(self) -> tuple[Self, Self]:
+        """The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
+        symmetric matrix (..., n, n), of which the lower triangle counts.
+
+        Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
+        Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Raises ShapeError.
+
+        >>> values, vectors = Tensor([[2.0, 0.0], [0.0, 1.0]]).eigh()
+        >>> values.tolist()
+        [1.0, 2.0]
+        """
+        a = self._matrix("eigh")
+        n = int(a.shape[-1])
+        lower = a.tril()
+        a = lower + a.tril(-1).mT
+        fixed = a._detached()
+        # singular vectors of a positive semidefinite matrix are its eigenvectors
+        shift = fixed.abs().sum(-1, keepdim=True).max(-2, keepdim=True) if n else fixed
+        vectors = (fixed + fixed._identity(n) * shift)._rotated_to_orthogonal(descending=False)
+
+        def backward(g: Self, v: Self, a: Self) -> Self:
+            values = _diagonal_of_product(v, a.dot(v))
+            gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
+            is_diagonal = v._identity(n).ne(0.0)
+            inner = is_diagonal.where(0.0, v.mT.dot(g) / is_diagonal.where(1.0, gaps))
+            out = v.dot(inner).dot(v.mT)
+            return (out + out.mT) * 0.5
+
+        vectors = vectors._with_backward([a], backward)
+        values = _diagonal_of_product(vectors, a.dot(vectors))
+        return self._in_result_dtype(values), self._in_result_dtype(vectors)
+
+    def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
+        """U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
+
+        U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
+        is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
+        equal. By Hestenes' one-sided Jacobi method. Raises ShapeError.
+
+        >>> u, s, vt = Tensor([[0.0, 2.0], [1.0, 0.0]]).svd()
+        >>> s.tolist()
+        [2.0, 1.0]
+        """
+        a = self._matrix("svd", square=False)
+        m, n = int(a.shape[-2]), int(a.shape[-1])
+        if m < n:
+            u, s, vt = self.mT.svd(full_matrices)
+            return vt.mT, s, u.mT
+        if n == 0:
+            u = a._identity(m)._expanded_batch(a.shape[:-2])._part(None, None if full_matrices else (0, 0))
+            return self._results(u, a.sum(-2), a._part((0, 0), None))
+        v = a._detached()._rotated_to_orthogonal(descending=True)
+        scaled = a._detached().dot(v)
+        norms = scaled.square().sum(-2, keepdim=True).sqrt()
+        q, r = (scaled / norms.eq(0.0).where(1.0, norms))._made()._reflected()
+        signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, 1.0).unsqueeze(-2)
+        u = q._part(None, (0, n)) * signs
+        if full_matrices:
+            u = u.cat(q._part(None, (n, m)), dim=-1) if m > n else u
+            return self._results(u, norms.squeeze(-2), v.mT)
+
+        def of_u(g: Self, u: Self, a: Self) -> Self:
+            scaled = a.mT.dot(u)
+            s = scaled.square().sum(-2, keepdim=True).sqrt()
+            vt = (scaled / s).mT
+            inner = _antisymmetric(u, g, s)
+            out = u.dot(inner * s).dot(vt)
+            outside = g - u.dot(u.mT.dot(g))
+            return out + (outside / s).dot(vt) if m > n else out
+
+        def of_v(g: Self, v: Self, a: Self) -> Self:
+            scaled = a.dot(v)
+            s = scaled.square().sum(-2, keepdim=True).sqrt()
+            return (scaled / s).dot(s.mT * _antisymmetric(v, g, s)).dot(v.mT)
+
+        u, v = u._with_backward([a], of_u), v._with_backward([a], of_v)
+        values = _diagonal_of_product(u, a.dot(v))
+        return self._results(u, values, v.mT)
+
+    def _results(self, u: Self, s: Self, vt: Self) -> tuple[Self, Self, Self]:
+        return self._in_result_dtype(u), self._in_result_dtype(s), self._in_result_dtype(vt)
+
+    def _rotated_to_orthogonal(self, descending: bool) -> Self:
+        """V, orthogonal, for which the columns of self @ V are orthogonal, by length.
+
+        Columns are turned in pairs until they are: all pairs of a round at once, and after it each column
+        meets another one, as in a tournament.
+        """
+        m, n = int(self.shape[-2]), int(self.shape[-1])
+        size = n + n % 2  # an odd number gets a column of zeros, which is never turned
+        scale = self.abs().max((-2, -1), keepdim=True)
+        x = (self / scale.eq(0.0).where(1.0, scale)).mT._padded(size - n, 0)  # as rows; beside them V's
+        x = x.cat(self._identity(size)._expanded_batch(self.shape[:-2]), dim=-1)._made()
+        for _ in range(_sweeps(n, self.dtype) * (size - 1)):
+            left = _pairs(x._part(None, (0, m)))
+            products = (left.unsqueeze(-2) * left.unsqueeze(-3)).sum(-1)._made()
+            x = _next_pairing(_rotated(x, _tangent(products)._made()))._made()
+        v = x._part(None, (m, m + n))._made()
+        lengths = v.dot(self.mT).square().sum(-1)
+        if size > n:  # the row of the added column goes last
+            lengths = (v.square().sum(-1) < 0.5).where(-1.0 if descending else math.inf, lengths)
+        order = lengths.argsort(-1, descending)
+        picked = v.gather(-2, order.unsqueeze(-1).expand(*order.shape, n))
+        return picked._part((0, n), None).mT._made()
+
+    def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1e-7) -> Self:
+        """The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
+
+        self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
+        to the nearest orthogonal matrix. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([[3.0, 0.0], [0.0, 1.0]]).newton_schulz(20, (1.5, -0.5)).round().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        if self.ndim < 2:
+            raise ShapeError(f"newton_schulz: expected at least 2 axes, got shape {self.shape}")
+        if steps < 0 or not params:
+            raise ArgumentError(f"newton_schulz: expected steps >= 0 and params, got {steps} and {params}")
+        if not fits(self.shape[-2], self.shape[-1]):
+            return self.mT.newton_schulz(steps, params, eps).mT
+        x = self / (self.square().sum((-2, -1), keepdim=True).sqrt() + eps)
+        for _ in range(steps):
+            square = x.dot(x.mT)
+            power, out = x, x * params[0]
+            for coefficient in params[1:]:
+                power = square.dot(power)
+                out = out + power * coefficient
+            x = out
+        return x
+
+
+def _right_divided(x: Any, r: Any) -> Any:
+    """x @ inverse of rᵀ, for an upper triangular r."""
+    return r.triangular_solve(x.mT, True).mT
+
+
+def _from_lower(x: Any) -> Any:
+    """The symmetric matrix with the lower triangle of x."""
+    return x.tril() + x.tril(-1).mT
+
+
+def _diagonal_of_product(u: Any, w: Any) -> Any:
+    """The diagonal of uᵀ @ w."""
+    return (u * w).sum(-2)
+
+
+def _antisymmetric(u: Any, g: Any, s: Any) -> Any:
+    """(uᵀ g - gᵀ u) / (s_j² - s_i²), 0 on the diagonal; s: (..., 1, n)."""
+    n = u.shape[-1]
+    is_diagonal = u._identity(n).ne(0.0)
+    squares = s.square()
+    gaps = is_diagonal.where(1.0, squares - squares.mT)
+    product = u.mT.dot(g)
+    return is_diagonal.where(0.0, (product - product.mT) / gaps)
+
+
+# --- Jacobi's rotations: rows 2k and 2k + 1 turn together; after each round another pairing stands there
+
+
+def _sweeps(n: int, dtype: DType) -> int:
+    """How often each pair is turned until all are orthogonal: convergence is quadratic at the end."""
+    return n.bit_length() + (3 if dtype is dtypes.float32 else 4)
+
+
+def _pairs(x: Any) -> Any:
+    """(..., n, k) as (..., n / 2, 2, k)."""
+    return x.reshape(*x.shape[:-2], x.shape[-2] // 2, 2, x.shape[-1])
+
+
+def _tangent(products: Any) -> Any:
+    """The tangents (..., 1, 1) of the angles, of at most 45 degrees, that make pairs orthogonal.
+
+    products: the inner products (..., 2, 2) of the rows of each pair.
+    """
+    p, q, off = (products._part((i, i + 1), (j, j + 1)) for i, j in ((0, 0), (1, 1), (0, 1)))
+    is_zero = off.eq(0.0)
+    ratio = (q - p) / (is_zero.where(1.0, off) * 2.0)
+    is_large = ratio.abs() > 1e15
+    bounded = is_large.where(1.0, ratio)
+    t = (ratio < 0).where(-1.0, 1.0) / (bounded.abs() + (bounded * bounded + 1.0).sqrt())
+    return is_zero.where(0.0, is_large.where(0.5 / is_large.where(ratio, 1.0), t))
+
+
+def _rotated(x: Any, t: Any) -> Any:
+    """Rows 2k and 2k + 1 become c row - s next, s row + c next; t: the tangents s / c."""
+    pairs = _pairs(x)
+    first, second = pairs._part((0, 1), None), pairs._part((1, 2), None)
+    c = (t * t + 1.0).rsqrt()
+    return ((first - second * t) * c).cat((first * t + second) * c, dim=-2).reshape(x.shape)
+
+
+def _next_pairing(x: Any) -> Any:
+    """Rows in the order of the next round of a tournament: row 0 stays, the others go round.
+
+    Places are top 0, 2, 4, ... and bottom 1, 3, 5, ...: top ones move right, bottom ones left.
+    """
+    n = x.shape[-2]
+    if n == 2:
+        return x
+    half = n // 2
+    pairs = _pairs(x)
+    keep = [None] * (pairs.ndim - 3)
+
+    def rows(lo: int, hi: int, side: int) -> Any:
+        return pairs.shrink([*keep, (lo, hi), (side, side + 1), None])
+
+    top = rows(0, 1, 0).cat(rows(0, 1, 1), rows(1, half - 1, 0), dim=-3)
+    bottom = rows(1, half, 1).cat(rows(half - 1, half, 0), dim=-3)
+    return top.cat(bottom, dim=-2).reshape(x.shape)

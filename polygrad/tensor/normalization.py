@@ -1,0 +1,116 @@
+"""Normalisation, dropout and attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from polygrad.dtype import dtypes, promote, sum_dtype
+from polygrad.errors import ArgumentError
+from polygrad.helpers import prod
+from polygrad.tensor.activations import ActivationsMixin
+from polygrad.tensor.linalg import LinalgMixin
+from polygrad.tensor.random import RandomMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
+    """Normalisation, dropout and attention."""
+
+    __slots__ = ()
+
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """self / max(its p-norm along `dim`, eps).
+
+        >>> Tensor([[0.0, 4.0]]).normalize().tolist()
+        [[0.0, 1.0]]
+        """
+        x = self._in_accumulation_dtype()
+        norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
+        return self._in_result_dtype(x / norm.maximum(eps))
+
+    def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
+        """self with mean 0 and variance 1 (biased) along `axis`.
+
+        >>> Tensor([1.0, 3.0]).layernorm(eps=0.0).tolist()
+        [-1.0, 1.0]
+        """
+        x = self._in_accumulation_dtype()
+        centred = x - x._mean(axis, keepdim=True)
+        return self._in_result_dtype(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
+
+    def batchnorm(
+        self,
+        weight: Self | None,
+        bias: Self | None,
+        mean: Self,
+        invstd: Self,
+        axis: int | tuple[int, ...] = 1,
+    ) -> Self:
+        """(self - mean) * invstd * weight + bias, each of them along `axis`.
+
+        >>> Tensor([[1.0, 4.0]]).batchnorm(None, None, Tensor([0.0, 2.0]), Tensor([1.0, 0.5])).tolist()
+        [[1.0, 1.0]]
+        """
+        axes = self._axes(axis)
+        column = [s if i in axes else 1 for i, s in enumerate(self.shape)]
+        x = self - mean.reshape(column)
+        if weight is not None:
+            x = x * weight.reshape(column)
+        x = x * (invstd.reshape(column) if prod(invstd.shape) == prod(column) else invstd)
+        return x if bias is None else x + bias.reshape(column)
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+
+        Raises ArgumentError.
+
+        >>> Tensor([1.0, 2.0]).dropout(0.5).tolist()
+        [1.0, 2.0]
+        """
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"dropout: expected a probability p in 0..1, got {p}")
+        if not self.training or p == 0:
+            return self
+        if p == 1:
+            return self.zeros_like()
+        kept = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
+        return kept._of(kept.uop.contiguous(), kept._device).where(self, 0) * (1.0 / (1.0 - p))
+
+    def scaled_dot_product_attention(
+        self,
+        key: Self,
+        value: Self,
+        attn_mask: Self | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        enable_gqa: bool = False,
+    ) -> Self:
+        """softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
+
+        Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
+
+        `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
+        columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises
+        ArgumentError, ShapeError.
+
+        >>> q = Tensor([[0.0, 0.0]])
+        >>> q.scaled_dot_product_attention(Tensor.zeros(2, 2), Tensor([[1.0], [3.0]])).tolist()
+        [[2.0]]
+        """
+        if is_causal and attn_mask is not None:
+            raise ArgumentError("scaled_dot_product_attention: expected is_causal or attn_mask, got both")
+        if enable_gqa:
+            key = key.repeat_interleave(self.shape[-3] // key.shape[-3], -3)
+            value = value.repeat_interleave(self.shape[-3] // value.shape[-3], -3)
+        wide = sum_dtype(promote(self.dtype, key.dtype))
+        scores = self.dot(key.transpose(-2, -1), dtype=wide) * (1.0 / math.sqrt(self.shape[-1]))
+        if is_causal:
+            rows, columns = scores.shape[-2:]
+            i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), rows).reshape((rows, 1)))
+            j = self._of(UOp(Ops.ARANGE, dtypes.int32, (), columns).reshape((1, columns)))
+            scores = (i < j).where(-math.inf, scores)
+        elif attn_mask is not None:
+            scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
+        return scores.softmax(-1).cast_like(self).dropout(dropout_p).dot(value)

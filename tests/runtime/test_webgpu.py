@@ -1,0 +1,273 @@
+"""Device WEBGPU: memory, lists of steps, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("wgpu", reason="it is WebGPU under CPython")
+from adapter import needs_adapter
+
+from polygrad import Device, Tensor, compile_step, nn
+from polygrad.engine import devices
+from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
+from polygrad.runtime.program import (
+    Binding,
+    BufferSpec,
+    Kernel,
+    Launch,
+    Program,
+    Variable,
+)
+from polygrad.runtime.webgpu import WebGPURuntime
+
+pytestmark = needs_adapter
+
+TEXT = """
+struct Arguments {
+  infinity: f32,
+  nan: f32,
+  zero: f32,
+  zero_bits: u32,
+  v_n: i32,
+}
+@group(0) @binding(0) var<storage, read_write> data0: array<f32>;
+@group(0) @binding(1) var<storage, read_write> data1: array<f32>;
+@group(0) @binding(2) var<uniform> arguments: Arguments;
+
+@compute @workgroup_size(1)
+fn double(@builtin(workgroup_id) workgroup: vec3<u32>) {
+  let i: i32 = i32(workgroup.x);
+  data0[i] = data1[i] * 2.0f + f32(arguments.v_n);
+}
+"""
+KERNEL = Kernel("double", TEXT.encode(), 2, ("n",), language="wgsl", writes=(0,), workgroup=(1, 1, 1))
+FIVE = BufferSpec(5, "float32", "input")
+SCRATCH = BufferSpec(5, "float32", "scratch", 256)
+
+
+def program(*bindings, buffers=(FIVE, FIVE), kernel=KERNEL, grid=(5, 1, 1)):
+    """Launches of `data0 = 2*data1 + n`, by the numbers of their buffers."""
+    launches = tuple(Launch(0, (Binding(a), Binding(b)), grid) for a, b in bindings)
+    arena = 1024 if SCRATCH in buffers else 0
+    return Program("WEBGPU", "test", tuple(buffers), (kernel,), launches, (Variable("n", 0, 10),), arena)
+
+
+@pytest.fixture
+def runtime() -> Iterator[WebGPURuntime]:
+    """A device of its own."""
+    made = WebGPURuntime()
+    yield made
+    made.host.close()
+
+
+def filled(runtime, values):
+    handle = runtime.allocate(4 * len(values))
+    runtime.write(handle, 0, memoryview(struct.pack(f"{len(values)}f", *values)))
+    return handle
+
+
+def floats(runtime, handle, n=5):
+    return list(struct.unpack(f"{n}f", runtime.read(handle, 0, 4 * n)))
+
+
+def test_launches_run_in_order_in_one_submit(runtime):
+    x, out, arena = filled(runtime, [1, 2, 3, 4, 5]), runtime.allocate(20), runtime.allocate(1024)
+    run = runtime.load(program((2, 1), (0, 2), buffers=(FIVE, FIVE, SCRATCH)))
+    submits = runtime.host.counters.submits
+    run.run([out, x, None], arena, {"n": 3})
+    assert runtime.host.counters.submits == submits + 1
+    assert floats(runtime, out) == [13, 17, 21, 25, 29]
+    run.run([out, x, None], arena, {"n": 4})
+    assert floats(runtime, out) == [16, 20, 24, 28, 32]
+
+
+def test_what_was_made_once_is_not_made_again(runtime):
+    x, out = filled(runtime, [1, 2, 3, 4, 5]), runtime.allocate(20)
+    runtime.load(program((0, 1))).run([out, x], None, {"n": 0})
+    made = replace(runtime.host.counters)
+    for _ in range(5):
+        runtime.load(program((0, 1))).run([out, x], None, {"n": 0})
+    now = runtime.host.counters
+    assert (now.pipelines, now.submits) == (made.pipelines, made.submits + 5)
+    run = runtime.load(program((0, 1), (0, 1)))
+    run.run([out, x], None, {"n": 0})
+    groups = runtime.host.counters.bind_groups
+    for n in range(5):
+        run.run([out, x], None, {"n": n})
+    assert runtime.host.counters.bind_groups == groups
+
+
+def test_freed_memory_is_used_again_with_its_bind_groups(runtime):
+    x = filled(runtime, [1, 2, 3, 4, 5])
+    out = runtime.allocate(20)
+    run = runtime.load(program((0, 1)))
+    run.run([out, x], None, {"n": 0})
+    made = replace(runtime.host.counters)
+    for _ in range(3):
+        runtime.free(out)
+        out = runtime.allocate(24)
+        run.run([out, x], None, {"n": 0})
+    now = runtime.host.counters
+    assert (now.buffers, now.bind_groups) == (made.buffers, made.bind_groups)
+
+
+def test_a_grid_of_variables(runtime):
+    x, out = filled(runtime, [1, 2, 3, 4, 5]), filled(runtime, [0] * 5)
+    run = runtime.load(program((0, 1), grid=(("ADD", "n", 1), 1, 1)))
+    run.run([out, x], None, {"n": 2})
+    assert floats(runtime, out) == [4, 6, 8, 0, 0]
+    run.run([out, x], None, {"n": 3})
+    assert floats(runtime, out) == [5, 7, 9, 11, 0]
+
+
+def test_a_buffer_that_is_read_and_written_is_copied_for_the_reader(runtime):
+    x = filled(runtime, [1, 2, 3, 4, 5])
+    run = runtime.load(program((0, 1)))
+    for _ in range(2):
+        run.run([x, x], None, {"n": 1})
+    assert floats(runtime, x) == [4 * v + 3 for v in (1, 2, 3, 4, 5)]
+
+
+def test_a_buffer_that_is_written_twice_in_a_launch_is_refused(runtime):
+    both = replace(KERNEL, writes=(0, 1))
+    x = filled(runtime, [1, 2, 3, 4, 5])
+    with pytest.raises(ProgramError, match="expected different memory for what it writes"):
+        runtime.load(program((0, 1), kernel=both)).run([x, x], None, {"n": 1})
+
+
+def test_bytes_that_are_no_whole_words(runtime):
+    handle = runtime.allocate(11)
+    runtime.write(handle, 0, memoryview(bytes(range(11))))
+    runtime.write(handle, 3, memoryview(b"xyz"))
+    assert bytes(runtime.read(handle, 0, 11)) == b"\x00\x01\x02xyz\x06\x07\x08\x09\x0a"
+    assert bytes(runtime.read(handle, 5, 2)) == b"z\x06"
+
+
+def test_programs_that_do_not_fit(runtime):
+    with pytest.raises(ProgramError, match="expected a grid of workgroups, got none"):
+        runtime.load(program((0, 1), grid=None))
+    with pytest.raises(ProgramError, match="multiple of 256 bytes, got 64"):
+        runtime.load(program((0, 1), buffers=(replace(SCRATCH, offset=64), FIVE)))
+    with pytest.raises(ProgramError, match=r"expected allocations for buffers \[0, 1\].* got none for \[1\]"):
+        runtime.load(program((0, 1))).run([runtime.allocate(20), None], None, {"n": 0})
+    with pytest.raises(ProgramError, match="expected variable n from 0 to 10, got 11"):
+        runtime.load(program((0, 1))).run([filled(runtime, [0] * 5)] * 2, None, {"n": 11})
+
+
+def test_a_kernel_that_is_not_accepted_is_named_with_its_line(runtime):
+    bad = replace(KERNEL, code=TEXT.replace("* 2.0f", "* true").encode())
+    with pytest.raises(CompileError, match=r"kernel double, line 16: data0\[i\] = data1\[i\] \* true"):
+        runtime.load(program((0, 1), kernel=bad))
+    x, out = filled(runtime, [1, 2, 3, 4, 5]), runtime.allocate(20)
+    runtime.load(program((0, 1))).run([out, x], None, {"n": 0})
+    assert floats(runtime, out) == [2, 4, 6, 8, 10]
+
+
+def test_after_running_out_of_memory_smaller_work_runs(runtime):
+    held = []
+    size = runtime.adapter.buffer_bytes
+    with pytest.raises(OutOfMemoryError, match="free tensors"):
+        for _ in range(4096):
+            held.append(runtime.allocate(size))
+    with pytest.raises(OutOfMemoryError, match=f"at most {size} bytes"):
+        runtime.allocate(2 * size)
+    for handle in held:
+        runtime.free(handle)
+    x, out = filled(runtime, [1, 2, 3, 4, 5]), runtime.allocate(20)
+    runtime.load(program((0, 1))).run([out, x], None, {"n": 0})
+    assert floats(runtime, out) == [2, 4, 6, 8, 10]
+
+
+def test_a_lost_device_says_so_at_every_call(runtime):
+    x = filled(runtime, [1, 2, 3, 4, 5])
+    run = runtime.load(program((0, 1)))
+    runtime.host.close()
+    assert runtime.lost
+    for call in (
+        lambda: runtime.read(x, 0, 4),
+        lambda: runtime.write(x, 0, memoryview(b"1234")),
+        lambda: runtime.allocate(1 << 20),
+        lambda: run.run([x, x], None, {"n": 0}),
+    ):
+        with pytest.raises(DeviceError, match="got one that was lost"):
+            call()
+    runtime.free(x)
+
+
+def test_a_lost_device_is_opened_anew():
+    before = Tensor([1.0, 2.0], device="WEBGPU").realize()
+    assert (before + 1).tolist() == [2.0, 3.0]
+    lost = Device["WEBGPU"]
+    lost.host.close()
+    with pytest.raises(DeviceError, match=r"lost .*: make the tensors anew"):
+        (before + 1).tolist()
+    assert Device["WEBGPU"] is not lost and not Device["WEBGPU"].lost
+    with pytest.raises(DeviceError, match="expected memory of this device"):
+        (before + 2).tolist()
+    after = Tensor([1.0, 2.0], device="WEBGPU")
+    assert (after + 1).tolist() == [2.0, 3.0] and (after @ after).item() == 5.0
+
+
+def test_a_captured_training_step_is_one_submit():
+    Tensor.manual_seed(0)
+    layer = nn.Linear(4, 3)
+    for t in nn.state.get_parameters(layer):
+        t.replace(t.to("WEBGPU").realize())
+    optimizer = nn.optim.SGD(nn.state.get_parameters(layer), lr=0.001)
+    x = Tensor([[1.0, 2.0, 3.0, 4.0]], device="WEBGPU")
+    step = compile_step(lambda model, batch: (model(batch) ** 2).sum(), layer, optimizer, x)
+    step.run(x)
+    losses = []
+    for _ in range(2):
+        step.run(x)
+        losses.append(step.loss_value())
+    host = Device["WEBGPU"].host
+    before = replace(host.counters)
+    step.run(x)
+    losses.append(step.loss_value())
+    after = host.counters
+    assert after.submits == before.submits + 1 and after.reads == before.reads + 1
+    made = ("buffers", "pipelines", "bind_groups")
+    assert [getattr(after, name) for name in made] == [getattr(before, name) for name in made]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
+
+
+def test_float64_is_refused_and_float32_named():
+    x = Tensor([1.0, 2.0], device="WEBGPU", dtype="float64")
+    assert x.tolist() == [1.0, 2.0]
+    with pytest.raises(DeviceError, match=r"got float64: use float32 \(Tensor.float\(\)\)"):
+        (x + 1).tolist()
+    with pytest.raises(DeviceError, match="got float64"):
+        (x.sum().float() * 2).item()
+
+
+def test_arrays_of_float64_become_another_dtype_on_the_way():
+    x = Tensor(memoryview(struct.pack("2d", 1.5, 1 / 3)).cast("d"), device="WEBGPU", dtype="float32")
+    assert (x + 0.5).tolist() == [2.0, (Tensor([1 / 3], device="INTERP") + 0.5).item()]
+
+
+@pytest.mark.parametrize("software", [True, False])
+def test_auto_is_a_gpu_and_no_processor_that_does_its_work(monkeypatch, capsys, software):
+    runtime = Device["WEBGPU"]
+    monkeypatch.setattr(runtime, "adapter", replace(runtime.adapter, software=software))
+    registry = devices._Devices()
+    monkeypatch.setitem(registry._runtimes, "WEBGPU", runtime)
+    assert registry.canonical("auto") == ("CPU" if software else "WEBGPU")
+    kind = "software adapter" if software else "GPU"
+    said = f"polygrad: device auto is {'CPU' if software else 'WEBGPU'} ({kind} {runtime.adapter.name})\n"
+    assert capsys.readouterr().err == said
+    assert registry.canonical("AUTO") == registry.canonical("auto")
+    assert capsys.readouterr().err == ""
+    assert registry.DEFAULT == "CPU"
+
+
+def test_data_is_read_as_it_was_when_it_was_asked_for():
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], device="WEBGPU")
+    assert asyncio.run((x * 2).data_async()).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert asyncio.run(Tensor([1.5], device="WEBGPU", dtype="float16").data_async()).tolist() == [0x3E00]
+    assert asyncio.run(x[:0].data_async()).nbytes == 0

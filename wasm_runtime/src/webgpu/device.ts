@@ -1,0 +1,399 @@
+/**
+ * `WebGPUDevice`: a GPUDevice for tensor data and kernels in WGSL, wherever there is a `GPU` object.
+ *
+ * Buffers, pipelines and command lists are numbers that the caller chooses, so that no call but a question has an
+ * answer, and a device in a worker has the same calls (`node/src/gpu.ts`). Calls are carried out in order. It knows
+ * no Programs and no allocation.
+ *
+ * A list of steps is recorded anew for each run, because WebGPU's command buffers are used once; that is quick, as
+ * bind groups are kept. While pipelines are being compiled, what is asked for waits for them in a queue: nobody has to
+ * wait for anything but a read. What is wrong with a pipeline or a buffer, the next read tells.
+ */
+
+import { CompileError, DeviceError, InternalError, OutOfMemoryError } from "../errors";
+import { BindGroups } from "./bind_groups";
+import { readSteps, type Range, type Step } from "./steps";
+
+/** A kernel: its entry point, its text, and how many storage buffers it has; a uniform buffer is behind them. */
+export interface Source {
+  readonly name: string;
+  readonly text: string;
+  readonly buffers: number;
+}
+
+/** What an adapter says of itself. */
+export interface AdapterDescription {
+  readonly name: string;
+  readonly software: boolean;
+  readonly features: readonly string[];
+  readonly storageBuffers: number;
+  readonly bufferBytes: number;
+  readonly bindingBytes: number;
+  readonly workgroups: number;
+  readonly invocations: number;
+  readonly sharedBytes: number;
+}
+
+/** What was made and done so far. */
+export interface Counters {
+  buffers: number;
+  pipelines: number;
+  bindGroups: number;
+  submits: number;
+  dispatches: number;
+  reads: number;
+}
+
+export interface OpenOptions {
+  /** Whether this engine looks for finished work only when new work comes (Firefox). */
+  readonly nudge?: boolean;
+}
+
+const LIMITS = [
+  "maxStorageBuffersPerShaderStage",
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxComputeWorkgroupsPerDimension",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+  "maxComputeWorkgroupSizeZ",
+  "maxComputeWorkgroupStorageSize",
+] as const;
+
+/** From this size on it is asked for whether there was room: asking takes a round trip. */
+const LARGE = 16 << 20;
+
+// GPUBufferUsage, GPUMapMode and GPUShaderStage are globals that not all hosts have.
+const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE] = [0x1, 0x4, 0x8, 0x40, 0x80];
+const READ = 0x1;
+const COMPUTE = 0x4;
+
+interface Commands {
+  readonly steps: readonly Step[];
+  table: Uint32Array;
+  grids: Uint32Array;
+}
+
+function describe(adapter: GPUAdapter): AdapterDescription {
+  const { info, limits } = adapter;
+  const name = [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ");
+  return {
+    name,
+    software: info.isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|software|basic render/i.test(name),
+    features: [...adapter.features],
+    storageBuffers: limits.maxStorageBuffersPerShaderStage,
+    bufferBytes: limits.maxBufferSize,
+    bindingBytes: limits.maxStorageBufferBindingSize,
+    workgroups: limits.maxComputeWorkgroupsPerDimension,
+    invocations: limits.maxComputeInvocationsPerWorkgroup,
+    sharedBytes: limits.maxComputeWorkgroupStorageSize,
+  };
+}
+
+export class WebGPUDevice {
+  readonly adapter: AdapterDescription;
+  /** Settles when the device is lost. */
+  readonly whenLost: Promise<void>;
+  readonly #device: GPUDevice;
+  readonly #nudge: boolean;
+  readonly #buffers = new Map<number, GPUBuffer>();
+  readonly #pipelines = new Map<number, GPUComputePipeline>();
+  readonly #layouts: { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout }[] = [];
+  readonly #commands = new Map<number, Commands>();
+  /** Free staging buffers by size. */
+  readonly #staging = new Map<number, GPUBuffer[]>();
+  readonly #groups: BindGroups;
+  readonly #errors: Error[] = [];
+  /** What waits for pipelines, and how many compilations there are. */
+  #queue: (() => void)[] = [];
+  #compiling = 0;
+  #compiled: Promise<void> = Promise.resolve();
+  readonly #counters = { buffers: 0, pipelines: 0, submits: 0, dispatches: 0, reads: 0 };
+  #lost = "";
+
+  private constructor(adapter: GPUAdapter, device: GPUDevice, { nudge = false }: OpenOptions) {
+    this.adapter = describe(adapter);
+    this.#device = device;
+    this.#nudge = nudge;
+    this.#groups = new BindGroups((buffers, ranges) => this.#bind(buffers, ranges));
+    device.addEventListener("uncapturederror", ({ error }) => {
+      this.#errors.push(new InternalError(`WebGPU: ${error.message}`));
+    });
+    this.whenLost = device.lost.then(({ reason, message }) => {
+      this.#lost = [reason, message].filter(Boolean).join(": ");
+    });
+  }
+
+  /** Open the best adapter that there is; undefined when there is none. */
+  static async open(gpu: GPU | undefined, options: OpenOptions = {}): Promise<WebGPUDevice | undefined> {
+    const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" });
+    if (!adapter) return undefined;
+    const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]));
+    return new WebGPUDevice(adapter, await adapter.requestDevice({ requiredLimits }), options);
+  }
+
+  /** Why the device is lost; empty while it is not known to be. */
+  get lost(): string {
+    return this.#lost;
+  }
+
+  get counters(): Counters {
+    return { ...this.#counters, bindGroups: this.#groups.made };
+  }
+
+  /** Do something, now or when the pipelines are there. */
+  #enqueue(action: () => void): void {
+    if (this.#compiling > 0) this.#queue.push(action);
+    else action();
+  }
+
+  /** Throws what `open` promises of calls on a lost device. */
+  #check(): void {
+    if (this.#lost) throw this.#lostError();
+  }
+
+  #lostError(): DeviceError {
+    return new DeviceError(
+      `device WEBGPU: expected a device that is there, got one that was lost (${this.#lost}): make the tensors anew; ` +
+        'Device["WEBGPU"] opens it again',
+    );
+  }
+
+  /** Make a buffer. Settles when it is known whether there is room, for a large one; false: there is none. */
+  createBuffer(number: number, nbytes: number): Promise<boolean> | undefined {
+    this.#check();
+    const large = nbytes >= LARGE;
+    if (large) this.#device.pushErrorScope("out-of-memory");
+    const usage = STORAGE | UNIFORM | COPY_SRC | COPY_DST;
+    this.#buffers.set(number, this.#device.createBuffer({ size: nbytes, usage }));
+    this.#counters.buffers++;
+    return large ? this.#device.popErrorScope().then((error) => error === null) : undefined;
+  }
+
+  /** Let the next read tell that there was no room for a buffer; for those who cannot wait for `createBuffer`. */
+  async reportBuffer(nbytes: number, made: Promise<boolean>): Promise<void> {
+    if (await made) return;
+    this.#errors.push(
+      new OutOfMemoryError(`allocate ${nbytes} bytes: expected room on the GPU, got none: free tensors`),
+    );
+  }
+
+  destroyBuffer(number: number): void {
+    this.#enqueue(() => {
+      this.#groups.drop(number);
+      this.#buffers.get(number)?.destroy();
+      this.#buffers.delete(number);
+    });
+  }
+
+  write(number: number, offset: number, bytes: Uint8Array<ArrayBuffer>): void {
+    this.#check();
+    this.#enqueue(() => {
+      this.#device.queue.writeBuffer(this.#buffer(number), offset, bytes);
+    });
+  }
+
+  /** Bytes, when all that was submitted is done. Rejects with what has gone wrong since the last read. */
+  async read(number: number, offset: number, nbytes: number): Promise<Uint8Array> {
+    this.#check();
+    this.#counters.reads++;
+    while (this.#compiling > 0) await this.#compiled;
+    const size = 256 << Math.max(0, Math.ceil(Math.log2(nbytes / 256)));
+    const staging =
+      this.#staging.get(size)?.pop() ?? this.#device.createBuffer({ size, usage: MAP_READ | COPY_DST });
+    const encoder = this.#device.createCommandEncoder();
+    encoder.copyBufferToBuffer(this.#buffer(number), offset, staging, 0, nbytes);
+    this.#device.queue.submit([encoder.finish()]);
+    await this.#map(staging, nbytes);
+    const found = new Uint8Array(staging.getMappedRange(0, nbytes)).slice();
+    staging.unmap();
+    const free = this.#staging.get(size);
+    if (size > LARGE) staging.destroy();
+    else if (free === undefined) this.#staging.set(size, [staging]);
+    else free.push(staging);
+    this.#raise();
+    return found;
+  }
+
+  async #map(staging: GPUBuffer, nbytes: number): Promise<void> {
+    // The engine may otherwise look for finished work ten times a second only.
+    const timer = this.#nudge
+      ? setInterval(() => {
+          this.#device.queue.submit([]);
+        }, 1)
+      : undefined;
+    try {
+      await staging.mapAsync(READ, 0, nbytes);
+    } catch (cause) {
+      await new Promise((resolve) => setTimeout(resolve)); // `lost` settles, and errors arrive, at about this time
+      this.#check();
+      this.#raise();
+      throw new InternalError(`WebGPU: read: ${String(cause)}`, { cause });
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** Throws the first thing that has gone wrong; others came of it. */
+  #raise(): void {
+    const [first] = this.#errors.splice(0);
+    if (first !== undefined) throw first;
+  }
+
+  /**
+   * Make pipelines, numbered from `first` on, all at once. What is asked for meanwhile waits for them; which is not
+   * accepted, the next read tells.
+   */
+  compile(first: number, sources: readonly Source[]): void {
+    this.compiled(first, sources).catch((error: unknown) => {
+      if (error instanceof Error) this.#errors.push(error);
+    });
+  }
+
+  /** The same, with a promise, which rejects with CompileError; then the next read does not tell. */
+  async compiled(first: number, sources: readonly Source[]): Promise<void> {
+    this.#check();
+    this.#compiling++;
+    const done = Promise.allSettled(sources.map((source, i) => this.#pipeline(first + i, source)));
+    this.#compiled = Promise.all([this.#compiled, done]).then(() => undefined);
+    const made = await done;
+    if (--this.#compiling === 0) {
+      for (const action of this.#queue.splice(0)) action();
+    }
+    for (const result of made) if (result.status === "rejected") throw result.reason;
+  }
+
+  async #pipeline(number: number, source: Source): Promise<void> {
+    const device = this.#device;
+    device.pushErrorScope("validation"); // of the module, which the pipeline tells
+    const module = device.createShaderModule({ label: source.name, code: source.text });
+    const quiet = device.popErrorScope();
+    try {
+      this.#pipelines.set(number, await device.createComputePipelineAsync(this.#descriptor(source, module)));
+      this.#counters.pipelines++;
+    } catch (cause) {
+      if (this.#lost) throw this.#lostError();
+      const { messages } = await module.getCompilationInfo();
+      const wrong = messages.find(({ type }) => type === "error");
+      const line = wrong && source.text.split("\n")[wrong.lineNum - 1]?.trim();
+      const where = line ? `, line ${wrong.lineNum}: ${line}` : "";
+      throw new CompileError(
+        `kernel ${source.name}${where}: expected WGSL that the adapter takes, got: ${wrong?.message ?? String(cause)}`,
+        { cause },
+      );
+    } finally {
+      await quiet;
+    }
+  }
+
+  #descriptor({ name, buffers }: Source, module: GPUShaderModule): GPUComputePipelineDescriptor {
+    return { label: name, layout: this.#layout(buffers).pipeline, compute: { module, entryPoint: name } };
+  }
+
+  #layout(buffers: number): { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout } {
+    const found = this.#layouts[buffers];
+    if (found !== undefined) return found;
+    const entries = Array.from({ length: buffers + 1 }, (_, binding) => ({
+      binding,
+      visibility: COMPUTE,
+      buffer: { type: binding < buffers ? ("storage" as const) : ("uniform" as const) },
+    }));
+    const group = this.#device.createBindGroupLayout({ entries });
+    const pipeline = this.#device.createPipelineLayout({ bindGroupLayouts: [group] });
+    return (this.#layouts[buffers] = { group, pipeline });
+  }
+
+  dropPipeline(number: number): void {
+    this.#enqueue(() => this.#pipelines.delete(number));
+  }
+
+  /** Make a list of steps ready; see `readSteps` for the numbers. */
+  prepare(number: number, steps: Uint32Array): void {
+    this.#commands.set(number, {
+      steps: readSteps(steps),
+      table: new Uint32Array(),
+      grids: new Uint32Array(),
+    });
+  }
+
+  drop(number: number): void {
+    this.#enqueue(() => this.#commands.delete(number));
+  }
+
+  /** Carry out a list of steps in one submit. Without a table and grids they are those of its last run. */
+  submit(number: number, table?: Uint32Array, grids?: Uint32Array): void {
+    this.#check();
+    this.#enqueue(() => {
+      this.#submit(number, table, grids);
+    });
+  }
+
+  #submit(number: number, table?: Uint32Array, grids?: Uint32Array): void {
+    const commands = this.#commands.get(number);
+    if (commands === undefined) throw new InternalError(`no list of steps ${number}`);
+    if (table !== undefined) {
+      commands.table = table;
+      for (const step of commands.steps) {
+        if (step.kind === "dispatch") step.group = this.#groups.get(step.ranges, table);
+      }
+    }
+    if (grids !== undefined) commands.grids = grids;
+    const recorded = this.#record(commands);
+    if (recorded === undefined) return;
+    this.#device.queue.submit([recorded]);
+    this.#counters.submits++;
+  }
+
+  /** Undefined where a pipeline is missing: it was not accepted, which the next read tells. */
+  #record({ steps, table, grids }: Commands): GPUCommandBuffer | undefined {
+    const encoder = this.#device.createCommandEncoder();
+    let pass: GPUComputePassEncoder | undefined;
+    let last = 0;
+    for (const step of steps) {
+      if (step.kind === "copy") {
+        pass?.end();
+        pass = undefined;
+        const { source, target } = step;
+        const [from, to] = [this.#buffer(table[source.entry] ?? 0), this.#buffer(table[target.entry] ?? 0)];
+        encoder.copyBufferToBuffer(from, source.offset, to, target.offset, source.nbytes);
+        continue;
+      }
+      if (pass === undefined) {
+        pass = encoder.beginComputePass();
+        last = 0;
+      }
+      const pipeline = this.#pipelines.get(step.pipeline);
+      if (pipeline === undefined) return undefined;
+      if (step.pipeline !== last) pass.setPipeline(pipeline);
+      last = step.pipeline;
+      pass.setBindGroup(0, step.group ?? null);
+      pass.dispatchWorkgroups(grids[step.grid] ?? 0, grids[step.grid + 1] ?? 0, grids[step.grid + 2] ?? 0);
+      this.#counters.dispatches++;
+    }
+    pass?.end();
+    return encoder.finish();
+  }
+
+  #buffer(number: number): GPUBuffer {
+    const found = this.#buffers.get(number);
+    if (found === undefined) {
+      throw new DeviceError(
+        `device WEBGPU: expected memory of this device, got ${number}, which was lost with another: make the tensors anew`,
+      );
+    }
+    return found;
+  }
+
+  #bind(buffers: readonly number[], ranges: readonly Range[]): GPUBindGroup {
+    const entries = ranges.map(({ offset, nbytes }, binding) => ({
+      binding,
+      resource: { buffer: this.#buffer(buffers[binding] ?? 0), offset, size: nbytes },
+    }));
+    return this.#device.createBindGroup({ layout: this.#layout(ranges.length - 1).group, entries });
+  }
+
+  close(): void {
+    this.#device.destroy();
+  }
+}

@@ -1,0 +1,60 @@
+/** Steps of a command list: dispatches and copies, as numbers and ready to be recorded. */
+
+import { ProgramError } from "../errors";
+
+/** `nbytes` from byte `offset` of the buffer in entry `entry` of a run's table. */
+export interface Range {
+  readonly entry: number;
+  readonly offset: number;
+  readonly nbytes: number;
+}
+
+/** A grid of workgroups. `grid`: the place of its three numbers among the grid words of a run. */
+export interface DispatchStep {
+  readonly kind: "dispatch";
+  readonly pipeline: number;
+  readonly grid: number;
+  /** Storage buffers, then the uniform buffer. */
+  readonly ranges: readonly Range[];
+  /** The bind group of the last run's table. */
+  group?: GPUBindGroup;
+}
+
+export interface CopyStep {
+  readonly kind: "copy";
+  readonly source: Range;
+  readonly target: Range;
+}
+
+export type Step = DispatchStep | CopyStep;
+
+const DISPATCH = 0;
+const COPY = 1;
+
+/**
+ * The steps that numbers say: `DISPATCH, pipeline, grid, count` and `count` ranges, or `COPY` and two ranges; a range is
+ * an entry, an offset and a size.
+ */
+export function readSteps(numbers: Uint32Array): Step[] {
+  const steps: Step[] = [];
+  let at = 0;
+  const next = (): number => {
+    const value = numbers[at++];
+    if (value === undefined)
+      throw new ProgramError(`steps: expected whole steps, got ${numbers.length} numbers`);
+    return value;
+  };
+  const range = (): Range => ({ entry: next(), offset: next(), nbytes: next() });
+  while (at < numbers.length) {
+    const kind = next();
+    if (kind === DISPATCH) {
+      const [pipeline, grid, count] = [next(), next(), next()];
+      steps.push({ kind: "dispatch", pipeline, grid, ranges: Array.from({ length: count }, range) });
+    } else if (kind === COPY) {
+      steps.push({ kind: "copy", source: range(), target: range() });
+    } else {
+      throw new ProgramError(`steps: expected ${DISPATCH} or ${COPY}, got ${kind}`);
+    }
+  }
+  return steps;
+}
