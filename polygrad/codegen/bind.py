@@ -304,14 +304,23 @@ class _Binder:
             store = _store(pointer, self._place(node, axis, number), part)
             return store if gate is None else gated(store, gate)
 
+        slot = self.slots
+
         def half(count: int) -> Callable[[UOp], UOp]:
             def step(pointer: UOp) -> UOp:
                 active = number < count
+                if gate is not None:
+                    # those that would do the same must not even read what is written: they take no part
+                    axis_of_branch = Axis((*axis.arg.id, slot, count), AxisKind.LOOP)
+                    branch = UOp.range((active & gate).cast(dtypes.index), axis_of_branch)
+                    pointer = UOp(Ops.AFTER, pointer.dtype, (*pointer.src, branch))
+                    here, there = (self._place(node, axis, n) for n in (number, number + count))
+                    both = UOp(node.arg, node.dtype, (_load(pointer, here), _load(pointer, there)))
+                    return UOp(Ops.END, dtypes.void, (_store(pointer, here, both), branch))
                 there = self._place(node, axis, active.where(number + count, number))
                 here = self._place(node, axis, number)
                 both = UOp(node.arg, node.dtype, (_load(pointer, here), _load(pointer, there)))
-                store = gated(_store(pointer, here, both), active)
-                return store if gate is None else gated(store, gate)
+                return gated(_store(pointer, here, both), active)
 
             return step
 

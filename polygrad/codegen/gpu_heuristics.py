@@ -304,8 +304,10 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
         columns = min(most, beside.src[0].arg)
         if contiguous or row is not None:
             columns = min(columns, width // count)
-        columns = _power(max(columns, 1))
+        columns = _power(max(min(columns, _limits(target).sizes[1]), 1))
     count = min(count, width // columns)
+    if columns > 1 or row is not None:  # in two dimensions
+        count = min(count, _power(_limits(target).sizes[1]))
     if count < 2:
         return
     vector = None

@@ -13,7 +13,8 @@ from __future__ import annotations
 import itertools
 
 from polygrad.codegen.loops import nest_of, replaced, require_any_order
-from polygrad.codegen.split import reads_its_output, renamed_ranges
+from polygrad.codegen.split import overlaps, reads_its_output, renamed_ranges
+from polygrad.codegen.tile import is_bound
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
@@ -30,6 +31,8 @@ def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
     require_any_order(r)
     if reads_its_output(nest):
         raise OptError("expected a kernel that does not read what it writes")
+    if overlaps(nest, r) and any(is_bound(n) for n in nest.toposort()):
+        raise OptError("expected a loop that writes each element once, as axes are bound")
     points = [0, *bounds, r.src[0].arg]
     if any(a >= b for a, b in itertools.pairwise(points)):
         raise OptError(f"expected increasing values between 0 and {r.src[0].arg}, got {bounds}")

@@ -22,7 +22,7 @@ from polygrad.codegen.reductions import identity_element
 from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
-from polygrad.uop.args import Axis, AxisKind
+from polygrad.uop.args import AddrSpace, Axis, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
@@ -136,6 +136,16 @@ def _disjoint(size: int, tile: Tile) -> list[_Segment]:
     return _numbered(out)
 
 
+def overlaps(nest: UOp, r: UOp) -> bool:
+    """Whether rounds of an output loop write the same elements: its tiles overlap, and no gate says which of
+    them stores."""
+    if nest.op is not Ops.END:
+        return False
+    _, index, *gates = nest.src[0].src[0].src
+    is_cut = any(n.op is Ops.WHERE and r in n.ranges for n in index.toposort())
+    return is_cut and not any(r in g.ranges for g in gates)
+
+
 def reads_its_output(nest: UOp) -> bool:
     """The kernel works in place: each element must be written once, in order."""
     order = nest.toposort()
@@ -237,7 +247,13 @@ def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
 
 
 def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
-    """A STAGE filled along `r` in tiles: in one loop, as it may write elements twice."""
+    """A STAGE filled along `r` in tiles: in one loop, as it may write elements twice (not in memory that
+    several invocations fill)."""
+    size = r.src[0].arg
+    if node.arg.space is AddrSpace.SHARED and size % tile.size:
+        raise OptError(
+            f"expected a tile that divides {size}, as a workgroup fills the memory, got {tile.size}"
+        )
     (segment,) = _output_segments(r.src[0].arg, tile, in_place=False)
     ranges, value = _tile(segment, r)
     filled = (substituted(src[0], {r: value}), simplify(src[1].substitute({r: value})))

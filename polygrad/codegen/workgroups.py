@@ -15,12 +15,13 @@ bind.py makes numbers of workgroups and invocations of these axes.
 from __future__ import annotations
 
 from polygrad.codegen.loops import nest_of, replaced, require_any_order, with_sums_over
-from polygrad.codegen.split import gated, reads_its_output, substituted
+from polygrad.codegen.split import gated, overlaps, reads_its_output, substituted
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
+from polygrad.uop.printer import axis_name
 from polygrad.uop.symbolic import simplify
 
 
@@ -40,10 +41,14 @@ def _check_written_once(kernel: UOp, nest: UOp, r: UOp) -> None:
     element again, another invocation may not."""
     if len(kernel.src) > 1:
         raise OptError("expected a kernel of one output nest: bind a loop before a partition")
-    _, index, *gates = nest.src[0].src[0].src
-    overlaps = any(n.op is Ops.WHERE and r in n.ranges for n in index.toposort())
-    if overlaps and not any(r in g.ranges for g in gates):
+    if overlaps(nest, r):
         raise OptError("expected a loop that writes each element once: bind it before it is tiled")
+
+
+def _check_no_memory_inside(kernel: UOp, r: UOp) -> None:
+    """Raises OptError for a loop that memory is filled inside of, which has no place for each invocation."""
+    if any(n.op is Ops.STAGE and r in n.ranges for n in kernel.toposort()):
+        raise OptError(f"expected an axis that no memory is filled inside of, got {axis_name(r.arg.id)}")
 
 
 def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
@@ -52,6 +57,7 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
     if r.arg.kind is AxisKind.LOCAL:
         raise OptError("expected a loop or an axis of the grid, got one of kind LOCAL")
     require_any_order(r)
+    _check_no_memory_inside(kernel, r)
     if r.arg.kind is AxisKind.LOOP:
         _check_written_once(kernel, nest, r)
     count = r.src[0]
@@ -89,6 +95,7 @@ def group(kernel: UOp, r: UOp, size: int) -> UOp:
         raise OptError(f"expected a reduced loop, got an axis of kind {r.arg.kind.name}")
     if size < 2 or size & (size - 1) or size > sint_max(count):
         raise OptError(f"expected a power of 2 from 2 to {sint_max(count)}, got {size}")
+    _check_no_memory_inside(kernel, r)
     inner = UOp.range(size, r.arg.child(1, AxisKind.LOCAL))
     if count.is_const and count.arg == size:
         return with_sums_over(kernel, r, (inner,), inner)

@@ -89,6 +89,21 @@ def prefix():
             "PARTITION r0 4, LOCAL r0.3 4",
             "expected a kernel of one output nest: bind a loop",
         ),
+        (
+            product,
+            "LOCAL r1 8, STAGE r2 LOAD 0, LOCAL r0 8",
+            "expected an axis that no memory is filled inside",
+        ),
+        (
+            product,
+            "LOCAL r1 8, STAGE r2 LOAD 0, UPCAST r2.4 3",
+            "expected a tile that divides 20, as a workgroup",
+        ),
+        (
+            lambda: data(8, 10),
+            "UPCAST r1 4, LOCAL r0 8, PARTITION r1.0 1",
+            "expected a loop that writes each element once, as axes are bound",
+        ),
         (lambda: data(10), "GLOBAL r0, SIMD r0 4 1", "expected lanes that are all stored or none"),
         (lambda: data(10), "LOCAL r0 8, SIMD r0.1 4 1", "expected lanes that are all stored or none"),
         (lambda: data(8, 4).sum(1), "GROUP r0 4", "expected a reduced loop, got an axis of kind LOOP"),
@@ -150,7 +165,7 @@ def test_no_memory_whose_elements_take_a_workgroup_each():
 
 def test_memory_of_a_workgroup_comes_after_its_axes():
     with pytest.raises(OptError, match="expected memory of a workgroup: STAGE comes after LOCAL"):
-        linear_of(product(), "STAGE r2 LOAD 0, LOCAL r0 4")
+        linear_of(product(), "STAGE r2 LOAD 0, LOCAL r1 4")
 
 
 # --- grids
