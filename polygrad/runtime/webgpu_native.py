@@ -8,7 +8,6 @@ buffers live.
 
 from __future__ import annotations
 
-import itertools
 import re
 from array import array
 from collections import OrderedDict
@@ -19,7 +18,7 @@ from typing import Any
 import wgpu
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
-from polygrad.runtime.webgpu_host import Adapter, Copy, Counters, Range, Source, Step, WebGPUHost
+from polygrad.runtime.webgpu_host import Adapter, Copy, Counters, Range, Source, Step, WebGPUHost, numbers
 
 _BACKENDS = ("Vulkan", "Metal", "D3D12")  # of those that wgpu-native has, what is more than an emulation
 _KEPT_GROUPS = 4096  # bind groups, least used dropped first
@@ -92,7 +91,6 @@ class NativeHost(WebGPUHost):
         limits = {name: adapter.limits[name] for name in _ASKED}
         self._device = adapter.request_device_sync(required_limits=limits)
         self._queue = self._device.queue
-        self._numbers = itertools.count(1)
         self._buffers: dict[int, Any] = {}
         self._pipelines: dict[int, Any] = {}
         self._layouts: dict[int, Any] = {}
@@ -142,7 +140,7 @@ class NativeHost(WebGPUHost):
         buffer = self._call(
             f"allocate {nbytes} bytes", lambda: self._device.create_buffer(size=nbytes, usage=_USAGE)
         )
-        number = next(self._numbers)
+        number = next(numbers)
         self._buffers[number] = buffer
         self._counters.buffers += 1
         return number
@@ -194,10 +192,10 @@ class NativeHost(WebGPUHost):
                 self._layout(n)
             with ThreadPoolExecutor(4) as pool:
                 made = list(pool.map(self._pipeline, sources))
-        numbers = [next(self._numbers) for _ in made]
-        self._pipelines.update(zip(numbers, made, strict=True))
+        given = [next(numbers) for _ in made]
+        self._pipelines.update(zip(given, made, strict=True))
         self._counters.pipelines += len(made)
-        return numbers
+        return given
 
     def _pipeline(self, source: Source) -> Any:
         layout = self._layout(source.n_buffers)[1]
@@ -229,7 +227,7 @@ class NativeHost(WebGPUHost):
     # --- steps
 
     def prepare(self, steps: Sequence[Step]) -> int:
-        number = next(self._numbers)
+        number = next(numbers)
         self._commands[number] = [
             _CopyStep(step) if isinstance(step, Copy) else _DispatchStep(self._pipelines[step.pipeline], step)
             for step in steps

@@ -10,7 +10,6 @@ import pytest
 
 from polygrad import Device
 
-
 # WEBGPU has tests of its own.
 DEVICES = [name for name in Device.available() if name != "WEBGPU"]
 
