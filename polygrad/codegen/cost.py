@@ -161,6 +161,7 @@ PRODUCT_TILE = 4  # elements that each computes along it,
 PRODUCT_CHUNK = 32  # and terms of the sums that are in shared memory at a time
 MIN_PRODUCT_SIDE, MIN_PRODUCT_TERMS = 8, 8  # of a product that is worth tiles in shared memory
 MIN_WORKGROUPS = 32  # that keep a machine busy
+MANY_WORKGROUPS = 1 << 10  # with more of them, a workgroup may as well have several sums
 MAX_SPLIT_K = 4  # parts of a workgroup's sums where a grid has fewer
 MIN_SPLIT_TERMS = 64  # terms of each part
 MIN_GROUP, GROUP_TERMS = 32, 4  # terms of a sum that a workgroup shares, and of each invocation

@@ -293,15 +293,23 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
         return
     if row is not None:
         count = min(count, _power(row.src[0].arg))
-    beside = None if contiguous or not outputs or row is not None else outputs[-1]
-    columns = 1
+    # of how many output elements a workgroup has the sums: of neighbours, where memory goes along those
+    beside, columns = outputs[-1] if outputs else None, 1
     if beside is not None and beside.src[0].is_const and not reads_its_output(nest):
-        columns = min(cost.GROUP_COLUMNS, _power(beside.src[0].arg))
+        most = (
+            cost.rounds(outputs) // cost.MANY_WORKGROUPS
+            if contiguous or row is not None
+            else cost.GROUP_COLUMNS
+        )
+        columns = min(most, beside.src[0].arg)
+        if contiguous or row is not None:
+            columns = min(columns, width // count)
+        columns = _power(max(columns, 1))
     count = min(count, width // columns)
     if count < 2:
         return
     vector = None
-    if row is None and columns == 1 and len(sums) == 1:
+    if row is None and contiguous and len(sums) == 1:
         over = sums[0].over
         if _vectors(nest, over, target) and over.src[0].arg >= cost.VECTOR * count:
             vector = over

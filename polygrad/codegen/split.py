@@ -178,6 +178,11 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
     store = substituted(nest.src[0], {r: value, **renamed})
     if segment.overlap and is_bound(r):
         store = gated(store, value >= ranges[0] * segment.tile.size)
+    gates = store.src[0].src[2:]
+    if any(q.arg.kind is AxisKind.LANE for g in gates for q in g.ranges):
+        raise OptError(
+            "expected lanes that are all stored or none: SIMD divides the axis, and comes before LOCAL"
+        )
     return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
 
 

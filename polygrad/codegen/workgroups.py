@@ -26,12 +26,22 @@ from polygrad.uop.symbolic import simplify
 
 def bind_grid(kernel: UOp, r: UOp) -> UOp:
     """A loop over output elements as a dimension of the grid."""
-    nest_of(kernel, r)
+    nest = nest_of(kernel, r)
     if r.arg.kind is not AxisKind.LOOP:
         raise OptError(f"expected a loop, got an axis of kind {r.arg.kind.name}")
+    _check_written_once(nest, r)
     if any(q.op is Ops.RANGE and r in q.src[0].ranges for q in kernel.toposort()):
         raise OptError("expected a loop that no other loop's size depends on")
     return kernel.substitute({r: r.replace(arg=r.arg._replace(kind=AxisKind.GLOBAL))})
+
+
+def _check_written_once(nest: UOp, r: UOp) -> None:
+    """Raises OptError for a loop over tiles that overlap: a thread may write an element again, another
+    invocation may not."""
+    _, index, *gates = nest.src[0].src[0].src
+    overlaps = any(n.op is Ops.WHERE and r in n.ranges for n in index.toposort())
+    if overlaps and not any(r in g.ranges for g in gates):
+        raise OptError("expected a loop that writes each element once: bind it before it is tiled")
 
 
 def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
@@ -40,14 +50,15 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
     if r.arg.kind is AxisKind.LOCAL:
         raise OptError("expected a loop or an axis of the grid, got one of kind LOCAL")
     require_any_order(r)
+    if r.arg.kind is AxisKind.LOOP:
+        _check_written_once(nest, r)
     count = r.src[0]
     if size < 2 or (count.is_const and size > count.arg):
         raise OptError(f"expected 2 to {sint_max(count)} invocations, got {size}")
     even = count.is_const and count.arg % size == 0
     if not even and reads_its_output(nest):
-        raise OptError(
-            f"expected a number that divides {count.arg}, as the kernel works in place, got {size}"
-        )
+        whole = count.arg if count.is_const else "a size that varies"
+        raise OptError(f"expected a number that divides {whole}, as the kernel works in place, got {size}")
     inner = UOp.range(size, r.arg.child(1, AxisKind.LOCAL))
     loops, value, gate = [inner], inner, None
     if not count.is_const or count.arg > size:

@@ -74,6 +74,18 @@ def prefix():
         ),
         (in_place, "LOCAL r0 4", "expected a number that divides 10, as the kernel works in place, got 4"),
         (in_place, "GLOBAL r0, UPCAST r0 4", "expected a tile that divides 10, as the kernel works in place"),
+        (
+            lambda: data(10),
+            "UPCAST r0 4, GLOBAL r0.0",
+            "expected a loop that writes each element once: bind it",
+        ),
+        (
+            lambda: data(10),
+            "UPCAST r0 4, LOCAL r0.0 2",
+            "expected a loop that writes each element once: bind it",
+        ),
+        (lambda: data(10), "GLOBAL r0, SIMD r0 4 1", "expected lanes that are all stored or none"),
+        (lambda: data(10), "LOCAL r0 8, SIMD r0.1 4 1", "expected lanes that are all stored or none"),
         (lambda: data(8, 4).sum(1), "GROUP r0 4", "expected a reduced loop, got an axis of kind LOOP"),
         (lambda: data(8, 4).sum(1), "GROUP r1 3", "expected a power of 2 from 2 to 4, got 3"),
         (lambda: data(8, 4).sum(1), "GROUP r1 8", "expected a power of 2 from 2 to 4, got 8"),

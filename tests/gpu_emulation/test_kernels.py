@@ -8,12 +8,15 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from polygrad import Device, Tensor, TinyJit
-from polygrad.codegen.lower import Context, lower, run_passes
+from polygrad.codegen.actions import actions
+from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.opts import apply, render_opts
 from polygrad.engine.normalize import normalize
+from polygrad.errors import OptError
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.args import AddrSpace
@@ -134,7 +137,7 @@ def test_a_constant_is_rounded_once(device, dtype, number, nearest):
 
 
 @both
-@pytest.mark.parametrize("shape", [(40, 512), (7, 1000), (129, 33), (1, 5000), (512, 3)])
+@pytest.mark.parametrize("shape", [(40, 512), (7, 1000), (129, 33), (1, 5000), (512, 3), (4100, 33)])
 @pytest.mark.parametrize("axis", [0, 1, None])
 def test_reductions_within_1e_5(device, shape, axis):
     x = normal(*shape)
@@ -202,6 +205,23 @@ def test_in_place(device, n):
 
 
 @both
+def test_the_gradient_of_a_gather_adds_in_order(device):
+    w, rows = normal(70, 24), rng.integers(0, 70, 300).astype(np.int32)
+    x = Tensor(w, device=device, requires_grad=True)
+    (x[Tensor(rows, device=device)] ** 2).sum().backward()
+    want = np.zeros_like(w, np.float64)
+    np.add.at(want, rows, 2.0 * w[rows])
+    close(x.grad, want)
+
+
+@both
+def test_running_sums_within_1e_5(device):
+    x = normal(30, 50)
+    for axis in (0, 1):
+        close(Tensor(x, device=device).cumsum(axis), x.astype(np.float64).cumsum(axis))
+
+
+@both
 @pytest.mark.parametrize("bound", [1, 5, 8, 63, 64, 100])
 def test_sizes_that_variables_bound(device, bound):
     x = normal(100, 24)
@@ -255,6 +275,45 @@ def test_random_reductions(device, shape, data):
         (t - t.max(axes, keepdim=True)).numpy()
         == x.transpose(order) - x.transpose(order).max(axes, keepdims=True)
     ).all()
+
+
+def expressions(device):
+    values = np.random.default_rng(2)
+    a, b = (values.integers(-4, 5, s).astype(np.float32) for s in ((12, 10), (10, 14)))
+    x, y = (Tensor(v, device=device).realize() for v in (a, b))
+    return [
+        (lambda: x @ y, a @ b),
+        (lambda: x.sum(1), a.sum(1)),
+        (lambda: (x - x.max(1, keepdim=True)) * 2, (a - a.max(1, keepdims=True)) * 2),
+        (lambda: y.permute(1, 0) + 1, b.T + 1),
+    ]
+
+
+@settings(
+    max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)  # shrinking compiles too long
+@given(which=st.integers(0, 3), picks=st.lists(st.integers(0, 999), min_size=1, max_size=5))
+@pytest.mark.parametrize("device", DEVICES[:1])
+def test_random_opts(device, which, picks):
+    """Whatever Opts are given by hand, a kernel computes the same, or an OptError says why not."""
+    target = target_of("cuda")
+    make, want = expressions(device)[which]
+    (call,) = schedule(normalize(UOp.sink(make().uop.base)).sink, True).calls
+    kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
+    opts = []
+    for pick in picks:
+        choices = actions(kernel, target)
+        opt = choices[pick % len(choices)]
+        try:
+            kernel = apply(kernel, opt)
+        except OptError:
+            continue
+        opts.append(opt)
+    try:
+        got = make().contiguous(opts=render_opts(opts)).numpy()
+    except OptError:  # more than a workgroup has, or a barrier in divergent control flow
+        return
+    assert (got == want).all(), render_opts(opts)
 
 
 # --- how much memory is read
