@@ -1,8 +1,9 @@
 """Runs `digits.py`, unchanged, on every host and compares them: `make demo`.
 
 CPython with native code, with WebAssembly (wasmtime) and on WebGPU; Pyodide in Node and in headless Chromium,
-each with WebAssembly and on WebGPU. Prints one table; exits non-zero when a host fails, an accuracy is under 95 % or the final losses differ by
-more than 1e-3. Compile caches start empty, so the compile times are those of a first visit.
+each with WebAssembly and on WebGPU. Prints one table; exits non-zero when a host fails, an accuracy is under
+95 % or the final losses differ by more than 1e-3. Compile caches start empty, so the compile times are those
+of a first visit.
 """
 
 import json

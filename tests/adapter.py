@@ -17,7 +17,7 @@ from polygrad import Device
 from polygrad.errors import DeviceError
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "examples"))
-from demo import vulkan_driver  # noqa: E402
+from demo import vulkan_driver
 
 for name, value in vulkan_driver().items():
     os.environ.setdefault(name, value)

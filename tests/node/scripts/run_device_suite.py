@@ -44,8 +44,4 @@ options = [
     "no:faulthandler",
 ]
 status = pytest.main([*options, "-q", *sys.argv[1:]], plugins=[suite])
-print(
-    json.dumps(
-        {"status": int(status), "devices": DEVICES, "failures": suite.failures, **suite.counts}
-    )
-)
+print(json.dumps({"status": int(status), "devices": DEVICES, "failures": suite.failures, **suite.counts}))
