@@ -2,7 +2,7 @@
 raises ImportError.
 
 A list of steps is recorded anew for each submit, because WebGPU's command buffers are used once; that takes
-two or three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their
+three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their
 buffers live.
 """
 
@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import wgpu
+from wgpu.backends.wgpu_native import ffi, lib
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
 from polygrad.runtime.webgpu_host import Adapter, Copy, Counters, Range, Source, Step, WebGPUHost, numbers
@@ -288,10 +289,11 @@ class NativeHost(WebGPUHost):
                 continue
             if compute is None:
                 compute = encoder.begin_compute_pass()
-            compute.set_pipeline(step.pipeline)
-            compute.set_bind_group(0, step.group)
-            at = step.grid
-            compute.dispatch_workgroups(grids[at], grids[at + 1], grids[at + 2])
+            # What is wrong with these, `finish` tells.
+            recorder, at = compute._internal, step.grid
+            lib.wgpuComputePassEncoderSetPipeline(recorder, step.pipeline._internal)
+            lib.wgpuComputePassEncoderSetBindGroup(recorder, 0, step.group._internal, 0, ffi.NULL)
+            lib.wgpuComputePassEncoderDispatchWorkgroups(recorder, grids[at], grids[at + 1], grids[at + 2])
             self._counters.dispatches += 1
         if compute is not None:
             compute.end()
