@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from plain import dtypes_of
 import torch
+from plain import dtypes_of
 
 from polygrad import Tensor, TinyJit, dtypes
 from polygrad.dtype import float_from_bits, float_to_bits, promote, rounded
