@@ -257,6 +257,12 @@ class _Binder:
         if node.arg.space is not AddrSpace.SHARED:
             raise OptError("expected memory of a workgroup: STAGE comes after LOCAL")
         ranges = [r for r in node.src[2:] if not is_tile(r)]
+        inside = [n for n in node.src[0].toposort() if self._is_item(n)]
+        if any(not n.ranges.isdisjoint(ranges) for n in inside):
+            raise OptError(
+                "expected memory whose elements invocations compute each for itself, got some that takes a "
+                "workgroup for each"
+            )
         steps = _steps(node.src[0])
         ranges.sort(key=lambda r: steps.get(r, 0) or 1 << 62)  # fastest first
         size, count = int(prod(r.src[0].arg for r in ranges)), self.group.count

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 
 from polygrad.codegen.loops import nest_of, replaced, require_any_order
-from polygrad.codegen.split import reads_its_output
+from polygrad.codegen.split import reads_its_output, renamed_ranges
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
@@ -65,7 +65,7 @@ def _changes_at(comparison: UOp, r: UOp) -> tuple[int, ...]:
 def _part(nest: UOp, r: UOp, start: int, stop: int, number: int) -> UOp:
     """The elements from `start` to `stop` of `r`, in loops of their own."""
     ranges = [n for n in nest.toposort() if n.op is Ops.RANGE]
-    new = {q: q.replace(arg=q.arg.segment(number)) for q in ranges}
+    new = renamed_ranges(ranges, lambda axis: axis.segment(number))
     new[r] = UOp.range(stop - start, new[r].arg)
     store = nest.src[0].substitute(new | {r: new[r] + start} if start else new)
     return graph_rewrite(UOp(Ops.END, dtypes.void, (store, *(new[q] for q in nest.src[1:]))), symbolic)

@@ -14,7 +14,9 @@ written by one invocation, the one whose tile comes first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from polygrad.codegen.reductions import identity_element
 from polygrad.codegen.tile import is_bound, is_tile
@@ -81,6 +83,10 @@ def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
             f"got {tile.unroll} x {tile.lanes} lanes"
         )
     for n in kernel.toposort():
+        if n.op is Ops.RANGE and n is not r and r in n.ranges:
+            raise OptError(
+                f"expected an axis that the size of no other depends on, got {axis_name(r.arg.id)}"
+            )
         if n.op is Ops.STAGE and r in n.ranges:
             raise OptError(f"expected an axis that no memory is filled inside of, got {axis_name(r.arg.id)}")
         if tile.lanes > 1 and n.op is Ops.RANGE and n.arg.kind is AxisKind.LANE:
@@ -172,7 +178,7 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
     renamed: dict[UOp, UOp] = {}
     if segment.number is not None:
         inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
-        renamed = {q: q.replace(arg=q.arg.segment(segment.number)) for q in inside}
+        renamed = renamed_ranges(inside, partial(Axis.segment, number=segment.number))
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
     loops = [x for x in loops if not is_tile(x)]
     store = substituted(nest.src[0], {r: value, **renamed})
@@ -218,7 +224,7 @@ def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
         ranges, value = _tile(segment, r)
         renamed: dict[UOp, UOp] = {}
         if segment.number is not None:
-            renamed = {q: q.replace(arg=q.arg.segment(segment.number)) for q in ended}
+            renamed = renamed_ranges(ended, partial(Axis.segment, number=segment.number))
         inner = substituted(src[0], {r: value, **renamed})
         if segment.counted:
             seen = ranges[-1] < segment.counted  # by lane
@@ -237,6 +243,17 @@ def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
     filled = (substituted(src[0], {r: value}), simplify(src[1].substitute({r: value})))
     loops = tuple(x for q in src[2:] for x in (ranges if q is r else (q,)))
     return UOp(Ops.STAGE, node.dtype, (*filled, *loops), node.arg)
+
+
+def renamed_ranges(ranges: Iterable[UOp], rename: Callable[[Axis], Axis]) -> dict[UOp, UOp]:
+    """RANGEs with other axes; sizes that depend on others of them follow."""
+    wanted = dict.fromkeys(ranges)
+    new: dict[UOp, UOp] = {}
+    for q in UOp.sink(*wanted).toposort():
+        if q in wanted:
+            size = q.src[0] if q.src[0].is_const else q.src[0].substitute(new)
+            new[q] = UOp(Ops.RANGE, q.dtype, (size,), rename(q.arg))
+    return new
 
 
 def substituted(root: UOp, replacements: dict[UOp, UOp]) -> UOp:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from polygrad.codegen.parallel import memory_thread
 from polygrad.codegen.reductions import identity_element
-from polygrad.codegen.split import substituted
+from polygrad.codegen.split import renamed_ranges, substituted
 from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
@@ -120,9 +120,9 @@ def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
     # of a loop whose rounds vary, the most: the last element again and again
     place = {r: f if r.src[0].is_const else -(-f).maximum(1 - r.src[0]) for r, f in fill.items()}
     nested = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
-    own = {
-        q: q.replace(arg=q.arg.copy(number)) for n in nested for q in n.src[1:]
-    }  # a loop runs in one place
+    own = renamed_ranges(
+        (q for n in nested for q in n.src[1:]), lambda axis: axis.copy(number)
+    )  # run here alone
     source = (substituted(value, place | own), index(fill), *fill.values())
     space = AddrSpace.SHARED if local else AddrSpace.LOCAL
     memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), space))

@@ -29,15 +29,17 @@ def bind_grid(kernel: UOp, r: UOp) -> UOp:
     nest = nest_of(kernel, r)
     if r.arg.kind is not AxisKind.LOOP:
         raise OptError(f"expected a loop, got an axis of kind {r.arg.kind.name}")
-    _check_written_once(nest, r)
+    _check_written_once(kernel, nest, r)
     if any(q.op is Ops.RANGE and r in q.src[0].ranges for q in kernel.toposort()):
         raise OptError("expected a loop that no other loop's size depends on")
     return kernel.substitute({r: r.replace(arg=r.arg._replace(kind=AxisKind.GLOBAL))})
 
 
-def _check_written_once(nest: UOp, r: UOp) -> None:
-    """Raises OptError for a loop over tiles that overlap: a thread may write an element again, another
-    invocation may not."""
+def _check_written_once(kernel: UOp, nest: UOp, r: UOp) -> None:
+    """Raises OptError for a loop over tiles that overlap, or that may have been one: a thread may write an
+    element again, another invocation may not."""
+    if len(kernel.src) > 1:
+        raise OptError("expected a kernel of one output nest: bind a loop before a partition")
     _, index, *gates = nest.src[0].src[0].src
     overlaps = any(n.op is Ops.WHERE and r in n.ranges for n in index.toposort())
     if overlaps and not any(r in g.ranges for g in gates):
@@ -51,7 +53,7 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
         raise OptError("expected a loop or an axis of the grid, got one of kind LOCAL")
     require_any_order(r)
     if r.arg.kind is AxisKind.LOOP:
-        _check_written_once(nest, r)
+        _check_written_once(kernel, nest, r)
     count = r.src[0]
     if size < 2 or (count.is_const and size > count.arg):
         raise OptError(f"expected 2 to {sint_max(count)} invocations, got {size}")

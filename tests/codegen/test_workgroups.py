@@ -84,6 +84,11 @@ def prefix():
             "UPCAST r0 4, LOCAL r0.0 2",
             "expected a loop that writes each element once: bind it",
         ),
+        (
+            lambda: data(10),
+            "PARTITION r0 4, LOCAL r0.3 4",
+            "expected a kernel of one output nest: bind a loop",
+        ),
         (lambda: data(10), "GLOBAL r0, SIMD r0 4 1", "expected lanes that are all stored or none"),
         (lambda: data(10), "LOCAL r0 8, SIMD r0.1 4 1", "expected lanes that are all stored or none"),
         (lambda: data(8, 4).sum(1), "GROUP r0 4", "expected a reduced loop, got an axis of kind LOOP"),
@@ -136,6 +141,11 @@ def test_no_group_in_a_loop_that_invocations_go_round_differently_often():
     nested = (data(16, 10, 8).sum(2) * 2).exp().sum(1)
     with pytest.raises(OptError, match="expected barriers in loops that all invocations go round equally"):
         linear_of(nested, "GLOBAL r0, GROUP r1 4, GROUP r2 4")
+
+
+def test_no_memory_whose_elements_take_a_workgroup_each():
+    with pytest.raises(OptError, match="expected memory whose elements invocations compute each for itself"):
+        linear_of(data(12, 8).sum(1), "UPCAST r0 2, GROUP r1 4, STAGE r0.1 REDUCE 0")
 
 
 def test_memory_of_a_workgroup_comes_after_its_axes():
