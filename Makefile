@@ -25,7 +25,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 .PHONY: demo
-demo: python javascript chromium ## train on handwritten digits on four hosts and compare them
+demo: python javascript chromium ## train on handwritten digits on every host and compare them
 	$(BIN)/python examples/demo.py
 
 .PHONY: serve

@@ -37,6 +37,7 @@ export interface WorkerData {
 }
 
 export class GpuInWorker {
+  readonly synchronous = true;
   readonly #port: MessagePort;
   readonly #signal = new Int32Array(new SharedArrayBuffer(8));
   readonly adapter: AdapterDescription;

@@ -15,6 +15,8 @@ from polygrad.uop.ops import GroupOp, Ops
 
 _U8, _U32, _F32, _F64 = dtypes.uint8, dtypes.uint32, dtypes.float32, dtypes.float64
 
+_LIMIT = 1 << 20  # no float of 8 bits is near it
+
 
 _COMPUTED = (GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE, Ops.SCAN}
 _MOVED = {Ops.PARAM, Ops.INDEX, Ops.LOAD, Ops.WHERE, Ops.AFTER, Ops.DEFINE_REG, Ops.STAGE}
@@ -110,6 +112,10 @@ def _single_bits(x: UOp) -> UOp:
         return x.cast(_F32).bitcast(_U32)
     if not x.dtype.is_float and x.dtype.itemsize <= 2:
         return x.cast(_F32).bitcast(_U32)
+    if not x.dtype.is_float:  # what is beyond the limit overflows like it; float32 has all up to it
+        least, most = (UOp.const(x.dtype, max(n, x.dtype.min)) for n in (-_LIMIT, _LIMIT))
+        x = (x < most).where(x, most)
+        return (x if x.dtype.is_unsigned else (x < least).where(least, x)).cast(_F32).bitcast(_U32)
     wide = x.cast(_F64)
     single = wide.cast(_F32)
     back = single.cast(_F64)

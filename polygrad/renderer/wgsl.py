@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, ClassVar
 
+from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import DeviceError, InternalError
 from polygrad.renderer.cstyle import NOTHING, Function, Known, Pointer
@@ -68,8 +69,8 @@ class WGSLBuilder(LanesBuilder):
     }
     wraps = True
 
-    def __init__(self, target: Any) -> None:
-        super().__init__(target, aligned=True)
+    def __init__(self, target: Target, aligned: bool = True) -> None:
+        super().__init__(target, aligned)
         self._params: list[DType] = []
         self._variables: list[str] = []
         self._uses: dict[str, set[_Use]] = {}  # of each buffer

@@ -8,6 +8,7 @@ every call raise DeviceError, but for `destroy_buffer` and `drop`.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 WORD = "I"  # the array code of a 32-bit number
 ALIGNMENT = 256  # of what a binding starts at
+numbers = itertools.count(1)  # of all hosts together: what another device had is no buffer of this one's
 COPY_ALIGNMENT = 4  # of the offsets and sizes of reads and writes
 
 

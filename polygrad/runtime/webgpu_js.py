@@ -17,7 +17,17 @@ from js import Object
 from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
-from polygrad.runtime.webgpu_host import WORD, Adapter, Copy, Counters, Range, Source, Step, WebGPUHost
+from polygrad.runtime.webgpu_host import (
+    WORD,
+    Adapter,
+    Copy,
+    Counters,
+    Range,
+    Source,
+    Step,
+    WebGPUHost,
+    numbers,
+)
 
 _DISPATCH, _COPY = 0, 1  # steps, as `wasm_runtime/src/webgpu/steps.ts` has them
 _ERRORS: dict[str, type[Exception]] = {
@@ -48,6 +58,12 @@ def _result(call: Any, args: tuple[Any, ...], what: str) -> Any:
 
 
 def _wait(promise: Any, what: str) -> Any:
+    _check_suspends(what)
+    return run_sync(promise)
+
+
+def _check_suspends(what: str) -> None:
+    """Raises DeviceError where Python cannot be suspended."""
     if not can_run_sync():
         raise DeviceError(
             f"device WEBGPU: expected a call that may wait for the GPU ({what}), got one that "
@@ -55,15 +71,14 @@ def _wait(promise: Any, what: str) -> Any:
             "can suspend it (JSPI: Chrome 137, Firefox 153, Safari 27, Node 24), or read by "
             "`await t.data_async()`"
         )
-    return run_sync(promise)
 
 
 def _error(e: JsException) -> Exception:
     return _ERRORS.get(e.name, InternalError)(e.message)
 
 
-def _words(numbers: array[int]) -> Any:
-    return to_js(numbers)
+def _words(words: array[int]) -> Any:
+    return to_js(words)
 
 
 class JsWebGPUHost(WebGPUHost):
@@ -72,7 +87,6 @@ class JsWebGPUHost(WebGPUHost):
     def __init__(self, device: Any) -> None:
         self._device = device
         self._read, self._submit, self._write = device.read, device.submit, device.write
-        self._next = 1
         self._last: dict[int, tuple[bytes, bytes]] = {}  # the table and grids of each list of steps
         a = device.adapter
         self.adapter = Adapter(
@@ -86,10 +100,6 @@ class JsWebGPUHost(WebGPUHost):
             invocations=int(a.invocations),
             shared_bytes=int(a.sharedBytes),
         )
-
-    def _number(self) -> int:
-        self._next += 1
-        return self._next
 
     def _do(self, call: Any, *args: Any) -> None:
         try:
@@ -109,7 +119,7 @@ class JsWebGPUHost(WebGPUHost):
     # --- buffers
 
     def create_buffer(self, nbytes: int) -> int:
-        number = self._number()
+        number = next(numbers)
         try:
             made = self._device.createBuffer(number, nbytes)
         except JsException as e:
@@ -135,6 +145,8 @@ class JsWebGPUHost(WebGPUHost):
         self._do(self._write, buffer, offset, to_js(data))
 
     def read(self, buffer: int, offset: int, nbytes: int) -> memoryview:
+        if not self._device.synchronous:
+            _check_suspends("a read")
         return _bytes(_result(self._read, (buffer, offset, nbytes), "a read"))
 
     async def read_async(self, buffer: int, offset: int, nbytes: int) -> memoryview:
@@ -148,14 +160,13 @@ class JsWebGPUHost(WebGPUHost):
 
     def compile(self, sources: Sequence[Source]) -> list[int]:
         """Nobody waits here: in a page the next read tells of a kernel that is not accepted."""
-        first = self._next + 1
-        self._next += len(sources)
+        given_numbers = [next(numbers) for _ in sources]  # one after the other: nothing comes between
         given = to_js(
             [{"name": s.name, "text": s.text, "buffers": s.n_buffers} for s in sources],
             dict_converter=Object.fromEntries,
         )
-        self._do(self._device.compile, first, given)
-        return list(range(first, first + len(sources)))
+        self._do(self._device.compile, given_numbers[0], given)
+        return given_numbers
 
     def drop_pipeline(self, pipeline: int) -> None:
         self._device.dropPipeline(pipeline)
@@ -163,18 +174,18 @@ class JsWebGPUHost(WebGPUHost):
     # --- steps
 
     def prepare(self, steps: Sequence[Step]) -> int:
-        numbers = array(WORD)
+        words = array(WORD)
         for step in steps:
             if isinstance(step, Copy):
-                numbers.append(_COPY)
+                words.append(_COPY)
                 ranges: tuple[Range, ...] = (step.source, step.target)
             else:
                 ranges = (*step.bindings, step.uniform)
-                numbers.extend((_DISPATCH, step.pipeline, step.grid, len(ranges)))
+                words.extend((_DISPATCH, step.pipeline, step.grid, len(ranges)))
             for r in ranges:
-                numbers.extend((r.entry, r.offset, r.nbytes))
-        number = self._number()
-        self._do(self._device.prepare, number, _words(numbers))
+                words.extend((r.entry, r.offset, r.nbytes))
+        number = next(numbers)
+        self._do(self._device.prepare, number, _words(words))
         return number
 
     def drop(self, commands: int) -> None:

@@ -2,13 +2,12 @@
 raises ImportError.
 
 A list of steps is recorded anew for each submit, because WebGPU's command buffers are used once; that takes
-two or three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their
+three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their
 buffers live.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from array import array
 from collections import OrderedDict
@@ -17,9 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import wgpu
+from wgpu.backends.wgpu_native import ffi, lib
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
-from polygrad.runtime.webgpu_host import Adapter, Copy, Counters, Range, Source, Step, WebGPUHost
+from polygrad.runtime.webgpu_host import Adapter, Copy, Counters, Range, Source, Step, WebGPUHost, numbers
 
 _BACKENDS = ("Vulkan", "Metal", "D3D12")  # of those that wgpu-native has, what is more than an emulation
 _KEPT_GROUPS = 4096  # bind groups, least used dropped first
@@ -92,7 +92,6 @@ class NativeHost(WebGPUHost):
         limits = {name: adapter.limits[name] for name in _ASKED}
         self._device = adapter.request_device_sync(required_limits=limits)
         self._queue = self._device.queue
-        self._numbers = itertools.count(1)
         self._buffers: dict[int, Any] = {}
         self._pipelines: dict[int, Any] = {}
         self._layouts: dict[int, Any] = {}
@@ -142,7 +141,7 @@ class NativeHost(WebGPUHost):
         buffer = self._call(
             f"allocate {nbytes} bytes", lambda: self._device.create_buffer(size=nbytes, usage=_USAGE)
         )
-        number = next(self._numbers)
+        number = next(numbers)
         self._buffers[number] = buffer
         self._counters.buffers += 1
         return number
@@ -194,10 +193,10 @@ class NativeHost(WebGPUHost):
                 self._layout(n)
             with ThreadPoolExecutor(4) as pool:
                 made = list(pool.map(self._pipeline, sources))
-        numbers = [next(self._numbers) for _ in made]
-        self._pipelines.update(zip(numbers, made, strict=True))
+        given = [next(numbers) for _ in made]
+        self._pipelines.update(zip(given, made, strict=True))
         self._counters.pipelines += len(made)
-        return numbers
+        return given
 
     def _pipeline(self, source: Source) -> Any:
         layout = self._layout(source.n_buffers)[1]
@@ -229,7 +228,7 @@ class NativeHost(WebGPUHost):
     # --- steps
 
     def prepare(self, steps: Sequence[Step]) -> int:
-        number = next(self._numbers)
+        number = next(numbers)
         self._commands[number] = [
             _CopyStep(step) if isinstance(step, Copy) else _DispatchStep(self._pipelines[step.pipeline], step)
             for step in steps
@@ -290,10 +289,11 @@ class NativeHost(WebGPUHost):
                 continue
             if compute is None:
                 compute = encoder.begin_compute_pass()
-            compute.set_pipeline(step.pipeline)
-            compute.set_bind_group(0, step.group)
-            at = step.grid
-            compute.dispatch_workgroups(grids[at], grids[at + 1], grids[at + 2])
+            # What is wrong with these, `finish` tells.
+            recorder, at = compute._internal, step.grid
+            lib.wgpuComputePassEncoderSetPipeline(recorder, step.pipeline._internal)
+            lib.wgpuComputePassEncoderSetBindGroup(recorder, 0, step.group._internal, 0, ffi.NULL)
+            lib.wgpuComputePassEncoderDispatchWorkgroups(recorder, grids[at], grids[at + 1], grids[at + 2])
             self._counters.dispatches += 1
         if compute is not None:
             compute.end()

@@ -40,7 +40,7 @@ class CastingMixin(TensorBase):
 
     def _cast_to_fp8(self, to: Any, saturate: builtins.bool) -> Self:
         most = dtypes.finfo(to).max
-        x: Any = self if self.dtype.is_float and self.dtype.itemsize > 1 else self.cast(dtypes.float64)
+        x: Any = self if self.dtype.is_float and self.dtype.itemsize > 1 else self.cast(dtypes.float32)
         if saturate:
             return x.clamp(-most, most).cast(to)  # type: ignore[no-any-return]
         # 448 to 464 round to 448: half of the last place, to even

@@ -1,4 +1,4 @@
-"""Kernels for machines with workgroups, as CUDA: what was chosen, the grid, and the text."""
+"""Kernels for machines with workgroups, as CUDA and WGSL: what was chosen, the grid, and the text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
+from polygrad.renderer.wgsl import WGSLBuilder
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
 
+WEBGPU = Target(
+    "WEBGPU",
+    simd_bytes=16,
+    index_bits=32,
+    workgroups=Workgroups(),
+    max_buffers=8,
+    alignment=256,
+    float64=False,
+)
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(), alignment=256)
 
 
@@ -37,16 +47,30 @@ PROGRAMS = {
 }
 
 
-def text_of(name, tensor):
+# What WGSL has not, and lies in words or in pairs of them there.
+NARROW = {
+    "bools_and_bytes": lambda: data(100, dtype="int8") < data(100, dtype="int8"),
+    "halves": lambda: data(64, dtype="float16") * data(64, dtype="bfloat16").half(),
+    "long_integers": lambda: data(10, dtype="int64") * 3 // data(10, dtype="int64"),
+    "special_numbers": lambda: (data(10).log2() * float("inf")).maximum(data(10)).isnan(),
+}
+
+
+def text_of(name, tensor, target=GPU, builder=CUDABuilder):
     parts = []
     for call in schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls:
-        kernel = run_passes(call.ast.replace(arg=None), Context(GPU), through=UNOPTIMIZED)
-        linear = lower(call.ast, GPU)
-        parts.append(f"// {name}: {render_opts(choose(kernel, GPU))}")
+        kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
+        linear = lower(call.ast, target)
+        parts.append(f"// {name}: {render_opts(choose(kernel, target))}")
         parts.append(f"// grid {launch_grid(linear)}, workgroups of {workgroup_of(linear)}")
-        parts.append(str(emit(name, linear, CUDABuilder(GPU, aligned=True))))
+        parts.append(str(emit(name, linear, builder(target, aligned=True))))
     return "\n".join(parts)
 
 
 def test_kernels(golden):
     golden("workgroups.cu", "\n".join(text_of(name, make()) for name, make in PROGRAMS.items()))
+
+
+def test_kernels_in_wgsl(golden):
+    programs = (PROGRAMS | NARROW).items()
+    golden("workgroups.wgsl", "\n".join(text_of(n, make(), WEBGPU, WGSLBuilder) for n, make in programs))

@@ -92,6 +92,8 @@ function describe(adapter: GPUAdapter): AdapterDescription {
 }
 
 export class WebGPUDevice {
+  /** Whether what it is asked is answered at once, and not by a promise. */
+  readonly synchronous: boolean = false;
   readonly adapter: AdapterDescription;
   /** Settles when the device is lost. */
   readonly whenLost: Promise<void>;
