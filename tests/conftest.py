@@ -27,6 +27,7 @@ import polygrad
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
+NO_FLOAT64 = ("WEBGPU", "EMULATED_MSL")
 # The modules whose tests are not slow on CC and WEBGPU.
 CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 
@@ -59,8 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
-        if given.get("device") == "WEBGPU" and polygrad.dtypes.float64 in given.values():
-            item.add_marker(pytest.mark.skip(reason="WebGPU has no float64"))
+        if given.get("device") in NO_FLOAT64 and polygrad.dtypes.float64 in given.values():
+            item.add_marker(pytest.mark.skip(reason=f"{given['device']} has no float64"))
     if config.getoption("--bless"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))

@@ -54,7 +54,12 @@ class EmulationError(AssertionError):
 
 def target_of(language: str) -> Target:
     return Target(
-        f"EMULATED_{language.upper()}", simd_bytes=16, index_bits=32, workgroups=LIMITS, alignment=ALIGNMENT
+        f"EMULATED_{language.upper()}",
+        simd_bytes=16,
+        index_bits=32,
+        workgroups=LIMITS,
+        alignment=ALIGNMENT,
+        float64=language != "msl",
     )
 
 
