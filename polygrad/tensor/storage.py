@@ -82,6 +82,10 @@ class StorageMixin(TensorBase):
         """`data()`, to be awaited: where Python is called by JavaScript at once, nothing may wait for a GPU.
 
         The elements are those at the call, computed then. Raises DeviceError, OutOfMemoryError, CompileError.
+
+        >>> import asyncio
+        >>> asyncio.run(Tensor([1, 2]).data_async()).tolist()
+        [1, 2]
         """
         if 0 in self._concrete_shape("data_async"):
             return self.data()
