@@ -6,15 +6,16 @@ import math
 import random
 from itertools import pairwise
 
-import numpy as np
 import pytest
-import torch
-from plain import dtypes_of
 
-from polygrad import Tensor, TinyJit, dtypes
-from polygrad.dtype import float_from_bits, float_to_bits, promote, rounded
-from polygrad.errors import DTypeError
-from polygrad.nn.state import safe_load, safe_save, torch_load
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+from plain import dtypes_of  # noqa: E402
+
+from polygrad import Tensor, TinyJit, dtypes  # noqa: E402
+from polygrad.dtype import float_from_bits, float_to_bits, promote, rounded  # noqa: E402
+from polygrad.errors import DTypeError  # noqa: E402
+from polygrad.nn.state import safe_load, safe_save, torch_load  # noqa: E402
 
 pytestmark = [
     pytest.mark.usefixtures("default_device"),

@@ -21,10 +21,10 @@ def run(program: str, *arguments: str, **environment: str) -> subprocess.Complet
 
 @pytest.mark.e2e
 @built
-def test_four_hosts_reach_95_percent_and_losses_within_1e_3() -> None:
+def test_seven_hosts_reach_95_percent_and_losses_within_1e_3() -> None:
     done = run("demo.py")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.rstrip().endswith("4 hosts agree.")
+    assert done.stdout.rstrip().endswith("7 hosts agree.")
 
 
 @pytest.mark.e2e
