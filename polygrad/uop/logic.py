@@ -53,7 +53,10 @@ def _keeps_value(x: UOp, dtype: DType) -> bool:
 
 def _double_cast(u: UOp, m: UOp, x: UOp) -> UOp | None:
     a, b, c = x.dtype, m.dtype, u.dtype
-    # cast(cast(x, b), c) = cast(x, c)  when b holds x exactly, or all are integers and c keeps no more bits
+    # cast(cast(x, b), c) = cast(x, c)  when b holds x exactly, or all are integers and c keeps no more bits;
+    # from a float an integer saturates, from an integer it wraps
+    if a.is_int and b.is_float and c.is_int and not c.min <= a.min <= a.max <= c.max:
+        return None
     if _keeps_value(x, b) or (
         a.is_int and b.is_int and c.is_int and INDEX not in (a, b, c) and c.itemsize <= b.itemsize
     ):

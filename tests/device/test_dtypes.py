@@ -116,3 +116,9 @@ def test_constants_of_every_dtype(device, dtype):
     for value in (0, 1, 3, 120):
         expected = converted(value, dtype)
         assert_same(Tensor.full((5,), value, device=device, dtype=dtype).tolist(), [expected] * 5)
+
+
+def test_an_integer_that_was_a_float_saturates(device):
+    x = Tensor([-5, 100], dtype=dtypes.int8, device=device).realize()
+    assert x.cast(dtypes.float32).cast(dtypes.uint8).tolist() == [0, 100]
+    assert x.cast(dtypes.uint8).tolist() == [251, 100]
