@@ -200,6 +200,12 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **address, int, cuuin
   return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+// NVRTC asks a driver that is loaded for tables of its own.
+CUresult CUDAAPI cuGetExportTable(const void **table, const CUuuid *) {
+  *table = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 CUresult CUDAAPI cuInit(unsigned) {
   if (!devices) return CUDA_ERROR_NO_DEVICE;
   initialized = 1;

@@ -3,12 +3,17 @@ tests/gpu_emulation, under the package cuda-bindings."""
 
 from __future__ import annotations
 
+import ctypes.util
 import itertools
+import os
 import shutil
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +24,11 @@ if shutil.which("g++") is None:
 import numpy as np
 
 from polygrad import Device, Tensor, TinyJit, Variable
+from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
 from polygrad.runtime.cuda import CUDARuntime
 from polygrad.runtime.cuda_host import COMPUTE, COPY
+from polygrad.runtime.cuda_native import open_host
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.runtime.program import Variable as ProgramVariable
@@ -263,7 +270,7 @@ def test_an_illegal_address_loses_the_device_and_another_opens(runtime):
         step.run([x, x], None, {"n": 0})
         runtime.read(x, 0, 20)
     assert runtime.lost
-    with pytest.raises(DeviceError, match="a context that is lost .*opens another"):
+    with pytest.raises(DeviceError, match=r"a context that is lost .*opens another"):
         runtime.allocate(20)
     runtime.free(x)  # what gives something back still may be called
     runtime.host.close()
@@ -295,6 +302,28 @@ def test_any_thread_may_call(runtime):
     assert got == [[2, 4, 6, 8, 10]]
 
 
+# --- what is missing
+
+
+def test_a_missing_gpu_is_named(runtime):
+    library().fake_devices(0)
+    with pytest.raises(DeviceError, match=r"expected an NVIDIA GPU, got a driver that sees none: look at"):
+        open_host()
+
+
+def test_a_missing_driver_is_named():
+    found = ctypes.util.find_library("cuda")
+    if found:
+        pytest.skip(f"there is one: {found}")
+    code = "from polygrad import Device; Device['CUDA']"
+    folder = Path(devices.__file__).parents[2]
+    env = os.environ | {"PYTHONPATH": str(folder), "DEVICE": ""}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    message = done.stderr.splitlines()[-1]
+    assert "DeviceError: device CUDA: expected NVIDIA's driver (libcuda), got none" in message
+    assert message.endswith("install the driver of the GPU (https://www.nvidia.com/drivers)")
+
+
 # --- the device below Tensors
 
 
@@ -312,13 +341,13 @@ def test_a_captured_step_is_one_graph_launch(emulated):
         return ((x @ x).softmax(1) @ x).sum().realize()
 
     rng = np.random.default_rng(0)
-    for i in range(4):
+    for _ in range(4):
         x = rng.standard_normal((24, 24)).astype(np.float32)
         before = replace(host.counters)
         got = step(Tensor(x, device=emulated).realize()).item()
         e = np.exp(x.astype(np.float64) @ x)
         assert got == pytest.approx(float((e / e.sum(1, keepdims=True) @ x).sum()), rel=1e-3)
-    assert i == 3 and host.counters.graph_launches == before.graph_launches + 1
+    assert host.counters.graph_launches == before.graph_launches + 1
     assert host.counters.launches == before.launches
 
 
