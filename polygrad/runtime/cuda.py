@@ -19,14 +19,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from polygrad.errors import ProgramError
 from polygrad.helpers import LRU
 from polygrad.monitor import defer
-from polygrad.runtime.cuda_host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned, Size3
-from polygrad.runtime.grid import GridSize, grid_size
+from polygrad.runtime.cuda_host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned
+from polygrad.runtime.grid_calls import GridCall, GridCalls
 from polygrad.runtime.interface import Executable, Runtime
 from polygrad.runtime.memory_pool import MemoryPool
-from polygrad.runtime.program import Launch, Program
+from polygrad.runtime.program import Program
 
 ALIGNMENT = 256  # of what a driver allocates
 _KEPT_BYTES = 1 << 30  # of freed memory kept, at most
@@ -198,36 +197,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_compilers.cache_clear)  # threads do not live through a fork
 
 
-class _Call(NamedTuple):
-    """A launch as it is before a run: `places` are an entry of the run's table and a byte offset for each
-    pointer."""
-
-    function: _Function
-    grid: tuple[GridSize, GridSize, GridSize]
-    block: Size3
-    places: tuple[tuple[int, int], ...]
-    variables: tuple[str, ...]
-
-
 class CUDAExecutable(Executable):
-    """A Program as a list of calls. Entry i of the table is the Program's buffer i, then comes the arena."""
+    """A Program as a list of calls, and, once it has run, as a graph."""
 
     def __init__(self, runtime: CUDARuntime, program: Program) -> None:
-        self._runtime, self._host, self._program = runtime, runtime.host, program
-        functions = runtime.functions(program)
-        self._calls = [_call(program, launch, functions) for launch in program.launches]
-        self._needed = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch" and spec.size]
-        self._bound: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # table and values of `_made`
-        self._made: list[KernelCall] = []
+        self._runtime, self._host = runtime, runtime.host
+        self._functions = runtime.functions(program)
+        self._calls = GridCalls(program)
+        self._made: list[KernelCall] = []  # of the last run
         self._graph = 0
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
-        changed = self._bind(buffers, arena, variables)
+        changed = self._calls.bind(buffers, arena, variables)
         handles = [handle for handle in (*buffers, arena) if handle]
         try:
             self._runtime.submit(lambda: self._launch(changed), handles)
         except BaseException:  # what a graph has got of the calls is not known
-            self._bound, self._graph = None, 0
+            self._calls.forget()
+            self._made, self._graph = [], 0
             raise
 
     def measure(
@@ -246,14 +233,14 @@ class CUDAExecutable(Executable):
             host.drop_event(start)
             host.drop_event(stop)
 
-    def _launch(self, changed: Sequence[int] | None) -> None:
-        """Launch `_made`; `changed`: which of them a graph of the last ones has differently (None: there was
-        no last run)."""
-        host = self._host
-        if self._graph:
-            for i in changed or ():
-                host.update(self._graph, i, self._made[i])
-        elif changed is not None and len(self._made) > 1:
+    def _launch(self, changed: Sequence[int]) -> None:
+        host, is_first = self._host, not self._made
+        for i in changed:
+            made = self._kernel_call(self._calls.made[i])
+            self._made[i : i + 1] = [made]
+            if self._graph:
+                host.update(self._graph, i, made)
+        if not self._graph and not is_first and len(self._made) > 1:
             self._graph = host.create_graph(self._made)
             _when_dropped(self, functools.partial(host.drop_graph, self._graph))
         if self._graph:
@@ -263,46 +250,7 @@ class CUDAExecutable(Executable):
                 if 0 not in call.grid:
                     host.launch(call, COMPUTE)
 
-    def _bind(
-        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
-    ) -> Sequence[int] | None:
-        """Make the calls of a run; which of them differ from the last run's, None for the first."""
-        program = self._program
-        table = (*[handle or 0 for handle in buffers], arena or 0)
-        missing = [i for i in self._needed if not table[i]]
-        if missing or len(table) != len(program.buffers) + 1 or (program.arena and not arena):
-            raise ProgramError(
-                f"run: expected allocations for buffers {self._needed}, and an arena of {program.arena} "
-                f"bytes, got none for {missing}"
-            )
-        for v in program.variables:
-            value = variables.get(v.name)
-            if value is None or not v.lo <= value <= v.hi:
-                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
-        values = tuple(variables[v.name] for v in program.variables)
-        if self._bound == (table, values):
-            return ()
-        made = [_bound(call, table, variables) for call in self._calls]
-        first = self._bound is None
-        changed = [i for i, (new, old) in enumerate(zip(made, self._made, strict=False)) if new != old]
-        self._made, self._bound = made, (table, values)
-        return None if first else changed
-
-
-def _call(program: Program, launch: Launch, functions: Sequence[_Function]) -> _Call:
-    kernel = program.kernels[launch.kernel]
-    if launch.grid is None or kernel.workgroup is None:
-        raise ProgramError(f"kernel {kernel.name}: expected a grid of workgroups, got none")
-    places = tuple(program.place(binding) for binding in launch.bindings)
-    return _Call(functions[launch.kernel], launch.grid, kernel.workgroup, places, kernel.variables)
-
-
-def _bound(call: _Call, table: Sequence[int], variables: Mapping[str, int]) -> KernelCall:
-    x, y, z = (grid_size(n, variables) for n in call.grid)
-    return KernelCall(
-        call.function.number,
-        (x, y, z),
-        call.block,
-        tuple(table[entry] + offset for entry, offset in call.places),
-        tuple(variables[name] for name in call.variables),
-    )
+    def _kernel_call(self, call: GridCall) -> KernelCall:
+        pointers = tuple([handle + offset for handle, offset in call.places])
+        function = self._functions[call.kernel].number
+        return KernelCall(function, call.grid, call.workgroup, pointers, call.values)
