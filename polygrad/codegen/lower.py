@@ -21,7 +21,7 @@ from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.slow_paths import branch_slow_paths
 from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
-from polygrad.codegen.tensor_cores import require_tensor_cores
+from polygrad.codegen.tensor_core_opt import require_tensor_cores
 from polygrad.codegen.tile import is_bound, split_indices
 from polygrad.errors import InternalError, OptError
 from polygrad.helpers import debug_level, env_int

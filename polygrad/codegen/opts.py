@@ -32,7 +32,7 @@ from polygrad.codegen.parallel import parallelize
 from polygrad.codegen.partition import partition
 from polygrad.codegen.split import Tile, tile_range
 from polygrad.codegen.stage import stage
-from polygrad.codegen.tensor_cores import use_tensor_core
+from polygrad.codegen.tensor_core_opt import use_tensor_core
 from polygrad.codegen.workgroups import bind_grid, group, split_local
 from polygrad.errors import ArgumentError, OptError
 from polygrad.uop.args import AxisKind

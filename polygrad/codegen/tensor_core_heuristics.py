@@ -26,7 +26,7 @@ from polygrad.codegen.gpu_heuristics import (
 from polygrad.codegen.opts import AxisId, Opt, OptKind
 from polygrad.codegen.stage import nodes_of
 from polygrad.codegen.target import Target
-from polygrad.codegen.tensor_cores import fits, product_of
+from polygrad.codegen.tensor_core_opt import fits, product_of
 from polygrad.helpers import ceildiv, prod
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp, sint_max

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes, rounded
+from polygrad.errors import DeviceError
 from polygrad.renderer.cstyle import NOTHING, Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
 from polygrad.renderer.source_text import ATOM, UNARY, Expression
@@ -79,6 +80,14 @@ class MSLBuilder(LanesBuilder):
         ]
         start = f"kernel void {name}("
         return start + f",\n{' ' * len(start)}".join(arguments) + ") {", pointers, numbers
+
+    def type(self, dtype: DType, lanes: int) -> str:
+        if dtype == dtypes.float64:
+            raise DeviceError(
+                "device METAL: expected a dtype that Metal has, got float64: use float32 (Tensor.float()), "
+                "or another device for this part (Tensor.to)"
+            )
+        return super().type(dtype, lanes)
 
     def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
         if dtype == dtypes.bfloat16:

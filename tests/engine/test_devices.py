@@ -49,7 +49,7 @@ def test_pyproject_announces_the_built_in_devices() -> None:
 
 def test_an_unknown_device_is_named_with_those_that_there_are() -> None:
     with pytest.raises(
-        DeviceError, match=r"expected one of CPU, CC, WASM, WEBGPU, CUDA, INTERP\b.*, got 'tpu'"
+        DeviceError, match=r"expected one of CPU, CC, WASM, WEBGPU, CUDA, METAL, INTERP\b.*, got 'tpu'"
     ):
         Device.canonical("tpu")
 
@@ -99,3 +99,9 @@ def test_the_package_that_cuda_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -
         DeviceError, match=r'device CUDA: not available here .*: pip install "polygrad\[cuda\]"'
     ):
         Device["CUDA"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it is there")
+def test_metal_says_that_it_is_macos_s() -> None:
+    with pytest.raises(DeviceError, match=rf"device METAL: expected macOS, got {sys.platform}: use CUDA"):
+        Device["METAL"]

@@ -1,4 +1,4 @@
-"""Device EMULATED_DRIVER: the CUDA device itself (runtime/cuda.py, cuda_native.py, the package
+"""Device EMULATED_DRIVER: the CUDA device itself (runtime/cuda_device.py, cuda_native.py, the package
 cuda-bindings), on a driver that runs kernels on the processor (libcuda.cpp)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polygrad.engine.devices import Backend
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.nvrtc_compile import compile_cuda
-from polygrad.runtime.cuda import CUDARuntime
+from polygrad.runtime.cuda_device import CUDARuntime
 from polygrad.runtime.cuda_native import open_host
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp

@@ -11,8 +11,18 @@ import pytest
 
 pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
 
+from polygrad import Tensor
+from polygrad.codegen.lower import lower
+from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.normalize import normalize
 from polygrad.errors import CompileError
+from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.emit import emit
 from polygrad.renderer.nvrtc_compile import architectures, compile_cuda
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 KERNEL = 'extern "C" __global__ void k(float *x) { x[threadIdx.x] = 1.0f; }'
@@ -32,6 +42,21 @@ def test_the_golden_kernels_compile() -> None:
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         codes = list(pool.map(lambda text: compile_cuda(text, "sm_90"), texts.values()))
     assert all(code.startswith(b"\x7fELF") for code in codes)
+
+
+@pytest.mark.parametrize("core", TENSOR_CORES[:3], ids=lambda core: core.name)
+def test_tensor_cores_compile(core: TensorCore) -> None:
+    target = Target(
+        "CUDA", simd_bytes=16, index_bits=32, workgroups=Workgroups(subgroup=32), tensor_cores=TENSOR_CORES
+    )
+    x = Tensor.zeros(64, 64, dtype=core.operands, device="INTERP").contiguous().realize()
+    (call,) = schedule(normalize(UOp.sink((x @ x).uop.base)).sink, True).calls
+    number = TENSOR_CORES.index(core)
+    opts = f"GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 {number}, LOCAL r0.0 4, UPCAST r0.0.1 2"
+    text = str(emit("k", lower(call.ast, target, opts=parse_opts(opts)), CUDABuilder(target, aligned=True)))
+    assert compile_cuda(text, "sm_80").startswith(b"\x7fELF")
+    with pytest.raises(CompileError, match="sm_8"):  # what older ones have not
+        compile_cuda(text, "sm_75")
 
 
 def test_what_is_wrong_is_said_with_the_line() -> None:

@@ -11,7 +11,7 @@ from polygrad.engine.devices import Backend
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.nvrtc_compile import architectures, compile_cuda
-from polygrad.runtime.cuda import CUDARuntime
+from polygrad.runtime.cuda_device import CUDARuntime
 from polygrad.runtime.cuda_native import open_host
 from polygrad.uop.node import UOp
 

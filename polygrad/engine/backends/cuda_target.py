@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.helpers import env_int
-from polygrad.runtime.cuda import ALIGNMENT
+from polygrad.runtime.cuda_device import ALIGNMENT
 from polygrad.runtime.cuda_host import GPU
 from polygrad.uop.tensor_cores import BY_NAME
 

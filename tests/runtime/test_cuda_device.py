@@ -26,7 +26,7 @@ import numpy as np
 from polygrad import Device, Tensor, TinyJit, Variable
 from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
-from polygrad.runtime.cuda import CUDARuntime
+from polygrad.runtime.cuda_device import CUDARuntime
 from polygrad.runtime.cuda_host import COMPUTE, COPY
 from polygrad.runtime.cuda_native import open_host
 from polygrad.runtime.memory_pool import MemoryPool
