@@ -21,13 +21,13 @@ import hypothesis
 import pytest
 from adapter import SLOW_WEBGPU, WEBGPU, missing
 from c_compiler import CC, SLOW_CC
+from plain import NO_FLOAT64
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
-NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
 # The modules whose tests are not slow on CC and WEBGPU.
 CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 
