@@ -118,8 +118,9 @@ class _Parts:
         self._body = body
         self._per_thread, self._owner, self._turns = (body.local(I32) for _ in range(3))
         self.part, self.count = body.local(I32), body.local(I32)
-        body.op("i32.const", 1).op("i32.const", PARTS_PER_THREAD)
-        body.op("local.get", _THREADS).op("i32.const", 1).op("i32.eq").op("select")
+        body.op("local.get", _THREADS).op("i32.const", 1).op("i32.eq").op("if", I32)
+        _clear_counters(body)  # several threads find them cleared
+        body.op("i32.const", 1).op("else").op("i32.const", PARTS_PER_THREAD).op("end")
         body.op("local.tee", self._per_thread)
         body.op("local.get", _THREADS).op("i32.mul").op("local.set", self.count)
 
@@ -164,6 +165,11 @@ def _call(
     body.op("call", starts[call.kernel])
 
 
+def _clear_counters(body: Body) -> None:
+    body.op("i32.const", COUNTERS).op("i32.const", 0).op("i32.const", FIRST_BUFFER - COUNTERS)
+    body.op("memory.fill")
+
+
 def _barrier() -> Function:
     """Wait until all threads are here: (thread, threads) -> 0 when one of them trapped.
 
@@ -183,8 +189,7 @@ def _barrier() -> Function:
     word(GENERATION).op("local.set", generation)
     add(ARRIVED, 1).op("local.get", 1).op("i32.const", 1).op("i32.sub").op("i32.eq").op("if")
     body.op("i32.const", 0).op("i32.const", 0).op("i32.atomic.store", ARRIVED)
-    body.op("i32.const", COUNTERS).op("i32.const", 0).op("i32.const", FIRST_BUFFER - COUNTERS)
-    body.op("memory.fill")
+    _clear_counters(body)
     add(GENERATION, 1).op("drop")
     word(SLEEPERS).op("if")
     body.op("i32.const", 0).op("i32.const", _ALL).op("memory.atomic.notify", GENERATION).op("drop")
