@@ -2665,7 +2665,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.exp2", [this]);
   }
 
-  /** e to the power of self, as 2 to the power of self / ln 2. */
+  /** e to the power of self, as 2 to the power of self / ln 2; within 1 ulp in optimised kernels. */
   exp(): Tensor {
     return callTensor(this.session, "Tensor.exp", [this]);
   }
