@@ -1821,7 +1821,8 @@ export class Tensor extends TensorBase {
   /**
    * Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
    *
-   * Throws ArgumentError, ShapeError.
+   * More than two operands are multiplied in the order that takes the fewest products. Throws
+   * ArgumentError, ShapeError.
    */
   static einsum(
     ...args:
