@@ -29,7 +29,7 @@ from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.state import get_state_dict
-from polygrad.nn.step import CompiledStep, input_specs
+from polygrad.capture.step import CompiledStep, input_specs
 from polygrad.uop.node import UOp
 
 

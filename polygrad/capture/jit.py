@@ -16,7 +16,7 @@ from polygrad.capture.replay import CapturedStep
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
 from polygrad.monitor import computing, exclusive, synchronized
-from polygrad.nn.export import save_step
+from polygrad.capture.save import save_step
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.aliasing import Storage, storage_of, watch_writes

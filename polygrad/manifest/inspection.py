@@ -21,7 +21,7 @@ from polygrad import Device, Tensor, TinyJit, Variable, compile_step, errors, nn
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.manifest import reviewed
-from polygrad.nn.step import CompiledStep
+from polygrad.capture.step import CompiledStep
 from polygrad.runtime.threads import get_num_threads, set_num_threads
 
 VERSION = 1

@@ -12,7 +12,7 @@ from polygrad.engine.compile import _kernels
 from polygrad.engine.profile import Profile, profile
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, CaptureError
-from polygrad.nn.step import CompiledStep
+from polygrad.capture.step import CompiledStep
 
 pytestmark = pytest.mark.usefixtures("default_device")
 

@@ -11,7 +11,7 @@ from polygrad.capture.capture import capture
 from polygrad.capture.replay import CapturedStep, check
 from polygrad.errors import ArgumentError, CaptureError
 from polygrad.monitor import computing
-from polygrad.nn.export import save_step
+from polygrad.capture.save import save_step
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters, get_state_dict
 from polygrad.runtime.program import Program
