@@ -76,7 +76,7 @@ class TensorBase(metaclass=TensorType):
     requires_grad: bool | None  # None: not said, see `backward`; an optimizer sets it
     grad: Self | None
     _derived: bool  # computed from a tensor that requires a gradient
-    _device: str | None  # None: a constant, which is computed on any device
+    _device: Any  # its name, or a tuple of several; None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
 
     # the metaclass answers for the class, this for its instances
@@ -209,8 +209,8 @@ class TensorBase(metaclass=TensorType):
         return len(self.uop.shape)
 
     @property
-    def device(self) -> str:
-        """The name of the device that holds, or will hold, the elements.
+    def device(self) -> Any:
+        """The name of the device that holds, or will hold, the elements; of a sharded Tensor, of each.
 
         >>> Tensor([1.0], device="INTERP").device
         'INTERP'

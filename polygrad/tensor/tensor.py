@@ -81,12 +81,16 @@ class Tensor(
     def __init__(
         self,
         data: TensorLike | PurePath | None = None,
-        device: str | None = None,
+        device: str | tuple[str, ...] | None = None,
         dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
     ) -> None:
         to = None if dtype is None else to_dtype(dtype)
-        home = None if device is None else Device.canonical(device)
+        home = None if device is None else Device.placement(device)
+        if isinstance(home, tuple):
+            whole = Tensor(data, None if isinstance(data, Tensor) else home[0], dtype).shard(home)
+            self._become_new(whole, requires_grad)
+            return
         self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
         if isinstance(data, Tensor):
             self.uop, self._device = data.uop, data._device
@@ -115,6 +119,12 @@ class Tensor(
         if isinstance(data, UOp):
             storage_of(self)  # it may be a view of somebody's memory
         self._own_leaf()
+
+    def _become_new(self, whole: Tensor, requires_grad: bool | None) -> None:
+        """Be what `whole`, which nobody else holds, is."""
+        self.uop, self._device = whole.uop, whole._device
+        self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
+        register(self)
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:

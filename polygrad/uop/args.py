@@ -141,6 +141,14 @@ class Reduction(NamedTuple):
     axes: tuple[int, ...]
 
 
+class Sharding(NamedTuple):
+    """COPY: onto `devices`, each of which has an equal part of the elements along `axis`, in order; None:
+    each has all of them."""
+
+    devices: tuple[str, ...]
+    axis: int | None
+
+
 class ExactFloat(float):
     """A float constant that is told apart by its bits: -0.0 is not 0.0 and NaN equals NaN."""
 

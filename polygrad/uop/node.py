@@ -22,7 +22,7 @@ from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import HAS_THREADS, lock
 from polygrad.uop.alu import identity_element
-from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
+from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Sharding, Shear, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
@@ -89,8 +89,8 @@ class UOp:
     SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`);
     CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it; with an
     arg, a function of it and the gradient that flows into it, the gradients of its further sources);
-    COPY(arg=device name); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of
-    one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
+    COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
+    version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
 
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
@@ -159,7 +159,7 @@ class UOp:
         node = object.__new__(UOp)
         node.op, node.dtype, node.src, node.arg = Ops.BUFFER, dtype, (), buffer
         node.value = node._ranges = node._below = None
-        node._shape = (buffer.size,)
+        node._shape = getattr(buffer, "shape", (buffer.size,))
         node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
         return node
 
@@ -481,8 +481,8 @@ class UOp:
         """This value, cut from gradients."""
         return UOp(Ops.DETACH, self.dtype, (self,))
 
-    def copy_to(self, device: str) -> UOp:
-        """This value on `device`."""
+    def copy_to(self, device: str | Sharding) -> UOp:
+        """This value on `device`, or in parts on several."""
         return UOp(Ops.COPY, self.dtype, (self,), device)
 
     def assign(self, value: UOp) -> UOp:

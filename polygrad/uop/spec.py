@@ -21,6 +21,7 @@ from polygrad.uop.args import (
     Param,
     Reduction,
     Reg,
+    Sharding,
     Shear,
     Special,
     Steps,
@@ -240,7 +241,7 @@ _TENSOR |= _table(
         _FIRST_ALIKE,
         ("it has sources of its gradient if it has a rule for them", lambda u: (len(u.src) > 1) == callable(u.arg)),
     )),
-    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
+    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device or a Sharding", lambda u: isinstance(u.arg, str | Sharding)))),
     ((Ops.ASSIGN,), (
         _sources(2),
         _ALIKE,

@@ -249,15 +249,23 @@ def test_reading_values_is_refused(read):
     assert t(1, 2).sum().item() == 3
 
 
-def test_copies_between_devices_are_refused():
-    jit = TinyJit(lambda x: x.to("INTERP") + 1)
-    jit(t(1, device="CPU"))
-    with pytest.raises(CaptureError, match="got a copy from CPU to INTERP"):
-        jit(t(1, device="CPU"))
-    both = TinyJit(lambda x: [(x + 1).realize(), (Tensor([1.0], device="INTERP") * 2).realize()])
-    both(t(1, device="CPU"))
-    with pytest.raises(CaptureError, match="expected work on one device, got CPU and INTERP"):
-        both(t(1, device="CPU"))
+def test_copies_between_devices_are_part_of_it():
+    jit = TinyJit(lambda x: ((x * 2).to("INTERP") + 1).to("CPU") * x)
+    for i in range(4):
+        assert jit(t(i, device="CPU")).item() == (2 * i + 1) * i
+    assert [program.device for program in jit.programs] == ["CPU", "INTERP", "CPU"]
+    with pytest.raises(CaptureError, match="expected one Program, got 3 on CPU and INTERP: use `programs`"):
+        _ = jit.program
+
+
+def test_work_on_several_devices_is_a_program_for_each():
+    other = t(1, device="INTERP")
+    both = TinyJit(
+        lambda x: [(x + 1).realize(), (other * 2).assign(other * 3).realize(), other.assign(other + 1)]
+    )
+    for i in range(4):
+        a, b, c = both(t(i, device="CPU"))
+        assert (a.item(), b.item(), c.item(), other.item()) == (i + 1, 3 * (i + 1), i + 2, i + 2)
 
 
 def test_a_function_that_computes_nothing_is_refused():
