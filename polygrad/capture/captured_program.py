@@ -31,8 +31,8 @@ class CopyStep:
 
 
 class ProgramStep:
-    """A Program and what runs it. `unlinked` is what `program`, which has its driver, was made of; its buffers
-    are those of the CapturedProgram with the numbers `positions`, or all of them (None)."""
+    """A Program and what runs it. `unlinked` is what `program`, which has its driver, was made of; its
+    buffers are those of the CapturedProgram with the numbers `positions`, or all of them (None)."""
 
     __slots__ = ("executable", "positions", "program", "unlinked")
 

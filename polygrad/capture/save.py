@@ -43,8 +43,9 @@ def save_step(
         called `param0`, `state0` and so on; random numbers stand at `random.key` and `random.position`.
 
     Raises ArgumentError when two would have the same name, a result is a view, or is state or another
-    result; when it works on several devices; when the size of an argument or a result is neither an int nor a Variable; and when what was
-    captured depends on the values of Variables, which other hosts would not check.
+    result; when it works on several devices; when the size of an argument or a result is neither an int nor a
+    Variable; and when what was captured depends on the values of Variables, which other hosts would not
+    check.
     """
     if step.guards:
         sizes = ", ".join(map(str, step.guards))

@@ -133,7 +133,7 @@ class Pending:
             while target.op in GroupOp.Movement:
                 view.append((target.op, target.arg))
                 target = target.src[0]
-            return (op, node.dtype, tuple(view), order[target], order[src[1]])
+            return (op, node.dtype, node.arg, tuple(view), order[target], *[order[s] for s in src[1:]])
         (self.copies if op is Ops.COPY else self.writes).append(node)
         return (op, node.dtype, node.arg, *[order[s] for s in src])
 

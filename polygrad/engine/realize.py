@@ -527,8 +527,7 @@ def _stale_values(memory: set[Allocation], pending: Pending | None = None, since
             if value.arg.allocation in memory:
                 stale.add(node)
         elif node.op is Ops.ASSIGN:  # of a write that is not carried out now
-            if node.src[1] in stale:
-                wanted[node.src[1]] = None
+            wanted |= {s: None for s in node.src[1:] if s in stale}
         elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
             stale.add(node)
     wanted |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
@@ -562,6 +561,8 @@ def _execute(
         assert buffer is not None
         if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
             buffer.allocation.version += 1
+            buffer = buffer.alias()
+        elif position < len(slots):  # what a custom kernel has just written
             buffer = buffer.alias()
         root.value = UOp.buffer_of(buffer, root.dtype)
 

@@ -20,6 +20,7 @@ from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, 
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.custom_kernel import CustomKernelMixin
 from polygrad.tensor.decompositions import DecompositionsMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.tensor.fourier import FourierMixin
@@ -61,6 +62,7 @@ class Tensor(
     MovementMixin,  # reshape, permute, pad, cat, split
     FunctionsMixin,  # pow, exp, log, sin, tanh, erf
     ElementwiseMixin,  # add, where, maximum, round, isnan; operators
+    CustomKernelMixin,  # custom_kernel
     CopyingMixin,  # copy, pickle
     CastingMixin,  # cast, bitcast, float
 ):

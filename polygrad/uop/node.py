@@ -26,6 +26,7 @@ from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Sharding, S
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
+from polygrad.uop.notation import KernelNotation
 from polygrad.uop.ops import GroupOp, Ops
 
 Sint = Any  # an int, or a UOp of dtype index: a symbolic size
@@ -80,7 +81,7 @@ _KERNELS = frozenset({Ops.SINK, Ops.END})  # every pass walks through these
 _SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
-class UOp:
+class UOp(KernelNotation):
     """One operation. `src` are its operands, `arg` what `op` needs besides (args.py).
 
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
@@ -90,7 +91,8 @@ class UOp:
     CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it; with an
     arg, a function of it and the gradient that flows into it, the gradients of its further sources);
     COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
-    version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
+    version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or AFTER(memory,
+    ASSIGN(memory, *stored operands, arg=AST)), which a kernel written by hand writes to: PARAM i is source i.
 
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
@@ -221,8 +223,8 @@ class UOp:
         """A BIND's variable and its value."""
         return self.src[0], self.src[1].arg
 
-    @staticmethod
     def sink(*src: UOp) -> UOp:
+        """A SINK of nodes: `UOp.sink(a, b)` and `a.sink(b)` are the same."""
         return UOp(Ops.SINK, dtypes.void, src)
 
     @staticmethod
@@ -584,7 +586,7 @@ def _shape_of(node: UOp) -> Shape:
         return node.arg
     if op in (Ops.CONST, Ops.DEFINE_VAR):
         return ()
-    if op is Ops.BUFFER:
+    if op is Ops.BUFFER or op is Ops.PARAM:
         return (node.arg.size,)
     if op is Ops.ARANGE:
         return canonical_shape((node.arg,))

@@ -223,7 +223,7 @@ def test_what_a_capture_did_not_compute_does_not_pass_for_computed(device):
         w.assign(w + 1)
         return square * x + (w * 3).realize()
 
-    want = lambda x: (w.numpy() ** 2 * x + 3 * (w.numpy() + 1)).tolist()  # noqa: E731
+    want = lambda x: (w.numpy() ** 2 * x + 3 * (w.numpy() + 1)).tolist()
     for _ in range(3):
         jit = TinyJit(body)
         for i in range(3):

@@ -362,9 +362,7 @@ _STEPS = {
     "mul": lambda x, y: x * y,
     "less": lambda x, y: (x < y).where(x, y * 0.5),
     "tanh": lambda x, y: x.tanh(),
-    "transpose": lambda x, y: (
-        x.transpose(-1, -2).reshape(y.shape) if x.shape[-2:] == x.shape[-2:][::-1] else x
-    ),
+    "transpose": lambda x, y: x.transpose(0, 1).shard_like(x),
     "center": lambda x, y: x - x.mean(-1, keepdim=True),
     "center0": lambda x, y: x - x.mean(0, keepdim=True),
     "softmax": lambda x, y: x.softmax(-1),
