@@ -140,18 +140,6 @@ class _Devices:
                 raise DeviceError(f"device: expected one of {', '.join(known)}, got {name!r}")
         return upper
 
-    def placement(self, device: str | Sequence[str]) -> Any:
-        """The canonical name of a device, or a tuple of those of several. Raises DeviceError for devices that
-        do not exist, for several of different kinds, and for one twice."""
-        if isinstance(device, str):
-            return self.canonical(device)
-        names = tuple([self.canonical(d) for d in device])
-        if len(set(names)) < len(names) or len({kind_of(d) for d in names}) != 1:
-            raise DeviceError(
-                f"device: expected different devices of one kind, as CPU and CPU:1, got {', '.join(names)}"
-            )
-        return names if len(names) > 1 else names[0]
-
     def backend(self, name: str) -> Backend:
         """How to compile for a device. Raises DeviceError when this host cannot."""
         return self._backends.get(name) or self._load(kind_of(self.canonical(name)))
@@ -224,3 +212,16 @@ class _Devices:
 
 
 Device = _Devices()
+
+
+def placement_of(device: str | Sequence[str]) -> Any:
+    """The canonical name of a device, or a tuple of those of several. Raises DeviceError for devices that do
+    not exist, for several of different kinds, and for one twice."""
+    if isinstance(device, str):
+        return Device.canonical(device)
+    names = tuple([Device.canonical(d) for d in device])
+    if len(set(names)) < len(names) or len({kind_of(d) for d in names}) != 1:
+        raise DeviceError(
+            f"device: expected different devices of one kind, as CPU and CPU:1, got {', '.join(names)}"
+        )
+    return names if len(names) > 1 else names[0]

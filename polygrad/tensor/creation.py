@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
@@ -25,7 +25,7 @@ def placed(uop: UOp, device: str | tuple[str, ...] | None) -> tuple[UOp, Any]:
     """A constant node at home on `device`, or each of several; None is anywhere. Raises DeviceError."""
     if device is None:
         return uop, None
-    name = Device.placement(device)
+    name = placement_of(device)
     if isinstance(name, tuple):
         return uop.copy_to(Sharding(name, None)), name
     Device.backend(name)

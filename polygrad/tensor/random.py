@@ -11,7 +11,7 @@ import math
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.base import DTypeLike
@@ -44,7 +44,7 @@ class RandomMixin(CreationMixin, ReduceMixin):
     @classmethod
     def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, Any]:
         """uint64 random bits, a node of `shape`. On several devices they are those of the first."""
-        home = Device.placement(device) if device is not None else Device.DEFAULT
+        home = placement_of(device) if device is not None else Device.DEFAULT
         count = prod(shape)
         flat = (count,)
         if isinstance(home, tuple):

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.realize import data_of, data_of_async, preserve
 from polygrad.engine.recording import watch
 from polygrad.engine.sharding import axis_of
@@ -273,7 +273,7 @@ class StorageMixin(TensorBase):
         """
         if device is None:
             return self
-        name = Device.placement(device)
+        name = placement_of(device)
         if isinstance(name, tuple):
             return self.shard(name)
         if name == self._device or (self._device is None and name == Device.DEFAULT):
@@ -299,7 +299,7 @@ class StorageMixin(TensorBase):
         >>> t.device, (t * 10).sum(0).tolist()
         (('INTERP', 'INTERP:1'), [40, 60])
         """
-        name = Device.placement(devices)
+        name = placement_of(devices)
         if not isinstance(name, tuple):
             return self.to(name)
         for device in name:

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.realize import buffer_from, live_roots
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
@@ -20,7 +20,7 @@ from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, 
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.creation import CreationMixin, placed
-from polygrad.tensor.custom_kernel import CustomKernelMixin
+from polygrad.tensor.custom import CustomKernelMixin
 from polygrad.tensor.decompositions import DecompositionsMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.tensor.fourier import FourierMixin
@@ -88,7 +88,7 @@ class Tensor(
         requires_grad: bool | None = None,
     ) -> None:
         to = None if dtype is None else to_dtype(dtype)
-        home = None if device is None else Device.placement(device)
+        home = None if device is None else placement_of(device)
         if isinstance(home, tuple):
             whole = Tensor(data, None if isinstance(data, Tensor) else home[0], dtype).shard(home)
             self._become_new(whole, requires_grad)
