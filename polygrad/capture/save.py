@@ -159,7 +159,7 @@ class _Named:
                     f"save: {name}: expected sizes that are ints or Variables, got {size}: pad it, or use a "
                     "Variable of that size"
                 )
-            variable = Variable(*size.arg)
+            variable = Variable(*size.arg[:3])
             self._variables.setdefault(variable.name, variable)
             self._taken.setdefault(("input", variable.name), "a Variable")
             out.append(variable.name)

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
-from polygrad.dtype import DType, dtypes, promote, promote_float
+from polygrad.dtype import DType, dtypes, promote, promote_float, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.errors import (
     ArgumentError,
@@ -65,6 +65,16 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
         raise OverflowError_(
             f"{subject}: expected an integer in {dtype.min}..{dtype.max} ({dtype}), got {value}"
         )
+
+
+def said_dtype(size: UOp) -> DType | None:
+    """The dtype that the Variables of a symbolic integer were said to have as numbers; None: none was."""
+    out: DType | None = None
+    for node in size.toposort():
+        if node.op is Ops.DEFINE_VAR and node.arg.dtype:
+            dtype = to_dtype(node.arg.dtype)
+            out = dtype if out is None else promote(out, dtype)
+    return out
 
 
 class TensorBase(metaclass=TensorType):
@@ -339,6 +349,8 @@ class TensorBase(metaclass=TensorType):
         """
         if x.dtype.is_float:
             return self._scalar(0.0)
+        if (said := said_dtype(x)) is not None:
+            return promote(self.uop.dtype, said)
         if x.dtype is not dtypes.index:
             return promote(self.uop.dtype, x.dtype)
         self._scalar(x.vmin)

@@ -14,7 +14,7 @@ from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.autograd import AutogradMixin
-from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled
+from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack, unpack
 from polygrad.tensor.convolution import ConvolutionMixin
@@ -130,7 +130,7 @@ class Tensor(
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:
-            node = UOp(Ops.CAST, dtypes.default_int, (node,))
+            node = UOp(Ops.CAST, said_dtype(node) or dtypes.default_int, (node,))
         self.uop, self._device = node if to is None else node.cast(to), home
 
     def _from_list(self, data: Any, home: str | None, to: DType | None) -> None:

@@ -207,9 +207,9 @@ class UOp(KernelNotation):
         return value if isinstance(value, UOp) else UOp(Ops.CONST, dtypes.index, (), int(value))
 
     @staticmethod
-    def variable(name: str, lo: int, hi: int) -> UOp:
-        """An unbound symbolic integer."""
-        return UOp(Ops.DEFINE_VAR, dtypes.index, (), Var(name, lo, hi))
+    def variable(name: str, lo: int, hi: int, dtype: str = "") -> UOp:
+        """An unbound symbolic integer. `dtype`: what it is as a number among Tensors, if not the default."""
+        return UOp(Ops.DEFINE_VAR, dtypes.index, (), Var(name, lo, hi, dtype))
 
     def bind(self, value: int) -> UOp:
         """This variable, bound to `value` for the next run. Raises ArgumentError when out of bounds."""
