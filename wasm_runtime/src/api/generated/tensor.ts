@@ -941,7 +941,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * This value on `device`; self when it is there.
+   * This value on `device`, or a copy of it on each of several; self when it is there.
    *
    * Throws DeviceError for one this host does not have.
    */
