@@ -22,6 +22,7 @@ from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
 from polygrad.codegen.stage import loops_around, nests_of, nodes_of
 from polygrad.codegen.target import Target
+from polygrad.codegen.tensor_core_heuristics import tensor_core_products
 from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
@@ -55,7 +56,7 @@ def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
 
 def _decisions(target: Target) -> Sequence[Decide]:
     if target.workgroups is not None:
-        return WORKGROUP_DECISIONS
+        return (merges, tensor_core_products, *WORKGROUP_DECISIONS[1:])
     return _DECISIONS if target.simd_bytes else _LOOP_DECISIONS
 
 
