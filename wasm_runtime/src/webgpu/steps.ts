@@ -28,7 +28,8 @@ export interface CopyStep {
 
 export type Step = DispatchStep | CopyStep;
 
-const DISPATCH = 0;
+/** What begins a step in numbers. */
+export const DISPATCH = 0;
 const COPY = 1;
 
 /**
