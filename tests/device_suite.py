@@ -1,7 +1,5 @@
-"""What is known of the device suite (`tests/device`) by all that run it: conftest.py, and the script inside Pyodide.
-
-Plain Python and pytest: there is nothing else in Pyodide.
-"""
+"""What all that run the device suite (`tests/device`) know of it: conftest.py, and the script inside Pyodide,
+where there is nothing but plain Python and pytest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The device suite, unchanged, inside Pyodide, in Node and in a page: pytest comes along as the plain Python that it
-is."""
+"""The device suite, unchanged, inside Pyodide, in Node and in a page: pytest comes along as the plain Python
+that it is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs the device suite inside Pyodide, and says as JSON how many tests passed.
 
-`run_device_suite.py ARCHIVE DEVICES ...`: a zip file with the tests and what they import, devices separated by
-commas, then pytest's own arguments. The archive is unpacked into Python's file system.
+`run_device_suite.py ARCHIVE DEVICES ...`: a zip file with the tests and what they import, devices separated
+by commas, then pytest's own arguments. The archive is unpacked into Python's file system.
 """
 
 import json
@@ -16,8 +16,8 @@ with zipfile.ZipFile(archive) as whole:
 os.chdir("/suite")
 sys.path[:0] = ["/suite/packages", "/suite/tests"]
 
-import pytest
-from device_suite import skip_float64
+import pytest  # noqa: E402
+from device_suite import skip_float64  # noqa: E402
 
 
 class Suite:
