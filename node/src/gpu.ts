@@ -126,7 +126,8 @@ export class GpuInWorker {
     const call: Call = { method, args, asked: true };
     const before = Atomics.load(this.#signal, ANSWERS);
     this.#port.postMessage(call);
-    Atomics.wait(this.#signal, ANSWERS, before);
+    // Being woken may be for the answer before, which was there before this thread slept.
+    while (Atomics.load(this.#signal, ANSWERS) === before) Atomics.wait(this.#signal, ANSWERS, before);
     const { value, error } = (receiveMessageOnPort(this.#port) as { message: Reply }).message;
     if (error === undefined) return value;
     const known = (errors as Record<string, new (message: string) => Error>)[error.name];

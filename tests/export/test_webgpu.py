@@ -1,5 +1,5 @@
-"""Exported steps on WEBGPU: run without Python in Node and in a page, on whatever adapter they have, compared with
-what Python computes on WEBGPU and on WASM."""
+"""Exported steps on WEBGPU: run without Python in Node and in a page, on whatever adapter they have, compared
+with what Python computes on WEBGPU and on WASM."""
 
 from __future__ import annotations
 
