@@ -2,8 +2,8 @@
 
 let submits = 0;
 if (globalThis.GPUQueue) {
-  const { submit } = GPUQueue.prototype;
-  GPUQueue.prototype.submit = function (commands) {
+  const { submit } = globalThis.GPUQueue.prototype;
+  globalThis.GPUQueue.prototype.submit = function (commands) {
     submits++;
     submit.call(this, commands);
   };
