@@ -1,8 +1,8 @@
 """GPUs: what a step does with WebGPU, counted; what the host does for it; and, on the adapter that there is,
 products, a training step and a transformer block beside the peers, all in the page.
 
-Where there is no GPU the adapter is software, SwiftShader: times then say which library gives a *processor* less
-to do, not how fast a GPU would be. Counts are the same on any adapter.
+Where there is no GPU the adapter is software, SwiftShader: times then say which library gives a *processor*
+less to do, not how fast a GPU would be. Counts are the same on any adapter.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def bytes_read() -> Result:
 
 
 def compile_time(repeats: int) -> Result:
-    """Seconds until all of a GPT's forward pass has been handed to the GPU, from a cold start, without what the
-    driver's compiler takes, beside the same on WASM with the run and what the engine's takes."""
+    """Seconds until all of a GPT's forward pass has been handed to the GPU, from a cold start, without what
+    the driver's compiler takes, beside the same on WASM with the run and what the engine's takes."""
     ours: list[float] = []
     wasm: list[float] = []
     driver: list[float] = []
@@ -161,7 +161,8 @@ def compile_time(repeats: int) -> Result:
     if skipped:
         return result("gpt-forward", None, "s", "-", lambda value, _: False, host=NODE, skipped=skipped)
     limit = COMPILE_RATIO * median(wasm)
-    target = f"≤ {COMPILE_RATIO:g}× WASM's {median(wasm):.2f} s; the driver's compiler {median(driver):.2f} s apart"
+    apart = f"the driver's compiler {median(driver):.2f} s apart"
+    target = f"≤ {COMPILE_RATIO:g}× WASM's {median(wasm):.2f} s; {apart}"
     return result("gpt-forward", median(ours), "s", target, lambda value, _: value <= limit, host=NODE)
 
 
@@ -169,7 +170,7 @@ def compile_time(repeats: int) -> Result:
 
 
 def counts(contest: Contest) -> Iterator[Result]:
-    """Of captured steps that have run before: submits, and pipelines and bind groups that were there already."""
+    """Of captured steps that have run before: submits, and pipelines and bind groups that were there."""
     found: dict[str, dict[str, Any]] = {}
     skipped: dict[str, str] = dict(MLP.cannot)
     for library in ("polygrad", *MLP.peers):
@@ -177,19 +178,15 @@ def counts(contest: Contest) -> Iterator[Result]:
             found[library] = on_the_gpu(contest, library, MLP, STEPS)
         except Unavailable as reason:
             skipped[library] = str(reason)
-    for what, unit, most in (
-        ("submits", "a step", 1),
+    for what, name, most in (
+        ("submits", "submits", 1),
         ("pipelinesAgain", "pipelines made twice", 0),
         ("bindGroupsAgain", "bind groups made twice", 0),
     ):
-        each = {name: seen[what] / STEPS for name, seen in found.items()}
+        each = {library: seen[what] / STEPS for library, seen in found.items()}
         value = each.pop("polygrad", None)
         met = functools.partial(lambda most, value, _: value <= most, most)
-        target = f"{most}" if what == "submits" else f"{most} {unit}"
-        name = "mlp step: submits" if what == "submits" else f"mlp step: {unit}"
-        yield result(
-            name, value, unit if what == "submits" else "a step", target, met, peers=each, skipped=skipped
-        )
+        yield result(f"mlp step: {name}", value, "a step", f"≤ {most}", met, peers=each, skipped=skipped)
 
 
 def on_the_gpu(contest: Contest, library: str, case: Case, steps: int) -> dict[str, Any]:
