@@ -17,6 +17,9 @@ const counts = {
   bindGroupsAgain: 0,
 };
 
+/** What went wrong without any library's asking. */
+const errors = [];
+
 const numbers = new WeakMap();
 let last = 0;
 
@@ -58,7 +61,12 @@ function bindGroup(device, _, { layout, entries }) {
   count("bindGroups", `${numberOf(layout)} ${ranges.join(" ")}`);
 }
 
-const { GPUQueue, GPUDevice, GPUComputePassEncoder } = globalThis;
+const { GPUAdapter, GPUQueue, GPUDevice, GPUComputePassEncoder } = globalThis;
+watch(GPUAdapter, "requestDevice", async (_, promise) => {
+  const device = await promise;
+  device.addEventListener("uncapturederror", ({ error }) => errors.push(error.message));
+  device.lost.then(({ message }) => errors.push(`the device was lost: ${message}`));
+});
 watch(GPUQueue, "submit", (queue) => {
   submitted = performance.now();
   queues.add(queue);
@@ -71,9 +79,11 @@ watch(GPUDevice, "createBindGroup", bindGroup);
 watch(GPUComputePassEncoder, "dispatchWorkgroups", () => counts.dispatches++);
 watch(GPUComputePassEncoder, "dispatchWorkgroupsIndirect", () => counts.dispatches++);
 
-/** Resolves when all that was submitted so far is done. */
+/** Resolves when all that was submitted so far is done; rejects with the first thing that has gone wrong. */
 export async function finished() {
   await Promise.all([...queues].map((queue) => queue.onSubmittedWorkDone()));
+  const [first] = errors.splice(0);
+  if (first !== undefined) throw new Error(first);
 }
 
 /** What was done since the last call. */

@@ -75,7 +75,9 @@ globalThis.bench = {
       delete programs[slot];
       const program = await make(kind, sizes, name);
       programs[slot] = program;
-      return { check: await program.check(), threads: program.threads };
+      const check = await program.check();
+      await done(program);
+      return { check, threads: program.threads };
     }),
   gpu: ({ slot, steps }) => answer(() => onTheGpu(programs[slot], steps)),
   sample: ({ slot, seconds }) => answer(async () => ({ value: await sample(programs[slot], seconds) })),

@@ -47,7 +47,9 @@ export async function start(threads, device) {
   // What it records is submitted when there is much of it, or when it is told to.
   const finish = () => {
     const backend = tf.backend();
-    if (backend.commandEncoder) backend.submitQueue();
+    if (!backend.commandEncoder) return;
+    backend.endComputePassEncoder();
+    backend.submitQueue();
   };
   return (kind, sizes) => ({ ...make(kind, sizes), finish });
 }

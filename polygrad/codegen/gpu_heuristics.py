@@ -1,8 +1,8 @@
 """The Opts of a kernel for a machine with workgroups, by Target and cost model.
 
 - products and convolutions: square tiles of output elements to a workgroup, a smaller one to each invocation,
-  the operands in chunks in shared memory; several parts of the sums where the grid is small. Where a processor
-  does a GPU's work, larger tiles in registers, and nothing in shared memory
+  the operands in chunks in shared memory; several parts of the sums where the grid is small. Where a
+  processor does a GPU's work, larger tiles in registers, and nothing in shared memory
 - reductions: one workgroup shares those of an output element, or of a row of them (softmax, normalisations);
   where memory goes along the output elements, of several
 - everything else: a flat grid, whose invocations have a vector each where memory allows
