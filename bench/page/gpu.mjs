@@ -10,7 +10,6 @@ let submitted = 0; // when the last submit returned
 /** `...Again`: what was made although it was there, a pipeline of the same text, a group of the same ranges. */
 const counts = {
   submits: 0,
-  dispatches: 0,
   pipelines: 0,
   pipelinesAgain: 0,
   bindGroups: 0,
@@ -61,7 +60,7 @@ function bindGroup(device, _, { layout, entries }) {
   count("bindGroups", `${numberOf(layout)} ${ranges.join(" ")}`);
 }
 
-const { GPUAdapter, GPUQueue, GPUDevice, GPUComputePassEncoder } = globalThis;
+const { GPUAdapter, GPUQueue, GPUDevice } = globalThis;
 watch(GPUAdapter, "requestDevice", async (_, promise) => {
   const device = await promise;
   device.addEventListener("uncapturederror", ({ error }) => errors.push(error.message));
@@ -76,8 +75,6 @@ watch(GPUDevice, "createShaderModule", (_, module, { code }) => texts.set(module
 watch(GPUDevice, "createComputePipeline", pipeline);
 watch(GPUDevice, "createComputePipelineAsync", pipeline);
 watch(GPUDevice, "createBindGroup", bindGroup);
-watch(GPUComputePassEncoder, "dispatchWorkgroups", () => counts.dispatches++);
-watch(GPUComputePassEncoder, "dispatchWorkgroupsIndirect", () => counts.dispatches++);
 
 /** Resolves when all that was submitted so far is done; rejects with the first thing that has gone wrong. */
 export async function finished() {

@@ -18,6 +18,8 @@ export interface DispatchStep {
   readonly ranges: readonly Range[];
   /** The bind group of the last run's table. */
   group?: GPUBindGroup;
+  /** The pipeline, once it was needed. */
+  made?: GPUComputePipeline | undefined;
 }
 
 export interface CopyStep {
