@@ -6,10 +6,10 @@ import itertools
 import math
 import struct
 
+from device_suite import NO_FLOAT64
+
 from polygrad import Tensor
 from polygrad.dtype import dtypes
-
-NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
 
 
 def dtypes_of(device):

@@ -12,6 +12,7 @@ stays: as a comparison and a selection it would lose a NaN.
 from __future__ import annotations
 
 import functools
+import math
 
 from polygrad.codegen import transcendental
 from polygrad.codegen.target import Target
@@ -122,9 +123,20 @@ without_float64 = PatternMatcher([
 # --- transcendental functions and random bits ----------------------------------------------------------
 
 
+def _products(fused: bool) -> PatternMatcher:
+    def of_product(x: UOp, c: UOp) -> UOp | None:
+        ordinary = math.isfinite(c.arg) and 2.0**-20 < abs(c.arg) < 2.0**20
+        return transcendental.lean_exp2_of_product(x, c.arg, fused) if ordinary else None
+
+    return PatternMatcher([
+        # 2^(x * c), with all digits of c
+        (_op(Ops.EXP2, _op(Ops.MUL, _x, _c), dtype=_SINGLE), of_product),
+    ])  # fmt: skip
+
+
 def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
     exp2 = transcendental.lean_exp2 if lean else transcendental.exp2
-    return PatternMatcher([
+    return (_products(fused) if lean else PatternMatcher([])) + PatternMatcher([
         # see transcendental.py
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
         (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),

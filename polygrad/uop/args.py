@@ -110,11 +110,17 @@ class Reg(NamedTuple):
 
 
 class Var(NamedTuple):
-    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included."""
+    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included. `dtype`: the name of the dtype that it has
+    as a number among Tensors, if it was said."""
 
     name: str
     lo: int
     hi: int
+    dtype: str = ""
+
+    def __repr__(self) -> str:
+        said = f", dtype={self.dtype!r}" if self.dtype else ""
+        return f"Var(name={self.name!r}, lo={self.lo!r}, hi={self.hi!r}{said})"
 
 
 class Steps(NamedTuple):
@@ -140,6 +146,14 @@ class Reduction(NamedTuple):
 
     op: Ops
     axes: tuple[int, ...]
+
+
+class Sharding(NamedTuple):
+    """COPY: onto `devices`, each of which has an equal part of the elements along `axis`, in order; None:
+    each has all of them."""
+
+    devices: tuple[str, ...]
+    axis: int | None
 
 
 class ExactFloat(float):

@@ -21,6 +21,7 @@ from polygrad.uop.args import (
     Param,
     Reduction,
     Reg,
+    Sharding,
     Shear,
     Special,
     Steps,
@@ -241,11 +242,11 @@ _TENSOR |= _table(
         _FIRST_ALIKE,
         ("it has sources of its gradient if it has a rule for them", lambda u: (len(u.src) > 1) == callable(u.arg)),
     )),
-    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
+    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device or a Sharding", lambda u: isinstance(u.arg, str | Sharding)))),
     ((Ops.ASSIGN,), (
-        _sources(2),
-        _ALIKE,
-        ("target and value have one shape", _same_shapes),
+        ("has 2 sources, unless a kernel written by hand has more", lambda u: len(u.src) == 2 or u.arg is not None),
+        ("target and value have one dtype and shape, unless a kernel written by hand says what is written",
+         lambda u: u.arg is not None or (all(s.dtype is u.dtype for s in u.src) and _same_shapes(u))),
         ("its target is movement ops over memory", lambda u: _memory_under(u.src[0]) is not None),
     )),
     ((Ops.AFTER,), (
