@@ -62,7 +62,12 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
+	$(BIN)/python scripts/compatibility.py --check
 	npm run check --silent
+
+.PHONY: compatibility
+compatibility: $(STAMPS)/packages $(STAMPS)/wheel ## docs/compatibility.md, from the packages that are installed
+	$(BIN)/python scripts/compatibility.py --record
 
 .PHONY: api
 api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff

@@ -318,11 +318,11 @@ class TorchFunctionsMixin(LossesMixin):
     def gaussian_nll_loss(
         self, Y: Self, variance: Self, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
     ) -> Self:
-        """Y's negative log-likelihood under normal distributions with these means and these variances.
+        """Y's negative log-likelihood under normal distributions with these means and variances.
 
-        (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not see
-        (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or one that
-        broadcasts to it. Raises ShapeError, ArgumentError.
+        (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+        see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+        one that broadcasts to it. Raises ShapeError, ArgumentError.
 
         >>> Tensor([1.0, 4.0]).gaussian_nll_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])).item()
         0.59657...

@@ -1535,11 +1535,11 @@ export class Tensor extends TensorBase {
   declare smooth_l1_loss: Tensor["smoothL1Loss"];
 
   /**
-   * Y's negative log-likelihood under normal distributions with these means and these variances.
+   * Y's negative log-likelihood under normal distributions with these means and variances.
    *
-   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not see
-   * (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or one that
-   * broadcasts to it. Throws ShapeError, ArgumentError.
+   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+   * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+   * one that broadcasts to it. Throws ShapeError, ArgumentError.
    */
   gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
     return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
