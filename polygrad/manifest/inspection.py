@@ -63,7 +63,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         f"nn.{space.__name__.rpartition('.')[2]}.{name}": value
         for space in (nn.data, nn.datasets, nn.init, nn.state)
         for name in space.__all__
-        if inspect.isfunction(value := getattr(space, name))
+        if inspect.isfunction(value := getattr(space, name)) and name not in reviewed.PYTHON_ONLY
     },
 }
 
