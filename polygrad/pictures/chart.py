@@ -13,13 +13,19 @@ _MOST_POINTS = 600
 
 
 def chart(
-    series: Mapping[str, Sequence[float]], title: str = "", x_label: str = "step", log: bool = False
+    series: Mapping[str, Sequence[float]],
+    title: str = "",
+    x_label: str = "step",
+    log: bool = False,
+    x_range: tuple[float, float] | None = None,
 ) -> str:
     """The curves of `series`, numbers by name, over their positions, as SVG text.
 
+    `x_range`: what the first and the last position of the longest are called, if not 0 and so on.
+
     Numbers that are not finite leave gaps; long curves show the mean of neighbours. `log`: a logarithmic
     scale, for numbers above 0. Raises ArgumentError where there is no finite number, or one that a
-    logarithmic scale does not have.
+    logarithmic scale does not have, or for an x_range that is none.
 
     >>> chart({"loss": [2.0, 1.0, 0.5]}).startswith("<svg")
     True
@@ -27,6 +33,8 @@ def chart(
     found = [v for values in series.values() for v in values if math.isfinite(v)]
     if not found:
         raise ArgumentError(f"chart: expected finite numbers, got none in {', '.join(series) or 'no series'}")
+    if x_range is not None and not x_range[0] < x_range[1]:
+        raise ArgumentError(f"chart: expected an x_range of a number and a greater one, got {x_range}")
     if log and min(found) <= 0:
         raise ArgumentError(f"chart: expected numbers above 0 on a logarithmic scale, got {min(found)}")
     ticks = _powers(min(found), max(found)) if log else round_ticks(min(found), max(found))
@@ -46,11 +54,11 @@ def chart(
         y = y_of(tick)
         parts.append(element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, stroke=GRID))
         parts.append(text(_LEFT - 8, y + 4, f"{tick:g}", fill=MUTED, text_anchor="end"))
-    for tick in round_ticks(0, max(longest - 1, 1)):
-        if tick <= max(longest - 1, 1):
-            parts.append(
-                text(x_of(tick), _HEIGHT - _BOTTOM + 18, f"{tick:g}", fill=MUTED, text_anchor="middle")
-            )
+    first, last = x_range or (0, max(longest - 1, 1))
+    for tick in round_ticks(first, last):
+        if first <= tick <= last:
+            x = _LEFT + across * (tick - first) / (last - first)
+            parts.append(text(x, _HEIGHT - _BOTTOM + 18, f"{tick:g}", fill=MUTED, text_anchor="middle"))
     parts.append(text(_WIDTH - _RIGHT, _HEIGHT - 6, x_label, fill=MUTED, text_anchor="end"))
     legend = _WIDTH - _RIGHT - sum(len(name) * CHARACTER + 30 for name in series)
     for i, (name, values) in enumerate(series.items()):
