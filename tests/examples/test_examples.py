@@ -72,7 +72,9 @@ def test_it_runs_and_draws_its_loss(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @built
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize(
+    "name", [n if n == "characters" else pytest.param(n, marks=pytest.mark.slow) for n in SHORT]
+)
 def test_in_node_it_prints_what_cpython_prints(name: str, tmp_path: Path) -> None:
     found = run_on("node", EXAMPLES / f"{name}.py", *SHORT[name], cwd=tmp_path)
     assert found.status == 0, found.err
