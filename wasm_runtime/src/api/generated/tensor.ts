@@ -1200,17 +1200,17 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.negative", [this]);
   }
 
-  /** The arc cosine. */
+  /** The arc cosine; NaN outside -1 to 1. */
   arccos(): Tensor {
     return callTensor(this.session, "Tensor.arccos", [this]);
   }
 
-  /** The arc sine (Abramowitz and Stegun 4.4.46; within 3e-8). */
+  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
   arcsin(): Tensor {
     return callTensor(this.session, "Tensor.arcsin", [this]);
   }
 
-  /** The arc tangent. */
+  /** The arc tangent, within 3 ulp. */
   arctan(): Tensor {
     return callTensor(this.session, "Tensor.arctan", [this]);
   }
