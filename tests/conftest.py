@@ -21,15 +21,12 @@ import hypothesis
 import pytest
 from adapter import SLOW_WEBGPU, WEBGPU, missing
 from c_compiler import CC, SLOW_CC
+from device_suite import CORE, skip_float64
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
-
-NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
-# The modules whose tests are not slow on CC and WEBGPU.
-CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
 
 # GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
 # tests/gpu_emulation has quick ones.
@@ -62,10 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
-    for item in items:
-        given = getattr(getattr(item, "callspec", None), "params", {})
-        if given.get("device") in NO_FLOAT64 and polygrad.dtypes.float64 in given.values():
-            item.add_marker(pytest.mark.skip(reason=f"{given['device']} has no float64"))
+    skip_float64(items)
     if config.getoption("--bless"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))

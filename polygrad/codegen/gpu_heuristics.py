@@ -1,7 +1,8 @@
 """The Opts of a kernel for a machine with workgroups, by Target and cost model.
 
 - products and convolutions: square tiles of output elements to a workgroup, a smaller one to each invocation,
-  the operands in chunks in shared memory; several parts of the sums where the grid is small
+  the operands in chunks in shared memory; several parts of the sums where the grid is small. Where a
+  processor does a GPU's work, larger tiles in registers, and nothing in shared memory
 - reductions: one workgroup shares those of an output element, or of a row of them (softmax, normalisations);
   where memory goes along the output elements, of several
 - everything else: a flat grid, whose invocations have a vector each where memory allows
@@ -135,6 +136,9 @@ def _products(kernel: UOp, target: Target) -> Decisions:
     if nest is None or _is_ordered(nest) or (product := reused_sum(nest)) is None:
         return
     limits, (total, rows, columns) = limits_of(target), product
+    if limits.software:
+        yield from _register_tiles(nest, product, target)
+        return
     sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
     others = prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns))
 
@@ -184,6 +188,37 @@ def _products(kernel: UOp, target: Target) -> Decisions:
     while (found := operand_to_stage(_total(kernel), staged, (row, column))) is not None:
         axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in found.ranges]
         kernel = yield stage_of(kernel, found, axes)
+
+
+def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
+    """A product without shared memory: what an invocation reads again is in its registers."""
+    _, rows, columns = product
+    loops, sides = loops_of(nest), [r.src[0].arg for r in (rows, columns)]
+    each = [min(cost.SOFTWARE_TILE, power(side)) for side in sides]
+    others = prod(sint_max(r.src[0]) for r in loops if r not in (rows, columns))
+    while (
+        others * prod(ceildiv(side, n) for side, n in zip(sides, each, strict=True))
+        < cost.SOFTWARE_INVOCATIONS
+        and max(each) > cost.VECTOR
+    ):
+        each[each.index(max(each))] //= 2
+    vectors = each[1] // cost.VECTOR if _vectors(nest, columns, target) else 0
+    if vectors and sides[1] % each[1]:  # of the last tile some lanes would be stored, others not
+        vectors, each[1] = 1, cost.VECTOR
+    count = [min(cost.SOFTWARE_SIDE, power(max(side // n, 1))) for side, n in zip(sides, each, strict=True)]
+    for r in loops:
+        yield opt_of(OptKind.GLOBAL, r)
+    row, column = rows.arg.id, columns.arg.id
+    yield _opt(OptKind.LOCAL, row, each[0] * count[0])
+    if each[0] > 1:
+        yield _opt(OptKind.UPCAST, (*row, 1), each[0])
+    if vectors:
+        yield _opt(OptKind.SIMD, column, cost.VECTOR, vectors)
+        yield _opt(OptKind.LOCAL, (*column, 0), count[1])
+        return
+    yield _opt(OptKind.LOCAL, column, each[1] * count[1])
+    if each[1] > 1:
+        yield _opt(OptKind.UPCAST, (*column, 1), each[1])
 
 
 def _total(kernel: UOp) -> UOp:

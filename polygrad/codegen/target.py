@@ -14,7 +14,8 @@ class Workgroups:
 
     `invocations`: the most in a workgroup; `sizes`: along each dimension. `count`: the most workgroups along
     a dimension of the grid. `shared_bytes`: memory of a workgroup. `subgroup`: how many invocations run in
-    step and exchange values in registers (0: not known).
+    step and exchange values in registers (0: not known). `software`: a processor does a GPU's work; memory of
+    a workgroup is no nearer than buffers then, and a barrier takes longer than most loops.
     """
 
     invocations: int = 256
@@ -22,12 +23,14 @@ class Workgroups:
     count: int = 65_535
     shared_bytes: int = 16 << 10
     subgroup: int = 0
+    software: bool = False
 
     @property
     def key(self) -> str:
         """A string that names these limits."""
         sizes = "x".join(map(str, self.sizes))
-        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{self.subgroup}"
+        software = "-software" if self.software else ""
+        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{self.subgroup}{software}"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
     pathlib.Path("graph.svg").write_text(pictures.graph(t))
     pathlib.Path("step.svg").write_text(pictures.timeline(profile(lambda: step.run(x, y))))
 
-Nothing is needed to make them but this package, and nothing to look at them but a browser. Names load when they
-are first used: a history draws curves without what graphs and profiles need.
+Nothing is needed to make them but this package, and nothing to look at them but a browser. Names load when
+they are first used: a history draws curves without what graphs and profiles need.
 """
 
 from __future__ import annotations

@@ -171,6 +171,16 @@ export function gridSize(size: GridSize, variables: Readonly<Record<string, numb
   return made;
 }
 
+/** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
+export function checkVariables(program: Program, variables: Readonly<Record<string, number>>): void {
+  for (const { name, lo, hi } of program.variables) {
+    const value = variables[name];
+    if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
+      throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
+    }
+  }
+}
+
 /** Whether this is a size of a grid, of no more than these Variables; a number at its top is not 0. */
 function isGridSize(size: unknown, variables: ReadonlyMap<string, number>, top = true): boolean {
   if (typeof size === "string") return variables.has(size);

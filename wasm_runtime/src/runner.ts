@@ -10,7 +10,7 @@ import { OutOfMemoryError, ProgramError } from "./errors";
 import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
-import { readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
+import { checkVariables, readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
 import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
@@ -81,12 +81,7 @@ export class LoadedProgram {
 
   /** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
   check(variables: Readonly<Record<string, number>>): void {
-    for (const { name, lo, hi } of this.program.variables) {
-      const value = variables[name];
-      if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
-        throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
-      }
-    }
+    checkVariables(this.program, variables);
   }
 
   /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
