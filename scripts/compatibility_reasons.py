@@ -118,7 +118,7 @@ EQUIVALENTS: dict[str, str] = {
     "InstanceNorm1d": "`nn.InstanceNorm`", "InstanceNorm2d": "`nn.InstanceNorm`", "InstanceNorm3d": "`nn.InstanceNorm`",
     "LocalResponseNorm": "see `local_response_norm`", "CrossMapLRN2d": "see `local_response_norm`",
     "RNN": "`nn.GRU` or `nn.LSTM`", "RNNCell": "`nn.LSTMCell`", "GRUCell": "`nn.GRU` of one step",
-    "TransformerEncoderLayer": "`nn.TransformerBlock`", "TransformerEncoder": "a list of `nn.TransformerBlock`",
+    "DataParallel": "`Tensor.shard_` of parameters, `Tensor.shard` of batches", "TransformerEncoderLayer": "`nn.TransformerBlock`", "TransformerEncoder": "a list of `nn.TransformerBlock`",
     "EmbeddingBag": "`nn.Embedding` and `mean`", "Fold": "`scatter_add`", "fold": "`scatter_add`", "Unfold": "`Tensor.unfold`, `Tensor.pool`",
     "Upsample": "`Tensor.interpolate`", "UpsamplingBilinear2d": "`Tensor.interpolate`", "UpsamplingNearest2d": "`Tensor.interpolate`",
     "PixelShuffle": "`Tensor.pixel_shuffle`", "PixelUnshuffle": "`Tensor.pixel_unshuffle`", "ChannelShuffle": "`Tensor.rearrange`",
@@ -166,12 +166,8 @@ _GRAPH = "gradients are lazy values: there is no tape to hook into"
 REASONS: dict[str, str] = {
     "tinygrad.Tensor.call": "graphs with calls of functions are none of ours: `TinyJit` captures them",
     "tinygrad.Tensor.callify": "graphs with calls of functions are none of ours: `TinyJit` captures them",
-    "tinygrad.Tensor.custom_kernel": "on its way",
     "tinygrad.Tensor.decode_hevc_frame": "needs the video decoder of one vendor's GPUs",
     "tinygrad.Tensor.invalids": "an internal constant of tinygrad's padding",
-    "tinygrad.Tensor.shard": "on its way: Tensors on several devices",
-    "tinygrad.Tensor.shard_": "on its way: Tensors on several devices",
-    "tinygrad.Tensor.shard_like": "on its way: Tensors on several devices",
     "tinygrad.dtypes.fp8_fnuz": "formats of one vendor's GPUs, without infinities",
     "tinygrad.dtypes.fp8e4m3fnuz": "formats of one vendor's GPUs, without infinities",
     "tinygrad.dtypes.fp8e5m2fnuz": "formats of one vendor's GPUs, without infinities",
@@ -208,7 +204,6 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(["dirac", "eye", "orthogonal", "sparse", "constant", "normal", "uniform", "kaiming_normal",
                      "kaiming_uniform", "xavier_normal", "xavier_uniform"], "deprecated in torch"),
     "tinygrad.nn.state.accept_filename": "a decorator of its own functions",
-    "DataParallel": "on its way: Tensors on several devices",
     "torch.nn.init.dirac_": _RARE, "torch.nn.init.sparse_": _RARE, "vmap": "on its way",
 }  # fmt: skip
 
