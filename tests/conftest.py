@@ -32,7 +32,11 @@ GOLDEN = Path(__file__).parent / "golden"
 # tests/gpu_emulation has quick ones.
 sys.path.append(str(ROOT / "tests" / "gpu_emulation" / "distribution"))
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
-EMULATED = pytest.param("EMULATED_CUDA", marks=[needs_gxx, pytest.mark.slow])
+needs_cuda_bindings = pytest.mark.skipif(
+    importlib.util.find_spec("cuda") is None, reason="cuda-bindings is not installed"
+)
+EMULATED_DRIVER = pytest.param("EMULATED_DRIVER", marks=[needs_gxx, needs_cuda_bindings, pytest.mark.slow])
+EMULATED_METAL = pytest.param("EMULATED_METAL", marks=[needs_gxx, pytest.mark.slow])
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)
@@ -69,8 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cc = CC if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_CC
         devices = ["CPU", "WASM", "INTERP", cc]
         if Path(metafunc.module.__file__ or "").parent.name == "device":
-            webgpu = WEBGPU if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_WEBGPU
-            devices += [EMULATED, webgpu]
+            is_core = metafunc.module.__name__.rpartition(".")[2] in CORE
+            devices += [EMULATED_DRIVER, *([WEBGPU, EMULATED_METAL] if is_core else [SLOW_WEBGPU])]
         metafunc.parametrize("device", [wanted.upper()] if wanted else devices)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from polygrad import dtypes
 
-NO_FLOAT64 = ("WEBGPU", "EMULATED_MSL")
+NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
 # The modules that are quick on every device: elsewhere, most of the suite is left to `make test-all`.
 CORE = ("test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce")
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from polygrad import Device, Tensor, TinyJit, Variable, compile_step, errors, nn
+from polygrad.capture.step import CompiledStep
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.manifest import reviewed
-from polygrad.nn.step import CompiledStep
 from polygrad.runtime.threads import get_num_threads, set_num_threads
 
 VERSION = 1

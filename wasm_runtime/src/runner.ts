@@ -11,9 +11,10 @@ import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
 import { checkVariables, readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
+import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
-const ALIGN = 64; // also the guard before the first and after the last buffer
+const ALIGN = 64; // also the guard after the last buffer
 
 function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
   return ARRAYS[dtypeOf(spec.dtype, "buffer")];
@@ -128,7 +129,7 @@ export class LoadedProgram {
 
   /** An address for every buffer and, last, for the arena. */
   #layOut(): number[] {
-    let end = ALIGN;
+    let end = FIRST_BUFFER;
     const take = (nbytes: number): number => {
       const address = end;
       end += Math.ceil(nbytes / ALIGN) * ALIGN;
@@ -161,7 +162,7 @@ export class LoadedProgram {
     const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
     const first = program.buffers.length + 1;
     const variables = new Map(program.variables.map(({ name }, i) => [name, first + i]));
-    for (const [name, i] of THREAD_VARIABLES) variables.set(name, first + program.variables.length + i);
+    THREAD_VARIABLES.forEach((name, i) => variables.set(name, first + program.variables.length + i));
     const plan = program.launches.flatMap((launch) => {
       const kernel = program.kernels[launch.kernel];
       const names = kernel?.variables ?? [];
