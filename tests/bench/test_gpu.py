@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
+from bench.channel import Channel
 from bench.hosts import Unavailable
 from bench.suites import gpu
 from polygrad.codegen.lower import Context, run_passes
@@ -59,3 +61,10 @@ def test_the_hosts_part_is_that_of_the_quickest_step(
     found = gpu.host_time(Pages(polygrad={"milliseconds": list(milliseconds)}))  # type: ignore[arg-type]
     assert found.value == pytest.approx(1e3 * min(milliseconds)) and found.met is met
     assert found.peers == {"tinygrad": 500_000}
+
+
+def test_who_asks_a_process_that_was_ended_is_told_so() -> None:
+    channel = Channel([sys.executable, "-c", "input()"], {})
+    channel.close()
+    with pytest.raises(Unavailable, match="gave no answer in time"):
+        channel.ask({"op": "sample"})
