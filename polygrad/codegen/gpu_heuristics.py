@@ -135,10 +135,10 @@ def _products(kernel: UOp, target: Target) -> Decisions:
     nest = only_nest(kernel, target)
     if nest is None or _is_ordered(nest) or (product := reused_sum(nest)) is None:
         return
-    if limits_of(target).software:
+    limits, (total, rows, columns) = limits_of(target), product
+    if limits.software:
         yield from _register_tiles(nest, product, target)
         return
-    limits, (total, rows, columns) = limits_of(target), product
     sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
     others = prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns))
 
@@ -203,7 +203,7 @@ def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
     ):
         each[each.index(max(each))] //= 2
     vectors = each[1] // cost.VECTOR if _vectors(nest, columns, target) else 0
-    if vectors and sides[1] % each[1]:  # in the last tile lanes are stored beside others that are not
+    if vectors and sides[1] % each[1]:  # of the last tile some lanes would be stored, others not
         vectors, each[1] = 1, cost.VECTOR
     count = [min(cost.SOFTWARE_SIDE, power(max(side // n, 1))) for side, n in zip(sides, each, strict=True)]
     for r in loops:
