@@ -22,10 +22,10 @@ from polygrad.errors import PolygradError
 if TYPE_CHECKING:
     from polygrad import nn
     from polygrad.capture.jit import TinyJit
+    from polygrad.capture.step import compile_step
     from polygrad.engine.counters import GlobalCounters
     from polygrad.engine.devices import Device
     from polygrad.helpers import Context, getenv
-    from polygrad.nn.step import compile_step
     from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.autograd import checkpoint, custom_gradient
     from polygrad.tensor.sources import fetch
@@ -74,7 +74,7 @@ _LATE = {
     "TinyJit": "polygrad.capture.jit",
     "Variable": "polygrad.tensor.variable",
     "Device": "polygrad.engine.devices",
-    "compile_step": "polygrad.nn.step",
+    "compile_step": "polygrad.capture.step",
     "get_num_threads": "polygrad.runtime.threads",
     "set_num_threads": "polygrad.runtime.threads",
     "nn": None,

@@ -23,13 +23,13 @@ from typing import Any
 import polygrad
 from polygrad import Device, Tensor, TinyJit, compile_step, errors
 from polygrad.capture.arguments import Spec
+from polygrad.capture.step import CompiledStep, input_specs
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.engine.devices import device_names
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.state import get_state_dict
-from polygrad.nn.step import CompiledStep, input_specs
 from polygrad.uop.node import UOp
 
 

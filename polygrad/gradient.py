@@ -13,7 +13,7 @@ from collections.abc import Callable
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import GradientError, InternalError
 from polygrad.helpers import argsort
-from polygrad.uop.args import Shear
+from polygrad.uop.args import Sharding, Shear
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.power import constant_power
@@ -275,18 +275,20 @@ def _after(g: UOp, node: UOp) -> Grads:
 
 def _copy(g: UOp, node: UOp) -> Grads:
     home = device_of(node.src[0])
-    return (g if home is None else g.copy_to(home),)
+    if home is None:
+        return (g,)
+    return (g.copy_to(Sharding(home, None) if isinstance(home, tuple) else home),)
 
 
-def device_of(node: UOp) -> str | None:
-    """The device that holds a node's first buffer; None for constants."""
+def device_of(node: UOp) -> str | tuple[str, ...] | None:
+    """The device that holds a node's first buffer, or several that hold parts of it; None for constants."""
     for n in node.toposort(lambda n: n.op is not Ops.COPY and n.value is None):
-        if n.value is not None:
-            return str(n.value.arg.device)
-        if n.op is Ops.COPY:
-            return str(n.arg)
-        if n.op is Ops.BUFFER:
-            return str(n.arg.device)
+        if n.op is Ops.COPY and n.value is None:
+            return n.arg.devices if isinstance(n.arg, Sharding) else str(n.arg)
+        memory = n if n.op is Ops.BUFFER else n.value
+        if memory is not None:
+            device: str | tuple[str, ...] = memory.arg.device
+            return device
     return None
 
 

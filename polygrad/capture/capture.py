@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from polygrad.capture.arguments import Spec, tensors_in, unbound_shape
-from polygrad.capture.captured_program import CapturedProgram, merge
+from polygrad.capture.merge import Merged, merge
 from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
-from polygrad.capture.replay import CapturedStep, UsedTensor
+from polygrad.capture.replay import CapturedStep, Place, UsedTensor
 from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
@@ -41,17 +41,19 @@ def capture(
     names: Sequence[str],
     forget: Callable[[], None] | None = None,
     written: Collection[Storage] | None = None,
+    prune: bool = False,
 ) -> CapturedStep:
     """Capture `call`, which uses the Tensors `arguments`, without running anything.
 
     `forget` drops Tensors that `call` leaves behind, once all results are computed: gradients, so that they
     are stored as in an eager call (whose kernels, and so whose rounding, are the same) but are not kept.
-    `written`: what an earlier call wrote to, if there was one.
+    `written`: what an earlier call wrote to, if there was one. `prune`: constant work runs once (see
+    `TinyJit`).
     Raises CaptureError, and what `call` raises; then its work has been carried out eagerly.
     """
     unique = list({id(t): t for t in arguments}.values())
     with exclusive():
-        return _capture(call, arguments, unique, names, forget, written)
+        return _capture(call, arguments, unique, names, forget, written, prune)
 
 
 def _capture(
@@ -61,6 +63,7 @@ def _capture(
     names: Sequence[str],
     forget: Callable[[], None] | None,
     written: Collection[Storage] | None,
+    prune: bool,
 ) -> CapturedStep:
     realize_tensors([*unique, *_written()])
     storages = dict.fromkeys(storage_of(t) for t in live_tensors())
@@ -95,7 +98,8 @@ def _capture(
             forget()
         with watch.paused():
             lazy_placeholders.fill(recording)
-        captured = merge(recording, placeholders.buffers, buffers)
+        inputs = [part for b in placeholders.buffers for part in b.parts]
+        captured = merge(recording, inputs, [part for b in buffers for part in b.parts], prune)
     nodes: dict[Buffer, UOp] = {}  # results in one buffer share its node
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
@@ -103,12 +107,17 @@ def _capture(
             t.uop, t._storage = node.reshape(t.shape), None
             t.requires_grad, t._derived = False, False
         storage_of(t)
+    for storage in dict.fromkeys(storage_of(t) for t in live_tensors()):
+        settle(storage)
+        if storage.node.op is Ops.BUFFER:  # nothing was computed yet of what the call made of it
+            rename(storage)
     passed = dict(zip(map(id, unique), placeholders.passed, strict=True))
     return CapturedStep(
         captured,
         specs,
         [passed[id(t)] for t in arguments],
-        _used_tensors(captured, len(placeholders.buffers)),
+        placeholders.buffers,
+        _used_tensors(captured, len(inputs)),
         draws,
         recording.guards,
         result,
@@ -147,19 +156,20 @@ def _give_own_memory(outputs: list[Any], inputs: list[Any], placeholders: set[Al
             t.uop, t._storage = UOp(Ops.CONTIGUOUS, t.dtype, (t.uop,)), None
 
 
-def _used_tensors(captured: CapturedProgram, n_inputs: int) -> list[UsedTensor]:
-    """A Tensor over each memory that the Program uses and that is older than the capture."""
-    program = captured.program
-    positions = {
-        b.allocation: i
-        for i, b in enumerate(captured.buffers)
-        if b is not None and program.buffers[i].role in ("param", "state") and i >= n_inputs
-    }
-    used: dict[int, UsedTensor] = {}
+def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:
+    """A Tensor over each memory that the Programs use and that is older than the capture."""
+    places: dict[Allocation, list[Place]] = {}
+    for program, first in ((captured.program, n_inputs), (captured.once, 0)):
+        if program is not None:
+            for i, (buffer, role) in enumerate(zip(program.buffers, program.roles, strict=True)):
+                if buffer is not None and role in ("param", "state") and i >= first:
+                    places.setdefault(buffer.allocation, []).append(Place(program, i))
+    used: dict[Allocation, UsedTensor] = {}
     for t in live_tensors():
         memory = memory_under(t.uop)
         if memory is not None and memory.op in GroupOp.Memory:
-            position = positions.get(memory.buffer.arg.allocation)
-            if position is not None:
-                used.setdefault(position, UsedTensor(t, t.uop, position))
+            buffer = memory.buffer.arg
+            found = [places.get(part.allocation, []) for part in buffer.parts]
+            if any(found):
+                used.setdefault(buffer.allocation, UsedTensor(t, t.uop, found))
     return list(used.values())

@@ -13,10 +13,10 @@ from typing import Any
 from polygrad.capture.arguments import argument_names, result_names, take_apart, tensors_in
 from polygrad.capture.capture import capture
 from polygrad.capture.replay import CapturedStep
+from polygrad.capture.save import save_step
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError
 from polygrad.monitor import computing, exclusive, synchronized
-from polygrad.nn.export import save_step
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.aliasing import Storage, storage_of, watch_writes
@@ -46,6 +46,14 @@ class TinyJit:
       `numpy`, ...), copies between devices and `manual_seed` in it raise CaptureError; nothing stays captured
       then, and the next call tries again.
 
+    `prune=True` (`@TinyJit(prune=True)`): work that depends on no argument, on no Variable and on nothing
+    that the function writes is done once, before the first replay, and left out of replays: weights that are
+    unpacked, masks, tables of positions. It is done again when what it reads was written to since.
+
+        @TinyJit(prune=True)
+        def forward(x):
+            return x @ (weights.cast("float32") * scale)  # multiplied once
+
     Called inside another captured function it is part of that. On methods each object captures for itself.
     """
 
@@ -56,24 +64,30 @@ class TinyJit:
         "_function",
         "_names",
         "_of",
+        "_prune",
         "_rest",
         "_step",
         "_written",
         "_written_arguments",
     )
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __new__(cls, function: Callable[..., Any] | None = None, *, prune: bool = False) -> Any:
+        if function is None:
+            return functools.partial(cls, prune=prune)
+        return super().__new__(cls)
+
+    def __init__(self, function: Callable[..., Any], *, prune: bool = False) -> None:
+        self._function, self._prune = function, prune
         self._of: dict[int, tuple[weakref.ref[Any], TinyJit]] = {}
         functools.update_wrapper(self, function)
         self.reset()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TinyJit:
         """Of the same function, or of a copy of a bound method or another object; it captures for itself."""
-        return TinyJit(copy.deepcopy(self._function, memo))
+        return TinyJit(copy.deepcopy(self._function, memo), prune=self._prune)
 
     def __copy__(self) -> TinyJit:
-        return TinyJit(self._function)
+        return TinyJit(self._function, prune=self._prune)
 
     def __reduce__(self) -> Any:
         """The function, by its name; what was captured is captured anew where it is read."""
@@ -82,7 +96,7 @@ class TinyJit:
             found = getattr(found, part, None)
         if found is self:  # it decorates that function, whose name is now its own
             return self._function.__qualname__
-        return TinyJit, (self._function,)
+        return functools.partial(TinyJit, prune=self._prune), (self._function,)
 
     def reset(self) -> None:
         """Forget what was captured: the next call runs the function, the one after it captures anew."""
@@ -100,8 +114,14 @@ class TinyJit:
 
     @property
     def program(self) -> Program | None:
-        """The captured Program, once there is one."""
+        """The captured Program, once there is one. Raises CaptureError where it has one on each of several
+        devices: see `programs`."""
         return self._step.captured.program if self._step is not None else None
+
+    @property
+    def programs(self) -> list[Program]:
+        """What a replay runs, once it is captured: one Program, or with several devices some for each."""
+        return self._step.captured.programs if self._step is not None else []
 
     def save(self, path: str | os.PathLike[str], model: Any = None) -> None:
         """Write what was captured to the file `path`, to be run without the function, or without Python.
@@ -146,7 +166,7 @@ class TinyJit:
             call = functools.partial(function, *args, **kwargs)
             pairs = zip(_tensors(args, kwargs), self._written_arguments, strict=False)
             written = {*self._written, *(storage_of(t) for t, is_written in pairs if is_written)}
-            step = capture(call, given.tensors, names, written=written)
+            step = capture(call, given.tensors, names, written=written, prune=self._prune)
             self._step, self._rest = step, given.rest
             self._names = argument_names(function, args, kwargs)
         elif given.rest != self._rest:
@@ -164,7 +184,7 @@ class TinyJit:
         found = self._of.get(key)
         if found is None:
             forget = functools.partial(_forget, self._of, key)
-            found = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function))
+            found = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function, prune=self._prune))
         return _Method(found[1], owner)
 
 

@@ -17,8 +17,10 @@ from polygrad.engine.devices import Device
 from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.realize import devices_of, live_roots, realize
 from polygrad.engine.recording import Recording
+from polygrad.engine.sharding import axis_of
 from polygrad.helpers import prod
-from polygrad.runtime.buffer import Borrowed, Buffer
+from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.sharded import ShardedBuffer
 from polygrad.tensor.aliasing import (
     Storage,
     device_of,
@@ -84,7 +86,7 @@ class Placeholders:
             self.passed.append(Passed(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:
-        self.buffers.append(Buffer(buffer.runtime, buffer.size, buffer.dtype, Borrowed(buffer.allocation)))
+        self.buffers.append(buffer.borrowed())
         return len(self.buffers) - 1
 
     def __enter__(self) -> Placeholders:
@@ -124,8 +126,8 @@ def elements_of(tensor: Any) -> Buffer:
 
 def write_back(tensor: Any, elements: Buffer) -> None:
     """Write the copy `elements` back to a Tensor."""
-    copy = Buffer(elements.runtime, elements.size, elements.dtype)
-    copy.write(elements.read())
+    copy = elements.like()
+    copy.copy_from(elements)
     write(tensor, UOp.buffer_of(copy, tensor.dtype).reshape(tensor.shape), tensor)
     realize_tensors([tensor])
 
@@ -144,6 +146,16 @@ def memory_of(tensor: Any) -> Buffer:
     return buffer
 
 
+def _memory_for(storage: Storage) -> Buffer:
+    """Memory for a lazy value."""
+    node = storage.node
+    shape = tuple([sint_max(n) for n in node.shape])
+    device: Any = device_of(storage) or devices_of(node.toposort(uncomputed))[node] or Device.DEFAULT
+    if isinstance(device, tuple):
+        return ShardedBuffer.empty([Device[d] for d in device], shape, axis_of(node), node.dtype)
+    return Buffer(Device[device], int(prod(shape)), node.dtype)
+
+
 class LazyPlaceholders:
     """Placeholders for lazy values: those that the call uses become memory, the others stay lazy."""
 
@@ -151,9 +163,7 @@ class LazyPlaceholders:
         self._values: dict[Storage, tuple[UOp, Buffer]] = {}
         for storage in storages:
             node = storage.node
-            device = device_of(storage) or devices_of(node.toposort(uncomputed))[node] or Device.DEFAULT
-            size = int(prod(sint_max(n) for n in node.shape))
-            self._values[storage] = node, Buffer(Device[device], size, node.dtype)
+            self._values[storage] = node, _memory_for(storage)
 
     def __enter__(self) -> LazyPlaceholders:
         for storage, (node, buffer) in self._values.items():
@@ -169,9 +179,11 @@ class LazyPlaceholders:
         """Compute the values that the recorded runs use, into the memory that they use for them."""
         used = recording.memory()
         for storage, (node, buffer) in list(self._values.items()):
-            if buffer.allocation in used:
-                (done,) = realize([UOp(Ops.CONTIGUOUS, node.dtype, (node,))], buffer.device)
-                buffer.write(done.base.arg.read())
+            if any(part.allocation in used for part in buffer.parts):
+                (done,) = realize(
+                    [UOp(Ops.CONTIGUOUS, node.dtype, (node,))], device_of(storage) or buffer.device
+                )
+                buffer.copy_from(done.base.arg)
                 del self._values[storage]
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:

@@ -6,13 +6,15 @@ values that read what is about to be overwritten, and makes one call.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from polygrad.capture.arguments import Spec, unbound_shape
 from polygrad.capture.captured_program import CapturedProgram
+from polygrad.capture.merge import Merged
 from polygrad.capture.placeholders import Passed, elements_of, memory_of, write_back
 from polygrad.engine.realize import preserve
 from polygrad.engine.recording import watch
@@ -34,14 +36,27 @@ from polygrad.tensor.sizes import value_with
 from polygrad.uop.node import UOp
 
 
+class Place(NamedTuple):
+    """Buffer number `position` of a captured Program."""
+
+    program: CapturedProgram
+    position: int
+
+    @property
+    def buffer(self) -> Buffer:
+        found = self.program.buffers[self.position]
+        assert found is not None
+        return found
+
+
 @dataclass(slots=True)
 class UsedTensor:
-    """A Tensor, not an argument, over memory that the Program uses as its buffer number `position`; `node` is
-    the Tensor's node when that was bound."""
+    """A Tensor, not an argument, over memory that the Programs use: `places` has a list for each of the
+    Buffers that its memory is made of. `node` is the Tensor's node when these were bound."""
 
     tensor: Any
     node: UOp
-    position: int
+    places: list[list[Place]]
 
 
 class CapturedStep:
@@ -51,21 +66,29 @@ class CapturedStep:
 
     def __init__(
         self,
-        captured: CapturedProgram,
+        captured: Merged,
         specs: list[Spec],
         passed: list[Passed],
+        inputs: list[Buffer],
         used_tensors: list[UsedTensor],
         draws: CapturedDraws,
         guards: dict[UOp, bool],
         result: Any,
     ) -> None:
-        self.captured, self.result = captured, result
+        self.captured, self._once, self.result = captured.program, captured.once, result
+        self._once_saw: Any = None  # what constant work depends on, when it was done
         self._specs, self._passed, self._used_tensors, self._draws = specs, passed, used_tensors, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
         self._copies: dict[int, Buffer] = {}
-        self._inputs = max((p.slot for p in passed), default=-1) + 1
-        self._written_inputs = frozenset(i for i in captured.written if i < self._inputs)
+        self._bound = list(inputs)  # what the argument of each slot is in
+        ends = [0, *itertools.accumulate(len(b.parts) for b in inputs)]
+        self._positions = [range(a, b) for a, b in itertools.pairwise(ends)]  # the buffers of each slot
+        self._inputs = ends[-1]
+        written = self.captured.written
+        self._written_inputs = frozenset(
+            slot for slot, positions in enumerate(self._positions) if any(i in positions for i in written)
+        )
         # memory that is no argument's
         self._written: set[Allocation] = set()
         self._used: set[Allocation] = set()  # what is older than the capture
@@ -74,7 +97,7 @@ class CapturedStep:
         self._seen = watch.executed
         self._youngest, self._changes = 0, -1  # up to where lazy values are known not to read what is written
         self._guards = guards
-        self._values = captured.variables  # what the Variables of `_symbolic_results` are bound to
+        self._values = self.captured.variables  # what the Variables of `_symbolic_results` are bound to
         self._symbolic_results = [
             s for a in self._written - self._state if (s := owner_of(a)) is not None and has_symbolic_views(s)
         ]
@@ -104,7 +127,13 @@ class CapturedStep:
         values = {**captured.variables, **variables} if variables else captured.variables
         if variables and self._guards:
             check_guards(self._guards, values)
+        if self._once is not None:
+            self._run_once(self._once)
         captured.run(values)
+        if self._state or self._written_inputs:
+            watch.replays += 1
+        if self._once is not None:
+            self._once_saw = self._seen_by(self._once)
         if self._symbolic_results and values != self._values:
             for storage in self._symbolic_results:
                 rebind(storage, values)
@@ -135,12 +164,26 @@ class CapturedStep:
             )
         if buffer.allocation in self._written:  # a result of the last run, say
             copy = self._copy_for(slot, buffer)
-            copy.write(buffer.read())
+            copy.copy_from(buffer)
             buffer = copy
         elif not self._symbolic[i]:
             self._last[i] = tensor.uop
-        self.captured.bind(slot, buffer)
+        self._bind_slot(slot, buffer)
         return variables
+
+    def _bind_slot(self, slot: int, buffer: Buffer) -> None:
+        """Let the argument of `slot` be in `buffer`."""
+        self._bound[slot] = buffer
+        for position, part in zip(self._positions[slot], buffer.parts, strict=True):
+            self.captured.bind(position, part)
+
+    def _run_once(self, once: CapturedProgram) -> None:
+        """Do the constant work, unless what it has read and written is as it was then."""
+        if self._once_saw != self._seen_by(once):
+            once.run()
+
+    def _seen_by(self, once: CapturedProgram) -> Any:
+        return watch.replays, [(b.allocation, b.allocation.version) for b in once.buffers if b is not None]
 
     def _check_sharing(self, i: int, tensors: Sequence[Any], buffer: Buffer) -> None:
         """Raises CaptureError when an argument shares memory with others, or does not, as in the capture."""
@@ -151,9 +194,8 @@ class CapturedStep:
                 f"{name}: expected the same Tensor as {self._specs[first].name}, as captured, or a view of "
                 "it, got another: call reset() first"
             )
-        bound = self.captured.buffers[passed.slot]
-        assert bound is not None
-        if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or buffer.size != bound.size):
+        size = self._bound[passed.slot].size
+        if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or buffer.size != size):
             raise CaptureError(
                 f"{name}: expected the same view of memory as captured, as the function writes to it, got "
                 "another: pass a clone(), or call reset() first"
@@ -168,12 +210,20 @@ class CapturedStep:
         for used in self._used_tensors:
             if used.tensor.uop is not used.node:
                 self._follow(used)
+        if self._once is not None:
+            self._run_once(self._once)
+            self._once_saw = self._seen_by(self._once)
         self._draws.catch_up()
 
     @property
     def draws(self) -> CapturedDraws:
         """The state of its random numbers."""
         return self._draws
+
+    @property
+    def once(self) -> CapturedProgram | None:
+        """What runs before the first replay alone."""
+        return self._once
 
     @property
     def guards(self) -> Collection[UOp]:
@@ -188,39 +238,47 @@ class CapturedStep:
     def bind_data(self, i: int, data: memoryview) -> None:
         """Let argument `i` be `data`, bytes that are like the one of the capture, copied."""
         slot = self._passed[i].slot
-        bound = self.captured.buffers[slot]
-        assert bound is not None
-        copy = self._copy_for(slot, bound)
+        copy = self._copy_for(slot, self._bound[slot])
         copy.write(data)
-        self.captured.bind(slot, copy)
+        self._bind_slot(slot, copy)
         self._last[i] = None
 
     def _copy_for(self, slot: int, like: Buffer) -> Buffer:
         """The step's own buffer for an argument, of the size and dtype of `like`."""
         copy = self._copies.get(slot)
         if copy is None:
-            copy = self._copies[slot] = Buffer(like.runtime, like.size, like.dtype)
+            copy = self._copies[slot] = like.like()
         return copy
 
     def _follow(self, used: UsedTensor) -> None:
         """Bind the memory of a Tensor that has another node: it was written to, or replaced."""
-        new, old = memory_of(used.tensor), self.captured.buffers[used.position]
-        assert old is not None
-        if (new.size, new.dtype, new.device) != (old.size, old.dtype, old.device):
+        parts = memory_of(used.tensor).parts
+        olds = [places[0].buffer if places else None for places in used.places]
+        kinds = [old and (old.size, old.dtype, old.device) for old in olds]
+        if len(parts) != len(kinds) or any(
+            kind is not None and (new.size, new.dtype, new.device) != kind
+            for new, kind in zip(parts, kinds, strict=True)
+        ):
             raise CaptureError(
-                f"captured function: expected a Tensor that it uses to stay {old}, got {new}: call reset()"
+                f"captured function: expected a Tensor that it uses to stay {olds[0]}, got {parts[0]}: call "
+                "reset()"
             )
-        self.captured.bind(used.position, new)
+        for new, places in zip(parts, used.places, strict=True):
+            for place in places:
+                place.program.bind(place.position, new)
         used.node = used.tensor.uop
         self._note_memory()
 
     def _note_memory(self) -> None:
-        buffers, used = self.captured.buffers, {u.position for u in self._used_tensors}
-        written = [i for i in self.captured.written if i >= self._inputs]
-        self._written = {b.allocation for i in written if (b := buffers[i])}
-        self._state = {b.allocation for i in written if i in used and (b := buffers[i])}
-        self._used = {b.allocation for i in used if (b := buffers[i])}
-        count = Counter(b.allocation for b in buffers[self._inputs :] if b is not None)
+        places = [p for u in self._used_tensors for part in u.places for p in part]
+        used = {a for p in places for a in p.buffer.allocation.family}
+        written: set[Allocation] = set()
+        for program, first in ((self.captured, self._inputs), (self._once, 0)):
+            if program is not None:
+                buffers = [b for i in program.written if i >= first and (b := program.buffers[i])]
+                written.update(a for b in buffers for a in b.allocation.family)
+        self._written, self._state, self._used = written, written & used, used
+        count = Counter(b.allocation for b in self.captured.buffers[self._inputs :] if b is not None)
         if any(count[a] > 1 for a in self._written):
             self.captured.order_shared_memory()
 
@@ -230,7 +288,7 @@ class CapturedStep:
             storage = owner_of(allocation)
             if storage is not None:
                 rename(storage, changed=True)
-            else:
+            elif len(allocation.family) == 1:  # else what it is a part of is among them
                 allocation.version += 1
         for used in self._used_tensors:
             used.node = used.tensor.uop
@@ -240,13 +298,11 @@ class CapturedStep:
 
     def _before_writing_arguments(self, tensors: Sequence[Any]) -> None:
         """Compute what reads them. Raises CaptureError when two share memory that did not in the capture."""
-        buffers = self.captured.buffers
         memory: dict[int, Allocation] = {}
         for passed, tensor in zip(self._passed, tensors, strict=True):
             base = memory_under(tensor.uop) if tensor is not None else None
-            bound = buffers[passed.slot]
-            assert bound is not None
-            memory[passed.slot] = bound.allocation if base is None else base.buffer.arg.allocation
+            bound = self._bound[passed.slot].allocation
+            memory[passed.slot] = bound if base is None else base.buffer.arg.allocation
         if len(set(memory.values())) < len(memory):
             raise CaptureError(
                 "captured function: expected arguments that share no memory, as it writes to one and as "
@@ -258,8 +314,7 @@ class CapturedStep:
         """Make the new contents seen: they are in the arguments' memory, or in copies of views."""
         for slot in self._written_inputs:
             i = next(j for j, p in enumerate(self._passed) if p.slot == slot)
-            tensor, elements = tensors[i], self.captured.buffers[slot]
-            assert elements is not None
+            tensor, elements = tensors[i], self._bound[slot]
             if tensor is None:
                 continue
             memory = memory_under(tensor.uop)

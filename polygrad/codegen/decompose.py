@@ -266,6 +266,17 @@ dots = PatternMatcher([
     (_op(Ops.ADD, _x, _op(Ops.DOT, _a, _b, _c, name="u")), _dot),
 ])  # fmt: skip
 
+
+def _wmma(x: UOp, u: UOp) -> UOp | None:
+    c = u.src[2]
+    return u.replace(src=(*u.src[:2], x, *u.src[3:])) if c.op is Ops.CONST and c.arg == 0 else None
+
+
+tensor_cores = PatternMatcher([
+    # x + wmma(a, b, 0) = wmma(a, b, x)
+    (_op(Ops.ADD, _x, UPat(Ops.WMMA, name="u")), _wmma),
+])  # fmt: skip
+
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
 # Only where a sum takes in a product, and inside polynomials (those above, and MULACCs of the tensor graph).
@@ -298,6 +309,6 @@ unfused = PatternMatcher([
 
 _REST = halves + words + divisions + cheaper
 _PLAIN = _transcendentals(lean=False, fused=False) + _REST
-_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots
+_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots + tensor_cores
 _FUSED_SUMS = _LEAN + sums + unfused
-_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + sums
+_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + tensor_cores + sums

@@ -240,7 +240,7 @@ def _assemble(
         Launch(where[k.kernel], (*(Binding(number[call.args[slot]]) for slot in k.slots), *own), k.grid)
         for k, call, own in zip(kernels, done.calls, locals_, strict=True)
     )
-    variables = tuple(Variable(*v.arg) for v in _variables(done))
+    variables = tuple(Variable(*v.arg[:3]) for v in _variables(done))
     buffers = tuple(s if s is not None else BufferSpec(0, "uint8", "input") for s in specs)
     threads = backend.target.threads if any(k.parallel for k in distinct) else 1
     program = Program(

@@ -3,6 +3,7 @@
 Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
 Device.DEFAULT = "auto"        a GPU where there is one, as with DEVICE=auto and device="auto"
 Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
+Device["CPU:1"]                another device of the same kind, with memory of its own; "CPU:0" is "CPU"
 
 A package adds a device by an entry point of the group `polygrad.devices`: a name, and where its `Backend`
 is.
@@ -17,8 +18,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +42,7 @@ class Backend:
     `link` gives a captured Program its driver; None: its launches are made one by one. `prepare` is called
     when kernels are soon to be compiled; it must return at once, and be cheap when called again.
     `assemble` makes an artefact of a function that is written by hand, through a Builder; None: it has none.
+    `indexed`: `open` gives another device each time, so there may be a second (`CPU:1`).
     """
 
     target: Target
@@ -52,6 +55,7 @@ class Backend:
     prepare: Callable[[], None] = lambda: None
     shared_memory: bool = False
     assemble: Callable[[Callable[[Builder], Any]], bytes] | None = None
+    indexed: bool = False
 
 
 ENTRY_POINTS = "polygrad.devices"
@@ -63,6 +67,8 @@ _MODULES = {
     "CC": ("polygrad.engine.backends.cc_backend", "it needs a C compiler"),
     "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
     "WEBGPU": ("polygrad.engine.backends.webgpu_backend", 'pip install "polygrad[webgpu]"'),
+    "CUDA": ("polygrad.engine.backends.cuda_backend", 'pip install "polygrad[cuda]"'),
+    "METAL": ("polygrad.engine.backends.metal_backend", 'pip install "polygrad[metal]"'),
     "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),
 }
 
@@ -72,6 +78,14 @@ _FALLBACK = "WASM" if sys.platform == "emscripten" else "CPU"
 # Called with the name of a device that was lost and opened anew: what was made of its memory is to be
 # forgotten.
 reopened: list[Callable[[str], object]] = []
+
+
+_INDEXED = re.compile(r"([^:]+):([0-9]{1,4})")
+
+
+def kind_of(name: str) -> str:
+    """A canonical name without its index: what a device's Programs run on any device of."""
+    return name.partition(":")[0]
 
 
 def device_names() -> tuple[str, ...]:
@@ -112,9 +126,12 @@ class _Devices:
         self._default = self.canonical(name)
 
     def canonical(self, name: str) -> str:
-        """The device's name in upper case; of "auto", that of the best. Raises DeviceError for one that does
-        not exist."""
+        """The device's name in upper case, without an index of 0; of "auto", that of the best. Raises
+        DeviceError for one that does not exist."""
         upper = name.upper() if isinstance(name, str) else name
+        if isinstance(upper, str) and (indexed := _INDEXED.fullmatch(upper)):
+            kind, index = self.canonical(indexed[1]), int(indexed[2])
+            return f"{kind}:{index}" if index else kind
         if upper == "AUTO":
             if self._auto is None:
                 self._auto = self.best()
@@ -127,11 +144,10 @@ class _Devices:
 
     def backend(self, name: str) -> Backend:
         """How to compile for a device. Raises DeviceError when this host cannot."""
-        return self._backends.get(name) or self._load(name)
+        return self._backends.get(name) or self._load(kind_of(self.canonical(name)))
 
     @synchronized
     def _load(self, name: str) -> Backend:
-        name = self.canonical(name)
         if name in self._backends:  # another thread has just loaded it
             return self._backends[name]
         try:
@@ -158,7 +174,14 @@ class _Devices:
         runtime = self._runtimes.get(name)
         if runtime is not None and not runtime.lost:  # another thread has just opened it
             return runtime
-        opened = self._runtimes[name] = self.backend(name).open()
+        backend = self.backend(name)
+        if name != kind_of(name) and not backend.indexed:
+            raise DeviceError(
+                f"device {name}: expected one of which there are several, got {kind_of(name)}, of which "
+                "there is one here: use that, or CPU:1"
+            )
+        opened = self._runtimes[name] = backend.open()
+        opened.name = name
         if runtime is not None:
             for hook in reopened:
                 hook(name)
@@ -191,3 +214,16 @@ class _Devices:
 
 
 Device = _Devices()
+
+
+def placement_of(device: str | Sequence[str]) -> Any:
+    """The canonical name of a device, or a tuple of those of several. Raises DeviceError for devices that do
+    not exist, for several of different kinds, and for one twice."""
+    if isinstance(device, str):
+        return Device.canonical(device)
+    names = tuple([Device.canonical(d) for d in device])
+    if len(set(names)) < len(names) or len({kind_of(d) for d in names}) != 1:
+        raise DeviceError(
+            f"device: expected different devices of one kind, as CPU and CPU:1, got {', '.join(names)}"
+        )
+    return names if len(names) > 1 else names[0]

@@ -69,6 +69,11 @@ def uncomputed(node: UOp) -> bool:
     return value_of(node) is None
 
 
+def _is_written_by_hand(node: UOp) -> bool:
+    """Whether a node is memory that nothing but a custom kernel's result is in."""
+    return node.op is Ops.AFTER and node.src[1].arg is not None
+
+
 _SIZES_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.SHEAR, Ops.ARANGE})
 
 
@@ -145,13 +150,17 @@ def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp]
             new[node] = new[node.src[0]]
         elif node.op is Ops.NOOP:  # a value does not share the memory of its source
             inner = new[node.src[0]]
-            new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if node in roots else inner
+            apart = node in roots and not _is_written_by_hand(node.src[0].base)
+            new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if apart else inner
         elif node.op is Ops.COPY:
             if any(n.op is Ops.BUFFER for n in new[node.src[0]].toposort()):
                 raise InternalError("a COPY of stored values reached the scheduler")
             new[node] = new[node.src[0]]
         elif node.op is Ops.ASSIGN:
-            new[node] = UOp(node.op, node.dtype, (normalized_target(node.src[0]), new[node.src[1]]))
+            target, *others = node.src
+            new[node] = UOp(
+                node.op, node.dtype, (normalized_target(target), *[new[s] for s in others]), node.arg
+            )
         elif given:
             new[node] = rebuilt(node, tuple([operand(s, node) for s in node.src]))
         else:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from polygrad.engine.normalize import Bindings
+from polygrad.engine.sharding import is_sharded
 from polygrad.errors import InternalError
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.node import UOp
@@ -37,7 +38,7 @@ class Pending:
         self.constants: list[UOp] = []
         self.copies: list[UOp] = []
         self.writes: list[UOp] = []
-        self.devices: set[str] = set()
+        self.devices: set[Any] = set()  # a tuple of names for what is on several
         self._slots: dict[Allocation, int] = {}
         self.add(roots)
 
@@ -94,6 +95,11 @@ class Pending:
             n += 1
             stack.pop()
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether anything is on several devices."""
+        return any(is_sharded(d) for d in self.devices) or any(is_sharded(n.arg) for n in self.copies)
+
     def unbound_key(self) -> tuple[tuple[Any, ...], dict[str, int]]:
         """The key with Variables in the place of what they are bound to, and that. Raises ArgumentError when
         one is bound to two values."""
@@ -127,7 +133,7 @@ class Pending:
             while target.op in GroupOp.Movement:
                 view.append((target.op, target.arg))
                 target = target.src[0]
-            return (op, node.dtype, tuple(view), order[target], order[src[1]])
+            return (op, node.dtype, node.arg, tuple(view), order[target], *[order[s] for s in src[1:]])
         (self.copies if op is Ops.COPY else self.writes).append(node)
         return (op, node.dtype, node.arg, *[order[s] for s in src])
 
@@ -138,5 +144,5 @@ class Pending:
         if slot is None:
             slot = self._slots[allocation] = len(self.buffers)
             self.buffers.append(node)
-            self.devices.add(node.arg.runtime.name)
+            self.devices.add(node.arg.device)
         return slot

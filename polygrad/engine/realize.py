@@ -17,9 +17,10 @@ from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, uncomputed, value_of
 from polygrad.engine.pending import Pending
-from polygrad.engine.recording import Run, watch
+from polygrad.engine.recording import Run, Transfer, watch
 from polygrad.engine.running import run_program
 from polygrad.engine.scalars import Family
+from polygrad.engine.sharding import Shards, resolve
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import LRU, debug_level, dedup, prod
@@ -27,7 +28,9 @@ from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer, reclaim
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
+from polygrad.runtime.sharded import ShardedBuffer
 from polygrad.uop.alu import bytes_of
+from polygrad.uop.args import Sharding
 from polygrad.uop.intern import collect, collect_young
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -174,11 +177,15 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes and keep their values on them. Values of those made of constants alone are only returned:
     they may be needed on another device next, or with other values of their Variables in a replay."""
     pending = Pending(todo)
-    constants = _constants(todo, pending)
-    if pending.copies or len(pending.devices) > 1:
+    home = next(iter(pending.devices), None) or device or Device.DEFAULT
+    if pending.copies or len(pending.devices) > 1 or home.__class__ is tuple:
+        if pending.is_sharded or home.__class__ is tuple:
+            return _realize_sharded(todo, device, pending)
+        constants = _constants(todo, pending)
         _realize_apart(todo, device, pending)
     else:
-        _run(todo, next(iter(pending.devices), None) or device or Device.DEFAULT, pending)
+        constants = _constants(todo, pending)
+        _run(todo, home, pending)
     placeless: dict[UOp, UOp] = {}
     for node in constants:
         placeless[node], node.value = _value(node), None
@@ -188,14 +195,114 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
 def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> None:
     """Compute nodes that take copies between devices, or lie on several."""
     constants = _made_of_constants(pending)
-    _copy([n for n in pending.copies if n.src[0] not in constants])
-    places = devices_of(_pending(todo))
+    while True:
+        order = _pending(todo)
+        waiting: set[UOp] = set()  # what takes a copy that is still to be made
+        ready: list[UOp] = []
+        for node in order:
+            if node.op is Ops.COPY and uncomputed(node) and node.src[0] not in constants:
+                if node.src[0] not in waiting:
+                    ready.append(node)
+                waiting.add(node)
+            elif not waiting.isdisjoint(node.src):
+                waiting.add(node)
+        if not ready:
+            break
+        _copy(ready, _needed_again(order, waiting, constants))
+    places = devices_of(order)
     by_device: dict[str, list[UOp]] = {}
     for node in todo:
         if uncomputed(node):
             by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
         _run(nodes, name, Pending(nodes))
+
+
+def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> list[UOp]:
+    """The results of reductions that both what is to be copied and what waits for copies may need: they are
+    computed once, with the first."""
+    reduced: set[UOp] = set()
+    for node in order:
+        if node in waiting or node in constants or not uncomputed(node) or node.op is Ops.SINK:
+            continue
+        if node.op is Ops.REDUCE_AXIS or not reduced.isdisjoint(node.src):
+            reduced.add(node)
+    found: dict[UOp, None] = {}
+    for node in order:
+        if node in waiting and node.op not in (Ops.COPY, Ops.SINK):
+            for s in node.src:
+                base = s.base
+                if base in reduced and base.op is not Ops.AFTER and base.op is not Ops.ASSIGN:
+                    found[base] = None
+    return list(found)
+
+
+def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp, UOp]:
+    """Compute nodes of which some are on several devices: what each of these computes of them."""
+    if watch.recording is not None:
+        earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
+        if earlier:
+            _compute_now(earlier)
+            todo = [n for n in todo if uncomputed(n)]
+            pending = Pending(todo)
+    roots, moved = todo, {}
+    if pending.writes:
+        memory = {n.buffer.arg.allocation for n in pending.writes}
+        stale = [n for n in _stale_values(memory, pending) if n not in todo]
+        separate = [n for n in stale if _is_older(n)]
+        _preserve_apart(separate)
+        stale = [n for n in stale if n not in separate]
+        moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+        older = {n.src[0] for n in pending.writes}  # versions that later ones replace
+        newest = [n for n in pending.writes if n not in older]
+        roots = dedup([*newest, *todo, *(moved.get(n, n) for n in stale)])
+    resolved = resolve(roots)
+    constants = set(_constants(roots, pending)) if isinstance(device, tuple) else set()
+    everywhere = {
+        r: r.copy_to(Sharding(device, None)) for r in roots if r in constants and r.op is not Ops.COPY
+    }
+    for i, (root, result) in enumerate(zip(roots, resolved, strict=True)):
+        if root in everywhere and isinstance(result, UOp):
+            (resolved[i],) = resolve([everywhere[root]])
+    parts: dict[UOp, list[UOp]] = {}
+    for root, result in zip(roots, resolved, strict=True):
+        given = result.parts if isinstance(result, Shards) else (result,)
+        in_memory = root.op is Ops.AFTER
+        parts[root] = [p if in_memory or _base(p).op is not Ops.BUFFER else _stored_apart(p) for p in given]
+    wanted = [p for ps in parts.values() for p in ps]
+
+    def unfinished(since: int) -> list[UOp]:
+        return wanted
+
+    live_roots.append(unfinished)  # what a write for one root overwrites may be read for another
+    try:
+        done = dict(zip(wanted, realize(wanted, device if isinstance(device, str) else None), strict=True))
+    finally:
+        live_roots.remove(unfinished)
+    placeless: dict[UOp, UOp] = {}
+    for root, result in zip(roots, resolved, strict=True):
+        buffers = [done[p].base.arg for p in parts[root]]
+        if isinstance(result, Shards):
+            allocation = root.buffer.arg.allocation if root.op is Ops.AFTER else None
+            whole = UOp.buffer_of(ShardedBuffer(buffers, result.shape, result.axis, allocation), root.dtype)
+            if root in everywhere:
+                placeless[root] = whole
+            else:
+                root.value = whole
+        elif root.value is None:
+            (part,) = parts[root]
+            if part is root:
+                placeless[root] = done[part].base
+            else:
+                root.value = done[part].base
+    for node, copy in moved.items():
+        node.value = copy.value
+    return placeless
+
+
+def _stored_apart(node: UOp) -> UOp:
+    """A value in memory of its own."""
+    return UOp(Ops.CONTIGUOUS, node.dtype, (node,))
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
@@ -223,10 +330,10 @@ def _made_of_constants(pending: Pending) -> set[UOp]:
     return out
 
 
-def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
+def devices_of(order: list[UOp]) -> dict[UOp, Any]:
     """The device of each node of a toposort: that of its buffers; None where there are none. Raises
     DeviceError."""
-    out: dict[UOp, str | None] = {}
+    out: dict[UOp, Any] = {}
     for node in order:
         if node.op is Ops.SINK:
             continue
@@ -235,7 +342,7 @@ def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
         elif node.op is Ops.BUFFER:
             out[node] = node.arg.device
         elif node.op is Ops.COPY:
-            out[node] = node.arg
+            out[node] = node.arg.devices if isinstance(node.arg, Sharding) else node.arg
         else:
             device: str | None = None
             for s in node.src:
@@ -251,20 +358,23 @@ def devices_of(order: list[UOp]) -> dict[UOp, str | None]:
     return out
 
 
-def _copy(copies: list[UOp]) -> None:
-    """Carry out COPYs, sources first; each goes through the host."""
+def _copy(copies: list[UOp], others: list[UOp]) -> None:
+    """Carry out COPYs, whose sources are computed together with `others`."""
+    sources = dedup([*(copy.src[0] for copy in copies), *others])
+    done = dict(zip(sources, realize(sources), strict=True))
     for copy in copies:
         if value_of(copy) is not None:
             continue
-        source = copy.src[0]
-        (done,) = realize([source], copy.arg)
-        old: Buffer = done.base.arg
-        target = Buffer(Device[copy.arg], old.size, copy.dtype)
+        source = done[copy.src[0]].base
+        old: Buffer = source.arg
         if old.device == copy.arg:
-            copy.value = done.base
+            copy.value = source
             continue
-        watch.forbid(f"a copy from {old.device} to {copy.arg}", "move it before the call")
-        target.write(old.read())
+        target = Buffer(Device[copy.arg], old.size, copy.dtype)
+        if watch.recording is None:
+            target.copy_from(old)
+        else:
+            watch.recording.runs.append(Transfer(old, target))
         copy.value = UOp.buffer_of(target, copy.dtype)
 
 
@@ -287,10 +397,9 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
         pending.add([n for n in stale if uncomputed(n)])
         if watch.recording is None and not pending.copies:
             continue
-        separate = [n for n in stale if _is_separate(n)]
+        separate = [n for n in stale if _is_older(n) or _takes_copies(n)]
         if separate:
-            with watch.paused():
-                _preserve(separate)
+            _preserve_apart(separate)
             stale = [n for n in stale if n not in separate]
             pending = Pending(todo)
             pending.add([n for n in stale if uncomputed(n)])
@@ -369,14 +478,29 @@ def _compute_now(earlier: list[UOp]) -> None:
         realize(earlier)
 
 
-def _is_separate(node: UOp) -> bool:
-    """Whether a value cannot be computed by the Program that overwrites what it reads: it is no part of the
-    capture in progress, or it comes from another device."""
+def _preserve_apart(values: list[UOp]) -> None:
+    """Compute values before a Program that overwrites what they read; no part of the capture in progress are
+    those that are older."""
+    older = [n for n in values if _is_older(n)]
+    if older:
+        with watch.paused():
+            _preserve(older)
+    rest = [n for n in values if n not in older]
+    if rest:
+        _preserve(rest)
+
+
+def _is_older(node: UOp) -> bool:
+    """Whether a value is no part of the capture in progress."""
     recording, value = watch.recording, value_of(node)
-    if recording is not None:
-        if node in recording.lazy_values or (value is not None and value.arg.allocation.is_allocated):
-            return True
-    return value is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
+    if recording is None:
+        return False
+    return node in recording.lazy_values or (value is not None and value.arg.allocation.is_allocated)
+
+
+def _takes_copies(node: UOp) -> bool:
+    """Whether a value comes from another device."""
+    return value_of(node) is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
 
 
 def _stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
@@ -403,8 +527,7 @@ def _stale_values(memory: set[Allocation], pending: Pending | None = None, since
             if value.arg.allocation in memory:
                 stale.add(node)
         elif node.op is Ops.ASSIGN:  # of a write that is not carried out now
-            if node.src[1] in stale:
-                wanted[node.src[1]] = None
+            wanted |= {s: None for s in node.src[1:] if s in stale}
         elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
             stale.add(node)
     wanted |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
@@ -438,6 +561,8 @@ def _execute(
         assert buffer is not None
         if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
             buffer.allocation.version += 1
+            buffer = buffer.alias()
+        elif position < len(slots):  # what a custom kernel has just written
             buffer = buffer.alias()
         root.value = UOp.buffer_of(buffer, root.dtype)
 

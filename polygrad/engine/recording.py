@@ -30,6 +30,21 @@ class Run:
     perform: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A copy between devices that would have been made. `perform` makes it."""
+
+    source: Buffer
+    target: Buffer
+
+    @property
+    def buffers(self) -> tuple[Buffer, Buffer]:
+        return self.source, self.target
+
+    def perform(self) -> None:
+        self.target.copy_from(self.source)
+
+
 @dataclass(slots=True)
 class Recording:
     """The runs of a capture, in order.
@@ -42,7 +57,7 @@ class Recording:
     lazy_values: frozenset[UOp]
     storages: frozenset[object]
     lazy_storages: frozenset[object]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Run | Transfer] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
 
     def memory(self) -> set[Allocation]:
@@ -54,12 +69,14 @@ class Recording:
 class Watch:
     """`recording`: the capture that is going on.
 
-    `executed`: how many Programs have run outside of captures. `runner`: what runs Programs in place of their
-    executables, while a profile is taken.
+    `executed`: how many Programs have run outside of captures; `replays`: how many runs of captured steps
+    have written to memory that they do not own. `runner`: what runs Programs in place of their executables,
+    while a profile is taken.
     """
 
     recording: Recording | None = None
     executed: int = 0
+    replays: int = 0
     runner: Runner | None = None
 
     def forbid(self, what: str, remedy: str) -> None:

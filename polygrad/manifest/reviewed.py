@@ -49,6 +49,8 @@ ANNOTATIONS = {
     "float": "float",
     "str": "str",
     "str | None": "str | None",
+    "str | tuple[str, ...] | None": "device | None",
+    "Sequence[str]": "any",
     "DTypeLike": "dtype",
     "Literal['reduced', 'complete']": "'reduced' | 'complete'",
     "Norm": "'backward' | 'ortho' | 'forward'",
@@ -81,6 +83,8 @@ ANNOTATIONS = {
     "Sequence[tuple[Sint, Sint] | None]": "pairs",
     "Mapping[str, Tensor]": "state_dict",
     "Callable[..., Any]": "callback",
+    "Callable[..., Any] | None": "callback | None",
+    "Callable[..., UOp]": "callback",
     "str | os.PathLike[str]": "path",
     "str | os.PathLike[str] | None": "path | None",
     "Path_": "path",
@@ -180,7 +184,7 @@ ARGUMENTS = {
 }
 
 # Names of the package for Python programs alone: they change the environment, read files, or call back.
-PYTHON_ONLY = {"Context", "GlobalCounters", "checkpoint", "custom_gradient", "fetch", "getenv"}
+PYTHON_ONLY = {"Context", "GlobalCounters", "checkpoint", "custom_gradient", "fetch", "getenv", "progress"}
 
 # Arguments that only Python can give.
 HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)"}
@@ -217,6 +221,7 @@ KEYWORDS = {
 
 # What a callable returns, where its annotation says too little. See `inspection.result_of`.
 RESULTS = {
+    "Tensor.custom_kernel": "host",
     "Tensor.from_blob": "host",
     "Tensor.from_url": "host",
     "Tensor.item": "value: scalar",
@@ -229,6 +234,9 @@ RESULTS = {
     "Tensor.numpy": "host",
     "Tensor.data": "value: bytes",
     "Tensor.data_async": "host",
+    "Tensor.shard": "host",
+    "Tensor.shard_": "host",
+    "Tensor.shard_like": "host",
     "Tensor.size": "value: int | ints",
     "Tensor.test": "context",
     "Tensor.tolist": "value: any",
@@ -252,9 +260,11 @@ RESULTS = {
     "compile_step": "object: CompiledStep",
     "CompiledStep.run": "tree",
     "CompiledStep.program": "host",
+    "CompiledStep.programs": "host",
     "CompiledStep.save": "host",
     "TinyJit.__call__": "tree",
     "TinyJit.program": "host",
+    "TinyJit.programs": "host",
     "TinyJit.save": "host",
     "Variable.bind": "object: Variable",
     "Device.DEFAULT": "value: device",

@@ -148,6 +148,9 @@ def zeros(p: Tensor) -> Tensor:
     """State of a parameter's shape, in memory from the start: the first step is the graph of all steps."""
     dtype = wide(p)
     zeros = bytes(p.numel() * dtype.itemsize)
+    if isinstance(p.device, tuple):
+        whole = Tensor(zeros, device=p.device[0], dtype=dtype, requires_grad=False).reshape(p.shape)
+        return whole.shard_like(p).realize()
     return Tensor(zeros, device=p.device, dtype=dtype, requires_grad=False).reshape(p.shape)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.dtype import DType
-from polygrad.errors import OutOfMemoryError
+from polygrad.errors import DeviceError, OutOfMemoryError
 from polygrad.monitor import HAS_THREADS, defer, run_deferred, synchronized, wait_until_idle
 from polygrad.runtime.interface import Handle, Runtime
 
@@ -30,6 +30,13 @@ class Allocation:
         self.runtime, self.nbytes = runtime, nbytes
         self.version = 0  # how often it has been written to since it was first filled
         self.owner: Callable[[], Any] | None = None  # a weak reference: who above this layer may write to it
+        self.whole: Callable[[], Allocation | None] | None = None  # a weak reference: what this is a part of
+
+    @property
+    def family(self) -> tuple[Allocation, ...]:
+        """This, and what it is a part of."""
+        whole = self.whole() if self.whole is not None else None
+        return (self,) if whole is None else (self, whole)
 
     @property
     def is_allocated(self) -> bool:
@@ -128,6 +135,16 @@ class Buffer:
         return self.runtime.name
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what it holds: one axis."""
+        return (self.size,)
+
+    @property
+    def parts(self) -> tuple[Buffer, ...]:
+        """The Buffers that it is made of: itself."""
+        return (self,)
+
+    @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
@@ -144,6 +161,26 @@ class Buffer:
     def alias(self) -> Buffer:
         """Another Buffer over the same memory, for what is there now."""
         return Buffer(self.runtime, self.size, self.dtype, self.allocation)
+
+    def like(self) -> Buffer:
+        """A Buffer like this one, over memory of its own."""
+        return Buffer(self.runtime, self.size, self.dtype)
+
+    def borrowed(self) -> Buffer:
+        """A Buffer over the same memory under another identity."""
+        return Buffer(self.runtime, self.size, self.dtype, Borrowed(self.allocation))
+
+    @synchronized
+    def copy_from(self, source: Buffer) -> None:
+        """Fill this buffer from `source`, of the same size and dtype, on any device."""
+        if not self.nbytes:
+            return
+        _enter(source.runtime)
+        try:
+            data = source.view()
+        except DeviceError:  # a device with memory of its own
+            data = source.read()
+        self.write(data)
 
     @synchronized
     def write(self, data: memoryview) -> None:

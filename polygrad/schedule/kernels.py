@@ -52,6 +52,8 @@ class _KernelMaker:
         self.next_range = 0
 
     def make(self, node: UOp) -> KernelCall:
+        if node.op is Ops.ASSIGN and node.arg is not None:  # a kernel written by hand
+            return KernelCall(node.arg, tuple([storage_of(s.base) for s in node.src]))
         ranges = output_ranges(node)
         self.next_range = sum(r.op is Ops.RANGE for r in ranges)
         if node.op is Ops.ASSIGN:

@@ -92,7 +92,7 @@ def prepare(sink: UOp) -> UOp:
 
 def _is_hazard(node: UOp, call: KernelCall) -> bool:
     """An ASSIGN whose kernel reads elements of its target other than the one it writes."""
-    if node.op is not Ops.ASSIGN:
+    if node.op is not Ops.ASSIGN or node.arg is not None:
         return False
     nodes = call.ast.toposort()
     written = next(n.src[0].src[1] for n in nodes if n.op is Ops.STORE)

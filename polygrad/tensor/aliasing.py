@@ -254,11 +254,11 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
     collect_garbage()
 
 
-def device_of(storage: Storage) -> str | None:
-    """The device of a Storage's value; None for a constant, which is computed on any."""
+def device_of(storage: Storage) -> Any:
+    """The device of a Storage's value, or a tuple of several; None for a constant, which is on any."""
     for t in storage.tensors():
         if t._device is not None:
-            return str(t._device)
+            return t._device
     return None
 
 
@@ -277,7 +277,7 @@ def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
         buffer: Buffer = out.base.arg
         allocation, derived = buffer.allocation, False
         for view in storage.tensors():
-            view._device = buffer.runtime.name
+            view._device = buffer.device
             derived = derived or (view._derived and view.requires_grad)
         if derived:
             continue  # the graph stays, for backward; its node remembers the value
@@ -285,7 +285,7 @@ def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
             set_owner(allocation, storage)
             storage.update(out.base)
         else:  # equal graphs are one node: each Storage gets memory of its own, to be written to
-            copy = UOp.buffer_of(Buffer(buffer.runtime, buffer.size, buffer.dtype), out.dtype)
+            copy = UOp.buffer_of(buffer.like(), out.dtype)
             copies[storage] = copy.assign(out.base)
     if copies:
         for storage, out in zip(copies, realize(list(copies.values())), strict=True):

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
-from polygrad.dtype import DType, dtypes, promote, promote_float
+from polygrad.dtype import DType, dtypes, promote, promote_float, to_dtype
 from polygrad.engine.devices import Device
 from polygrad.errors import (
     ArgumentError,
@@ -67,6 +67,16 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
         )
 
 
+def said_dtype(size: UOp) -> DType | None:
+    """The dtype that the Variables of a symbolic integer were said to have as numbers; None: none was."""
+    out: DType | None = None
+    for node in size.toposort():
+        if node.op is Ops.DEFINE_VAR and node.arg.dtype:
+            dtype = to_dtype(node.arg.dtype)
+            out = dtype if out is None else promote(out, dtype)
+    return out
+
+
 class TensorBase(metaclass=TensorType):
     """The slots of a Tensor, and what its mixins share."""
 
@@ -76,7 +86,7 @@ class TensorBase(metaclass=TensorType):
     requires_grad: bool | None  # None: not said, see `backward`; an optimizer sets it
     grad: Self | None
     _derived: bool  # computed from a tensor that requires a gradient
-    _device: str | None  # None: a constant, which is computed on any device
+    _device: Any  # its name, or a tuple of several; None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
 
     # the metaclass answers for the class, this for its instances
@@ -209,8 +219,8 @@ class TensorBase(metaclass=TensorType):
         return len(self.uop.shape)
 
     @property
-    def device(self) -> str:
-        """The name of the device that holds, or will hold, the elements.
+    def device(self) -> Any:
+        """The name of the device that holds, or will hold, the elements; of a sharded Tensor, of each.
 
         >>> Tensor([1.0], device="INTERP").device
         'INTERP'
@@ -339,6 +349,8 @@ class TensorBase(metaclass=TensorType):
         """
         if x.dtype.is_float:
             return self._scalar(0.0)
+        if (said := said_dtype(x)) is not None:
+            return promote(self.uop.dtype, said)
         if x.dtype is not dtypes.index:
             return promote(self.uop.dtype, x.dtype)
         self._scalar(x.vmin)

@@ -8,22 +8,26 @@ from __future__ import annotations
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
+from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
 from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
 from polygrad.tensor.movement import args_of, check_shape, is_size
 from polygrad.tensor.sizes import larger
+from polygrad.uop.args import Sharding
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-def placed(uop: UOp, device: str | None) -> tuple[UOp, str | None]:
-    """A constant node at home on `device`; None is anywhere. Raises DeviceError."""
+def placed(uop: UOp, device: str | tuple[str, ...] | None) -> tuple[UOp, Any]:
+    """A constant node at home on `device`, or each of several; None is anywhere. Raises DeviceError."""
     if device is None:
         return uop, None
-    name = Device.canonical(device)
+    name = placement_of(device)
+    if isinstance(name, tuple):
+        return uop.copy_to(Sharding(name, None)), name
     Device.backend(name)
     return uop, name
 
@@ -116,7 +120,13 @@ class CreationMixin(TensorBase):
         >>> Tensor([1.0, 2.0]).full_like(3).tolist()
         [3.0, 3.0]
         """
-        return self.full(self.shape, fill_value, **{"dtype": self.dtype, "device": self._device, **kwargs})
+        given = {"dtype": self.dtype, "device": self._device, **kwargs}
+        if isinstance(given["device"], tuple) and given["device"] == self._device:
+            requires_grad = given.pop("requires_grad", None)
+            out = self.full(self.shape, fill_value, **{**given, "device": None})
+            sharding = Sharding(self._device, axis_of(self.uop))
+            return self._of(out.uop.copy_to(sharding), self._device, requires_grad)
+        return self.full(self.shape, fill_value, **given)
 
     def zeros_like(self, **kwargs: Any) -> Self:
         """0 in this Tensor's shape, dtype and on its device, unless told.

@@ -11,7 +11,7 @@ import math
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.base import DTypeLike
@@ -19,6 +19,7 @@ from polygrad.tensor.creation import CreationMixin
 from polygrad.tensor.generator import generator
 from polygrad.tensor.movement import args_of, check_shape
 from polygrad.tensor.reduce import ReduceMixin
+from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
@@ -41,12 +42,16 @@ class RandomMixin(CreationMixin, ReduceMixin):
         generator.reset(int(seed))
 
     @classmethod
-    def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, str]:
-        """uint64 random bits, a node of `shape`."""
-        home = Device.canonical(device) if device is not None else Device.DEFAULT
+    def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, Any]:
+        """uint64 random bits, a node of `shape`. On several devices they are those of the first."""
+        home = placement_of(device) if device is not None else Device.DEFAULT
         count = prod(shape)
         flat = (count,)
-        key, base, offset = generator.draw(home, sint_max(count))
+        if isinstance(home, tuple):
+            drawn = generator.draw(home[0], sint_max(count))
+            key, base, offset = [x.copy_to(Sharding(home, None)) for x in drawn]
+        else:
+            key, base, offset = generator.draw(home, sint_max(count))
         start = (base + offset).expand(flat)
         counter = UOp(Ops.ARANGE, dtypes.uint64, (), count) + start
         return UOp(Ops.THREEFRY, dtypes.uint64, (counter, key.expand(flat))).reshape(shape), home

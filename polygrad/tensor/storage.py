@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any, Self, cast
 
 from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.realize import data_of, data_of_async, preserve
 from polygrad.engine.recording import watch
+from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -28,6 +30,7 @@ from polygrad.tensor.base import TensorBase, TensorLike
 from polygrad.tensor.convert import nest, unpack
 from polygrad.tensor.formatting import SHORTENED, shown, text_of
 from polygrad.tensor.registry import changes
+from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -64,7 +67,13 @@ class StorageMixin(TensorBase):
         if 0 in self.shape:
             return memoryview(bytearray())
         self.realize()
-        return data_of(self.uop, self._device)
+        return data_of(*self._readable())
+
+    def _readable(self) -> tuple[UOp, str | None]:
+        """A node that is on one device, and which."""
+        if isinstance(self._device, tuple):
+            return self.uop.copy_to(self._device[0]), self._device[0]
+        return self.uop, self._device
 
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
@@ -90,7 +99,7 @@ class StorageMixin(TensorBase):
         if 0 in self._concrete_shape("data_async"):
             return self.data()
         self.realize()
-        return self._shaped(await data_of_async(self.uop, self._device))
+        return self._shaped(await data_of_async(*self._readable()))
 
     def _shaped(self, raw: memoryview) -> memoryview:
         """The bytes of the elements as a memoryview of this shape and dtype."""
@@ -181,6 +190,7 @@ class StorageMixin(TensorBase):
             node = node.src[0]
         shape = tuple([n for n in self.shape if isinstance(n, int)])
         is_stored = node.op is Ops.BUFFER and not node.arg.overwritten and node.arg.allocation.is_allocated
+        is_stored = is_stored and not isinstance(self._device, tuple)
         if not is_stored or len(shape) < self.ndim or watch.recording is not None:
             return f"<Tensor {self.shape} {self.dtype} on {self.device}, {self.uop.op}{grad}>"
         return f"Tensor({self._text(node.arg, shape)}, {self.dtype} on {self.device}{grad})"
@@ -253,8 +263,8 @@ class StorageMixin(TensorBase):
         """
         return self._detached()  # type: ignore[attr-defined,no-any-return]
 
-    def to(self, device: str | None) -> Self:
-        """This value on `device`; self when it is there.
+    def to(self, device: str | tuple[str, ...] | None) -> Self:
+        """This value on `device`, or a copy of it on each of several; self when it is there.
 
         Raises DeviceError for one this host does not have.
 
@@ -263,7 +273,9 @@ class StorageMixin(TensorBase):
         """
         if device is None:
             return self
-        name = Device.canonical(device)
+        name = placement_of(device)
+        if isinstance(name, tuple):
+            return self.shard(name)
         if name == self._device or (self._device is None and name == Device.DEFAULT):
             return self
         Device.backend(name)
@@ -273,18 +285,73 @@ class StorageMixin(TensorBase):
             out.grad = self.grad.to(device)
         return out
 
-    def to_(self, device: str | None) -> Self:
+    def shard(self, devices: Sequence[str], axis: int | None = None) -> Self:
+        """This value on several devices of one kind: of `axis` each has an equal part, in order; None: each
+        has a copy of everything.
+
+        It stays one value, and operations give what they would give on one device: elementwise ones,
+        movements and reductions along other axes work on the parts; a sum along `axis` is that of the parts'
+        sums, added in the order of the devices. What would have to move elements between devices raises
+        DeviceError when it is computed: `to` brings all to one device, `shard` along another axis. Raises
+        DeviceError for an axis that the number of devices does not divide.
+
+        >>> t = Tensor([[1, 2], [3, 4]], device="INTERP").shard(("INTERP", "INTERP:1"), axis=0)
+        >>> t.device, (t * 10).sum(0).tolist()
+        (('INTERP', 'INTERP:1'), [40, 60])
+        """
+        name = placement_of(devices)
+        if not isinstance(name, tuple):
+            return self.to(name)
+        for device in name:
+            Device[device]
+        sharding = Sharding(name, None if axis is None else self._axis(axis))
+        if sharding.axis is not None:
+            size = self.shape[sharding.axis]
+            if not isinstance(size, int) or size % len(name):
+                raise DeviceError(
+                    f"shard: expected an axis whose size {len(name)} devices divide, got axis {axis} of "
+                    f"shape {self.shape}: pad it, or shard along another axis"
+                )
+        out = self._with(self.uop.copy_to(sharding))
+        out._device = name
+        if self.grad is not None:
+            out.grad = self.grad.shard(devices, axis)
+        return out
+
+    def shard_like(self, other: Self) -> Self:
+        """This value where `other`, of the same number of axes, is, and laid out as that.
+
+        >>> t = Tensor([1, 2], device="INTERP").shard(("INTERP", "INTERP:1"), axis=0)
+        >>> Tensor([3, 4]).shard_like(t).device
+        ('INTERP', 'INTERP:1')
+        """
+        if isinstance(other._device, tuple):
+            return self.shard(other._device, axis_of(other.uop))
+        return self.to(other._device)
+
+    def shard_(self, devices: Sequence[str], axis: int | None = None) -> Self:
+        """Become `shard(devices, axis)` of this Tensor; self. Views of it stay where they are.
+
+        >>> Tensor([1, 2], device="INTERP").shard_(("INTERP", "INTERP:1"), axis=0).tolist()
+        [1, 2]
+        """
+        return self._moved(self.shard(devices, axis), lambda grad: grad.shard_(devices, axis))
+
+    def _moved(self, moved: Self, move_gradient: Callable[[Self], Self]) -> Self:
+        """Become `moved`, with the gradient; self."""
+        if moved is not self:
+            self._become(moved)
+        if self.grad is not None:
+            move_gradient(self.grad)
+        return self
+
+    def to_(self, device: str | tuple[str, ...] | None) -> Self:
         """Move this Tensor to `device`; self. Views of it stay where they are.
 
         >>> Tensor([1, 2]).to_("INTERP").device
         'INTERP'
         """
-        moved = self.to(device)
-        if moved is not self:
-            self._become(moved)
-        if self.grad is not None:
-            self.grad.to_(device)
-        return self
+        return self._moved(self.to(device), lambda grad: grad.to_(device))
 
     # --- writing
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
-from polygrad.engine.devices import Device
+from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.realize import buffer_from, live_roots
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
@@ -14,12 +14,13 @@ from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.autograd import AutogradMixin
-from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled
+from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack, unpack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.custom import CustomKernelMixin
 from polygrad.tensor.decompositions import DecompositionsMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.tensor.fourier import FourierMixin
@@ -36,6 +37,8 @@ from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
 from polygrad.tensor.sources import buffer_at, buffer_of_file, fetch, path_of
 from polygrad.tensor.storage import StorageMixin
+from polygrad.tensor.torch_functions import TorchFunctionsMixin
+from polygrad.tensor.torch_names import TorchNamesMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -44,6 +47,8 @@ live_roots.append(live_values)
 
 class Tensor(
     StorageMixin,  # realize, numpy, item, to, assign
+    TorchFunctionsMixin,  # mse_loss, glu, clamp_min, arctan: torch's names
+    TorchNamesMixin,  # mm, norm, unbind, index_add, new_zeros: torch's names
     AutogradMixin,  # backward, gradient, train
     LossesMixin,  # cross_entropy, binary_crossentropy
     NormalizationMixin,  # layernorm, batchnorm, dropout, scaled_dot_product_attention
@@ -61,6 +66,7 @@ class Tensor(
     MovementMixin,  # reshape, permute, pad, cat, split
     FunctionsMixin,  # pow, exp, log, sin, tanh, erf
     ElementwiseMixin,  # add, where, maximum, round, isnan; operators
+    CustomKernelMixin,  # custom_kernel
     CopyingMixin,  # copy, pickle
     CastingMixin,  # cast, bitcast, float
 ):
@@ -81,12 +87,16 @@ class Tensor(
     def __init__(
         self,
         data: TensorLike | PurePath | None = None,
-        device: str | None = None,
+        device: str | tuple[str, ...] | None = None,
         dtype: DTypeLike | None = None,
         requires_grad: bool | None = None,
     ) -> None:
         to = None if dtype is None else to_dtype(dtype)
-        home = None if device is None else Device.canonical(device)
+        home = None if device is None else placement_of(device)
+        if isinstance(home, tuple):
+            whole = Tensor(data, None if isinstance(data, Tensor) else home[0], dtype).shard(home)
+            self._become_new(whole, requires_grad)
+            return
         self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
         if isinstance(data, Tensor):
             self.uop, self._device = data.uop, data._device
@@ -116,9 +126,15 @@ class Tensor(
             storage_of(self)  # it may be a view of somebody's memory
         self._own_leaf()
 
+    def _become_new(self, whole: Tensor, requires_grad: bool | None) -> None:
+        """Be what `whole`, which nobody else holds, is."""
+        self.uop, self._device = whole.uop, whole._device
+        self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
+        register(self)
+
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:
-            node = UOp(Ops.CAST, dtypes.default_int, (node,))
+            node = UOp(Ops.CAST, said_dtype(node) or dtypes.default_int, (node,))
         self.uop, self._device = node if to is None else node.cast(to), home
 
     def _from_list(self, data: Any, home: str | None, to: DType | None) -> None:

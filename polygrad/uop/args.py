@@ -24,6 +24,7 @@ class AxisKind(IntEnum):
     SCAN = 5  # a loop over output elements that go in order, as running values do
     GLOBAL = 6  # the workgroups of a grid
     LOCAL = 7  # the invocations of a workgroup
+    SUBGROUP = 8  # the lanes of a subgroup, which run in step
 
     __hash__ = int.__hash__
 
@@ -109,11 +110,17 @@ class Reg(NamedTuple):
 
 
 class Var(NamedTuple):
-    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included."""
+    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included. `dtype`: the name of the dtype that it has
+    as a number among Tensors, if it was said."""
 
     name: str
     lo: int
     hi: int
+    dtype: str = ""
+
+    def __repr__(self) -> str:
+        said = f", dtype={self.dtype!r}" if self.dtype else ""
+        return f"Var(name={self.name!r}, lo={self.lo!r}, hi={self.hi!r}{said})"
 
 
 class Steps(NamedTuple):
@@ -139,6 +146,14 @@ class Reduction(NamedTuple):
 
     op: Ops
     axes: tuple[int, ...]
+
+
+class Sharding(NamedTuple):
+    """COPY: onto `devices`, each of which has an equal part of the elements along `axis`, in order; None:
+    each has all of them."""
+
+    devices: tuple[str, ...]
+    axis: int | None
 
 
 class ExactFloat(float):

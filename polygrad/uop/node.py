@@ -22,10 +22,11 @@ from polygrad.errors import ArgumentError, InternalError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import HAS_THREADS, lock
 from polygrad.uop.alu import identity_element
-from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Shear, Var
+from polygrad.uop.args import Axis, AxisKind, ExactFloat, Reduction, Sharding, Shear, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
+from polygrad.uop.notation import KernelNotation
 from polygrad.uop.ops import GroupOp, Ops
 
 Sint = Any  # an int, or a UOp of dtype index: a symbolic size
@@ -80,7 +81,7 @@ _KERNELS = frozenset({Ops.SINK, Ops.END})  # every pass walks through these
 _SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
-class UOp:
+class UOp(KernelNotation):
     """One operation. `src` are its operands, `arg` what `op` needs besides (args.py).
 
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
@@ -89,8 +90,9 @@ class UOp:
     SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`);
     CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it; with an
     arg, a function of it and the gradient that flows into it, the gradients of its further sources);
-    COPY(arg=device name); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later version of
-    one: AFTER(memory, ASSIGN(movement ops over that memory, value)).
+    COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
+    version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or AFTER(memory,
+    ASSIGN(memory, *stored operands, arg=AST)), which a kernel written by hand writes to: PARAM i is source i.
 
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
@@ -101,7 +103,8 @@ class UOp:
     value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
     c: int32, arg=Dot) is c + the products of what a and b hold. SPECIAL(size, arg=Special) is the number
     of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
-    come to it. A STORE's gate says whether it is done.
+    come to it. A STORE's gate says whether it is done. WMMA(a, b, c, *ranges of c's elements, *of a's and
+    b's, arg=TensorCore): the matrix a @ b + c, of which each lane of a subgroup holds some elements.
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
@@ -159,7 +162,7 @@ class UOp:
         node = object.__new__(UOp)
         node.op, node.dtype, node.src, node.arg = Ops.BUFFER, dtype, (), buffer
         node.value = node._ranges = node._below = None
-        node._shape = (buffer.size,)
+        node._shape = getattr(buffer, "shape", (buffer.size,))
         node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
         return node
 
@@ -205,9 +208,9 @@ class UOp:
         return value if isinstance(value, UOp) else UOp(Ops.CONST, dtypes.index, (), int(value))
 
     @staticmethod
-    def variable(name: str, lo: int, hi: int) -> UOp:
-        """An unbound symbolic integer."""
-        return UOp(Ops.DEFINE_VAR, dtypes.index, (), Var(name, lo, hi))
+    def variable(name: str, lo: int, hi: int, dtype: str = "") -> UOp:
+        """An unbound symbolic integer. `dtype`: what it is as a number among Tensors, if not the default."""
+        return UOp(Ops.DEFINE_VAR, dtypes.index, (), Var(name, lo, hi, dtype))
 
     def bind(self, value: int) -> UOp:
         """This variable, bound to `value` for the next run. Raises ArgumentError when out of bounds."""
@@ -221,8 +224,8 @@ class UOp:
         """A BIND's variable and its value."""
         return self.src[0], self.src[1].arg
 
-    @staticmethod
     def sink(*src: UOp) -> UOp:
+        """A SINK of nodes: `UOp.sink(a, b)` and `a.sink(b)` are the same."""
         return UOp(Ops.SINK, dtypes.void, src)
 
     @staticmethod
@@ -481,8 +484,8 @@ class UOp:
         """This value, cut from gradients."""
         return UOp(Ops.DETACH, self.dtype, (self,))
 
-    def copy_to(self, device: str) -> UOp:
-        """This value on `device`."""
+    def copy_to(self, device: str | Sharding) -> UOp:
+        """This value on `device`, or in parts on several."""
         return UOp(Ops.COPY, self.dtype, (self,), device)
 
     def assign(self, value: UOp) -> UOp:
@@ -584,7 +587,7 @@ def _shape_of(node: UOp) -> Shape:
         return node.arg
     if op in (Ops.CONST, Ops.DEFINE_VAR):
         return ()
-    if op is Ops.BUFFER:
+    if op is Ops.BUFFER or op is Ops.PARAM:
         return (node.arg.size,)
     if op is Ops.ARANGE:
         return canonical_shape((node.arg,))
@@ -612,6 +615,8 @@ _FIRST_ENDED = {Ops.END: 1, Ops.REDUCE: 1, Ops.STAGE: 2}  # the first source tha
 
 def _ranges_of(node: UOp) -> frozenset[UOp]:
     ended = _FIRST_ENDED.get(node.op, len(node.src))
+    if node.op is Ops.WMMA:
+        ended = 3 + len(node.arg.c.elements)
     out = _NO_RANGES
     for s in node.src[:ended]:
         inside = s.ranges if s.op is Ops.RANGE else s._ranges

@@ -21,6 +21,7 @@ from polygrad.uop.args import (
     Param,
     Reduction,
     Reg,
+    Sharding,
     Shear,
     Special,
     Steps,
@@ -28,6 +29,7 @@ from polygrad.uop.args import (
 )
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.tensor_cores import TensorCore
 
 Rule = tuple[str, Callable[[UOp], bool]]
 Table = dict[Ops, tuple[Rule, ...]]
@@ -240,11 +242,11 @@ _TENSOR |= _table(
         _FIRST_ALIKE,
         ("it has sources of its gradient if it has a rule for them", lambda u: (len(u.src) > 1) == callable(u.arg)),
     )),
-    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device", lambda u: isinstance(u.arg, str)))),
+    ((Ops.COPY,), (*_MOVEMENT_RULES, ("its argument is a device or a Sharding", lambda u: isinstance(u.arg, str | Sharding)))),
     ((Ops.ASSIGN,), (
-        _sources(2),
-        _ALIKE,
-        ("target and value have one shape", _same_shapes),
+        ("has 2 sources, unless a kernel written by hand has more", lambda u: len(u.src) == 2 or u.arg is not None),
+        ("target and value have one dtype and shape, unless a kernel written by hand says what is written",
+         lambda u: u.arg is not None or (all(s.dtype is u.dtype for s in u.src) and _same_shapes(u))),
         ("its target is movement ops over memory", lambda u: _memory_under(u.src[0]) is not None),
     )),
     ((Ops.AFTER,), (
@@ -270,6 +272,13 @@ def _has_pointer(u: UOp) -> bool:
 
 def _opens_loop(u: UOp) -> bool:
     return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.SCAN)
+
+
+def _has_elements(u: UOp) -> bool:
+    sizes = [*u.arg.c.elements, *u.arg.a.elements, *u.arg.b.elements]
+    return all(r.op is Ops.RANGE and not _opens_loop(r) for r in u.src[3:]) and sizes == [
+        r.src[0].arg for r in u.src[3:]
+    ]
 
 
 def _scans(op: Ops, sources: int) -> bool:
@@ -312,6 +321,12 @@ _STRUCTURE = _table(
         ("its source is its size, an index", lambda u: u.src[0].dtype is dtypes.index),
     )),
     ((Ops.BARRIER,), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
+    ((Ops.WMMA,), (
+        _arg(TensorCore),
+        ("its operands have the dtypes of its tensor core", lambda u: [s.dtype for s in u.src[:3]]
+         == [u.arg.operands, u.arg.operands, u.arg.total] and u.dtype is u.arg.total),
+        ("it has the tile ranges of c's, a's and b's elements", _has_elements),
+    )),
     ((Ops.INDEX,), (
         ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
         _FIRST_ALIKE,
@@ -373,9 +388,8 @@ _WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtyp
 _LINEAR = {op: _KERNEL[op] for op in _RENDERED} | _LEAVES | _STRUCTURE
 _LINEAR |= {op: _LINEAR[op] + (_WIDE,) for op in _RENDERED & GroupOp.ALU - {Ops.WHERE}}
 _LINEAR[Ops.END] += (_sources(2),)
-_LINEAR[Ops.RANGE] += (
-    ("it is bound to no grid", lambda u: u.arg.kind not in (AxisKind.GLOBAL, AxisKind.LOCAL)),
-)
+_BOUND = (AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.SUBGROUP)
+_LINEAR[Ops.RANGE] += (("it is bound to no grid", lambda u: u.arg.kind not in _BOUND),)
 _LINEAR[Ops.REDUCE] = (
     *_KERNEL[Ops.REDUCE],
     ("loops are gone: it reduces within a tile", lambda u: not any(_opens_loop(r) for r in u.src[1:])),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from capture.calls import counted, t
 
-from polygrad import Tensor, TinyJit, Variable
+from polygrad import Tensor, TinyJit, Variable, dtypes
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, CaptureError, DeviceError, DTypeError, ShapeError
 from polygrad.runtime.program import Program
@@ -249,15 +249,23 @@ def test_reading_values_is_refused(read):
     assert t(1, 2).sum().item() == 3
 
 
-def test_copies_between_devices_are_refused():
-    jit = TinyJit(lambda x: x.to("INTERP") + 1)
-    jit(t(1, device="CPU"))
-    with pytest.raises(CaptureError, match="got a copy from CPU to INTERP"):
-        jit(t(1, device="CPU"))
-    both = TinyJit(lambda x: [(x + 1).realize(), (Tensor([1.0], device="INTERP") * 2).realize()])
-    both(t(1, device="CPU"))
-    with pytest.raises(CaptureError, match="expected work on one device, got CPU and INTERP"):
-        both(t(1, device="CPU"))
+def test_copies_between_devices_are_part_of_it():
+    jit = TinyJit(lambda x: ((x * 2).to("INTERP") + 1).to("CPU") * x)
+    for i in range(4):
+        assert jit(t(i, device="CPU")).item() == (2 * i + 1) * i
+    assert [program.device for program in jit.programs] == ["CPU", "INTERP", "CPU"]
+    with pytest.raises(CaptureError, match="expected one Program, got 3 on CPU and INTERP: use `programs`"):
+        _ = jit.program
+
+
+def test_work_on_several_devices_is_a_program_for_each():
+    other = t(1, device="INTERP")
+    both = TinyJit(
+        lambda x: [(x + 1).realize(), (other * 2).assign(other * 3).realize(), other.assign(other + 1)]
+    )
+    for i in range(4):
+        a, b, c = both(t(i, device="CPU"))
+        assert (a.item(), b.item(), c.item(), other.item()) == (i + 1, 3 * (i + 1), i + 2, i + 2)
 
 
 def test_a_function_that_computes_nothing_is_refused():
@@ -306,3 +314,29 @@ def test_an_exception_leaves_everything_as_a_call_would(device):
     Tensor.manual_seed(0)
     eager = [Tensor.rand(2).tolist() for _ in range(7)]
     assert draws == [eager[0], *eager[4:]]
+
+
+def test_a_variable_has_the_dtype_that_was_said(device):
+    rows = t(1, 2, 3, 4, 5)
+    n = Variable("n", 1, 5, dtype="int64")
+    assert (
+        Tensor(n.bind(2)).dtype is dtypes.int64
+        and (Tensor([1], dtype="int8") + n.bind(2)).dtype is dtypes.int64
+    )
+    assert (Tensor([1], dtype="int16") * (n.bind(2) + 1)).dtype is dtypes.int64
+    small = Variable("m", -3, 3, dtype=dtypes.int8).bind(-2)
+    assert (Tensor([1, 2], dtype="uint8") + small).dtype is dtypes.int16 and (
+        rows + small
+    ).dtype is dtypes.float32
+    step = TinyJit(lambda x, k: (x[:k].sum() + k, x.cast("int8") * 0 + k))
+    for i in range(1, 5):
+        total, added = step(rows, n.bind(i))
+        assert (
+            total.item() == sum(range(i + 1)) + i
+            and added.tolist() == [i] * 5
+            and added.dtype is dtypes.int64
+        )
+    with pytest.raises(DTypeError, match="Variable n: expected an integer dtype, got float32"):
+        Variable("n", 1, 2, dtype="float32")
+    with pytest.raises(OverflowError, match=r"Variable n: expected an integer in -128\.\.127"):
+        Variable("n", 1, 200, dtype="int8")

@@ -212,3 +212,23 @@ def test_whatever_happens_between_calls_results_are_those_of_eager_calls(actions
         return out, [k.tolist() for k in kept], w.tolist()
 
     assert play(TinyJit) == play(lambda f: f)
+
+
+def test_what_a_capture_did_not_compute_does_not_pass_for_computed(device):
+    """Graphs are hash-consed: an eager call makes the nodes that the capture before it made."""
+    w = t(1, 2, 3)
+
+    def body(x):
+        square = (w * w).realize()
+        w.assign(w + 1)
+        return square * x + (w * 3).realize()
+
+    want = lambda x: (w.numpy() ** 2 * x + 3 * (w.numpy() + 1)).tolist()
+    for _ in range(3):
+        jit = TinyJit(body)
+        for i in range(3):
+            expected = want(i)
+            assert jit(t(i, i, i)).tolist() == expected
+            if i == 1:
+                assert (w * 3).tolist() == (w.numpy() * 3).tolist()
+                assert (w * w).tolist() == (w.numpy() ** 2).tolist()

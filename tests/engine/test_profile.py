@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor, TinyJit, compile_step, nn
+from polygrad.capture.step import CompiledStep
 from polygrad.engine.compile import _kernels
 from polygrad.engine.profile import Profile, profile
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, CaptureError
-from polygrad.nn.step import CompiledStep
 
 pytestmark = pytest.mark.usefixtures("default_device")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from polygrad import Tensor
+from polygrad.uop.node import UOp
 
 NAMES = sorted(n for n in dir(Tensor) if not n.startswith("_") and n not in ("training",))
 # Slots, which hold data: the class describes them.
@@ -28,7 +29,8 @@ def test_its_example_runs_and_prints_what_it_says(
     monkeypatch.chdir(tmp_path)  # some write a file
     text = docstring(name)
     assert len(text.splitlines()[0]) > 3
-    test = doctest.DocTestParser().get_doctest(text, {"Tensor": Tensor, "ctypes": ctypes}, name, None, 0)
+    names = {"Tensor": Tensor, "UOp": UOp, "ctypes": ctypes}
+    test = doctest.DocTestParser().get_doctest(text, names, name, None, 0)
     assert test.examples, f"{name} has no example"
     printed: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)

@@ -92,4 +92,5 @@ BACKEND = Backend(
     caches_on_disk=True,
     link=linker(compile_c, c_driver),
     assemble=_assemble,
+    indexed=True,
 )

@@ -35,4 +35,5 @@ BACKEND = Backend(
     link=linker(compile_ir, llvm_driver),
     prepare=warm_up,
     assemble=_assemble,
+    indexed=True,
 )

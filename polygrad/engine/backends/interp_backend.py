@@ -17,5 +17,10 @@ def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
 
 
 BACKEND = Backend(
-    target=Target("INTERP"), compile=_compile, open=InterpRuntime, language="linear", optimized=False
+    target=Target("INTERP"),
+    compile=_compile,
+    open=InterpRuntime,
+    language="linear",
+    optimized=False,
+    indexed=True,
 )

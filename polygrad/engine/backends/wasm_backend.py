@@ -18,7 +18,8 @@ from polygrad.runtime.wasm import WasmRuntime
 from polygrad.runtime.wasm_host import MAX_PAGES
 from polygrad.uop.node import UOp
 
-_runtime = WasmRuntime()
+_runtime = WasmRuntime()  # what the target is of, and the first that is opened
+_unopened = [_runtime]
 _relaxed = "relaxed-simd" in _runtime.features
 _shared = "threads" in _runtime.features
 
@@ -48,15 +49,16 @@ BACKEND = Backend(
         fma=_relaxed,
         scalar_fma=_relaxed,
         threads=_runtime.host.threads,
-        pages=64,  # engines map a memory in small pages
+        pages=32,  # engines map a memory in small pages, and of the processor's some 64 others need some
         index_bits=32,
         dots=WASM_DOTS,
     ),
     compile=_compile,
-    open=lambda: _runtime,
+    open=lambda: _unopened.pop() if _unopened else WasmRuntime(),
     language="wasm",
     caches_on_disk=True,
     link=_link,
     shared_memory=_shared,
     assemble=_assemble,
+    indexed=not _shared,  # one engine has the threads
 )

@@ -7,11 +7,11 @@ import ast
 import json
 
 from polygrad import Device, Tensor, TinyJit
+from polygrad.capture.step import CompiledStep
 from polygrad.engine.explain import pass_results, work
 from polygrad.engine.peak import peak_flops
 from polygrad.engine.profile import profile
 from polygrad.errors import ArgumentError
-from polygrad.nn.step import CompiledStep
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.printer import render
 from polygrad.wasm.wat import print_module

@@ -9,9 +9,9 @@ from typing import Any
 from polygrad.capture.arguments import Spec, argument_names, result_names
 from polygrad.capture.capture import capture
 from polygrad.capture.replay import CapturedStep, check
+from polygrad.capture.save import save_step
 from polygrad.errors import ArgumentError, CaptureError
 from polygrad.monitor import computing
-from polygrad.nn.export import save_step
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters, get_state_dict
 from polygrad.runtime.program import Program
@@ -87,23 +87,29 @@ class CompiledStep:
 
     @property
     def program(self) -> Program:
-        """The step as a Program."""
+        """The step as a Program. Raises CaptureError where it has some on several devices: see `programs`."""
         return self._step.captured.program
+
+    @property
+    def programs(self) -> list[Program]:
+        """What one step runs: one Program, or with several devices some for each."""
+        return self._step.captured.programs
 
     @property
     def n_kernels(self) -> int:
         """How many kernels one step launches."""
-        return len(self.program.launches)
+        return sum(len(program.launches) for program in self.programs)
 
     @property
     def n_intermediates(self) -> int:
-        """How many buffers of the arena it uses."""
-        return sum(b.role == "scratch" for b in self.program.buffers)
+        """How many buffers of the arenas it uses."""
+        return self._step.captured.roles.count("scratch")
 
     @property
     def arena_bytes(self) -> int:
-        """The size of the arena: the memory of all intermediates."""
-        return self.program.arena
+        """The size of the arena, or of each device's together: the memory of all intermediates."""
+        arenas = {program.device: program.arena for program in self.programs}
+        return sum(arenas.values())
 
     @property
     def arena_lower_bound(self) -> int:

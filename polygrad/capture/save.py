@@ -13,6 +13,7 @@ from typing import Any
 
 from polygrad.capture.replay import CapturedStep
 from polygrad.dtype import to_dtype
+from polygrad.engine.devices import kind_of
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -42,14 +43,20 @@ def save_step(
         called `param0`, `state0` and so on; random numbers stand at `random.key` and `random.position`.
 
     Raises ArgumentError when two would have the same name, a result is a view, or is state or another
-    result; when the size of an argument or a result is neither an int nor a Variable; and when what was
-    captured depends on the values of Variables, which other hosts would not check.
+    result; when it works on several devices; when the size of an argument or a result is neither an int nor a
+    Variable; and when what was captured depends on the values of Variables, which other hosts would not
+    check.
     """
     if step.guards:
         sizes = ", ".join(map(str, step.guards))
         raise ArgumentError(
             "save: expected a step whose slices and indices are in range for all values of its Variables, "
             f"got one that depends on {sizes}: narrow the bounds of its Variables"
+        )
+    if len(step.captured.programs) != 1:
+        devices = ", ".join(sorted({p.device for p in step.captured.programs}))
+        raise ArgumentError(
+            f"save: expected a step that is one Program, got one with work on {devices}: run it on one device"
         )
     step.catch_up()
     named = _Named(step)
@@ -152,7 +159,7 @@ class _Named:
                     f"save: {name}: expected sizes that are ints or Variables, got {size}: pad it, or use a "
                     "Variable of that size"
                 )
-            variable = Variable(*size.arg)
+            variable = Variable(*size.arg[:3])
             self._variables.setdefault(variable.name, variable)
             self._taken.setdefault(("input", variable.name), "a Variable")
             out.append(variable.name)
@@ -166,7 +173,12 @@ class _Named:
             shape = self._shapes[i]
             size = prod(most[n] if isinstance(n, str) else n for n in shape)
             buffers[i] = replace(buffers[i], name=name, shape=shape, size=size)
-        return replace(self._program, buffers=tuple(buffers), variables=tuple(self._variables.values()))
+        return replace(
+            self._program,
+            device=kind_of(self._program.device),
+            buffers=tuple(buffers),
+            variables=tuple(self._variables.values()),
+        )
 
 
 def _contents(buffer: Buffer) -> memoryview:

@@ -1,0 +1,337 @@
+"""What was recorded made into one CapturedProgram, or two where constant work is to run once.
+
+A buffer is identified by its memory. What the capture allocated and nothing outside it needs is scratch,
+planned as a whole; kernels whose results are never read are removed (dead code elimination). Launches that
+follow each other on one device are one Program.
+
+The idea of capturing what a function runs is tinygrad's (TinyJit), and so is that of pruning.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from polygrad.capture.captured_program import CapturedProgram, CopyStep, ProgramStep
+from polygrad.dtype import to_dtype
+from polygrad.engine.barriers import place_barriers
+from polygrad.engine.devices import Device
+from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.realize import live_roots
+from polygrad.engine.recording import Recording, Run, Transfer
+from polygrad.errors import CaptureError
+from polygrad.helpers import THREAD_VARIABLES
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.grid import GridSize
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
+from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class _Scratch(NamedTuple):
+    """Scratch number `buffer` of the recorded Program number `run`."""
+
+    run: int
+    buffer: int
+
+
+class _Launch(NamedTuple):
+    """A launch whose pointers are (memory, byte offset)."""
+
+    device: str
+    kernel: Kernel
+    pointers: tuple[tuple[Hashable, int], ...]
+    grid: tuple[GridSize, GridSize, GridSize] | None
+
+    @property
+    def used(self) -> list[Hashable]:
+        """The memory that it reads or writes."""
+        return [key for key, _ in self.pointers]
+
+    @property
+    def written(self) -> list[Hashable]:
+        """The memory that it writes."""
+        return [self.pointers[i][0] for i in self.kernel.writes]
+
+    @property
+    def varies(self) -> bool:
+        """Whether what it does depends on the values of Variables."""
+        sizes = () if self.grid is None else self.grid
+        return not THREAD_VARIABLES.issuperset(self.kernel.variables) or any(
+            type(n) is not int for n in sizes
+        )
+
+
+class _Copy(NamedTuple):
+    """A copy from memory to memory on another device."""
+
+    source: Hashable
+    target: Hashable
+
+    @property
+    def varies(self) -> bool:
+        return False
+
+    @property
+    def used(self) -> list[Hashable]:
+        return [self.source, self.target]
+
+    @property
+    def written(self) -> list[Hashable]:
+        return [self.target]
+
+
+_Item = _Launch | _Copy
+
+
+@dataclass(slots=True)
+class _Memory:
+    """For all memory its role, its spec, where it is, and its Buffer unless it is scratch."""
+
+    roles: dict[Hashable, str]
+    specs: dict[Hashable, BufferSpec] = field(default_factory=dict)
+    devices: dict[Hashable, str] = field(default_factory=dict)
+    buffers: dict[Hashable, Buffer] = field(default_factory=dict)
+
+    def keep(self, key: Hashable, role: str) -> None:
+        """Give what was scratch memory of its own."""
+        spec = self.specs[key]
+        self.roles[key] = role
+        if key not in self.buffers:
+            dtype = to_dtype(spec.dtype)
+            self.buffers[key] = Buffer(Device[self.devices[key]], spec.size, dtype)
+
+
+class Merged(NamedTuple):
+    """What each replay runs, and what runs once before, if anything does."""
+
+    program: CapturedProgram
+    once: CapturedProgram | None
+
+
+def live_memory() -> set[Allocation]:
+    """The memory that live Tensors hold or read."""
+    roots = [uop for hook in live_roots for uop in hook(0)]
+    allocations: set[Allocation] = set()
+    for node in UOp.sink(*roots).toposort(uncomputed):
+        value = node if node.op is Ops.BUFFER else value_of(node) if node.op is not Ops.SINK else None
+        if value is not None:
+            allocations.update(part.allocation for part in value.arg.parts)
+    return allocations
+
+
+def merge(
+    recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buffer], prune: bool = False
+) -> Merged:
+    """What was recorded as one Program, loaded.
+
+    `inputs` may be bound to other memory before each run; they are the Program's first buffers. `outputs`
+    hold results. `prune`: what depends neither on them, nor on what a run writes, nor on Variables, is apart.
+    Raises CaptureError when nothing was recorded, or with a Variable of two values.
+    """
+    runs = [run for run in recording.runs if isinstance(run, Run)]
+    if not runs:
+        raise CaptureError(
+            "captured function: expected work on a device, got none: return or realize what it computes"
+        )
+    values, bounds = _variables(runs)
+    roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}
+    roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
+    memory = _Memory(roles)
+    items = _eliminate_dead(_gather(recording.runs, memory, live_memory()), roles)
+    for target in {target for x in items for target in x.written}:
+        if roles[target] in ("input", "param"):
+            roles[target] = "state"
+    constant = _constant(items, {b.allocation for b in inputs}, roles) if prune else set()
+    for key in {key for x in items if isinstance(x, _Copy) for key in x.used}:
+        if roles[key] == "scratch":
+            memory.keep(key, "state")
+    for b in (*inputs, *outputs):
+        memory.buffers[b.allocation] = b
+        memory.devices.setdefault(b.allocation, b.device)
+        memory.specs[b.allocation] = BufferSpec(b.size, b.dtype.name, "")
+        roles.setdefault(b.allocation, "param")
+    kept = [x for i, x in enumerate(items) if i not in constant]
+    apart = [x for i, x in enumerate(items) if i in constant]
+    once = None
+    first: list[Hashable] = [b.allocation for b in inputs]
+    if apart:
+        read = {key for x in kept for key in x.used}
+        for key in dict.fromkeys(key for x in apart for key in x.written):
+            if key in read and roles[key] in ("scratch", "state"):
+                memory.keep(key, "param")
+        once = _assemble(apart, [], memory, runs, {}, {})
+    first += [b.allocation for b in outputs if b.allocation not in first]
+    return Merged(_assemble(kept, first, memory, runs, values, bounds), once)
+
+
+def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, str]) -> set[int]:
+    """The numbers of the items that do the same in every run: they touch no memory that is an input or that
+    other items write, and none that is there outside the call."""
+    varying = set(inputs)
+    rest = set(range(len(items)))
+    while True:
+        found = {
+            i
+            for i in rest
+            if items[i].varies
+            or not varying.isdisjoint(items[i].used)
+            or any(roles[key] == "state" for key in items[i].written)
+        }
+        if not found:
+            return rest
+        rest -= found
+        varying.update(key for i in found for key in items[i].written)
+
+
+def _assemble(
+    items: list[_Item],
+    first: list[Hashable],
+    memory: _Memory,
+    runs: list[Run],
+    values: dict[str, int],
+    bounds: dict[str, Variable],
+) -> CapturedProgram:
+    """Number the buffers, `first` first, plan the scratch of each device, and load what runs."""
+    roles, specs = memory.roles, memory.specs
+    keys = list(first)
+    used = dict.fromkeys(key for x in items for key in x.used)
+    keys += [key for key in used if roles[key] != "scratch" and key not in keys]
+    offsets: dict[Hashable, int] = {}
+    arenas: dict[str, int] = {}
+    arena_lower_bound = 0
+    for device in dict.fromkeys(x.device for x in items if isinstance(x, _Launch)):
+        lifetimes = _lifetimes(items, memory, device)
+        found, arenas[device] = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
+        offsets.update(zip(lifetimes, found, strict=True))
+        arena_lower_bound += lower_bound(list(lifetimes.values()))
+    keys += list(offsets)
+    number = {key: i for i, key in enumerate(keys)}
+    described = [BufferSpec(specs[k].size, specs[k].dtype, roles[k], offsets.get(k, -1)) for k in keys]
+    variables = tuple(bounds[name] for name in sorted(bounds))
+    targets = {run.program.device: run.program for run in runs}
+    steps: list[ProgramStep | CopyStep] = []
+    for device, group in itertools.groupby(items, lambda x: x.device if isinstance(x, _Launch) else ""):
+        launches = []
+        own = keys if len(arenas) == 1 else [key for key in keys if memory.devices[key] == device]
+        own_number = {key: i for i, key in enumerate(own)}
+        for x in group:
+            if isinstance(x, _Launch):
+                launches.append(x)
+            else:
+                steps.append(CopyStep(number[x.source], number[x.target]))
+        if not launches:
+            continue
+        kernels = list(dict.fromkeys(x.kernel for x in launches))
+        kernel_number = {kernel: i for i, kernel in enumerate(kernels)}
+        threads = max(run.program.threads for run in runs) if any(k.parallel for k in kernels) else 1
+        program = Program(
+            device,
+            targets[device].target,
+            tuple([described[number[key]] for key in own]),
+            tuple(kernels),
+            tuple(
+                Launch(
+                    kernel_number[x.kernel],
+                    tuple(Binding(own_number[key], offset) for key, offset in x.pointers),
+                    x.grid,
+                )
+                for x in launches
+            ),
+            variables,
+            arenas[device],
+            threads=threads,
+            shared_memory=targets[device].shared_memory,
+        )
+        positions = None if len(arenas) == 1 else [number[key] for key in own]
+        steps.append(ProgramStep(place_barriers(program), positions))
+    kept = [memory.buffers.get(key) for key in keys]
+    return CapturedProgram(steps, kept, [roles[key] for key in keys], values, arena_lower_bound)
+
+
+def _existed(buffer: Buffer) -> bool:
+    """Whether the memory is older than the capture, in which nothing is allocated but for the host's data."""
+    return buffer.allocation.is_allocated
+
+
+def _gather(runs: Iterable[Run | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
+    """All launches and copies; all memory, into `memory`."""
+    items: list[_Item] = []
+
+    def note(key: Hashable, spec: BufferSpec, buffer: Buffer | None, device: str) -> None:
+        roles = memory.roles
+        if key not in memory.specs or spec.size > memory.specs[key].size:
+            memory.specs[key] = spec
+        memory.devices.setdefault(key, device)
+        if key not in roles:
+            if buffer is None:
+                roles[key] = "scratch"
+            elif _existed(buffer):
+                roles[key] = "param"
+            else:
+                roles[key] = "state" if buffer.allocation in live else "scratch"
+        if buffer is not None and roles[key] != "scratch":
+            memory.buffers.setdefault(key, buffer)
+
+    for number, run in enumerate(runs):
+        if isinstance(run, Transfer):
+            for b in (run.source, run.target):
+                note(b.allocation, BufferSpec(b.size, b.dtype.name, ""), b, b.device)
+            items.append(_Copy(run.source.allocation, run.target.allocation))
+            continue
+        program = run.program
+        keys: list[Hashable] = []
+        for i, (spec, buffer) in enumerate(zip(program.buffers, run.buffers, strict=True)):
+            key: Hashable = _Scratch(number, i) if buffer is None else buffer.allocation
+            keys.append(key)
+            note(key, spec, buffer, program.device)
+        for launch in program.launches:
+            pointers = tuple((keys[b.buffer], b.offset) for b in launch.bindings)
+            items.append(_Launch(program.device, program.kernels[launch.kernel], pointers, launch.grid))
+    return items
+
+
+def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Item]:
+    """The launches and copies whose results are read, or are not scratch."""
+    needed: set[Hashable] = set()
+    kept = []
+    for item in reversed(items):
+        if any(roles[target] != "scratch" or target in needed for target in item.written):
+            needed.update(item.used)
+            kept.append(item)
+    return kept[::-1]
+
+
+def _lifetimes(items: list[_Item], memory: _Memory, device: str) -> dict[Hashable, Lifetime]:
+    """Of the scratch of a device."""
+    first: dict[Hashable, int] = {}
+    last: dict[Hashable, int] = {}
+    for i, item in enumerate(items):
+        if isinstance(item, _Launch) and item.device == device:
+            for key in item.used:
+                if memory.roles[key] == "scratch":
+                    first.setdefault(key, i)
+                    last[key] = i
+    return {key: Lifetime(_nbytes(memory.specs[key]), first[key], last[key]) for key in first}
+
+
+def _nbytes(spec: BufferSpec) -> int:
+    return spec.size * to_dtype(spec.dtype).itemsize
+
+
+def _variables(runs: list[Run]) -> tuple[dict[str, int], dict[str, Variable]]:
+    """The value of every Variable, and its bounds."""
+    values: dict[str, int] = {}
+    bounds: dict[str, Variable] = {}
+    for run in runs:
+        for v in run.program.variables:
+            value = run.variables[v.name]
+            if values.setdefault(v.name, value) != value or bounds.setdefault(v.name, v) != v:
+                raise CaptureError(
+                    f"captured function: expected Variable {v.name} to have one value in a call, got "
+                    f"{values[v.name]} and {value}: use two Variables"
+                )
+    return values, bounds

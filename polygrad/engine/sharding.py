@@ -1,0 +1,350 @@
+"""Graphs over several devices, made into one graph for each.
+
+A value on several devices is the same value that it would be on one; how it is laid out is its `Shards`: a
+part of it on each device, along an axis, or a copy on each. `resolve` goes through a graph from its sources
+to its ends and says what each device computes. Elementwise operations and movements stay within the parts.
+A reduction along the axis is an all-reduce: each device reduces its part, every device gets the results of
+all and combines them in the order of the devices, so the result is the same by the bit on each and each time.
+What would have to move elements between parts is refused by name: only `shard` and `to` do that.
+
+The idea is tinygrad's (MULTI), and so are the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.errors import DeviceError
+from polygrad.helpers import prod
+from polygrad.uop.args import Sharding
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """A value of `shape` on `devices`: on each the one of `parts`, which are those along `axis` in order, or
+    each all of it (None)."""
+
+    devices: tuple[str, ...]
+    axis: int | None
+    shape: tuple[Any, ...]
+    parts: tuple[UOp, ...]
+
+    def each(self, change: Callable[[UOp], UOp], node: UOp, axis: int | None) -> Shards:
+        """The value of `node`, whose parts are those of this changed."""
+        return Shards(self.devices, axis, node.shape, tuple([change(p) for p in self.parts]))
+
+    def local(self, sizes: Sequence[Any], axis: int | None) -> tuple[Any, ...]:
+        """The sizes of a part of what has these sizes."""
+        n = len(self.devices)
+        return tuple([size // n if i == axis else size for i, size in enumerate(sizes)])
+
+    @property
+    def words(self) -> str:
+        """How it is laid out, for errors."""
+        where = ", ".join(self.devices)
+        return f"copies on {where}" if self.axis is None else f"axis {self.axis} sharded over {where}"
+
+
+Resolved = UOp | Shards
+
+
+def is_sharded(device: Any) -> bool:
+    """Whether what a BUFFER or a COPY says of its device is several."""
+    return device.__class__ is tuple or device.__class__ is Sharding
+
+
+def resolve(roots: Sequence[UOp]) -> list[Resolved]:
+    """What each device computes of `roots`: for a value on one device the node that computes it.
+
+    Raises DeviceError for what would have to move elements between devices.
+    """
+    return _Resolver().resolve(roots)
+
+
+def axis_of(node: UOp) -> int | None:
+    """The axis along which a value on several devices is laid out."""
+    (found,) = resolve([node])
+    return found.axis if isinstance(found, Shards) else None
+
+
+class _Resolver:
+    def __init__(self) -> None:
+        self.done: dict[UOp, Resolved] = {}
+        self.memory: dict[UOp, tuple[UOp, ...]] = {}  # of BUFFERs and their versions, the parts' as they are
+
+    def resolve(self, roots: Sequence[UOp]) -> list[Resolved]:
+        for node in UOp.sink(*roots).toposort(uncomputed):
+            if node.op is Ops.SINK:
+                continue
+            value = node if node.op is Ops.BUFFER else value_of(node)
+            if value is not None:
+                self.done[node] = self._stored(node, value)
+                continue
+            src = [self.done[s] for s in node.src]
+            if node.op is Ops.COPY:
+                self.done[node] = _copied(node, src[0])
+            elif node.op is Ops.AFTER and node.src[0] in self.memory:
+                self.done[node] = self._written(node)
+            elif node.op is Ops.ASSIGN and isinstance(src[0], Shards):
+                self.done[node] = _elementwise(node, [self._view(node.src[0]), src[1]])
+            elif any(isinstance(s, Shards) for s in src):
+                self.done[node] = _RULES[node.op](node, src)
+            else:
+                plain = tuple([s for s in src if isinstance(s, UOp)])
+                self.done[node] = node if plain == node.src else node.replace(src=plain)
+        return [self.done[root] for root in roots]
+
+    def _stored(self, node: UOp, value: UOp) -> Resolved:
+        buffer = value.arg
+        if not is_sharded(buffer.device):
+            return node
+        parts = self.memory[node] = tuple([UOp.buffer_of(b, node.dtype) for b in buffer.parts])
+        whole = Shards(buffer.device, buffer.axis, buffer.shape, parts)
+        local = whole.local(buffer.shape, buffer.axis)
+        stored = Shards(buffer.device, buffer.axis, buffer.shape, tuple([p.reshape(local) for p in parts]))
+        return stored if node.shape == buffer.shape else _reshape(value.reshape(node.shape), [stored])
+
+    def _view(self, target: UOp) -> Resolved:
+        """The view that an ASSIGN writes to: of its memory, also where the value in it has been computed."""
+        views = []
+        while target.op in GroupOp.Movement:
+            views.append(target)
+            target = target.src[0]
+        out = self.done[target]
+        for view in reversed(views):
+            out = _RULES[view.op](view, [out])
+        return out
+
+    def _written(self, node: UOp) -> Shards:
+        memory, write, before = self.memory[node.src[0]], self.done[node.src[1]], self.done[node.src[0]]
+        assert isinstance(write, Shards) and isinstance(before, Shards)
+        pairs = zip(memory, write.parts, strict=True)
+        self.memory[node] = tuple([UOp(Ops.AFTER, node.dtype, pair) for pair in pairs])
+        local = before.parts[0].shape
+        return Shards(
+            before.devices, before.axis, node.shape, tuple([p.reshape(local) for p in self.memory[node]])
+        )
+
+
+def _refused(node: UOp, shards: Shards, expected: str) -> DeviceError:
+    sizes = " and ".join([str(s.shape) for s in node.src])
+    return DeviceError(
+        f"{node.op} of {sizes} to {node.shape}: expected {expected}, got a tensor with {shards.words}: "
+        "gather it with to(), or shard() it along another axis"
+    )
+
+
+def _part(x: UOp, axis: int | None, i: int, n: int) -> UOp:
+    """Part number `i` of `n` along an axis."""
+    if axis is None or not x.shape:
+        return x
+    size = x.shape[axis] // n
+    return x.shrink(
+        tuple([(i * size, (i + 1) * size) if a == axis else (0, m) for a, m in enumerate(x.shape)])
+    )
+
+
+def _check_divides(node: UOp, axis: int, n: int) -> None:
+    size = node.shape[axis] if -len(node.shape) <= axis < len(node.shape) else None
+    if not isinstance(size, int) or size % n:
+        raise DeviceError(
+            f"shard: expected an axis whose size {n} devices divide, got axis {axis} of shape {node.shape}: "
+            "pad it, or shard() along another axis"
+        )
+
+
+def _copied(node: UOp, x: Resolved) -> Resolved:
+    """A COPY: to one device, or to several."""
+    to: str | Sharding = node.arg
+    if isinstance(to, str):
+        return _on_one(x, to) if isinstance(x, Shards) else node.replace(src=(x,))
+    devices, axis = to
+    n = len(devices)
+    if axis is not None:
+        _check_divides(node, axis, n)
+    if isinstance(x, UOp):
+        parts = [
+            UOp(Ops.CONTIGUOUS, x.dtype, (_part(x, axis, i, n),)).copy_to(d) for i, d in enumerate(devices)
+        ]
+    elif x.devices == devices and x.axis in (axis, None):
+        move = axis if x.axis is None else None
+        parts = [UOp(Ops.CONTIGUOUS, p.dtype, (_part(p, move, i, n),)) for i, p in enumerate(x.parts)]
+    else:
+        parts = [
+            UOp(Ops.CONTIGUOUS, node.dtype, (_part(_on_one(x, d), axis, i, n),))
+            for i, d in enumerate(devices)
+        ]
+    return Shards(devices, axis, node.shape, tuple(parts))
+
+
+def _on_one(x: Shards, device: str) -> UOp:
+    """All of a value on one device."""
+    if x.axis is None:
+        part = x.parts[x.devices.index(device)] if device in x.devices else x.parts[0].copy_to(device)
+        return UOp(Ops.CONTIGUOUS, part.dtype, (part,))
+    joined: UOp | None = None
+    size = x.parts[0].shape[x.axis]
+    for i, (part, home) in enumerate(zip(x.parts, x.devices, strict=True)):
+        before, behind = i * size, (len(x.parts) - 1 - i) * size
+        here = part if home == device else part.copy_to(device)
+        pairs = tuple([(before, behind) if a == x.axis else (0, 0) for a in range(len(part.shape))])
+        padded = here.pad(pairs)
+        op = Ops.OR if part.dtype.is_bool else Ops.ADD
+        joined = padded if joined is None else UOp(op, part.dtype, (joined, padded))
+    assert joined is not None
+    return joined
+
+
+def _elementwise(node: UOp, src: Sequence[Resolved]) -> Shards:
+    """Operands that are whole everywhere take part with the elements that belong to each part."""
+    shards = [s for s in src if isinstance(s, Shards)]
+    first = next((s for s in shards if s.axis is not None), shards[0])
+    axis, devices = first.axis, first.devices
+    if node.op is Ops.ASSIGN and isinstance(src[0], Shards):  # memory stays as it is laid out
+        axis = src[0].axis
+    for s in shards:
+        if s.axis not in (None, axis) or s.devices != devices:
+            raise _refused(node, s, f"operands alike, with {first.words}")
+    columns = []
+    for x in src:
+        if isinstance(x, Shards) and x.axis is not None:
+            columns.append(x.parts)
+        else:
+            whole = x.parts if isinstance(x, Shards) else (x,) * len(devices)
+            columns.append(tuple([_part(p, axis, i, len(devices)) for i, p in enumerate(whole)]))
+    parts = [UOp(node.op, node.dtype, operands, node.arg) for operands in zip(*columns, strict=True)]
+    return Shards(devices, axis, node.shape, tuple(parts))
+
+
+def _one(src: Sequence[Resolved]) -> Shards:
+    (x,) = src
+    assert isinstance(x, Shards)
+    return x
+
+
+def _same(node: UOp, src: Sequence[Resolved]) -> Shards:
+    """CONTIGUOUS, DETACH."""
+    x = _one(src)
+    return x.each(lambda p: UOp(node.op, node.dtype, (p,), node.arg), node, x.axis)
+
+
+def _noop(node: UOp, src: Sequence[Resolved]) -> Resolved:
+    """Its further sources are of its gradient."""
+    x = src[0]
+    if isinstance(x, UOp):
+        return UOp(Ops.NOOP, node.dtype, (x,))
+    return x.each(lambda p: UOp(Ops.NOOP, node.dtype, (p,)), node, x.axis)
+
+
+def _reshape(node: UOp, src: Sequence[Resolved]) -> Shards:
+    """The axis stays where as many elements lie before it, and its new size is still divided."""
+    x, shape = _one(src), node.shape
+    n = len(x.devices)
+    if x.axis is None:
+        return x.each(lambda p: p.reshape(shape), node, None)
+    before = prod(x.shape[: x.axis])
+    for axis, size in enumerate(shape):
+        divided = isinstance(size, int) and size % n == 0 and size > 0
+        if divided and prod(shape[:axis]) == before:
+            local = x.local(shape, axis)
+            parts = tuple([p.reshape(local) for p in x.parts])
+            return Shards(x.devices, axis, shape, parts)
+    raise _refused(node, x, "a reshape that keeps elements on their devices")
+
+
+def _expand(node: UOp, src: Sequence[Resolved]) -> Shards:
+    x = _one(src)
+    return x.each(lambda p: p.expand(x.local(node.shape, x.axis)), node, x.axis)
+
+
+def _permute(node: UOp, src: Sequence[Resolved]) -> Shards:
+    x = _one(src)
+    axis = None if x.axis is None else node.arg.index(x.axis)
+    return x.each(lambda p: p.permute(node.arg), node, axis)
+
+
+def _pad(node: UOp, src: Sequence[Resolved]) -> Shards:
+    x = _one(src)
+    if x.axis is not None and node.arg[x.axis] != (0, 0):
+        raise _refused(node, x, "no padding along the axis that is sharded")
+    return x.each(lambda p: p.pad(node.arg), node, x.axis)
+
+
+def _shrink(node: UOp, src: Sequence[Resolved]) -> Shards:
+    """All of the axis, or just what one device has, which all get."""
+    x = _one(src)
+    if x.axis is None:
+        return x.each(lambda p: p.shrink(node.arg), node, None)
+    size = x.parts[0].shape[x.axis]
+    lo, hi = node.arg[x.axis]
+    local = tuple([(0, size) if a == x.axis else pair for a, pair in enumerate(node.arg)])
+    if (lo, hi) == (0, x.shape[x.axis]):
+        return x.each(lambda p: p.shrink(local), node, x.axis)
+    if isinstance(lo, int) and isinstance(hi, int) and hi - lo == size and lo % size == 0:
+        chosen = x.parts[lo // size].shrink(local)
+        home = x.devices[lo // size]
+        parts = [chosen if d == home else chosen.copy_to(d) for d in x.devices]
+        return Shards(x.devices, None, node.shape, tuple(parts))
+    raise _refused(node, x, f"all of the axis that is sharded, or one of its parts of {size},")
+
+
+def _flip(node: UOp, src: Sequence[Resolved]) -> Shards:
+    x = _one(src)
+    if x.axis is not None and x.axis in node.arg:
+        raise _refused(node, x, "another axis to flip")
+    return x.each(lambda p: p.flip(node.arg), node, x.axis)
+
+
+def _shear(node: UOp, src: Sequence[Resolved]) -> Shards:
+    x = _one(src)
+    if x.axis is not None and x.axis in (node.arg.axis, node.arg.along):
+        raise _refused(node, x, "windows along other axes")
+    return x.each(lambda p: p.shear(node.arg), node, x.axis)
+
+
+def _reduce(node: UOp, src: Sequence[Resolved]) -> Shards:
+    x = _one(src)
+    op, axes = node.arg
+    if x.axis is None or x.axis not in axes:
+        return x.each(lambda p: UOp(node.op, node.dtype, (p,), node.arg), node, x.axis)
+    partial = [UOp(node.op, node.dtype, (p,), node.arg) for p in x.parts]
+    parts = []
+    for device in x.devices:
+        here = [p if d == device else p.copy_to(device) for p, d in zip(partial, x.devices, strict=True)]
+        combined = here[0]
+        for other in here[1:]:
+            combined = UOp(op, node.dtype, (combined, other))
+        parts.append(combined)
+    return Shards(x.devices, None, node.shape, tuple(parts))
+
+
+def _scan(node: UOp, src: Sequence[Resolved]) -> Shards:
+    for s in src:
+        if isinstance(s, Shards) and s.axis is not None and s.axis in node.arg.axes:
+            raise _refused(node, s, "running values along another axis")
+    return _elementwise(node, src)
+
+
+_RULES: dict[Ops, Callable[[UOp, Sequence[Resolved]], Resolved]] = dict.fromkeys(
+    GroupOp.Elementwise, _elementwise
+)
+_RULES |= {
+    Ops.ASSIGN: _elementwise,
+    Ops.CONTIGUOUS: _same,
+    Ops.DETACH: _same,
+    Ops.NOOP: _noop,
+    Ops.RESHAPE: _reshape,
+    Ops.EXPAND: _expand,
+    Ops.PERMUTE: _permute,
+    Ops.PAD: _pad,
+    Ops.SHRINK: _shrink,
+    Ops.FLIP: _flip,
+    Ops.SHEAR: _shear,
+    Ops.REDUCE_AXIS: _reduce,
+    Ops.SCAN_AXIS: _scan,
+}

@@ -1,0 +1,118 @@
+"""`ShardedBuffer`: memory on several devices that holds one array in equal parts, or in copies.
+
+It stands where a `Buffer` does; only what reads and writes whole Buffers has to know its parts.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.dtype import DType
+from polygrad.errors import DeviceError, InternalError
+from polygrad.helpers import prod
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.interface import Handle
+
+
+class ShardedAllocation(Allocation):
+    """The memory of some Allocations, its `parts`, as one. Its version counts the writes to all of them."""
+
+    def __init__(self, parts: Sequence[Allocation]) -> None:
+        self.parts = tuple(parts)
+        super().__init__(parts[0].runtime, sum(p.nbytes for p in parts))
+        for part in parts:
+            part.whole = weakref.ref(self)
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        return sum(p.version for p in self.parts)
+
+    @version.setter
+    def version(self, value: int) -> None:
+        if hasattr(self, "parts") and value > self.version:
+            self.parts[0].version += value - self.version
+
+    @property
+    def is_allocated(self) -> bool:
+        return all(p.is_allocated for p in self.parts)
+
+    @property
+    def handle(self) -> Handle:
+        raise InternalError("sharded memory has a handle for each of its parts")
+
+
+class ShardedBuffer(Buffer):
+    """An array of `shape` in `parts`, each on a device of its own: the elements along `axis` in order, or for
+    None all of them in each."""
+
+    __slots__ = ("_parts", "_shape", "axis")
+
+    def __init__(
+        self,
+        parts: Sequence[Buffer],
+        shape: tuple[int, ...],
+        axis: int | None,
+        allocation: Allocation | None = None,
+    ) -> None:
+        if allocation is None:
+            allocation = ShardedAllocation([b.allocation for b in parts])
+        shape = shape or (1,)
+        super().__init__(parts[0].runtime, prod(shape), parts[0].dtype, allocation)
+        self._parts, self._shape, self.axis = tuple(parts), shape, axis
+
+    def __repr__(self) -> str:
+        how = "copies" if self.axis is None else f"parts along axis {self.axis}"
+        return f"ShardedBuffer({', '.join(self.device)}, {self._shape} x {self.dtype}, {how})"
+
+    @staticmethod
+    def empty(
+        runtimes: Sequence[Any], shape: tuple[int, ...], axis: int | None, dtype: DType
+    ) -> ShardedBuffer:
+        """Memory for an array of `shape`, whose `axis` the number of devices divides."""
+        size = prod(shape) // (1 if axis is None else len(runtimes))
+        return ShardedBuffer([Buffer(runtime, size, dtype) for runtime in runtimes], shape, axis)
+
+    @property
+    def device(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple([part.device for part in self._parts])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def parts(self) -> tuple[Buffer, ...]:
+        return self._parts
+
+    def alias(self) -> ShardedBuffer:
+        return self._with([part.alias() for part in self._parts], self.allocation)
+
+    def like(self) -> ShardedBuffer:
+        return self._with([part.like() for part in self._parts])
+
+    def borrowed(self) -> ShardedBuffer:
+        return self._with([part.borrowed() for part in self._parts])
+
+    def _with(self, parts: Sequence[Buffer], allocation: Allocation | None = None) -> ShardedBuffer:
+        return ShardedBuffer(parts, self._shape, self.axis, allocation)
+
+    def copy_from(self, source: Buffer) -> None:
+        for part, other in zip(self._parts, source.parts, strict=True):
+            part.copy_from(other)
+
+    def write(self, data: memoryview) -> None:
+        raise self._refused("written")
+
+    def read(self) -> memoryview:
+        raise self._refused("read")
+
+    def view(self) -> memoryview:
+        raise self._refused("viewed")
+
+    def _refused(self, what: str) -> DeviceError:
+        return DeviceError(
+            f"memory on {', '.join(self.device)}: expected an array on one device to be {what}, got one that "
+            "is sharded: copy it to one with to()"
+        )
