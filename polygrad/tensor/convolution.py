@@ -46,7 +46,7 @@ class ConvolutionMixin(IndexingMixin):
         padding: int | Sequence[int] = 0,
         dtype: DTypeLike | None = None,
     ) -> Self:
-        """Cross-correlation over any number of spatial axes. Raises ShapeError.
+        """Cross-correlation over any number of spatial axes. Raises ShapeError, ArgumentError.
 
         Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
         (n, cout, *out).
@@ -61,12 +61,18 @@ class ConvolutionMixin(IndexingMixin):
                 f"conv2d: expected input (n, {groups * cin}, ...) with {weight.ndim} axes in {groups} "
                 f"groups for weight {weight.shape}, got input {self.shape}"
             )
+        if bias is not None and bias.shape != (cout,):
+            raise ShapeError(f"conv2d: expected a bias of shape {(cout,)}, got {bias.shape}")
+        strides, dilations = (
+            _steps(stride, dims, "conv2d: stride"),
+            _steps(dilation, dims, "conv2d: dilation"),
+        )
         pads = self._spatial_padding(padding, dims, "conv2d")
         accumulate, kind = sum_dtypes(promote(self.dtype, weight.dtype), dtype)
         x, w = self, weight
         if kind.is_float:  # 16-bit products would be rounded before they are added
             x, w = x._with(x.uop.cast(accumulate)), w._with(w.uop.cast(accumulate))
-        x = x.pad([None, None, *pads]).pool(kernel, _each(stride, dims), _each(dilation, dims))
+        x = x.pad([None, None, *pads]).pool(kernel, strides, dilations)
         batch, out = self.shape[0], x.shape[2 : 2 + dims]
         per_group = cout // groups
         x = x.reshape(batch, groups, cin, 1, *out, *kernel).expand(
@@ -96,7 +102,14 @@ class ConvolutionMixin(IndexingMixin):
         """
         kernel = weight.shape[2:]
         dims = len(kernel)
-        strides, dilations, extra = _each(stride, dims), _each(dilation, dims), _each(output_padding, dims)
+        strides = _steps(stride, dims, "conv_transpose2d: stride")
+        dilations = _steps(dilation, dims, "conv_transpose2d: dilation")
+        extra = _each(output_padding, dims)
+        if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
+            raise ArgumentError(
+                f"conv_transpose2d: expected output_padding from 0 up, below stride {stride} or dilation "
+                f"{dilation}, got {output_padding}"
+            )
         pads = self._spatial_padding(padding, dims, "conv_transpose2d")
         w = weight.unflatten(0, (groups, -1)).permute(0, 2, 1, *range(3, 3 + dims))
         w = w.flip(tuple(range(3, 3 + dims))).flatten(0, 1)
@@ -126,10 +139,9 @@ class ConvolutionMixin(IndexingMixin):
         dims = len(kernel)
         if self.ndim < dims:
             raise ShapeError(f"{what}: expected at least {dims} axes, got shape {self.shape}")
-        strides, dilations = (
-            _each(stride if stride is not None else tuple(kernel), dims),
-            _each(dilation, dims),
-        )
+        kernel = _steps(kernel, dims, f"{what}: kernel_size")
+        strides = _steps(kernel if stride is None else stride, dims, f"{what}: stride")
+        dilations = _steps(dilation, dims, f"{what}: dilation")
         pads = self._spatial_padding(padding, dims, what)
         if ceil_mode:
             grown = []
@@ -268,7 +280,9 @@ class ConvolutionMixin(IndexingMixin):
         if align_corners and mode != "linear":
             raise ArgumentError(f"interpolate: expected align_corners with mode linear, got {mode!r}")
         if (size is None) == (scale_factor is None):
-            raise ArgumentError("interpolate: expected either size or scale_factor")
+            raise ArgumentError(
+                f"interpolate: expected either size or scale_factor, got {size} and {scale_factor}"
+            )
         given: Any = size if size is not None else scale_factor
         sizes = [given] * max(self.ndim - 2, 1) if isinstance(given, (int, float)) else list(given)
         if not 0 < len(sizes) <= self.ndim or not all(isinstance(n, int) for n in self.shape[-len(sizes) :]):
@@ -349,3 +363,11 @@ class ConvolutionMixin(IndexingMixin):
 
 def _each(x: int | Sequence[int], n: int) -> tuple[int, ...]:
     return (x,) * n if isinstance(x, int) else tuple(x)
+
+
+def _steps(x: int | Sequence[int], n: int, what: str) -> tuple[int, ...]:
+    """One number from 1 up for each of n axes. Raises ArgumentError."""
+    out = _each(x, n)
+    if len(out) != n or any(isinstance(s, int) and s < 1 for s in out):
+        raise ArgumentError(f"{what}: expected an int from 1 up, or {n} of them, got {x}")
+    return out

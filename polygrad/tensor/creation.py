@@ -173,7 +173,7 @@ class CreationMixin(TensorBase):
         if stop is None:
             start, stop = 0, start
         if not isinstance(step, UOp) and step == 0:
-            raise ArgumentError("arange: expected a step other than 0")
+            raise ArgumentError(f"arange: expected a step other than 0, got {step}")
         if dtype is None:
             floats = any(isinstance(x, float) for x in (start, stop, step))
             dtype = dtypes.default_float if floats else _int_dtype(start, stop, step)

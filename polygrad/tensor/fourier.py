@@ -52,6 +52,8 @@ class FourierMixin(LinalgMixin):
         [[1.0, 0.0], [1.0, 0.0]]
         """
         axis = self._axis(dim)
+        if not self.shape:
+            raise ShapeError("rfft: expected at least 1 axis, got shape ()")
         x = self._in_accumulation_dtype()._sized(axis, n, "rfft")
         size = x.shape[axis]
         pairs = x.unsqueeze(-1).pad([*[None] * self.ndim, (0, 1)])

@@ -56,7 +56,7 @@ class IndexingMixin(ReduceMixin):
         entries: list[Any] = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
         ellipses = [k for k, i in enumerate(entries) if i is Ellipsis]
         if len(ellipses) > 1:
-            raise ArgumentError("index: expected at most one Ellipsis")
+            raise ArgumentError(f"index: expected at most one Ellipsis, got {len(ellipses)}")
         used = sum(1 for i in entries if i is not None and i is not Ellipsis)
         if used > self.ndim:
             raise AxisError(f"index: expected at most {self.ndim} indices for shape {self.shape}, got {used}")

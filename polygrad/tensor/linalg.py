@@ -254,7 +254,7 @@ def _subscripts(formula: str, xs: list[Any]) -> tuple[list[str], str]:
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(xs):
-        raise ArgumentError(f"einsum: {formula!r} names {len(inputs)} operands, got {len(xs)}")
+        raise ArgumentError(f"einsum: expected {len(inputs)} operands for {formula!r}, got {len(xs)}")
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in text]
     widest = max(
         (x.ndim - len(s.replace("...", "")) for s, x in zip(inputs, xs, strict=True) if "..." in s),
@@ -267,7 +267,7 @@ def _subscripts(formula: str, xs: list[Any]) -> tuple[list[str], str]:
     ]
     for s, x in zip(inputs, xs, strict=True):
         if len(s) != x.ndim:
-            raise ShapeError(f"einsum: {formula!r} names {len(s)} axes for shape {x.shape}")
+            raise ShapeError(f"einsum: expected {len(s)} axes for {s!r} of {formula!r}, got shape {x.shape}")
     if not arrow:
         letters = sorted(set("".join(inputs)) - set(dots))
         output = dots + "".join(c for c in letters if "".join(inputs).count(c) == 1)
@@ -280,6 +280,8 @@ def _diagonals(letters: str, x: Any) -> tuple[str, Any]:
         c = next(c for c in letters if letters.count(c) > 1)
         i = letters.index(c)
         j = letters.index(c, i + 1)
+        if not same_size(x.shape[i], x.shape[j]):
+            raise ShapeError(f"einsum: expected one size for {c!r}, got {x.shape[i]} and {x.shape[j]}")
         x = x.diagonal(dim1=i, dim2=j)
         letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
     return letters, x

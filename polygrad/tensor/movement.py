@@ -89,7 +89,9 @@ class MovementMixin(TensorBase):
             if not same_size(hole * rest, total) and (
                 isinstance(hole, int) or equal(rest, 0) or not equal(hole * rest, total)
             ):
-                raise ShapeError(f"reshape: {total} elements of shape {own} do not divide into {wanted}")
+                raise ShapeError(
+                    f"reshape: expected sizes that divide {total} elements (shape {own}), got {wanted}"
+                )
             wanted = tuple([hole if i == holes[0] else s for i, s in enumerate(wanted)])
         wanted = check_shape(wanted, "reshape")
         if wanted == own:
@@ -129,7 +131,7 @@ class MovementMixin(TensorBase):
         for o, s in zip(own, wanted, strict=True):
             if not same_size(o, s) and not (isinstance(o, int) and o == 1):
                 raise ShapeError(
-                    f"expand: shape {self.uop.shape} does not expand to {wanted}: {o} is not 1 or {s}"
+                    f"expand: expected sizes of {self.uop.shape}, or any for a 1, got {wanted}: {s} for {o}"
                 )
         return self._view_of(self.uop.reshape(own).expand(wanted))
 
@@ -227,7 +229,7 @@ class MovementMixin(TensorBase):
             limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
             if not fits(most, limit) or not fits(1, n):
                 raise ShapeError(
-                    f"pad: {mode} padding of an axis of size {n} goes up to {limit}, got {(lo, hi)}"
+                    f"pad: expected {mode} padding of at most {limit} for an axis of size {n}, got {(lo, hi)}"
                 )
             parts = [out]
             if not same_size(front, 0):
@@ -308,12 +310,14 @@ class MovementMixin(TensorBase):
         return self._view_of(self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:])))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Axes `start_dim` to `end_dim` made one.
+        """Axes `start_dim` to `end_dim` made one. Raises ArgumentError.
 
         >>> Tensor([[1, 2], [3, 4]]).flatten().tolist()
         [1, 2, 3, 4]
         """
         a, b = self._axis(start_dim), self._axis(end_dim)
+        if a > b and self.shape:
+            raise ArgumentError(f"flatten: expected start_dim up to end_dim, got {start_dim} and {end_dim}")
         return self.reshape((*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :]))
 
     def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
@@ -472,6 +476,8 @@ class MovementMixin(TensorBase):
             raise ShapeError(
                 f"repeat: expected at least {self.ndim} counts for shape {self.shape}, got {counts}"
             )
+        if any(is_negative(r) for r in counts):
+            raise ShapeError(f"repeat: expected counts of at least 0, got {counts}")
         base = (1,) * (len(counts) - self.ndim) + self.shape
         inner = [x for s in base for x in (1, s)]
         spread = [x for r, s in zip(counts, base, strict=True) for x in (r, s)]
@@ -488,6 +494,8 @@ class MovementMixin(TensorBase):
         >>> Tensor([1, 2]).repeat_interleave(2).tolist()
         [1, 1, 2, 2]
         """
+        if is_negative(repeats):
+            raise ShapeError(f"repeat_interleave: expected repeats of at least 0, got {repeats}")
         x, axis = (self.flatten(), 0) if dim is None else (self, self._axis(dim))
         shape = x.shape
         spread = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(

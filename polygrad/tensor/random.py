@@ -234,9 +234,13 @@ class RandomMixin(CreationMixin, ReduceMixin):
     ) -> Self:
         """A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D.
 
+        Raises ArgumentError.
+
         >>> Tensor.randperm(5).sort()[0].tolist()
         [0, 1, 2, 3, 4]
         """
+        if isinstance(n, int) and n < 0:
+            raise ArgumentError(f"randperm: expected n of at least 0, got {n}")
         bits, home = cls._random_bits((n,), device)
         index = cls._of(UOp(Ops.ARANGE, dtypes.int32, (), n))
         draws = cls._of(bits.contiguous(), home)

@@ -303,12 +303,21 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         axis = self._axis(axis)
         if not self.shape or self.shape[axis] == 0:
             return self._with(self._as_float())
-        x = self._in_accumulation_dtype().transpose(axis, -1)
-        n = x.shape[-1]
-        index = UOp(Ops.ARANGE, dtypes.int32, (), n)
-        is_lower = (self._of(index.reshape((n, 1))) < self._of(index.reshape((1, n)))).logical_not()
-        spread = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-        return self._in_result_dtype(is_lower.where(spread, -math.inf).logsumexp(-1).transpose(axis, -1))
+        x = self._in_accumulation_dtype()
+        most = x._detached()._cumulative(axis, Ops.MAX)
+        top = most.isfinite().where(most, 0.0)
+        # sums of exp(x - top), scaled down when the running maximum rises: s[i] = s[i-1] factor[i] + term[i]
+        before, top_before = most._one_later(axis, -math.inf), top._one_later(axis, 0.0)
+        factor = before.eq(-math.inf).where(0.0, (top_before - top).exp())
+        total = x._with((x - top).exp().uop.scan_axis(Ops.MULACC, axis, factor=factor.uop))
+        return self._in_result_dtype(total.log() + top)
+
+    def _one_later(self, axis: int, first: float) -> Self:
+        """Each element one place later along `axis`, `first` before them; the last falls off."""
+        n = self.shape[axis]
+        padding = [(1, 0) if i == axis else None for i in range(self.ndim)]
+        kept = [(0, n) if i == axis else None for i in range(self.ndim)]
+        return self.pad(padding, value=first).shrink(kept)
 
     def cast_like(self, other: Self) -> Self:
         """self in the dtype of `other`.

@@ -665,7 +665,8 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
         sizes = {n for n in column if not (isinstance(n, int) and n == 1)}
         if len(sizes) > 1:
             raise ShapeError(
-                f"broadcast: shapes {', '.join(map(str, rows))} do not fit: sizes {sorted(map(str, sizes))}"
+                f"broadcast: expected sizes that are equal or 1, got shapes {', '.join(map(str, rows))}: "
+                f"{' and '.join(sorted(map(str, sizes)))}"
             )
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)

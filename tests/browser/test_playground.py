@@ -57,7 +57,7 @@ def test_the_programs_of_examples_run_in_the_editor(seen: Any) -> None:
 
 
 def test_an_error_says_what_and_where(seen: Any) -> None:
-    assert "ShapeError (line 3)" in seen["failed"] and "shapes (2, 3), (4,) do not fit" in seen["failed"]
+    assert "ShapeError (line 3)" in seen["failed"] and "got shapes (2, 3), (4,)" in seen["failed"]
     assert "(line 3)" in seen["failedPython"] and "ZeroDivisionError" in seen["failedPython"]
 
 

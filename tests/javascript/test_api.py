@@ -106,7 +106,7 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
 ) -> None:
     found = results["errors"]
     assert "failed" not in found, found
-    assert is_error(found["shape"], "ShapeError", "do not fit")
+    assert is_error(found["shape"], "ShapeError", "equal or 1")
     assert is_error(found["axis"], "AxisError", "axis: expected -1 to 0 for shape (2,), got 3")
     assert is_error(found["dtype"], "DTypeError", "dtype: expected one of bool")
     assert is_error(found["argument"], "ArgumentError", "unexpected keyword argument 'axes'")

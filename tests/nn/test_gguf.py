@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 from pathlib import Path
 
@@ -108,3 +109,25 @@ def test_damaged_files_are_refused(name):
 def test_what_the_damage_is_done_to_is_read():
     _, found = gguf_load(gguf(infos=info(b"a") + info(b"b", (0, 3), 8 * 0, 32), n_infos=2, data=b"\0" * 64))
     assert found["a"].tolist() == [0, 0] and found["b"].shape == (3, 0)
+
+
+def test_changed_bytes_are_read_or_refused():
+    """Never another error, and never more memory than the file has."""
+    rng, refused = random.Random(4), 0
+    sizes = (0, 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, len(FILE))
+    for _ in range(600):
+        bad = bytearray(FILE)
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(bad) - 8)
+            if rng.random() < 0.3:
+                bad[at : at + 8] = struct.pack("<Q", rng.choice(sizes))
+            else:
+                bad[at] = rng.getrandbits(8)
+        if rng.random() < 0.3:
+            del bad[rng.randrange(len(bad)) :]
+        try:
+            _, tensors = gguf_load(bytes(bad))
+            assert sum(t.numel() for t in tensors.values()) <= 2 * len(FILE)
+        except ArgumentError:
+            refused += 1
+    assert refused > 100

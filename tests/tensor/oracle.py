@@ -65,6 +65,14 @@ def _evaluate(node, src):
             if dtype.kind == "f" and arg.op is not Ops.MAX:
                 return fn.reduce(src[0].astype(np.float64), axis=arg.axes, keepdims=True).astype(dtype)
             return fn.reduce(src[0], axis=arg.axes, keepdims=True, dtype=None if arg.op is Ops.MAX else dtype)
+        case Ops.SCAN_AXIS:
+            return scan(arg.op, arg.axes[0], *src).astype(dtype)
+        case Ops.SHEAR:
+            x, moved = np.moveaxis(src[0], (arg.axis, arg.along), (0, 1)), []
+            for k in range(x.shape[1]):
+                first = arg.start + arg.step * k
+                moved.append(x[first : first + arg.size, k])
+            return np.moveaxis(np.stack(moved, 1), (0, 1), (arg.axis, arg.along))
         case Ops.CONTIGUOUS | Ops.DETACH | Ops.NOOP | Ops.COPY:
             return src[0]
         case Ops.ASSIGN:
@@ -79,6 +87,20 @@ def _evaluate(node, src):
         out = _ALU[op](*src)
         return round_bfloat16(out) if node.dtype == "bfloat16" else np.asarray(out).astype(dtype)
     raise AssertionError(f"{op} in a tensor graph")
+
+
+def scan(op, axis, x, initial, factor=None):
+    """Running values along `axis`, one after the other."""
+    x = np.moveaxis(x, axis, 0)
+    before = np.moveaxis(np.broadcast_to(initial, np.moveaxis(x, 0, axis).shape), axis, 0)[0]
+    out = []
+    for i, now in enumerate(x):
+        if op is Ops.MULACC:
+            before = before * np.moveaxis(factor, axis, 0)[i] + now
+        else:
+            before = {Ops.ADD: np.add, Ops.MUL: np.multiply, Ops.MAX: np.maximum}[op](before, now)
+        out.append(before)
+    return np.moveaxis(np.stack(out), 0, axis)
 
 
 def cast(x, to):
@@ -149,4 +171,6 @@ _ALU = {
     Ops.OR: np.bitwise_or,
     Ops.AND: np.bitwise_and,
     Ops.WHERE: np.where,
+    Ops.MULACC: lambda a, b, c: a * b + c,
+    Ops.POW: np.power,
 }

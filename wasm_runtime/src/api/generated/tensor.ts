@@ -2363,7 +2363,11 @@ export class Tensor extends TensorBase {
   /** `randnLike`, by its Python name. */
   declare randn_like: Tensor["randnLike"];
 
-  /** A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D. */
+  /**
+   * A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D.
+   *
+   * Throws ArgumentError.
+   */
   static randperm(
     ...args:
       | [n: number, options?: RandpermOptions]
@@ -2494,7 +2498,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Cross-correlation over any number of spatial axes. Throws ShapeError.
+   * Cross-correlation over any number of spatial axes. Throws ShapeError, ArgumentError.
    *
    * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
    * (n, cout, *out).
@@ -3464,7 +3468,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.unsqueeze", [this, dim]);
   }
 
-  /** Axes `start_dim` to `end_dim` made one. */
+  /** Axes `start_dim` to `end_dim` made one. Throws ArgumentError. */
   flatten(
     ...args:
       | [options?: FlattenOptions]
