@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from polygrad.tensor.sources import fetch
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
+    from polygrad.uop.node import UOp
 
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
     warnings.warn(
@@ -50,6 +51,7 @@ __all__ = [
     "PolygradError",
     "Tensor",
     "TinyJit",
+    "UOp",
     "Variable",
     "checkpoint",
     "compile_step",
@@ -80,6 +82,7 @@ _LATE = {
     "get_num_threads": "polygrad.runtime.threads",
     "set_num_threads": "polygrad.runtime.threads",
     "vmap": "polygrad.tensor.batching",
+    "UOp": "polygrad.uop.node",
     "nn": None,
 }
 
