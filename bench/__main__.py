@@ -9,7 +9,7 @@ import argparse
 import functools
 
 from bench import report, results
-from bench.suites import attention, breadth, conv, elementwise, matmul, norms, startup, train
+from bench.suites import attention, breadth, conv, elementwise, gpu, matmul, norms, startup, train
 from bench.suites import compile as compile_suite
 
 SUITES = {
@@ -22,6 +22,7 @@ SUITES = {
     "compile": compile_suite.run,
     "startup": startup.run,
     "breadth": breadth.run,
+    "gpu": gpu.run,
 }
 
 

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 from typing import Any
 
 from bench.channel import Channel
 from bench.hosts import (
+    CHROMIUM,
     CPYTHON,
     DEVICES,
     ROOT,
@@ -37,6 +38,7 @@ PAGES = {
     "jax-js": "jax",
     "onnxruntime-web": "ort",
     "tfjs-wasm": "tfjs",
+    "tfjs-webgpu": "tfjs",
     "peak": "peak",
 }
 SETTLING = 0.1  # seconds in which idle threads, which wait by spinning at first, go to sleep
@@ -114,6 +116,11 @@ class Case:
     limits: tuple[Limit, ...] = ()
     cannot: dict[str, str] = field(default_factory=dict)  # peers that have no such program, and why
     tolerance: float = TOLERANCE
+    on: str = ""  # the device, where it is not the host's usual one
+
+    @property
+    def device(self) -> str:
+        return self.on or DEVICES[self.host]
 
     @property
     def unit(self) -> str:
@@ -208,7 +215,7 @@ class Contest:
             suite=self.suite,
             case=case.name,
             host=case.host,
-            device=DEVICES[case.host],
+            device=case.device,
             value=value,
             unit=case.unit,
             better="higher" if case.flops else "lower",
@@ -221,7 +228,7 @@ class Contest:
 
     def _contestant(self, case: Case, library: str) -> tuple[Ask, int | None]:
         """A library that has shown that it computes what the reference does; the threads it says it uses."""
-        ask = self._asker(library, case.host, case.threads, case.kind, case.sizes, "case")
+        ask = self._asker(library, case, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
         got, expected = answer["check"], self.reference(case.kind, case.sizes)
         if len(got) != len(expected):
@@ -232,8 +239,13 @@ class Contest:
             raise Unavailable(f"wrong result: off by {worst:.1e} of the largest number")
         return ask, answer.get("threads")
 
+    def prepared(self, library: str, case: Case) -> Ask:
+        """What answers for a library that has shown that it computes what the reference does, as case's."""
+        return self._contestant(case, library)[0]
+
     def _limit(self, case: Case, limit: Limit) -> Ask:
-        ask = self._asker(limit.library, case.host, limit.threads, limit.kind, limit.sizes, "limit")
+        of = replace(case, threads=limit.threads, kind=limit.kind, sizes=limit.sizes)
+        ask = self._asker(limit.library, of, "limit")
         ask({"op": "prepare", "kind": limit.kind, "sizes": limit.sizes})
         return ask
 
@@ -249,6 +261,7 @@ class Contest:
         """What a program checks, in a page that is opened for it and closed."""
         _progress(f"{kind} chromium {threads} threads, {library}")
         where = {"library": PAGES[library], "threads": threads, "page": "fresh", "slot": "case"}
+        where |= {"device": DEVICES[CHROMIUM]}
         try:
             check: list[float] = self._browser.ask({"op": "prepare", "kind": kind, "sizes": sizes} | where)[
                 "check"
@@ -259,15 +272,16 @@ class Contest:
 
     # --- processes
 
-    def _asker(
-        self, library: str, host: str, threads: int, kind: str, sizes: dict[str, Any], slot: str
-    ) -> Ask:
-        if host == CPYTHON:
-            native = self._native(library, threads)
+    def _asker(self, library: str, case: Case, slot: str) -> Ask:
+        """What answers for a library: its process, or its page, where the case runs."""
+        if case.host == CPYTHON:
+            native = self._native(library, case.threads)
             return lambda request: native.ask(request | {"slot": slot})
+        name = _key(case.kind, case.sizes)
         if library == "onnxruntime-web":
-            self._model(kind, sizes)
-        where = {"library": PAGES[library], "threads": threads, "name": _key(kind, sizes), "slot": slot}
+            self._model(case.kind, case.sizes)
+        where = {"library": PAGES[library], "threads": case.threads, "device": case.device}
+        where |= {"name": name, "slot": slot}
         return lambda request: self._browser.ask(request | where)
 
     def _native(self, library: str, threads: int) -> Channel:

@@ -43,6 +43,12 @@ def pyodide_node(library: str, case: str) -> dict[str, float]:
     return _measure(["node", str(NODE_RUNNER), str(CHILD), library, case], {"DEVICE": "WASM"})
 
 
+def pyodide_node_webgpu(library: str, case: str) -> dict[str, float]:
+    """The same on the WEBGPU device, with the npm package `webgpu`."""
+    build_javascript()
+    return _measure(["node", str(NODE_RUNNER), str(CHILD), library, case], {"DEVICE": "WEBGPU"})
+
+
 @functools.cache
 def build_javascript() -> None:
     """Node and pages run the built wheel: make sure it is this source tree's."""

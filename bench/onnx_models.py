@@ -25,6 +25,16 @@ def matmul(m: int, k: int, n: int) -> Any:
     return graph.model({"in0": ("float32", (m, k)), "in1": ("float32", (k, n))})
 
 
+def hundred() -> Any:
+    graph = Graph()
+    w = graph.parameter(2, (8, 8), shapes.HUNDRED_SCALE)
+    x = "in0"
+    for _ in range(shapes.HUNDRED - 1):
+        x = graph.op("MatMul", x, w)
+    graph.op("MatMul", x, w, name="out")
+    return graph.model({"in0": ("float32", (8, 8))})
+
+
 def softmax(rows: int, columns: int) -> Any:
     graph = Graph()
     graph.op("Softmax", "in0", name="out", axis=-1)
@@ -79,6 +89,7 @@ def block_forward() -> Any:
 
 KINDS = {
     "matmul": matmul,
+    "hundred": hundred,
     "softmax": softmax,
     "gelu": gelu,
     "layernorm": layernorm,

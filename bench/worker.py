@@ -1,7 +1,8 @@
 """One library in one process: `python -m bench.worker LIBRARY`, a JSON request a line on standard input.
 
 `{"op": "prepare", "slot", "kind", "sizes"}` -> `{"check": [...], "threads"}`, and what was in the slot goes;
-`{"op": "sample", "slot", "seconds", "clock"}` -> `{"value": seconds per step}`; what fails answers
+`{"op": "sample", "slot", "seconds", "clock"}` -> `{"value": seconds per step}`;
+`{"op": "host", "slot"}` -> `{"value": seconds until a step is handed over}`; what fails answers
 `{"error": text}`.
 How many threads may be used, the environment says.
 """
@@ -17,6 +18,7 @@ from typing import Any
 
 from bench.libraries.shapes import Program, sample
 
+HOST_STEPS = 20
 CLOCKS = {"wall": time.perf_counter, "process": time.process_time}
 
 
@@ -41,6 +43,17 @@ def maker(library: str) -> Any:
     return with_tensor.Maker(importlib.import_module(library), inputs.uniform).make
 
 
+def host_seconds(program: Program) -> float:
+    """How long a step takes until it has been handed to the device: the quickest of some."""
+    found = []
+    for _ in range(HOST_STEPS):
+        start = time.perf_counter()
+        program.step()
+        found.append(time.perf_counter() - start)
+        program.finish()
+    return min(found)
+
+
 def main(library: str) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     make = maker(library)
@@ -53,6 +66,8 @@ def main(library: str) -> None:
                 programs.pop(slot, None)
                 programs[slot] = program = make(request["kind"], request["sizes"])
                 answer: dict[str, Any] = {"check": program.check(), "threads": program.threads}
+            elif request["op"] == "host":
+                answer = {"value": host_seconds(programs[slot])}
             else:
                 clock = CLOCKS[request.get("clock", "wall")]
                 answer = {"value": sample(programs[slot], request["seconds"], clock)}

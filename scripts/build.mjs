@@ -55,7 +55,7 @@ await Promise.all([
     outdir: path("node/dist/cjs"),
     platform: "node",
     format: "cjs",
-    external: ["pyodide"],
+    external: ["pyodide", "webgpu"],
     // Files are found from where the modules lie, which are one folder up.
     define: { ...common.define, "import.meta.url": "__url", "import.meta.resolve": "__resolve" },
     banner: { js: COMMONJS },

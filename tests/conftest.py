@@ -21,21 +21,22 @@ import hypothesis
 import pytest
 from adapter import SLOW_WEBGPU, WEBGPU, missing
 from c_compiler import CC, SLOW_CC
+from device_suite import CORE, skip_float64
 
 import polygrad
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 
-NO_FLOAT64 = ("WEBGPU", "EMULATED_MSL")
-# The modules whose tests are not slow on CC and WEBGPU.
-CORE = {"test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce"}
-
 # GPU kernels on the CPU, announced as other packages' devices are. A kernel takes g++ a seventh of a second;
 # tests/gpu_emulation has quick ones.
 sys.path.append(str(ROOT / "tests" / "gpu_emulation" / "distribution"))
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
-EMULATED = pytest.param("EMULATED_CUDA", marks=[needs_gxx, pytest.mark.slow])
+needs_cuda_bindings = pytest.mark.skipif(
+    importlib.util.find_spec("cuda") is None, reason="cuda-bindings is not installed"
+)
+EMULATED_DRIVER = pytest.param("EMULATED_DRIVER", marks=[needs_gxx, needs_cuda_bindings, pytest.mark.slow])
+EMULATED_METAL = pytest.param("EMULATED_METAL", marks=[needs_gxx, pytest.mark.slow])
 
 _common = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
 hypothesis.settings.register_profile("default", max_examples=50, **_common)
@@ -58,10 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
-    for item in items:
-        given = getattr(getattr(item, "callspec", None), "params", {})
-        if given.get("device") in NO_FLOAT64 and polygrad.dtypes.float64 in given.values():
-            item.add_marker(pytest.mark.skip(reason=f"{given['device']} has no float64"))
+    skip_float64(items)
     if config.getoption("--bless"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))
@@ -75,8 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cc = CC if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_CC
         devices = ["CPU", "WASM", "INTERP", cc]
         if Path(metafunc.module.__file__ or "").parent.name == "device":
-            webgpu = WEBGPU if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_WEBGPU
-            devices += [EMULATED, webgpu]
+            is_core = metafunc.module.__name__.rpartition(".")[2] in CORE
+            devices += [EMULATED_DRIVER, *([WEBGPU, EMULATED_METAL] if is_core else [SLOW_WEBGPU])]
         metafunc.parametrize("device", [wanted.upper()] if wanted else devices)
 
 

@@ -47,6 +47,16 @@ class Maker:
     def matmul(self, m: int, k: int, n: int) -> Program:
         return self.forward(lambda a, b: a @ b, self.tensor(1, m, k), self.tensor(2, k, n))
 
+    def hundred(self) -> Program:
+        """Products of 8 by 8, one after the other: next to nothing to compute in a hundred kernels."""
+
+        def function(x: Any, w: Any) -> Any:
+            for _ in range(shapes.HUNDRED):
+                x = x @ w
+            return x
+
+        return self.forward(function, self.tensor(1, 8, 8), self.tensor(2, 8, 8, scale=shapes.HUNDRED_SCALE))
+
     def softmax(self, rows: int, columns: int) -> Program:
         return self.forward(lambda x: x.softmax(-1), self.tensor(1, rows, columns))
 

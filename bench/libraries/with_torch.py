@@ -35,6 +35,15 @@ def matmul(compiled: Compile, m: int, k: int, n: int) -> Program:
     return forward(compiled(torch.matmul), tensor(1, m, k), tensor(2, k, n))
 
 
+def hundred(compiled: Compile) -> Program:
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        for _ in range(shapes.HUNDRED):
+            x = x @ w
+        return x
+
+    return forward(compiled(function), tensor(1, 8, 8), tensor(2, 8, 8) * shapes.HUNDRED_SCALE)
+
+
 def softmax(compiled: Compile, rows: int, columns: int) -> Program:
     return forward(compiled(lambda x: x.softmax(-1)), tensor(1, rows, columns))
 
@@ -168,6 +177,7 @@ def block_backward(compiled: Compile) -> Program:
 
 KINDS = {
     "matmul": matmul,
+    "hundred": hundred,
     "softmax": softmax,
     "gelu": gelu,
     "layernorm": layernorm,

@@ -1,10 +1,12 @@
-/** jax-js, WebAssembly device; every program is under `jit`, as its users write. */
+/** jax-js, on WebAssembly or WebGPU; every program is under `jit`, as its users write. */
 
 import {
   BLOCK,
   CONVNET,
   CONVNET_LR,
   HEADS,
+  HUNDRED,
+  HUNDRED_SCALE,
   LABELS,
   LENGTH,
   MLP,
@@ -31,9 +33,9 @@ const parameters = (specs) =>
     ]),
   );
 
-export async function start() {
-  await jax.init("wasm");
-  jax.defaultDevice("wasm");
+export async function start(_, device) {
+  await jax.init(device.toLowerCase());
+  jax.defaultDevice(device.toLowerCase());
   return (kind, sizes) => KINDS[kind](sizes);
 }
 
@@ -97,6 +99,15 @@ function block(p, x) {
 const KINDS = {
   operation,
   matmul: ({ m, k, n }) => forward((a, b) => np.matmul(a, b), [tensor(1, m, k), tensor(2, k, n)]),
+  hundred: () =>
+    forward(
+      (x, w) => {
+        for (let i = 0; i < HUNDRED; i++) x = np.matmul(x, w.ref);
+        w.dispose();
+        return x;
+      },
+      [tensor(1, 8, 8), np.array(scaled(2, [8, 8], HUNDRED_SCALE)).reshape([8, 8])],
+    ),
   softmax: ({ rows, columns }) => forward((x) => nn.softmax(x, -1), [tensor(1, rows, columns)]),
   gelu: ({ rows, columns }) => forward((x) => nn.gelu(x), [tensor(1, rows, columns)]),
   layernorm: ({ rows, columns }) =>

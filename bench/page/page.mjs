@@ -1,29 +1,57 @@
 /**
- * One library in one page: `page.html?library=NAME&threads=N` offers `bench.prepare` and `bench.sample`.
+ * One library in one page: `page.html?library=NAME&threads=N&device=D` offers `bench.prepare` and `bench.sample`, and
+ * of device WEBGPU `bench.gpu`.
  *
- * A library's module exports `start(threads)`, which resolves to `make(kind, sizes)`, which resolves to
+ * A library's module exports `start(threads, device)`, which resolves to `make(kind, sizes)`, which resolves to
  * `{step, finish, check, dispose}`: `step` starts one execution (and may return a promise), `finish` waits for all
- * that were started, `check` gives the numbers to compare and is called once, first.
+ * that were started, `check` gives the numbers to compare and is called once, first. On WEBGPU each step is waited for
+ * until the GPU is done, for there are libraries that do nothing before they are waited for.
  */
+
+import { counted, finished, lastSubmit } from "./gpu.mjs";
 
 const query = new URL(document.URL).searchParams;
 const { start } = await import(`./${query.get("library")}.mjs`);
-const make = await start(Number(query.get("threads")));
+const device = query.get("device");
+const make = await start(Number(query.get("threads")), device);
+const onGpu = device === "WEBGPU";
 const programs = {};
 
 /** Seconds per step, of as many steps as take about `seconds`. */
-async function sample({ step, finish }, seconds) {
+async function sample(program, seconds) {
   for (let steps = 1; ;) {
     const begin = performance.now();
     for (let i = 0; i < steps; i++) {
-      const pending = step();
+      const pending = program.step();
       if (pending instanceof Promise) await pending;
+      if (onGpu) await done(program);
     }
-    await finish?.();
+    await done(program);
     const taken = (performance.now() - begin) / 1000;
     if (taken >= 0.5 * seconds) return taken / steps;
     steps = Math.max(steps + 1, Math.floor(steps * Math.min(20, seconds / Math.max(taken, 1e-6))));
   }
+}
+
+async function done({ finish }) {
+  await finish?.();
+  if (onGpu) await finished();
+}
+
+/** Of so many steps: what the page did with the GPU in all, and of each how long it was until all was submitted. */
+async function onTheGpu(program, steps) {
+  await done(program);
+  counted();
+  const milliseconds = [];
+  for (let i = 0; i < steps; i++) {
+    const begin = performance.now();
+    const pending = program.step();
+    if (pending instanceof Promise) await pending;
+    await program.finish?.();
+    milliseconds.push(lastSubmit() - begin);
+    await finished();
+  }
+  return { ...counted(), milliseconds };
 }
 
 /** Errors are answers: the reason why a library was skipped. */
@@ -47,7 +75,10 @@ globalThis.bench = {
       delete programs[slot];
       const program = await make(kind, sizes, name);
       programs[slot] = program;
-      return { check: await program.check(), threads: program.threads };
+      const check = await program.check();
+      await done(program);
+      return { check, threads: program.threads };
     }),
+  gpu: ({ slot, steps }) => answer(() => onTheGpu(programs[slot], steps)),
   sample: ({ slot, seconds }) => answer(async () => ({ value: await sample(programs[slot], seconds) })),
 };

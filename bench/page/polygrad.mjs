@@ -1,4 +1,4 @@
-/** polygrad's wheel in Pyodide on the page's own thread, device WASM. */
+/** polygrad's wheel in Pyodide on the page's own thread, on device WASM or WEBGPU, whose reads Python is suspended for. */
 
 import { uniform } from "./inputs.mjs";
 
@@ -13,9 +13,9 @@ async function script(address) {
   });
 }
 
-export async function start(threads) {
+export async function start(threads, device) {
   await script("/dist/polygrad.js");
-  const env = { DEVICE: "WASM", POLYGRAD_THREADS: String(threads) };
+  const env = { DEVICE: device, POLYGRAD_THREADS: String(threads) };
   const python = await globalThis.polygrad.load({ env, cache: false });
   for (const name of FILES) {
     const response = await fetch(`/libraries/${name}`);
@@ -32,13 +32,16 @@ export async function start(threads) {
         return program.step, lambda: json.dumps(program.check()), program.finish, program.threads
     make
   `);
-  return (kind, sizes) => {
-    const proxy = make(kind, JSON.stringify(sizes));
+  const onGpu = device === "WEBGPU";
+  return async (kind, sizes) => {
+    const proxy = onGpu
+      ? await make.callPromising(kind, JSON.stringify(sizes))
+      : make(kind, JSON.stringify(sizes));
     const [step, check, finish, threads] = proxy.toJs();
     return {
       step: () => void step(),
-      finish: () => void finish(),
-      check: () => JSON.parse(check()),
+      ...(!onGpu && { finish: () => void finish() }),
+      check: async () => JSON.parse(await (onGpu ? check.callPromising() : check())),
       threads,
       dispose: () => [step, check, finish, proxy].forEach((p) => p.destroy()),
     };

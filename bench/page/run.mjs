@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
  * Libraries in pages of one headless Chromium: a JSON request a line on standard input, an answer a line on
- * standard output, as `bench/worker.py`. Each request names its `library` and `threads`; a page is opened for each
- * pair at its first request, in a context of its own, or for each `page` named, until a request to `close` it.
+ * standard output, as `bench/worker.py`. Each request names its `library`, `threads` and `device`; a page is
+ * opened for each three at their first request, in a context of its own, or for each `page` named, until a request to `close` it.
  */
 
 import { join } from "node:path";
@@ -31,7 +31,7 @@ const server = await startServer({
 const browser = await launchChromium();
 const pages = new Map();
 
-async function open(library, threads) {
+async function open(library, threads, device) {
   const context = await browser.newContext();
   // What jax-js takes for the number of its workers, and the others for their limit.
   await context.addInitScript(
@@ -46,22 +46,22 @@ async function open(library, threads) {
     page.once("crash", () => reject(new Error("the page crashed")));
   });
   failure.catch(() => undefined);
-  await page.goto(`${server.url}/bench/page.html?library=${library}&threads=${threads}`);
+  await page.goto(`${server.url}/bench/page.html?library=${library}&threads=${threads}&device=${device}`);
   const ready = page.waitForFunction(() => globalThis.bench !== undefined && globalThis.crossOriginIsolated);
   await Promise.race([ready, failure]);
   return { page, failure };
 }
 
 async function serve(request) {
-  const { library, threads, page: own } = request;
-  const key = own ?? `${library} ${threads}`;
+  const { library, threads, device, page: own } = request;
+  const key = own ?? `${library} ${threads} ${device}`;
   if (request.op === "close") {
     const { page } = await pages.get(key);
     pages.delete(key);
     await page.context().close();
     return {};
   }
-  if (!pages.has(key)) pages.set(key, open(library, threads));
+  if (!pages.has(key)) pages.set(key, open(library, threads, device));
   const { page, failure } = await pages.get(key);
   const work = page.evaluate(({ op, ...request }) => globalThis.bench[op](request), request);
   return Promise.race([work, failure]);

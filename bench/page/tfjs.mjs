@@ -1,10 +1,12 @@
-/** tfjs with its WebAssembly backend: hand-written kernels, called one by one. */
+/** tfjs with its WebAssembly or its WebGPU backend: hand-written kernels, called one by one. */
 
 import {
   BLOCK,
   CONVNET,
   CONVNET_LR,
   HEADS,
+  HUNDRED,
+  HUNDRED_SCALE,
   LABELS,
   LENGTH,
   MLP,
@@ -28,16 +30,28 @@ async function script(address) {
 
 let tf, operation;
 
-export async function start(threads) {
+export async function start(threads, device) {
+  const name = device.toLowerCase();
   await script("/peers/@tensorflow/tfjs/dist/tf.min.js");
-  await script("/peers/@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js");
+  await script(`/peers/@tensorflow/tfjs-backend-${name}/dist/tf-backend-${name}.min.js`);
   tf = globalThis.tf;
-  tf.wasm.setWasmPaths("/peers/@tensorflow/tfjs-backend-wasm/dist/");
-  tf.wasm.setThreadsCount(threads);
-  if (!(await tf.setBackend("wasm"))) throw new Error("the wasm backend did not start");
+  if (name === "wasm") {
+    tf.wasm.setWasmPaths("/peers/@tensorflow/tfjs-backend-wasm/dist/");
+    tf.wasm.setThreadsCount(threads);
+  }
+  if (!(await tf.setBackend(name))) throw new Error(`the ${name} backend did not start`);
   await tf.ready();
   ({ operation } = await import("./ops_tfjs.mjs")); // needs the library that the scripts have made global
-  return (kind, sizes) => (kind === "operation" ? operation : KINDS[kind])(sizes);
+  const make = (kind, sizes) => (kind === "operation" ? operation : KINDS[kind])(sizes);
+  if (name === "wasm") return make;
+  // What it records is submitted when there is much of it, or when it is told to.
+  const finish = () => {
+    const backend = tf.backend();
+    if (!backend.commandEncoder) return;
+    backend.endComputePassEncoder();
+    backend.submitQueue();
+  };
+  return (kind, sizes) => ({ ...make(kind, sizes), finish });
 }
 
 const tensor = (seed, ...shape) => tf.tensor(uniform(seed, ...shape), shape);
@@ -50,11 +64,16 @@ const parameters = (specs) =>
     ]),
   );
 
-/** `f` of these tensors; the backend computes before it returns. */
+/** `f` of these tensors; WebAssembly computes before it returns. */
 function forward(f, inputs) {
   return {
     step: () => void tf.tidy(() => void f(...inputs)),
-    check: () => tf.tidy(() => numbers(f(...inputs).dataSync())),
+    check: async () => {
+      const found = tf.tidy(() => f(...inputs));
+      const data = await found.data();
+      found.dispose();
+      return numbers(data);
+    },
     dispose: () => tf.dispose(inputs),
   };
 }
@@ -68,10 +87,15 @@ function training(scores, p, lr, x) {
   const list = Object.values(variables);
   return {
     step: () => optimizer.minimize(loss, false, list),
-    check: () =>
-      Array.from({ length: STEPS_CHECKED }, () =>
-        tf.tidy(() => optimizer.minimize(loss, true, list).dataSync()[0]),
-      ),
+    check: async () => {
+      const losses = [];
+      for (let i = 0; i < STEPS_CHECKED; i++) {
+        const loss_ = tf.tidy(() => optimizer.minimize(loss, true, list));
+        losses.push((await loss_.data())[0]);
+        loss_.dispose();
+      }
+      return losses;
+    },
     dispose: () => tf.dispose([variables, x, labels]),
   };
 }
@@ -113,6 +137,16 @@ function block(p, x) {
 
 const KINDS = {
   matmul: ({ m, k, n }) => forward((a, b) => tf.matMul(a, b), [tensor(1, m, k), tensor(2, k, n)]),
+  hundred: () => {
+    const w = tf.tensor(scaled(2, [8, 8], HUNDRED_SCALE), [8, 8]);
+    return forward(
+      (x) => {
+        for (let i = 0; i < HUNDRED; i++) x = tf.matMul(x, w);
+        return x;
+      },
+      [tensor(1, 8, 8)],
+    );
+  },
   softmax: ({ rows, columns }) => forward((x) => tf.softmax(x, -1), [tensor(1, rows, columns)]),
   gelu: ({ rows, columns }) => forward(gelu, [tensor(1, rows, columns)]),
   layernorm: ({ rows, columns }) =>
@@ -143,7 +177,12 @@ const KINDS = {
     const inputs = [x, ...Object.values(p)];
     return {
       step: () => void tf.tidy(() => void f(inputs, g)),
-      check: () => tf.tidy(() => f(inputs, g).flatMap((t) => numbers(t.dataSync()))),
+      check: async () => {
+        const found = tf.tidy(() => f(inputs, g));
+        const all = await Promise.all(found.map((t) => t.data()));
+        tf.dispose(found);
+        return all.flatMap((data) => numbers(data));
+      },
       dispose: () => tf.dispose([inputs, g]),
     };
   },

@@ -36,6 +36,14 @@ export interface WorkerData {
   readonly signal: Int32Array;
 }
 
+/**
+ * Sleep until a word is no longer `value`. Who is woken looks again: it may be for the change before, which this thread
+ * saw before it slept.
+ */
+export function sleepWhile(words: Int32Array, index: number, value: number): void {
+  while (Atomics.load(words, index) === value) Atomics.wait(words, index, value);
+}
+
 export class GpuInWorker {
   readonly synchronous = true;
   readonly #port: MessagePort;
@@ -126,7 +134,7 @@ export class GpuInWorker {
     const call: Call = { method, args, asked: true };
     const before = Atomics.load(this.#signal, ANSWERS);
     this.#port.postMessage(call);
-    Atomics.wait(this.#signal, ANSWERS, before);
+    sleepWhile(this.#signal, ANSWERS, before);
     const { value, error } = (receiveMessageOnPort(this.#port) as { message: Reply }).message;
     if (error === undefined) return value;
     const known = (errors as Record<string, new (message: string) => Error>)[error.name];

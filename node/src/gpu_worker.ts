@@ -3,23 +3,15 @@
 import { workerData } from "node:worker_threads";
 
 import { WebGPUDevice } from "../../wasm_runtime/src/webgpu/device";
+import { gpuOfNode } from "./gpu_of_node";
 import { ANSWERS, LOST, type Call, type Reply, type WorkerData } from "./gpu";
 
 const { port, signal } = workerData as WorkerData;
 
 let device: WebGPUDevice | undefined;
-/** What the package gave: its process ends badly if this is collected. */
-let gpu: GPU | undefined;
 
 async function open(): Promise<unknown> {
-  let create: (flags: string[]) => GPU;
-  try {
-    ({ create } = (await import("webgpu")) as { create: typeof create });
-  } catch {
-    return undefined; // an optional package
-  }
-  gpu = create([]);
-  device = await WebGPUDevice.open(gpu);
+  device = await WebGPUDevice.open(await gpuOfNode());
   void device?.whenLost.then(() => Atomics.store(signal, LOST, 1));
   return device?.adapter;
 }

@@ -12,14 +12,19 @@ import { fileURLToPath } from "node:url";
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import { bytesOf, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
+import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { startWorker } from "./engine";
+import { gpuOfNode } from "./gpu_of_node";
 import { readBytes } from "./read_bytes";
 
 export * from "../../wasm_runtime/src/exported";
 
+const openGpu = sharedDevice(async () => ({ gpu: await gpuOfNode() }));
+
 /**
  * The exported step in `source`: a path, an http(s) or file URL, a response, or bytes.
- * Rejects with ProgramError when it is damaged, of another version or not for WebAssembly, CompileError, OutOfMemoryError.
+ * Rejects with ProgramError when it is damaged, of another version or neither for WebAssembly nor for
+ * WebGPU (npm package `webgpu`), DeviceError where it is for a GPU and there is none, CompileError, OutOfMemoryError.
  */
 export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
   const { onProgress } = options;
@@ -28,7 +33,7 @@ export async function load(source: string | URL | ByteSource, options: ModelOpti
     typeof source === "string" || source instanceof URL
       ? await open(source, onProgress)
       : await bytesOf(source, onProgress);
-  return loadModel(bytes, () => sharedPool(threads, startWorker));
+  return loadModel(bytes, { pool: () => sharedPool(threads, startWorker), gpu: openGpu });
 }
 
 async function open(place: string | URL, onProgress: ModelOptions["onProgress"]): Promise<Uint8Array> {

@@ -149,6 +149,9 @@ class _Workgroup:
     def __init__(self, order: Sequence[UOp], limits: Workgroups) -> None:
         self.axes = _dimensions(order, AxisKind.LOCAL)
         sizes = [members[0].src[0].arg for members in self.axes]
+        lanes = _lanes(order, limits)
+        if lanes:  # of one dimension, the first: neighbours are in one subgroup
+            sizes.insert(0, limits.subgroup)
         self.count = int(prod(sizes))
         within = len(sizes) <= _DIMENSIONS and all(n <= m for n, m in zip(sizes, limits.sizes, strict=False))
         if not within or self.count > limits.invocations:
@@ -160,6 +163,19 @@ class _Workgroup:
         self.position = UOp.index(0)
         for number, size in reversed(list(zip(self.numbers, sizes, strict=True))):
             self.position = simplify(self.position * size + number)
+        if lanes:
+            lane, *others = self.numbers
+            self.numbers = [*map(simplify, _coordinates(lane, [r.src[0] for r in lanes])), *others]
+            self.axes = [*([r] for r in lanes), *self.axes]
+
+
+def _lanes(order: Sequence[UOp], limits: Workgroups) -> list[UOp]:
+    """The axes of the lanes of a subgroup, the fastest first."""
+    lanes = [n for n in order if n.op is Ops.RANGE and n.arg.kind is AxisKind.SUBGROUP]
+    count = prod(r.src[0].arg for r in lanes)
+    if lanes and count != limits.subgroup:
+        raise OptError(f"expected subgroups of {count} invocations, got {limits.subgroup}")
+    return sorted(lanes, key=lambda r: r.arg.id)
 
 
 # --- what a workgroup shares

@@ -12,6 +12,7 @@ stays: as a comparison and a selection it would lose a NaN.
 from __future__ import annotations
 
 import functools
+import math
 
 from polygrad.codegen import transcendental
 from polygrad.codegen.target import Target
@@ -122,9 +123,20 @@ without_float64 = PatternMatcher([
 # --- transcendental functions and random bits ----------------------------------------------------------
 
 
+def _products(fused: bool) -> PatternMatcher:
+    def of_product(x: UOp, c: UOp) -> UOp | None:
+        ordinary = math.isfinite(c.arg) and 2.0**-20 < abs(c.arg) < 2.0**20
+        return transcendental.lean_exp2_of_product(x, c.arg, fused) if ordinary else None
+
+    return PatternMatcher([
+        # 2^(x * c), with all digits of c
+        (_op(Ops.EXP2, _op(Ops.MUL, _x, _c), dtype=_SINGLE), of_product),
+    ])  # fmt: skip
+
+
 def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
     exp2 = transcendental.lean_exp2 if lean else transcendental.exp2
-    return PatternMatcher([
+    return (_products(fused) if lean else PatternMatcher([])) + PatternMatcher([
         # see transcendental.py
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
         (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),
@@ -254,6 +266,17 @@ dots = PatternMatcher([
     (_op(Ops.ADD, _x, _op(Ops.DOT, _a, _b, _c, name="u")), _dot),
 ])  # fmt: skip
 
+
+def _wmma(x: UOp, u: UOp) -> UOp | None:
+    c = u.src[2]
+    return u.replace(src=(*u.src[:2], x, *u.src[3:])) if c.op is Ops.CONST and c.arg == 0 else None
+
+
+tensor_cores = PatternMatcher([
+    # x + wmma(a, b, 0) = wmma(a, b, x)
+    (_op(Ops.ADD, _x, UPat(Ops.WMMA, name="u")), _wmma),
+])  # fmt: skip
+
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
 # Only where a sum takes in a product, and inside polynomials (those above, and MULACCs of the tensor graph).
@@ -286,6 +309,6 @@ unfused = PatternMatcher([
 
 _REST = halves + words + divisions + cheaper
 _PLAIN = _transcendentals(lean=False, fused=False) + _REST
-_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots
+_LEAN = _transcendentals(lean=True, fused=False) + _REST + lean_magnitudes + dots + tensor_cores
 _FUSED_SUMS = _LEAN + sums + unfused
-_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + sums
+_FUSED = _transcendentals(lean=True, fused=True) + _REST + lean_magnitudes + dots + tensor_cores + sums

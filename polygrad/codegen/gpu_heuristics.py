@@ -1,7 +1,8 @@
 """The Opts of a kernel for a machine with workgroups, by Target and cost model.
 
 - products and convolutions: square tiles of output elements to a workgroup, a smaller one to each invocation,
-  the operands in chunks in shared memory; several parts of the sums where the grid is small
+  the operands in chunks in shared memory; several parts of the sums where the grid is small. Where a
+  processor does a GPU's work, larger tiles in registers, and nothing in shared memory
 - reductions: one workgroup shares those of an output element, or of a row of them (softmax, normalisations);
   where memory goes along the output elements, of several
 - everything else: a flat grid, whose invocations have a vector each where memory allows
@@ -27,34 +28,34 @@ from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
 
-def _limits(target: Target) -> Workgroups:
+def limits_of(target: Target) -> Workgroups:
     assert target.workgroups is not None
     return target.workgroups
 
 
-def _nest(kernel: UOp, target: Target) -> UOp | None:
+def only_nest(kernel: UOp, target: Target) -> UOp | None:
     """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet and it is not more
     than a grid has (nor memory: such a kernel does not run)."""
     if len(kernel.src) != 1 or any(is_bound(n) for n in kernel.toposort()):
         return None
     nest = kernel.src[0]
-    return nest if cost.rounds(_loops(nest)) <= _limits(target).count ** 2 else None
+    return nest if cost.rounds(loops_of(nest)) <= limits_of(target).count ** 2 else None
 
 
-def _loops(nest: UOp) -> tuple[UOp, ...]:
+def loops_of(nest: UOp) -> tuple[UOp, ...]:
     """The loops of a nest that may run in any order."""
     return tuple(r for r in nest.src[1:] if r.arg.kind is AxisKind.LOOP) if nest.op is Ops.END else ()
 
 
 def _is_ordered(nest: UOp) -> bool:
-    return nest.op is Ops.END and len(_loops(nest)) < len(nest.src) - 1
+    return nest.op is Ops.END and len(loops_of(nest)) < len(nest.src) - 1
 
 
 def _opt(kind: OptKind, axis: AxisId, *numbers: int) -> Opt:
     return Opt(kind, (axis,), numbers)
 
 
-def _power(n: int) -> int:
+def power(n: int) -> int:
     """The greatest power of 2 that is at most n."""
     return 1 << (n.bit_length() - 1)
 
@@ -96,7 +97,7 @@ class _Product(NamedTuple):
     columns: UOp
 
 
-def _product(nest: UOp) -> _Product | None:
+def reused_sum(nest: UOp) -> _Product | None:
     sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
     if len(sums) != 1 or cost.rounds(sums[0].src[1:]) < cost.MIN_PRODUCT_TERMS or reads_its_output(nest):
         return None
@@ -107,7 +108,7 @@ def _product(nest: UOp) -> _Product | None:
     loads = [n for n in nodes_of(total.src[0]) if n.op is Ops.LOAD and not n.ranges.isdisjoint(terms)]
     sides = [
         r
-        for r in _loops(nest)
+        for r in loops_of(nest)
         if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
     ]
     stored, _ = linear_terms(_store(nest).src[0].src[1])
@@ -131,12 +132,15 @@ def _store(nest: UOp) -> UOp:
 
 
 def _products(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel, target)
-    if nest is None or _is_ordered(nest) or (product := _product(nest)) is None:
+    nest = only_nest(kernel, target)
+    if nest is None or _is_ordered(nest) or (product := reused_sum(nest)) is None:
         return
-    limits, (total, rows, columns) = _limits(target), product
-    sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, _power(r.src[0].arg)) for r in (rows, columns)]
-    others = prod(sint_max(r.src[0]) for r in _loops(nest) if r not in (rows, columns))
+    limits, (total, rows, columns) = limits_of(target), product
+    if limits.software:
+        yield from _register_tiles(nest, product, target)
+        return
+    sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
+    others = prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns))
 
     def workgroups() -> int:
         tiles = (ceildiv(r.src[0].arg, side) for r, side in zip((rows, columns), sides, strict=True))
@@ -145,7 +149,7 @@ def _products(kernel: UOp, target: Target) -> Decisions:
     while workgroups() < cost.MIN_WORKGROUPS and max(sides) > 2 * cost.PRODUCT_SIDE:
         sides[sides.index(max(sides))] //= 2
     vectors = _vectors(nest, columns, target) and sides[1] >= 2 * cost.VECTOR
-    for r in _loops(nest):
+    for r in loops_of(nest):
         kernel = yield opt_of(OptKind.GLOBAL, r)
     row, column = rows.arg.id, columns.arg.id
     each = [max(side // cost.PRODUCT_SIDE, 1) for side in sides]
@@ -181,9 +185,40 @@ def _products(kernel: UOp, target: Target) -> Decisions:
             kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, rounds),))
             staged.insert(0, (*k.arg.id, 1))
         break
-    while (found := _unstaged(_total(kernel), staged, (row, column))) is not None:
+    while (found := operand_to_stage(_total(kernel), staged, (row, column))) is not None:
         axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in found.ranges]
         kernel = yield stage_of(kernel, found, axes)
+
+
+def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
+    """A product without shared memory: what an invocation reads again is in its registers."""
+    _, rows, columns = product
+    loops, sides = loops_of(nest), [r.src[0].arg for r in (rows, columns)]
+    each = [min(cost.SOFTWARE_TILE, power(side)) for side in sides]
+    others = prod(sint_max(r.src[0]) for r in loops if r not in (rows, columns))
+    while (
+        others * prod(ceildiv(side, n) for side, n in zip(sides, each, strict=True))
+        < cost.SOFTWARE_INVOCATIONS
+        and max(each) > cost.VECTOR
+    ):
+        each[each.index(max(each))] //= 2
+    vectors = each[1] // cost.VECTOR if _vectors(nest, columns, target) else 0
+    if vectors and sides[1] % each[1]:  # of the last tile some lanes would be stored, others not
+        vectors, each[1] = 1, cost.VECTOR
+    count = [min(cost.SOFTWARE_SIDE, power(max(side // n, 1))) for side, n in zip(sides, each, strict=True)]
+    for r in loops:
+        yield opt_of(OptKind.GLOBAL, r)
+    row, column = rows.arg.id, columns.arg.id
+    yield _opt(OptKind.LOCAL, row, each[0] * count[0])
+    if each[0] > 1:
+        yield _opt(OptKind.UPCAST, (*row, 1), each[0])
+    if vectors:
+        yield _opt(OptKind.SIMD, column, cost.VECTOR, vectors)
+        yield _opt(OptKind.LOCAL, (*column, 0), count[1])
+        return
+    yield _opt(OptKind.LOCAL, column, each[1] * count[1])
+    if each[1] > 1:
+        yield _opt(OptKind.UPCAST, (*column, 1), each[1])
 
 
 def _total(kernel: UOp) -> UOp:
@@ -214,7 +249,7 @@ def _longest(total: UOp, parts: int) -> UOp:
     return max(total.src[1:], key=lambda r: (r.src[0].arg % parts == 0, r.src[0].arg, r.arg))
 
 
-def _unstaged(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisId]) -> UOp | None:
+def operand_to_stage(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisId]) -> UOp | None:
     """An operand of a product that is read again by other rows or by other columns: a load from a buffer, and
     what is computed of it alone."""
     inside = nodes_of(total.src[0])
@@ -264,7 +299,7 @@ def _sum(total: UOp) -> _Sum:
 
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel, target)
+    nest = only_nest(kernel, target)
     if nest is None or _is_ordered(nest):
         return
     order = nodes_of(nest)
@@ -280,19 +315,19 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     if not sums or min(sizes) < cost.MIN_GROUP:
         return
     around = frozenset[UOp]().union(*(s.total.ranges for s in sums))
-    loops = _loops(nest)
+    loops = loops_of(nest)
     outputs = [r for r in loops if r in around]
     across = [r for r in loops if r not in around]
     contiguous = all(s.contiguous for s in sums)
     if not contiguous and not across and cost.rounds(outputs) >= cost.MANY_SUMS:
         return
-    width = min(_limits(target).invocations, cost.INVOCATIONS)
-    count = _power(max(min(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP))
+    width = min(limits_of(target).invocations, cost.INVOCATIONS)
+    count = power(max(min(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP))
     row = across[-1] if across else None  # what each workgroup computes with its sums
     if row is not None and (not row.src[0].is_const or reads_its_output(nest)):
         return
     if row is not None:
-        count = min(count, _power(row.src[0].arg))
+        count = min(count, power(row.src[0].arg))
     # of how many output elements a workgroup has the sums: of neighbours, where memory goes along those
     beside, columns = outputs[-1] if outputs else None, 1
     if beside is not None and beside.src[0].is_const and not reads_its_output(nest):
@@ -304,10 +339,10 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
         columns = min(most, beside.src[0].arg)
         if contiguous or row is not None:
             columns = min(columns, width // count)
-        columns = _power(max(min(columns, _limits(target).sizes[1]), 1))
+        columns = power(max(min(columns, limits_of(target).sizes[1]), 1))
     count = min(count, width // columns)
     if columns > 1 or row is not None:  # in two dimensions
-        count = min(count, _power(_limits(target).sizes[1]))
+        count = min(count, power(limits_of(target).sizes[1]))
     if count < 2:
         return
     vector = None
@@ -332,10 +367,10 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
 
 
 def _flat(kernel: UOp, target: Target) -> Decisions:
-    nest = _nest(kernel, target)
+    nest = only_nest(kernel, target)
     if nest is None or nest.op is not Ops.END:
         return
-    loops, in_place = list(_loops(nest)), reads_its_output(nest)
+    loops, in_place = list(loops_of(nest)), reads_its_output(nest)
     if not loops:
         return
     stored, _ = linear_terms(_store(nest).src[0].src[1])
@@ -343,11 +378,11 @@ def _flat(kernel: UOp, target: Target) -> Decisions:
     vector = loops[0] if stored.get(loops[0]) == 1 and _vectors(nest, loops[0], target) else None
     if _is_ordered(nest) or cost.rounds(loops) < cost.VECTOR * cost.INVOCATIONS:
         vector = None
-    for r in _loops(nest):
+    for r in loops_of(nest):
         kernel = yield opt_of(OptKind.GLOBAL, r)
     if vector is not None:
         kernel = yield opt_of(OptKind.SIMD, vector, numbers=(cost.VECTOR, 1))
-    limits = _limits(target)
+    limits = limits_of(target)
     room = min(cost.INVOCATIONS, limits.invocations)
     for r, most in zip(loops, limits.sizes, strict=False):
         id, size = r.arg.id, r.src[0]
@@ -362,7 +397,7 @@ def _flat(kernel: UOp, target: Target) -> Decisions:
 def _invocations(size: UOp, most: int, in_place: bool) -> int:
     """How many invocations go along a loop."""
     if not size.is_const:
-        return 1 if in_place else min(most, _power(max(sint_max(size), 1)))
+        return 1 if in_place else min(most, power(max(sint_max(size), 1)))
     if size.arg <= most:
         return int(size.arg)
     if in_place:

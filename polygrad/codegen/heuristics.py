@@ -22,6 +22,7 @@ from polygrad.codegen.partition import changes
 from polygrad.codegen.split import reads_its_output, substituted
 from polygrad.codegen.stage import loops_around, nests_of, nodes_of
 from polygrad.codegen.target import Target
+from polygrad.codegen.tensor_core_heuristics import tensor_core_products
 from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
@@ -55,7 +56,7 @@ def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
 
 def _decisions(target: Target) -> Sequence[Decide]:
     if target.workgroups is not None:
-        return WORKGROUP_DECISIONS
+        return (merges, tensor_core_products, *WORKGROUP_DECISIONS[1:])
     return _DECISIONS if target.simd_bytes else _LOOP_DECISIONS
 
 
@@ -63,20 +64,33 @@ def _decisions(target: Target) -> Sequence[Decide]:
 
 
 def _partitions(kernel: UOp, target: Target) -> Decisions:
-    """One loop of each output nest, where conditions on it change few times and far apart; or the innermost,
-    where only windows at its ends look beyond a row."""
-    for nest in kernel.src:
-        if nest.op is not Ops.END or reads_its_output(nest):
+    """The loops of each output nest where conditions on them change few times and far apart, and those where
+    windows at their ends look beyond a row."""
+    most = len(kernel.src) * cost.MAX_PARTS
+    while found := next((f for nest in kernel.src if (f := _partition(nest, most - len(kernel.src)))), None):
+        r, bounds = found
+        kernel = yield _opt(OptKind.PARTITION, r, numbers=bounds)
+
+
+def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
+    """A loop to divide, and where; for up to `most` nests more."""
+    if nest.op is not Ops.END or reads_its_output(nest):
+        return None
+    for r in nest.src[1:]:
+        if r.arg.kind is not AxisKind.LOOP or not r.src[0].is_const or not (bounds := changes(nest, r)):
             continue
-        sums = any(n.op is Ops.REDUCE for n in nest.toposort())
-        for r in nest.src[1:]:
-            if r.arg.kind is not AxisKind.LOOP or not r.src[0].is_const or not (bounds := changes(nest, r)):
-                continue
-            sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
-            least = max(sizes) if sums and r is nest.src[-1] else min(sizes)
-            if len(sizes) <= cost.MAX_PARTS and least >= cost.MIN_PART:
-                yield _opt(OptKind.PARTITION, r, numbers=bounds)
-                break
+        sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
+        least = max(sizes) if _looks_beyond(nest, r) else min(sizes)
+        if len(sizes) <= min(cost.MAX_PARTS, most + 1) and least >= cost.MIN_PART:
+            return r, bounds
+    return None
+
+
+def _looks_beyond(nest: UOp, r: UOp) -> bool:
+    """Whether windows at the ends of `r` look beyond a row: of the innermost loop, where each lane would ask;
+    of others where asking costs as much as what is done with the answer."""
+    sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
+    return bool(sums) and (r is nest.src[-1] or all(n.src[0].op is not Ops.MUL for n in sums))
 
 
 # --- memory of the kernel's own, for rows

@@ -21,6 +21,7 @@ from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.slow_paths import branch_slow_paths
 from polygrad.codegen.stage import lower_stages
 from polygrad.codegen.target import Target
+from polygrad.codegen.tensor_core_opt import require_tensor_cores
 from polygrad.codegen.tile import is_bound, split_indices
 from polygrad.errors import InternalError, OptError
 from polygrad.helpers import debug_level, env_int
@@ -77,6 +78,7 @@ def opt_steps(kernel: UOp, context: Context) -> list[tuple[Opt, UOp]]:
 
 
 def _bind_workgroups(kernel: UOp, context: Context) -> UOp:
+    require_tensor_cores(kernel, context.target)
     limits = context.target.workgroups
     if limits is not None:
         return bind_workgroups(kernel, limits)

@@ -11,6 +11,7 @@
     PARALLEL r0 4       a loop divided between 4 threads
     GLOBAL r0           a loop over output elements as a dimension of the grid of workgroups
     LOCAL r0 32         a loop as one over blocks (r0.0), and the 32 invocations of a workgroup (r0.1)
+    TENSOR_CORE r0 r1 r2 0    rows, columns and terms of a product on core 0 (uop/tensor_cores.py)
     GROUP r2 64         a reduction shared by 64 invocations (r2.1), each of which has every 64th element
 
 In a kernel with LOCAL axes a STAGE is in the workgroup's memory, filled by its invocations together.
@@ -31,6 +32,7 @@ from polygrad.codegen.parallel import parallelize
 from polygrad.codegen.partition import partition
 from polygrad.codegen.split import Tile, tile_range
 from polygrad.codegen.stage import stage
+from polygrad.codegen.tensor_core_opt import use_tensor_core
 from polygrad.codegen.workgroups import bind_grid, group, split_local
 from polygrad.errors import ArgumentError, OptError
 from polygrad.uop.args import AxisKind
@@ -57,6 +59,7 @@ class OptKind(StrEnum):
     GLOBAL = "GLOBAL"
     LOCAL = "LOCAL"
     GROUP = "GROUP"
+    TENSOR_CORE = "TENSOR_CORE"
 
 
 class Opt(NamedTuple):
@@ -179,6 +182,7 @@ _APPLY: dict[OptKind, _Mechanism] = {
     OptKind.GLOBAL: lambda k, o, r: bind_grid(k, r),
     OptKind.LOCAL: lambda k, o, r: split_local(k, r, *o.numbers),
     OptKind.GROUP: lambda k, o, r: group(k, r, *o.numbers),
+    OptKind.TENSOR_CORE: lambda k, o, m, n, r: use_tensor_core(k, m, n, r, *o.numbers),
 }
 _OF_ANY_SIZE = frozenset({OptKind.GLOBAL, OptKind.LOCAL, OptKind.GROUP, OptKind.SPLIT, OptKind.STAGE})
 _ARITY = {  # how many axes and numbers
@@ -194,4 +198,5 @@ _ARITY = {  # how many axes and numbers
     OptKind.GLOBAL: ("1", "0"),
     OptKind.LOCAL: ("1", "1"),
     OptKind.GROUP: ("1", "1"),
+    OptKind.TENSOR_CORE: ("3", "1"),
 }

@@ -44,7 +44,7 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     copied: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}  # the copies that are up to date
     splits: dict[tuple[UOp, int], _Split | None] = {}
     count = 0
-    for call in calls:
+    for call in _column_sums_apart(calls, target):
         key = call.ast, len(call.args)
         if key not in splits:
             splits[key] = _split(call, target)
@@ -64,6 +64,41 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
         out.append(call)
         copied = {key: made for key, made in copied.items() if call.args[0] not in key[1]}
     return out
+
+
+def _column_sums_apart(calls: list[KernelCall], target: Target) -> list[KernelCall]:
+    """The kernels, with column sums that other sums need (the mean, of a variance) in kernels of their own:
+    each goes through memory a block of rows at a time."""
+    out: list[KernelCall] = []
+    pending = calls[::-1]
+    while pending:
+        call = pending.pop()
+        split = _apart(call, target)
+        if split is None:
+            out.append(call)
+            continue
+        (copy,) = split.copies
+        made = UOp.buffer_of(Param(-1, copy.size), copy.dtype)
+        args = (*call.args, made)
+        out.append(KernelCall(copy.ast, (made, *(call.args[slot] for slot in copy.slots))))
+        pending.append(KernelCall(split.ast, tuple(args[slot] for slot in split.slots)))
+    return out
+
+
+def _apart(call: KernelCall, target: Target) -> _Split | None:
+    ast = call.ast
+    if ast.arg is not None or not target.pages or len(ast.src) != 1 or not _is_large(ast):
+        return None
+    sums = [n for n in ast.toposort() if n.op is Ops.REDUCE]
+    first = sums[0]
+    if len(sums) < 2 or rfactor(first, len(call.args), target) is None:
+        return None
+    loops = sorted(first.ranges, key=lambda r: r.arg)
+    sizes = tuple(r.src[0].arg for r in loops)
+    memory = UOp(Ops.PARAM, first.dtype, (), Param(len(call.args), int(prod(sizes))))
+    index = UOp(Ops.INDEX, first.dtype, (memory, flat_index(sizes, tuple(loops))))
+    read = ast.substitute({first: UOp(Ops.LOAD, first.dtype, (index,))})
+    return _joined(read, [_filled(first, tuple(loops), first.dtype, int(prod(sizes)))])
 
 
 class _Copy(NamedTuple):

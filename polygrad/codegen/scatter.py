@@ -64,41 +64,41 @@ def _scatter(call: KernelCall) -> _Scatter | None:
     if not any(n.op in (Ops.CMPEQ, Ops.CMPNE) for n in call.ast.toposort()):
         return None
     ast = graph_rewrite(call.ast, symbolic)
-    sums = [n for n in ast.toposort() if n.op is Ops.REDUCE]
-    if len(sums) != 1 or any(not r.src[0].is_const for r in ast.toposort() if r.op is Ops.RANGE):
-        return None
-    (total,) = sums
-    picked = _picked(total)
-    if picked is None:
+    total = _scattered(ast)
+    if total is None or (picked := _picked(total)) is None:
         return None
     positions, value = picked
-    if cost.rounds(positions) < cost.MIN_SCATTERED or cost.rounds(total.src[1:]) < cost.MIN_SCATTERED:
+    if min(cost.rounds(positions), cost.rounds(total.src[1:])) < cost.MIN_SCATTERED:
         return None
     loops = sorted(total.ranges, key=lambda r: r.arg)
-    store = ast.src[0].src[0]
-    whole = store.src[1] is total and set(ast.src[0].src[1:]) == set(loops)
-    if whole:
-        memory, index = store.src[0].src[:2]
-        if len(store.src[0].src) > 2 or any(
-            n.op is Ops.LOAD and n.src[0].src[0] is memory for n in ast.toposort()
-        ):
-            return None
-    else:
-        sizes = tuple(r.src[0].arg for r in loops)
-        memory, index = (
-            UOp(Ops.PARAM, total.dtype, (), Param(0, int(prod(sizes)))),
-            flat_index(sizes, tuple(loops)),
-        )
-    fill = _kernel(memory, index, identity_element(total.arg, total.dtype), loops)
-    add = _adding(total, positions, value, memory, index, loops)
-    if add is None:
+    place, rest = _place(ast, total, loops, len(call.args))
+    memory, index = place.src[:2]
+    if rest is None and any(n.op is Ops.LOAD and n.src[0].src[0] is memory for n in ast.toposort()):
         return None
-    rest = None
-    if not whole:
-        slot = len(call.args)
-        at = UOp(Ops.INDEX, total.dtype, (memory.replace(arg=memory.arg._replace(slot=slot)), index))
-        rest = ast.substitute({total: UOp(Ops.LOAD, total.dtype, (at,))})
-    return _Scatter(fill, add, memory.arg.size, rest)
+    fill = _kernel(memory, index, identity_element(total.arg, total.dtype), loops)
+    return _Scatter(fill, _adding(total, positions, value, place, loops), memory.arg.size, rest)
+
+
+def _scattered(ast: UOp) -> UOp | None:
+    """The only reduction of a kernel with constant sizes."""
+    order = ast.toposort()
+    sums = [n for n in order if n.op is Ops.REDUCE]
+    if len(sums) != 1 or any(not r.src[0].is_const for r in order if r.op is Ops.RANGE):
+        return None
+    return sums[0]
+
+
+def _place(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp, UOp | None]:
+    """Where `total` is added up: the kernel's output, if that is all it stores; else memory, number `slot` of
+    the kernel that then reads it."""
+    store = ast.src[0].src[0]
+    if store.src[1] is total and set(ast.src[0].src[1:]) == set(loops) and len(store.src[0].src) == 2:
+        return store.src[0], None
+    sizes = tuple(r.src[0].arg for r in loops)
+    memory = UOp(Ops.PARAM, total.dtype, (), Param(0, int(prod(sizes))))
+    place = UOp(Ops.INDEX, total.dtype, (memory, flat_index(sizes, tuple(loops))))
+    at = place.replace(src=(memory.replace(arg=memory.arg._replace(slot=slot)), place.src[1]))
+    return place, ast.substitute({total: UOp(Ops.LOAD, total.dtype, (at,))})
 
 
 def _picked(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
@@ -131,27 +131,23 @@ def _picked(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
     return positions, value
 
 
-def _adding(
-    total: UOp, positions: dict[UOp, UOp], value: UOp, memory: UOp, index: UOp, loops: list[UOp]
-) -> UOp | None:
-    """The kernel that combines each term with the element that it is for."""
+def _adding(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops: list[UOp]) -> UOp:
+    """The kernel that combines each term with the element of `place` that it is for."""
     named = frozenset().union(*[element.ranges for element in positions.values()])
     inner = tuple(r for r in total.src[1:] if r not in named)  # many terms for one element
     if inner:
         value = UOp(Ops.REDUCE, total.dtype, (value, *inner), total.arg)
     outer = [r for r in total.src[1:] if r in named]
-    inside: UOp | None = None
+    inside = UOp.const(dtypes.bool, True)
     at: dict[UOp, UOp] = {}
     for r, element in positions.items():
         position = element.cast(dtypes.index)
         valid = (position < 0).logical_not() & (position < r.src[0])
-        inside = valid if inside is None else inside & valid
+        inside = inside & valid
         at[r] = valid.where(position, UOp.index(0))
-    assert inside is not None
-    inside = simplify(inside)
-    value = inside.where(value, identity_element(total.arg, total.dtype))
+    value = simplify(inside).where(value, identity_element(total.arg, total.dtype))
     ordered = {r: r.replace(arg=r.arg._replace(kind=AxisKind.SCAN)) for r in outer}
-    pointer = UOp(Ops.INDEX, total.dtype, (memory, simplify(index.substitute(at))))
+    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
     previous = UOp(Ops.LOAD, total.dtype, (pointer,))
     store = UOp(Ops.STORE, dtypes.void, (pointer, UOp(total.arg, total.dtype, (previous, value))))
     nest = UOp(Ops.END, dtypes.void, (store, *outer, *(r for r in loops if r not in positions)))

@@ -97,7 +97,8 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
 def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
     order = kernel.toposort()
     number = sum(n.op is Ops.STAGE for n in order)
-    local = frozenset(n for n in order if n.op is Ops.RANGE and n.arg.kind is AxisKind.LOCAL)
+    kinds = (AxisKind.LOCAL, AxisKind.SUBGROUP)
+    local = frozenset(n for n in order if n.op is Ops.RANGE and n.arg.kind in kinds)
     tile = sorted(
         (r for r in value.ranges if (is_tile(r) or r in local) and r not in axes),
         key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.id),  # neighbouring lanes are neighbours in memory

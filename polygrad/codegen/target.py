@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polygrad.uop.args import Dot
+from polygrad.uop.tensor_cores import TensorCore
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,8 @@ class Workgroups:
 
     `invocations`: the most in a workgroup; `sizes`: along each dimension. `count`: the most workgroups along
     a dimension of the grid. `shared_bytes`: memory of a workgroup. `subgroup`: how many invocations run in
-    step and exchange values in registers (0: not known).
+    step and exchange values in registers (0: not known). `software`: a processor does a GPU's work; memory of
+    a workgroup is no nearer than buffers then, and a barrier takes longer than most loops.
     """
 
     invocations: int = 256
@@ -21,12 +23,14 @@ class Workgroups:
     count: int = 65_535
     shared_bytes: int = 16 << 10
     subgroup: int = 0
+    software: bool = False
 
     @property
     def key(self) -> str:
         """A string that names these limits."""
         sizes = "x".join(map(str, self.sizes))
-        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{self.subgroup}"
+        software = "-software" if self.software else ""
+        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{self.subgroup}{software}"
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,9 @@ class Target:
     pages are so large that it has all. `index_bits`: the width of `dtypes.index`. `dots`: the kinds of
     Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `workgroups`: what it has for
     grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
-    kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them. `processor`:
-    what compiled code depends on beyond that (a host's processor and compiler), in words of its own.
+    kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them.
+    `tensor_cores`: those that products use, preferred ones first. `processor`: what compiled code depends on
+    beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Target:
     max_buffers: int = 0
     alignment: int = 64
     float64: bool = True
+    tensor_cores: tuple[TensorCore, ...] = ()
     processor: str = ""
 
     @property
@@ -70,4 +76,5 @@ class Target:
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
         pages = f"-p{self.pages}x{self.page}" if self.pages else ""
         grid = f"-{self.workgroups.key}-b{self.max_buffers}-a{self.alignment}" if self.workgroups else ""
-        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{grid}{host}"
+        cores = "".join(f"+{core.name}" for core in self.tensor_cores)
+        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{grid}{cores}{host}"

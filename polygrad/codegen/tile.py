@@ -20,7 +20,7 @@ from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-_BOUND_KINDS = frozenset({AxisKind.GLOBAL, AxisKind.LOCAL})
+_BOUND_KINDS = frozenset({AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.SUBGROUP})
 TILE_KINDS = frozenset({AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE})
 
 

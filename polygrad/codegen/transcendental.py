@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.uop.node import UOp
@@ -94,6 +95,8 @@ _FORMATS = {
     ),
 }  # fmt: skip
 
+_DTYPES = {f.digits: dtype for dtype, f in _FORMATS.items()}
+
 
 def _where(condition: UOp, a: UOp, b: UOp) -> UOp:
     return UOp(Ops.WHERE, a.dtype, (condition, a, b))
@@ -143,19 +146,89 @@ def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
     integer in the low bits. Infinity is clamped to where the result overflows by itself, and a NaN goes
     through every step.
     """
-    f, const = _FORMATS[d.dtype], UOp.const
-    zero, most = const(d.dtype, 0.0), const(d.dtype, f.bias + 2.0)
-    vanishes = d < const(d.dtype, f.least - 1)  # so do masked scores: processors underflow slowly
-    x = _where(vanishes, zero, d)
-    x = _where(most < x, most, x)
-    magic = const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
-    shifted = (x if rest is None else x + rest) + magic
-    n = _sub(shifted.bitcast(f.signed), _magic_bits(f))
+    f = _FORMATS[d.dtype]
+    vanishes, x = _clamped(d, f)
+    shifted, magic = _shifted(x if rest is None else x + rest, f)
     s = _sub(x, _sub(shifted, magic))
     s = s if rest is None else s + rest
+    return _where(vanishes, UOp.const(d.dtype, 0.0), _scaled_exp2(s, shifted, f, fused))
+
+
+def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
+    """2^(x c) for a constant c as it was written, of more digits than the dtype has: `exp` is 2^(x log2 e).
+
+    The product says only which integer is near. What remains of it is not the rounded product's, whose error
+    would grow with x: two fused operations take it from x c, or, where nothing fuses, Cody and Waite's
+    reduction from x, whose products are exact.
+    """
+    f, dtype = _FORMATS[x.dtype], x.dtype
+    head, tail = _in_two(c, f)
+    if tail == 0 and math.frexp(c)[0] in (0.5, -0.5):
+        return lean_exp2(x * c, fused)  # the product of a power of two is exact
+    vanishes, d = _clamped(x * head, f)
+    shifted, magic = _shifted(d, f)
+    if fused:
+        s = UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, head), _sub(magic, shifted)))
+        s = s if tail == 0 else UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, tail), s))
+    else:
+        whole = _sub(shifted, magic)
+        step, step_tail = _inverse_in_two(c, f)
+        s = _sub(_sub(x, whole * step), whole * step_tail) * c
+    return _where(vanishes, UOp.const(dtype, 0.0), _scaled_exp2(s, shifted, f, fused))
+
+
+def _clamped(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """Whether 2^d vanishes, and a d whose nearest integer fits: 0 where it does, as processors underflow
+    slowly (masked scores do)."""
+    const = UOp.const
+    vanishes, most = d < const(d.dtype, f.least - 1), const(d.dtype, f.bias + 2.0)
+    x = _where(vanishes, const(d.dtype, 0.0), d)
+    return vanishes, _where(most < x, most, x)
+
+
+def _shifted(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """d + m, whose low bits are the integer nearest to d, and m."""
+    magic = UOp.const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
+    return d + magic, magic
+
+
+def _scaled_exp2(s: UOp, shifted: UOp, f: _Format, fused: bool) -> UOp:
+    """2^s times 2 to the integer in the low bits of `shifted`, in two steps: for what is not normal, too."""
+    n = _sub(shifted.bitcast(f.signed), _magic_bits(f))
     half = n >> 1
-    u = _polynomial(s, f.exp2, fused) * _power(half, f, d.dtype) * _power(_sub(n, half), f, d.dtype)
-    return _where(vanishes, zero, u)
+    return _polynomial(s, f.exp2, fused) * _power(half, f, s.dtype) * _power(_sub(n, half), f, s.dtype)
+
+
+_LOG2_E = Fraction(0xB8AA3B295C17F0BBBE87FED0691D3E88EB57, 1 << 143)
+
+
+def _exactly(c: float) -> Fraction:
+    """The constant that was meant: a multiple of log2 e by a power of two has more digits than a float."""
+    ratio = c * math.log(2.0)
+    nearest = 2.0 ** round(math.log2(abs(ratio))) if ratio else 0.0
+    if nearest and abs(abs(ratio) - nearest) <= 4 * math.ulp(nearest):
+        return _LOG2_E * Fraction(math.copysign(nearest, ratio))
+    return Fraction(c)
+
+
+def _in_two(c: float, f: _Format) -> tuple[float, float]:
+    """c as a number of the format, towards 0, and the rest: of one sign, so that infinities do not cancel."""
+    exact = _exactly(c)
+    head = _cut(exact, f.digits)
+    return float(head), rounded(_DTYPES[f.digits], float(exact - head))
+
+
+def _inverse_in_two(c: float, f: _Format) -> tuple[float, float]:
+    """1 / c in a part whose products with the exponents of the format are exact, and the rest."""
+    exact = 1 / _exactly(c)
+    head = _cut(exact, f.digits - f.bias.bit_length() - 1)
+    return float(head), rounded(_DTYPES[f.digits], float(exact - head))
+
+
+def _cut(x: Fraction, digits: int) -> Fraction:
+    """The leading binary digits of x."""
+    unit = Fraction(2) ** (math.frexp(float(x))[1] - digits)
+    return int(x / unit) * unit
 
 
 def _magic_bits(f: _Format) -> UOp:

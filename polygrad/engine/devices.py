@@ -67,6 +67,8 @@ _MODULES = {
     "CC": ("polygrad.engine.backends.cc_backend", "it needs a C compiler"),
     "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
     "WEBGPU": ("polygrad.engine.backends.webgpu_backend", 'pip install "polygrad[webgpu]"'),
+    "CUDA": ("polygrad.engine.backends.cuda_backend", 'pip install "polygrad[cuda]"'),
+    "METAL": ("polygrad.engine.backends.metal_backend", 'pip install "polygrad[metal]"'),
     "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),
 }
 

@@ -9,6 +9,7 @@ length, and products with the inputs are one for all of its steps.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.tensor import Tensor
@@ -47,7 +48,7 @@ class LSTMCell:
         return _lstm_step(gates, c)
 
 
-class _Recurrent:
+class _Recurrent(ABC):
     """What LSTM and GRU share: parameters of every layer and direction, and the loops over them."""
 
     _gates: int
@@ -69,12 +70,8 @@ class _Recurrent:
         if not 0 <= dropout <= 1:
             raise ArgumentError(f"{name}: expected dropout in 0..1, got {dropout}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout, self.bidirectional = (
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        )
+        self.bias, self.batch_first = bias, batch_first
+        self.dropout, self.bidirectional = dropout, bidirectional
         rows = self._gates * hidden_size
         for layer in range(num_layers):
             columns = input_size if layer == 0 else hidden_size * len(self._directions())
@@ -91,9 +88,9 @@ class _Recurrent:
     def _directions(self) -> tuple[str, ...]:
         return ("", "_reverse") if self.bidirectional else ("",)
 
+    @abstractmethod
     def _step(self, x: Tensor, state: list[Tensor], weight: Tensor, bias: Tensor | None) -> list[Tensor]:
         """The next state, `h` first. `x`: the inputs' part of the gates' sums."""
-        raise NotImplementedError
 
     def _run(self, x: Tensor, initial: list[Tensor] | None, states: int) -> tuple[Tensor, list[Tensor]]:
         """The outputs, in the layout of `x`, and the last state: `states` Tensors (layers, n, hidden)."""

@@ -9,6 +9,7 @@ the scheduler is made. Rates are those of torch's schedulers of the same names, 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from polygrad.dtype import dtypes
@@ -17,7 +18,7 @@ from polygrad.nn.optimizer import Optimizer, OptimizerGroup, in_range
 from polygrad.tensor.tensor import Tensor
 
 
-class LRScheduler:
+class LRScheduler(ABC):
     """The base of schedulers: `count`, a Tensor with the number of steps taken."""
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup) -> None:
@@ -41,9 +42,9 @@ class LRScheduler:
                 o.lr.assign(self._rate(self.count.to(o.device), o.initial_lr or 0.0).cast(o.lr.dtype))
         self.count.realize(*[o.lr for o in self.optimizers])
 
+    @abstractmethod
     def _rate(self, count: Tensor, base: float) -> Tensor:
         """The learning rate after `count` steps of an optimizer that began with `base`."""
-        raise NotImplementedError
 
 
 class StepLR(LRScheduler):

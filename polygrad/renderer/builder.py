@@ -17,6 +17,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
+from polygrad.uop.tensor_cores import TensorCore
 
 Value = Any
 Register = Any
@@ -173,6 +174,13 @@ class Builder(ABC):
         """An index scalar: the workgroup's place in the grid (`kind` "workgroup") or the invocation's place
         in its workgroup ("invocation") along `axis`, 0 to 2; `size`: how many there are, an index scalar."""
         raise InternalError(f"{type(self).__name__}.special: expected a device with workgroups")
+
+    def wmma(
+        self, core: TensorCore, a: Sequence[Value], b: Sequence[Value], c: Sequence[Value]
+    ) -> Sequence[Value]:
+        """The elements of a @ b + c that this lane holds, from those that it holds of each, in the order of
+        the core's fragments, the first axis of elements fastest."""
+        raise InternalError(f"{type(self).__name__}.wmma: expected no WMMA: its Target names no tensor core")
 
     def barrier(self) -> None:
         """Wait for all invocations of the workgroup; all then see what any wrote to workgroup memory."""

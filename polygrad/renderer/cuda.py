@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes, rounded
-from polygrad.renderer.cstyle import Known, Pointer, variable_name
+from polygrad.helpers import prod
+from polygrad.renderer.cstyle import NOTHING, Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import UNARY, Expression
+from polygrad.renderer.source_text import ATOM, UNARY, Expression
 from polygrad.uop.ops import Ops
+from polygrad.uop.tensor_cores import TensorCore
 
 _HEADERS = {dtypes.float16: "#include <cuda_fp16.h>", dtypes.bfloat16: "#include <cuda_bf16.h>"}
 _VECTORS = {
@@ -41,6 +43,58 @@ _SHORT = {
     (dtypes.float64, dtypes.bfloat16): "__double2bfloat16",
 }
 _WORDS = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.int64}
+
+
+# The operand's type in PTX, and how two of them (or one) become the bits of a register.
+_MMA_OPERANDS = {
+    dtypes.float16: ("f16", "__half_as_ushort({}) | (unsigned)__half_as_ushort({}) << 16"),
+    dtypes.bfloat16: (
+        "bf16",
+        "__bfloat16_as_ushort({}) | (unsigned)__bfloat16_as_ushort({}) << 16",
+    ),
+    dtypes.float32: ("tf32", "as_tf32({})"),
+}
+_AS_TF32 = """static __device__ inline unsigned as_tf32(float x) {
+  unsigned y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+"""
+
+
+def _mma_text(core: TensorCore, operand: str, total: str) -> str:
+    """A function that is mma.sync of PTX; other compilers than CUDA's have one of their own.
+
+    It is volatile: all lanes have to come to it, so it must not move into a branch.
+    """
+    name, packed = _MMA_OPERANDS[core.operands]
+    each = packed.count("{}")
+    counts = {"a": prod(core.a.elements), "b": prod(core.b.elements)}
+    words = [
+        packed.format(*(f"{matrix}{i + j}" for j in range(each)))
+        for matrix, count in counts.items()
+        for i in range(0, count, each)
+    ]
+    n_a, n_b = (count // each for count in counts.values())
+    places = [f"%{i}" for i in range(4 + n_a + n_b + 4)]
+    groups = [places[:4], places[4 : 4 + n_a], places[4 + n_a : 4 + n_a + n_b], places[-4:]]
+    parameters = [f"{operand} {matrix}{i}" for matrix, count in counts.items() for i in range(count)]
+    parameters += [f"{total} c{i}" for i in range(4)]
+    head = f"static __device__ inline {total}4 {core.name}("
+    indent, lines = " " * len(head), ",\n" + " " * 17
+    listed = f",\n{indent}".join(", ".join(p for p in parameters if f" {x}" in p) for x in "abc")
+    registers = lines.join(f'"r"({word})' for word in words)
+    return f"""#ifdef __CUDACC__
+{_AS_TF32 if core.rounds else ""}{head}{listed}) {{
+  {total}4 d;
+  asm volatile("mma.sync.aligned.m{core.m}n{core.n}k{core.k}.row.col.f32.{name}.{name}.f32 "
+               "{", ".join(f"{{{', '.join(group)}}}" for group in groups)};"
+               : {", ".join(f'"=f"(d.{component})' for component in "xyzw")}
+               : {registers},
+                 {", ".join(f'"f"(c{i})' for i in range(4))});
+  return d;
+}}
+#endif"""
 
 
 class CUDABuilder(LanesBuilder):
@@ -126,6 +180,15 @@ class CUDABuilder(LanesBuilder):
         return self._source.value(
             f"({t}){words[kind]}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
         )
+
+    def wmma(self, core: TensorCore, a: Sequence[Any], b: Sequence[Any], c: Sequence[Any]) -> Sequence[Any]:
+        t, total = self.type(core.operands, 1), self.type(core.total, 1)
+        self.need(core.name, _mma_text(core, t, total))
+        result = self.call(core.name, [*a, *b, *c], f"{total}4", hint="tile", known=NOTHING)
+        return [
+            self._source.value(f"{{}}.{component}", [result], total, needs=ATOM, data=NOTHING)
+            for component in "xyzw"
+        ]
 
     def barrier(self) -> None:
         self._source.statement("__syncthreads();", ())

@@ -98,6 +98,8 @@ class _Emitter:
                 if node.op is Ops.REDUCE:
                     found.difference_update(node.src[1:])
                     lane = lane and not any(r.arg.kind is AxisKind.LANE for r in node.src[1:])
+                elif node.op is Ops.WMMA:
+                    found.difference_update(node.src[3 + len(node.arg.c.elements) :])
                 elif node.op is Ops.INDEX and node.arg is not None:
                     for r, _ in node.arg.steps:
                         if r.arg.kind is AxisKind.LANE:
@@ -238,6 +240,8 @@ class _Emitter:
             self.values[node] = [b.register(node.dtype, lanes) for _ in _coordinates(self.axes[node])]
         elif op is Ops.REDUCE:
             self._emit_reduce(node)
+        elif op is Ops.WMMA:
+            self._emit_wmma(node)
         elif op is Ops.SPECIAL:
             self.values[node] = [
                 b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])
@@ -306,6 +310,29 @@ class _Emitter:
             if self.simd[value] and not self.simd[node]:
                 total = b.reduce(op, total, node.dtype, lanes)
             out.append(self._repeated(op, total, node.dtype, times, self.lanes if self.simd[node] else 1))
+        self.values[node] = out
+
+    def _emit_wmma(self, node: UOp) -> None:
+        """A call for each coordinate that the node has beside its core's elements."""
+        core, (a, b, c), ranges = node.arg, node.src[:3], node.src[3:]
+        n_c, n_a = len(core.c.elements), len(core.a.elements)
+        parts = ((a, ranges[n_c : n_c + n_a]), (b, ranges[n_c + n_a :]), (c, ranges[:n_c]))
+        made = frozenset(ranges[:n_c])
+        outer = tuple([r for r in self.axes[node] if r not in made])
+
+        def places(source: UOp, elements: Sequence[UOp]) -> list[list[int]]:
+            """For each coordinate over `outer`, where the source's elements are among its values."""
+            order = tuple(reversed(elements))  # the first fastest
+            flat = self._project((*outer, *order), self.axes[source])
+            count = prod(r.src[0].arg for r in order)
+            return [flat[i : i + count] for i in range(0, len(flat), count)]
+
+        out: list[Value] = [None] * prod(r.src[0].arg for r in self.axes[node])
+        fragments = [(source, places(source, elements)) for source, elements in parts]
+        for k, targets in enumerate(places(node, ranges[:n_c])):
+            values = ([self._value(source, p, False) for p in where[k]] for source, where in fragments)
+            for p, value in zip(targets, self.builder.wmma(core, *values), strict=True):
+                out[p] = value
         self.values[node] = out
 
     def _repeated(self, op: Ops, value: Value, dtype: DType, times: int, lanes: int) -> Value:

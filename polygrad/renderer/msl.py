@@ -11,10 +11,34 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes, rounded
-from polygrad.renderer.cstyle import Known, Pointer, variable_name
+from polygrad.errors import DeviceError
+from polygrad.renderer.cstyle import NOTHING, Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import UNARY, Expression
+from polygrad.renderer.source_text import ATOM, UNARY, Expression
 from polygrad.uop.ops import Ops
+from polygrad.uop.tensor_cores import TensorCore
+
+
+def _simdgroup_text(core: TensorCore, operand: str, total: str) -> str:
+    """A function that is simdgroup_multiply_accumulate; other compilers than Metal's have one of their
+    own."""
+    types = {"a": operand, "b": operand, "c": total}
+    parameters = [f"{t} {x}{i}" for x, t in types.items() for i in (0, 1)]
+    matrix = f"simdgroup_matrix<{{}}, {core.m}, {core.n}>"
+    return f"""#ifdef __METAL_VERSION__
+static inline {total}2 {core.name}({", ".join(parameters)}) {{
+  {matrix.format(operand)} a, b;
+  {matrix.format(total)} c;
+  a.thread_elements()[0] = a0;
+  a.thread_elements()[1] = a1;
+  b.thread_elements()[0] = b0;
+  b.thread_elements()[1] = b1;
+  c.thread_elements()[0] = c0;
+  c.thread_elements()[1] = c1;
+  simdgroup_multiply_accumulate(c, a, b, c);
+  return {total}2(c.thread_elements()[0], c.thread_elements()[1]);
+}}
+#endif"""
 
 
 class MSLBuilder(LanesBuilder):
@@ -57,6 +81,14 @@ class MSLBuilder(LanesBuilder):
         start = f"kernel void {name}("
         return start + f",\n{' ' * len(start)}".join(arguments) + ") {", pointers, numbers
 
+    def type(self, dtype: DType, lanes: int) -> str:
+        if dtype == dtypes.float64:
+            raise DeviceError(
+                "device METAL: expected a dtype that Metal has, got float64: use float32 (Tensor.float()), "
+                "or another device for this part (Tensor.to)"
+            )
+        return super().type(dtype, lanes)
+
     def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
         if dtype == dtypes.bfloat16:
             exact = rounded(dtype, float(value))  # once: as a float32 it would be rounded before
@@ -93,6 +125,15 @@ class MSLBuilder(LanesBuilder):
         return self._source.value(
             f"({t}){kind}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
         )
+
+    def wmma(self, core: TensorCore, a: Sequence[Any], b: Sequence[Any], c: Sequence[Any]) -> Sequence[Any]:
+        total = self.type(core.total, 1)
+        self.need(core.name, _simdgroup_text(core, self.type(core.operands, 1), total))
+        result = self.call(core.name, [*a, *b, *c], f"{total}2", hint="tile", known=NOTHING)
+        return [
+            self._source.value(f"{{}}.{component}", [result], total, needs=ATOM, data=NOTHING)
+            for component in "xy"
+        ]
 
     def barrier(self) -> None:
         self._source.statement("threadgroup_barrier(mem_flags::mem_threadgroup);", ())

@@ -30,13 +30,13 @@ class Heap:
     """Allocations in the addresses 0 to `end`, which `grow` moves.
 
     `grow(end)` makes the space reach at least `end` bytes and returns its new end, or 0 when it cannot.
-    `limit` is the largest end to ask for.
+    `limit` is the largest end to ask for. The first allocation is at `start` or later.
     """
 
-    def __init__(self, grow: Callable[[int], int], limit: int, end: int = 0) -> None:
+    def __init__(self, grow: Callable[[int], int], limit: int, end: int = 0, start: int = ALIGN) -> None:
         self._grow, self.limit = grow, limit // ALIGN * ALIGN
         self.allocated = 0  # bytes handed out, rounding included
-        self._end = ALIGN  # of what is managed; the guard behind it is not
+        self._end = start  # of what is managed; the guard behind it is not
         self._used: dict[int, int] = {}  # address -> size
         self._free: dict[int, int] = {}  # address -> size
         self._free_by_end: dict[int, int] = {}  # end -> address

@@ -7,6 +7,7 @@ may return before the device has finished, `read` waits for it.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,6 +29,14 @@ class Executable(ABC):
     ) -> None:
         """Run every launch. `buffers[i]` is the Program's buffer i (None for scratch, which lies in `arena`,
         an allocation of at least `program.arena` bytes, or None when that is 0)."""
+
+    def measure(
+        self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
+    ) -> float:
+        """`run`, and the seconds that it took: of the device's time, where it tells."""
+        started = time.perf_counter()
+        self.run(buffers, arena, variables)
+        return time.perf_counter() - started
 
 
 class Runtime(ABC):

@@ -57,7 +57,7 @@ from polygrad.errors import ProgramError
 from polygrad.helpers import THREAD_VARIABLES, prod
 from polygrad.runtime.grid import GridSize, as_tuples, is_grid_size
 
-MAGIC, VERSION = b"PGRD", 6
+MAGIC, VERSION = b"PGRD", 7
 ROLES = ("input", "output", "param", "state", "scratch")
 LANGUAGES = ("wasm", "object", "library", "linear", "wgsl", "cuda", "msl")
 GRID_LANGUAGES = frozenset({"wgsl", "cuda", "msl"})  # of kernels that are launched on grids

@@ -20,6 +20,7 @@ from polygrad.runtime.heap import Heap
 from polygrad.runtime.interface import Executable, Runtime
 from polygrad.runtime.program import Launch, Program, Variable
 from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmFunction, WasmHost
+from polygrad.shared_words import FIRST_BUFFER
 
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
 
@@ -49,7 +50,7 @@ class WasmRuntime(Runtime):
         self.host = default_host() if host is None else host
         self.features = self.host.features
         limit = env_int("WASM_MEMORY_LIMIT", MAX_BYTES) if limit is None else limit
-        self.heap = Heap(self.host.grow, min(limit, MAX_BYTES))
+        self.heap = Heap(self.host.grow, min(limit, MAX_BYTES), start=FIRST_BUFFER)
         self._functions: WeakValueDictionary[tuple[str, bytes], WasmFunction] = WeakValueDictionary()
 
     def allocate(self, nbytes: int) -> int:
@@ -163,8 +164,7 @@ class _Sources:
                 self._places[i] = (len(bound), spec.offset)
         self._variables = {v.name: len(bound) + 1 + i for i, v in enumerate(program.variables)}
         self.count = len(bound) + 1 + len(program.variables)
-        self._variables |= dict.fromkeys((THREAD, PART), self.count)  # each thread does one part
-        self._variables |= dict.fromkeys((THREADS, PARTS), self.count + 1)
+        self._variables |= {name: self.count + i for i, name in enumerate((THREAD, THREADS, PART, PARTS))}
 
     def call(self, function: WasmFunction, launch: Launch) -> WasmCall:
         """A launch of a kernel, whose function is `function`, as a call."""

@@ -30,8 +30,9 @@ class WasmFunction:
 class WasmCall:
     """One call. Argument number i is `bases[sources[i]] + offsets[i]`, modulo 2**32.
 
-    Two words follow the bases: a thread's number and the number of threads. A parallel call is made by every
-    thread of the run, another by thread 0. `barrier`: after all threads have made all calls before it.
+    Four words follow the bases: numbers of the thread, of threads, of the part and of parts. A parallel call
+    is made by every thread of the run, another by thread 0; one that takes the part's number is made once for
+    each part, by the thread that comes to it. `barrier`: after all threads have made all calls before it.
     """
 
     function: WasmFunction

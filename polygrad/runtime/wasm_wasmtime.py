@@ -135,7 +135,7 @@ class WasmtimeCalls(WasmCalls):
 
     def run(self, bases: array[int]) -> None:
         if bases != self._bases:
-            words = [*bases, 0, 1]  # thread 0 of 1
+            words = [*bases, 0, 1, 0, 1]  # thread 0 of 1, part 0 of 1
             values = [words[s] + o & 0xFFFFFFFF for s, o in zip(self._sources, self._offsets, strict=True)]
             self._pack(self._values, 0, *values)
             self._bases = bases

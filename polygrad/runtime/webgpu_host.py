@@ -151,5 +151,9 @@ class WebGPUHost(ABC):
         """Carry out the steps in order, in one submit, with the buffers of `table`. Does not wait."""
 
     @abstractmethod
+    def submit_again(self, commands: int) -> None:
+        """The same with the table and the grids of its last `submit`."""
+
+    @abstractmethod
     def close(self) -> None:
         """Destroy the device and all that it holds."""

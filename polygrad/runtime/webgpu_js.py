@@ -87,7 +87,6 @@ class JsWebGPUHost(WebGPUHost):
     def __init__(self, device: Any) -> None:
         self._device = device
         self._read, self._submit, self._write = device.read, device.submit, device.write
-        self._last: dict[int, tuple[bytes, bytes]] = {}  # the table and grids of each list of steps
         a = device.adapter
         self.adapter = Adapter(
             name=a.name,
@@ -189,17 +188,16 @@ class JsWebGPUHost(WebGPUHost):
         return number
 
     def drop(self, commands: int) -> None:
-        self._last.pop(commands, None)
         self._device.drop(commands)
 
     def submit(self, commands: int, table: array[int], grids: array[int]) -> None:
-        given = table.tobytes(), grids.tobytes()
-        last = self._last.get(commands)
-        if last == given:
-            self._do(self._submit, commands)
-            return
         self._do(self._submit, commands, _words(table), _words(grids))
-        self._last[commands] = given
+
+    def submit_again(self, commands: int) -> None:
+        try:
+            self._submit(commands)
+        except JsException as e:
+            raise _error(e) from e
 
     def close(self) -> None:
         self._device.close()

@@ -96,6 +96,7 @@ class NativeHost(WebGPUHost):
         self._pipelines: dict[int, Any] = {}
         self._layouts: dict[int, Any] = {}
         self._commands: dict[int, Sequence[_Step]] = {}
+        self._last: dict[int, tuple[tuple[int, ...], array[int]]] = {}  # table and grids, by commands
         self._groups: OrderedDict[_Key, Any] = OrderedDict()
         self._groups_of: dict[int, set[_Key]] = {}  # by buffer
         self._lost = ""
@@ -237,6 +238,7 @@ class NativeHost(WebGPUHost):
 
     def drop(self, commands: int) -> None:
         del self._commands[commands]
+        self._last.pop(commands, None)
 
     def submit(self, commands: int, table: array[int], grids: array[int]) -> None:
         self._check()
@@ -245,6 +247,13 @@ class NativeHost(WebGPUHost):
         for step in steps:
             if isinstance(step, _DispatchStep) and step.words != words:
                 step.group, step.words = self._group(step, words), words
+        self._last[commands] = words, grids[:]
+        self._call("submit", lambda: self._record(steps, words, grids))
+        self._counters.submits += 1
+
+    def submit_again(self, commands: int) -> None:
+        self._check()
+        steps, (words, grids) = self._commands[commands], self._last[commands]
         self._call("submit", lambda: self._record(steps, words, grids))
         self._counters.submits += 1
 

@@ -9,10 +9,9 @@ depends on the sizes alone, so the result does not depend on the number of threa
 
 from __future__ import annotations
 
-from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv, prod
+from polygrad.uop.axes import arange_axis, pad_axis, shrink_axis
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 
 _MIN_PART = 1024  # elements
 _MIN_ROWS = 64  # that are enough to go side by side
@@ -33,24 +32,13 @@ def split_scan(node: UOp) -> UOp | None:
     if not initial.shape:  # a constant
         initial = initial.reshape((1,) * x.ndim).expand(x.shape)
 
-    def along(lo: int, hi: int) -> tuple[tuple[int, int], ...]:
-        return (*((0, 0) for _ in outer), (lo, hi), *((0, 0) for _ in inner))
-
-    whole = x.pad(along(0, parts * size - n)) if parts * size > n else x  # no value goes back from there
+    whole = pad_axis(x, axis, 0, parts * size - n)  # no value comes back from there
     blocks = whole.reshape((*outer, parts, size, *inner))
-    first = initial.shrink((*((0, m) for m in outer), (0, 1), *((0, m) for m in inner)))
+    first = shrink_axis(initial, axis, 0, 1)
     totals = blocks.reduce_axis(op, (axis + 1,)).contiguous().reshape((*outer, parts, *inner))
     through = totals.scan_axis(op, axis, first.expand((*outer, parts, *inner)))  # each part's end
-    number = UOp(Ops.ARANGE, dtypes.int32, (), parts).reshape(
-        tuple(parts if i == axis else 1 for i in range(x.ndim))
-    )
-    at_first = UOp(Ops.CMPLT, dtypes.bool, (number, UOp.const(dtypes.int32, 1))).expand(totals.shape)
-    shifted = through.pad(along(1, 0)).shrink(
-        (*((0, m) for m in outer), (0, parts), *((0, m) for m in inner))
-    )
-    start = UOp(Ops.WHERE, node.dtype, (at_first, first.expand(totals.shape), shifted))
+    shifted = shrink_axis(pad_axis(through, axis, 1, 0), axis, 0, parts)
+    is_first = arange_axis(totals.shape, axis) < 1
+    start = is_first.where(first.expand(totals.shape), shifted)
     starts = start.reshape((*outer, parts, 1, *inner)).expand(blocks.shape)
-    out = blocks.scan_axis(op, axis + 1, starts).reshape(whole.shape)
-    return (
-        out.shrink((*((0, m) for m in outer), (0, n), *((0, m) for m in inner))) if parts * size > n else out
-    )
+    return shrink_axis(blocks.scan_axis(op, axis + 1, starts).reshape(whole.shape), axis, 0, n)

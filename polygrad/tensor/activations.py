@@ -19,12 +19,17 @@ class ActivationsMixin(ReduceMixin):
     # --- of each element
 
     def relu(self) -> Self:
-        """max(self, 0); its gradient at 0 is 0.
+        """max(self, 0), and NaN of NaN; its gradient at 0 is 0.
 
         >>> Tensor([-1.0, 2.0]).relu().tolist()
         [0.0, 2.0]
         """
-        return (self > 0).where(self, 0)
+        # One instruction, a maximum whose second operand is what is unordered; it alone would have the
+        # gradient 1 at 0.
+        out = (self < 0).where(0, self)
+        if not self.dtype.is_float:
+            return out
+        return out._with_backward([self], lambda g, y, _: y.eq(0.0).where(0.0, g))
 
     def relu6(self) -> Self:
         """self clipped to 0..6.
@@ -32,7 +37,7 @@ class ActivationsMixin(ReduceMixin):
         >>> Tensor([-1.0, 8.0]).relu6().tolist()
         [0.0, 6.0]
         """
-        return self.clamp(0, 6)
+        return self.hardtanh(0, 6)
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """self where positive, else `neg_slope` * self.
@@ -43,12 +48,15 @@ class ActivationsMixin(ReduceMixin):
         return (self > 0).where(self, self * neg_slope)
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
-        """self clipped to `min_val`..`max_val`.
+        """self clipped to `min_val`..`max_val`; the gradient is 0 at both.
 
         >>> Tensor([-2.0, 0.5]).hardtanh().tolist()
         [-1.0, 0.5]
         """
-        return self.clamp(min_val, max_val)
+        out = self.clamp(min_val, max_val)
+        if not self.dtype.is_float:
+            return out
+        return out._with_backward([self], lambda g, y, _: (y.eq(min_val) | y.eq(max_val)).where(0.0, g))
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
         """alpha * self + beta clipped to 0..1.
@@ -132,7 +140,8 @@ class ActivationsMixin(ReduceMixin):
         >>> Tensor([1.0, -1.0]).elu().tolist()
         [1.0, -0.63212...]
         """
-        return (self > 0).where(self, (self.minimum(0.0).exp() - 1.0) * alpha)
+        positive = self > 0
+        return positive.where(self, (positive.where(0.0, self).exp() - 1.0) * alpha)
 
     def celu(self, alpha: float = 1.0) -> Self:
         """max(self, 0) + min(0, alpha * (exp(self / alpha) - 1)).
@@ -140,7 +149,8 @@ class ActivationsMixin(ReduceMixin):
         >>> Tensor([1.0, -1.0]).celu().tolist()
         [1.0, -0.63212...]
         """
-        return (self > 0).where(self, ((self.minimum(0.0) * (1 / alpha)).exp() - 1.0) * alpha)
+        positive = self > 0
+        return positive.where(self, ((positive.where(0.0, self) * (1 / alpha)).exp() - 1.0) * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
         """gamma * (self where positive, else alpha * (exp(self) - 1)).
@@ -157,7 +167,8 @@ class ActivationsMixin(ReduceMixin):
         [0.69314...]
         """
         x = self * beta
-        return (x.relu() + (x.abs() * -1.0).exp().add(1.0).log()) * (1 / beta)
+        # the gradients of the maximum and of the magnitude are halves and 0 at 0
+        return (x.maximum(0.0) + (x.abs() * -1.0).exp().add(1.0).log()) * (1 / beta)
 
     def mish(self) -> Self:
         """self * tanh(softplus(self)).

@@ -178,8 +178,8 @@ class ConvolutionMixin(IndexingMixin):
     ) -> Self | tuple[Self, Self]:
         """The greatest element of each window over the last axes; `stride` defaults to the window.
 
-        With `return_indices` also its position (int32) in these axes, flattened, the first of equals: what
-        `max_unpool2d` takes. Raises ShapeError.
+        With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
+        NaNs: what `max_unpool2d` takes. Raises ShapeError.
 
         >>> Tensor([[[[1, 2], [3, 4]]]]).max_pool2d().tolist()
         [[[[4]]]]
@@ -197,7 +197,8 @@ class ConvolutionMixin(IndexingMixin):
         places = from_end.reshape(spatial)._windows(
             kernel, stride, dilation, padding, 0, ceil_mode, "max_pool2d"
         )
-        is_top = (windows < windows.max(axes, keepdim=True)).logical_not()
+        is_top = windows.eq(windows.max(axes, keepdim=True))
+        is_top = is_top | windows.isnan() if self.dtype.is_float else is_top
         first = is_top.where(places, 0)._reduce(Ops.MAX, axes, False, dtypes.int32, dtypes.int32)
         return top, first * -1 + total
 

@@ -188,7 +188,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             rows.append(row)
             rest = (rest - a._part(None, (0, 1)) * row)._part((1, n), None)._padded(1, 0)._made()
             a = a._part((1, n), (1, n))._padded(1, 1)._made()
-        return rows[0].cat(*rows[1:], dim=-2) if rows else b
+        return _stacked(rows) if rows else b
 
     # --- decompositions
 
@@ -208,7 +208,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             column = (x._part(None, (0, 1)) / x._part((0, 1), (0, 1)).sqrt())._made()
             columns.append(column.mT)
             x = (x - column.dot(column.mT))._part((1, n), (1, n))._padded(1, 1)._made()
-        factor = columns[0].cat(*columns[1:], dim=-2)._unskewed().mT if columns else a
+        factor = _stacked(columns)._unskewed().mT if columns else a
 
         def backward(g: Self, y: Self, _: Self) -> Self:
             inner = y.mT.dot(g.tril()).tril()
@@ -284,10 +284,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             free = free._part((1, m), None)._padded(1, 0)._made()
         if not steps:
             return w, self
-        q = q_rows[0].cat(*q_rows[1:], dim=-2)
+        q = _stacked(q_rows)
         if m > steps:
             q = q.cat(w._part((0, m - steps), None), dim=-2)
-        r = r_rows[0].cat(*r_rows[1:], dim=-2)._unskewed()
+        r = _stacked(r_rows)._unskewed()
         return q.mT, r._padded(m - steps, 0)
 
     def eigh(self) -> tuple[Self, Self]:
@@ -419,6 +419,12 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
                 out = out + power * coefficient
             x = out
         return x
+
+
+def _stacked(rows: list[Any]) -> Any:
+    """Rows that are values of their own as one matrix in memory: what reads it in another order would have
+    conditions for each row in each lane."""
+    return rows[0].cat(*rows[1:], dim=-2)._made()
 
 
 def _right_divided(x: Any, r: Any) -> Any:

@@ -136,8 +136,10 @@ class ElementwiseMixin(TensorBase):
         a, b = self._pair(x, reverse)
         if not a.dtype.is_float:
             return self._of_pair(UOp(Ops.MOD, a.dtype, (a, b)), x)
-        whole = _floor(UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))))
-        return self._of_pair(a + _negative(whole * b), x)
+        rest, zero = _fmod(a, b), filled(a.dtype, 0.0, a.shape)
+        # the remainder of truncation has the sign of the dividend
+        differs = UOp(Ops.CMPLT, dtypes.bool, (rest * b, zero))
+        return self._of_pair(UOp(Ops.WHERE, a.dtype, (differs, rest + b, rest)), x)
 
     def fmod(self, x: TensorLike) -> Self:
         """The remainder with the sign of the dividend, as C's fmod.
@@ -149,8 +151,7 @@ class ElementwiseMixin(TensorBase):
         a, b = self._pair(x)
         if not a.dtype.is_float:
             return self._of_pair(a + _negative(_idiv_trunc(a, b) * b), x)
-        whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))),))
-        return self._of_pair(a + _negative(whole * b), x)
+        return self._of_pair(_fmod(a, b), x)
 
     def _of_pair(self, uop: UOp, x: Any) -> Self:
         return self._join(uop, x) if isinstance(x, TensorBase) else self._with(uop)
@@ -406,8 +407,8 @@ class ElementwiseMixin(TensorBase):
             raise ArgumentError("clamp: expected min_ or max_, got neither")
         out = self
         if min_ is not None:
-            out = (out < min_).where(min_, out)
-        return (out > max_).where(max_, out) if max_ is not None else out
+            out = _or_nan(out < min_, min_).where(min_, out)
+        return _or_nan(out > max_, max_).where(max_, out) if max_ is not None else out
 
     clip = clamp
 
@@ -417,10 +418,13 @@ class ElementwiseMixin(TensorBase):
         >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
         [-1.0, 2.0]
         """
-        other = self._tensor(other)
-        a = self.abs()
-        negative = (other < 0) | (other.eq(0.0) & (other.reciprocal() < 0))
-        return negative.where(-a, a)
+        a, b = self._pair(other)
+        x, y = self._with(a)._in_floats(), self._tensor(other)._with(b)._in_floats()
+
+        def backward(g: Self, out: Self, x: Self, _: Self) -> tuple[Self, None]:
+            return x.eq(0.0).where(0.0, g * out / x), None
+
+        return with_sign(x.abs(), y)._with_backward([x, y], backward)
 
     def lerp(self, end: TensorLike, weight: TensorLike) -> Self:
         """self + (end - self) * weight.
@@ -539,6 +543,13 @@ def greatest_finite(dtype: DType) -> float:
     return (2.0 - 2.0 ** (1 - dtype.significand)) * (2.0 / dtype.smallest_normal)
 
 
+def with_sign(magnitude: Any, x: Any) -> Any:
+    """`magnitude`, whose sign bit is clear, with the sign bit of `x`: floats of one dtype. No gradient."""
+    unsigned = {d.itemsize: d for d in dtypes.uints}[magnitude.dtype.itemsize]
+    sign = x.uop.bitcast(unsigned) & (1 << (unsigned.bits - 1))
+    return magnitude._join((magnitude.uop.bitcast(unsigned) | sign).bitcast(magnitude.dtype), x)
+
+
 def is_operand(x: Any) -> bool:
     return isinstance(x, (TensorBase, int, float, UOp))
 
@@ -575,6 +586,13 @@ def _ceil(a: UOp) -> UOp:
     return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (t, a)), t + 1.0, t))
 
 
+def _fmod(a: UOp, b: UOp) -> UOp:
+    """a - b trunc(a / b); a itself where that is 0, so for an infinite b too."""
+    whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))),))
+    is_zero = UOp(Ops.CMPEQ, dtypes.bool, (whole, filled(a.dtype, 0.0, a.shape)))
+    return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + _negative(whole * b)))
+
+
 def _idiv(a: UOp, b: UOp) -> UOp:
     return UOp(Ops.IDIV, a.dtype, (a, b))
 
@@ -589,6 +607,13 @@ def _idiv_trunc(a: UOp, b: UOp) -> UOp:
     negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
     nonzero = UOp(Ops.CMPNE, dtypes.bool, (b, zero))
     return q + (inexact & negative & nonzero).cast(a.dtype)
+
+
+def _or_nan(condition: Any, bound: Any) -> Any:
+    """Whether the condition holds or the bound, a Tensor or a number, is NaN."""
+    if isinstance(bound, ElementwiseMixin):
+        return condition | bound.ne(bound) if bound.dtype.is_float else condition
+    return condition | True if isinstance(bound, float) and math.isnan(bound) else condition
 
 
 def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:

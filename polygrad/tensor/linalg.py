@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from polygrad.dtype import dtypes, promote, sum_dtype, to_dtype
+from polygrad.dtype import DType, dtypes, promote, sum_dtype, to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort
 from polygrad.tensor.base import DTypeLike, TensorLike
+from polygrad.tensor.contraction import contraction_path
 from polygrad.tensor.movement import same_size
 from polygrad.tensor.operators import operators
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
-from polygrad.uop.node import UOp
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
 
@@ -79,7 +80,8 @@ class LinalgMixin(ReduceMixin):
     def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Self:
         """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
 
-        Raises ArgumentError, ShapeError.
+        More than two operands are multiplied in the order that takes the fewest products. Raises
+        ArgumentError, ShapeError.
 
         >>> Tensor.einsum("ij,j->i", Tensor([[1, 2], [3, 4]]), Tensor([1, 1])).tolist()
         [3, 7]
@@ -89,62 +91,33 @@ class LinalgMixin(ReduceMixin):
             if len(operands) == 1 and isinstance(operands[0], (tuple, list))
             else list(operands)
         )
-        text = formula.replace(" ", "")
-        left, arrow, right = text.partition("->")
-        inputs = left.split(",")
-        if len(inputs) != len(xs):
-            raise ArgumentError(f"einsum: {formula!r} names {len(inputs)} operands, got {len(xs)}")
-        spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in text]
-        widest = max(
-            (x.ndim - len(s.replace("...", "")) for s, x in zip(inputs, xs, strict=True) if "..." in s),
-            default=0,
-        )
-        dots = "".join(spare[:widest])
-        inputs = [
-            s.replace("...", dots[len(dots) - (x.ndim - len(s.replace("...", ""))) :]) if "..." in s else s
-            for s, x in zip(inputs, xs, strict=True)
-        ]
-        if not arrow:
-            letters = sorted(set("".join(inputs)) - set(dots))
-            right = dots + "".join(c for c in letters if "".join(inputs).count(c) == 1)
-        right = right.replace("...", dots)
+        inputs, output = _subscripts(formula, xs)
         sizes: dict[str, Any] = {}
-        aligned = []
+        terms: list[tuple[str, Any]] = []
         for s, x in zip(inputs, xs, strict=True):
-            if len(s) != x.ndim:
-                raise ShapeError(f"einsum: {formula!r} names {len(s)} axes for shape {x.shape}")
-            while len(set(s)) < len(s):  # a repeated letter is a diagonal
-                c = next(c for c in s if s.count(c) > 1)
-                i = s.index(c)
-                j = s.index(c, i + 1)
-                x = x.diagonal(dim1=i, dim2=j)
-                s = s[:i] + s[i + 1 : j] + s[j + 1 :] + c
+            s, x = _diagonals(s, x)
             for c, n in zip(s, x.shape, strict=True):
                 if not same_size(n, 1) and not same_size(sizes.setdefault(c, n), n):
                     raise ShapeError(f"einsum: expected one size for {c!r}, got {sizes[c]} and {n}")
                 sizes.setdefault(c, n)
-            aligned.append((s, x))
-        if len(set(right)) != len(right) or not set(right) <= set(sizes):
+            terms.append((s, x))
+        if len(set(output)) != len(output) or not set(output) <= set(sizes):
             raise ArgumentError(
-                f"einsum: expected an output of distinct letters of the inputs, got {right!r}"
+                f"einsum: expected an output of distinct letters of the inputs, got {output!r}"
             )
-        letters = sorted(sizes)
-        accumulate, result = sum_dtypes(promote(*[x.dtype for _, x in aligned]), dtype)
+        common = promote(*[x.dtype for _, x in terms])
+        accumulate, result = sum_dtypes(common, dtype)
         if result.is_float or dtype is not None:  # narrow products would be rounded, or wrap around
-            aligned = [(s, x._with(x.uop.cast(accumulate))) for s, x in aligned]
-        out: Any = None
-        for s, x in aligned:
-            x = x.permute(*argsort(s)) if s else x
-            x = x.reshape([x.shape[sorted(s).index(c)] if c in s else 1 for c in letters])
-            out = x if out is None else out * x
-        out = out.expand([sizes[c] for c in letters])
-        summed = [i for i, c in enumerate(letters) if c not in right]
-        if summed:
-            out = out._reduce(Ops.ADD, summed, False, accumulate, result)
-        elif result.is_float or dtype is not None:
-            out = out._with(out.uop.cast(result))
-        kept = [c for c in letters if c in right]
-        return out.permute(*[kept.index(c) for c in right]) if right else out
+            terms = [(s, x._with(x.uop.cast(accumulate))) for s, x in terms]
+        if accumulate is common or result.is_float or dtype is not None:
+            most = {c: sint_max(n) for c, n in sizes.items()}
+            for i, j in contraction_path([s for s, _ in terms], output, most):
+                pair = [terms[i], terms[j]]
+                del terms[j], terms[i]
+                rest = output + "".join(s for s, _ in terms)
+                kept = "".join(c for c in dict.fromkeys(pair[0][0] + pair[1][0]) if c in rest)
+                terms.append((kept, _contracted(pair, kept, sizes, accumulate, accumulate)))
+        return _contracted(terms, output, sizes, accumulate, result if dtype or result.is_float else None)  # type: ignore[no-any-return]
 
     def outer(self, other: Self) -> Self:
         """The products of all pairs of elements: (m,) and (n,) give (m, n). Raises ShapeError.
@@ -270,3 +243,70 @@ class LinalgMixin(ReduceMixin):
         [[1.0, 0.0], [1.0, 1.0]]
         """
         return self._triangular(diagonal, False)
+
+
+# --- einsum
+
+
+def _subscripts(formula: str, xs: list[Any]) -> tuple[list[str], str]:
+    """The letters of each operand and of the output; capitals that are not in it stand for '...'."""
+    text = formula.replace(" ", "")
+    left, arrow, output = text.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(xs):
+        raise ArgumentError(f"einsum: {formula!r} names {len(inputs)} operands, got {len(xs)}")
+    spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in text]
+    widest = max(
+        (x.ndim - len(s.replace("...", "")) for s, x in zip(inputs, xs, strict=True) if "..." in s),
+        default=0,
+    )
+    dots = "".join(spare[:widest])
+    inputs = [
+        s.replace("...", dots[len(dots) - (x.ndim - len(s.replace("...", ""))) :]) if "..." in s else s
+        for s, x in zip(inputs, xs, strict=True)
+    ]
+    for s, x in zip(inputs, xs, strict=True):
+        if len(s) != x.ndim:
+            raise ShapeError(f"einsum: {formula!r} names {len(s)} axes for shape {x.shape}")
+    if not arrow:
+        letters = sorted(set("".join(inputs)) - set(dots))
+        output = dots + "".join(c for c in letters if "".join(inputs).count(c) == 1)
+    return inputs, output.replace("...", dots)
+
+
+def _diagonals(letters: str, x: Any) -> tuple[str, Any]:
+    """An operand whose letters are distinct: a repeated one names a diagonal."""
+    while len(set(letters)) < len(letters):
+        c = next(c for c in letters if letters.count(c) > 1)
+        i = letters.index(c)
+        j = letters.index(c, i + 1)
+        x = x.diagonal(dim1=i, dim2=j)
+        letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
+    return letters, x
+
+
+def _contracted(
+    terms: list[tuple[str, Any]],
+    output: str,
+    sizes: dict[str, Any],
+    accumulate: DType,
+    result: DType | None,
+) -> Any:
+    """The product of all terms, summed over the letters that are not in `output`.
+
+    `result`: its dtype; None is what products, or sums if there are any, have.
+    """
+    letters = sorted(set("".join(s for s, _ in terms)))
+    out: Any = None
+    for s, x in terms:
+        x = x.permute(*argsort(s)) if s else x
+        x = x.reshape([x.shape[sorted(s).index(c)] if c in s else 1 for c in letters])
+        out = x if out is None else out * x
+    out = out.expand([sizes[c] for c in letters])
+    summed = [i for i, c in enumerate(letters) if c not in output]
+    if summed:
+        out = out._reduce(Ops.ADD, summed, False, accumulate, accumulate if result is None else result)
+    elif result is not None:
+        out = out._with(out.uop.cast(result))
+    kept = [c for c in letters if c in output]
+    return out.permute(*[kept.index(c) for c in output]) if output else out

@@ -549,13 +549,17 @@ class MovementMixin(TensorBase):
         )
 
     def diag(self) -> Self:
-        """The square matrix with this 1-D Tensor on its diagonal. Raises ShapeError.
+        """The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
+
+        Raises ShapeError.
 
         >>> Tensor([1, 2]).diag().tolist()
         [[1, 0], [0, 2]]
         """
+        if self.ndim == 2:
+            return self.diagonal()
         if self.ndim != 1:
-            raise ShapeError(f"diag: expected 1 axis, got shape {self.shape}")
+            raise ShapeError(f"diag: expected 1 or 2 axes, got shape {self.shape}")
         n = self.shape[0]
         return (
             self.unsqueeze(1).pad([None, (0, n)]).flatten().shrink([(0, n * n)]).reshape(n, n)

@@ -27,7 +27,11 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
         [[0.0, 1.0]]
         """
         x = self._in_accumulation_dtype()
-        norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p) if p != 0 else x.ne(0).sum(dim, keepdim=True)
+        if p == 0:
+            return self._in_result_dtype(x / x.ne(0).sum(dim, keepdim=True).maximum(eps))
+        total = x.abs().pow(p).sum(dim, keepdim=True)
+        is_zero = total.eq(0.0)  # where the root has no gradient
+        norm = is_zero.where(0.0, is_zero.where(1.0, total).pow(1 / p))
         return self._in_result_dtype(x / norm.maximum(eps))
 
     def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:

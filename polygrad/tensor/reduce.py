@@ -116,6 +116,7 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         """
         x = self._in_accumulation_dtype()
         top = x.max(axis, keepdim=True)._detached()
+        top = top.isfinite().where(top, 0.0)
         out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
         axes = self._axes(axis)
         return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
@@ -187,12 +188,18 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The standard deviation.
+        """The standard deviation; its gradient is 0 where it is 0.
 
         >>> Tensor([1.0, 3.0]).std(correction=0).item()
         1.0
         """
-        return self._in_result_dtype(self._in_accumulation_dtype()._var(axis, keepdim, correction).sqrt())
+        out = self._in_accumulation_dtype()._var(axis, keepdim, correction)
+        root = (
+            out._detached()
+            .sqrt()
+            ._with_backward([out], lambda g, y, _: y.eq(0.0).where(0.0, g * 0.5 / y.eq(0.0).where(1.0, y)))
+        )
+        return self._in_result_dtype(root)
 
     def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
         """The standard deviation and the mean.
@@ -205,7 +212,7 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
     # --- positions
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position (int32) of the greatest element, the first of equals.
+        """The position (int32) of the greatest element, the first of equals; of the first NaN, if any.
 
         Of the flattened Tensor when None.
 
@@ -219,14 +226,15 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         if not self.shape:
             return self._with(filled(dtypes.int32, 0, ()))
         n = self.shape[axis]
-        is_top = (self < self.max(axis, keepdim=True)).logical_not()
+        is_top = self.eq(self.max(axis, keepdim=True))
+        is_top = is_top | self.isnan() if self.dtype.is_float else is_top
         column = tuple([n if i == axis else 1 for i in range(self.ndim)])
         from_end = (n - UOp(Ops.ARANGE, dtypes.int32, (), n)) if isinstance(n, int) else _countdown(n)
         counts = is_top.where(self._of(from_end.reshape(column)), 0)
         return n - counts._reduce(Ops.MAX, axis, keepdim, dtypes.int32, dtypes.int32)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position (int32) of the least element, the first of equals.
+        """The position (int32) of the least element, the first of equals; of the first NaN, if any.
 
         Of the flattened Tensor when None.
 
@@ -293,8 +301,8 @@ class ReduceMixin(MovementMixin, FunctionsMixin):
         [0.0, 0.69314...]
         """
         axis = self._axis(axis)
-        if not self.shape:
-            return self._with(self.uop)
+        if not self.shape or self.shape[axis] == 0:
+            return self._with(self._as_float())
         x = self._in_accumulation_dtype().transpose(axis, -1)
         n = x.shape[-1]
         index = UOp(Ops.ARANGE, dtypes.int32, (), n)

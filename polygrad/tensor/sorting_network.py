@@ -11,6 +11,7 @@ All functions are of nodes, and go along the last axis.
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
+from polygrad.uop.axes import arange_axis, pad_axis, shrink_axis
 from polygrad.uop.node import Sint, UOp, sint_max
 from polygrad.uop.ops import Ops
 
@@ -33,14 +34,14 @@ def greatest(x: UOp, k: Sint, largest: bool) -> UOp:
     """The positions (int32) of the `k` greatest elements of `x`, or of the least, in order."""
     order = _ordered(x, not largest)
     if not isinstance(k, int) or k > MAX_PICKED or order.dtype is not dtypes.int32:
-        return argsort(x, largest).shrink((*((0, n) for n in x.shape[:-1]), (0, k)))
+        return shrink_axis(argsort(x, largest), x.ndim - 1, 0, k)
     last = dtypes.int32.max  # of equals, the first is the greatest
     keys = _above(order, last + _arange(order.shape) * -1).contiguous()
     out = found = None
     for i in range(k):
         left = keys if found is None else (keys < found.expand(keys.shape)).where(keys, dtypes.int64.min)
         found = left.reduce_axis(Ops.MAX, (keys.ndim - 1,)).contiguous()
-        place = found.pad((*((0, 0) for _ in keys.shape[:-1]), (i, k - 1 - i)))
+        place = pad_axis(found, keys.ndim - 1, i, k - 1 - i)
         out = place if out is None else out + place
     assert out is not None
     return last + (out & 0xFFFFFFFF).cast(dtypes.int32) * -1
@@ -56,8 +57,7 @@ def taken(x: UOp, positions: UOp) -> UOp:
 
 def _arange(shape: tuple[Sint, ...]) -> UOp:
     """The position along the last axis, int32, of this shape."""
-    out = UOp(Ops.ARANGE, dtypes.int32, (), shape[-1])
-    return out.reshape((*(1 for _ in shape[:-1]), shape[-1])).expand(shape)
+    return arange_axis(shape, len(shape) - 1)
 
 
 def _ordered(x: UOp, descending: bool) -> UOp:
@@ -88,11 +88,9 @@ def _positions(order: UOp) -> UOp:
     if sint_max(n) <= MAX_RANKED:
         return _ranked(keys.contiguous())
     size = 1 << (sint_max(n) - 1).bit_length()
-    outer = [(0, 0)] * (order.ndim - 1)
-    padded = keys.pad((*outer, (0, size - n)))
-    keys = (
-        (_arange(padded.shape) < UOp.index(n).cast(dtypes.int32)).where(padded, dtypes.int64.max).contiguous()
-    )
+    padded = pad_axis(keys, order.ndim - 1, 0, size - n)
+    inside = _arange(padded.shape) < UOp.index(n).cast(dtypes.int32)
+    keys = inside.where(padded, dtypes.int64.max).contiguous()
     block = 2
     while block <= size:
         keys = _step(keys, block, mirrored=True)
@@ -101,7 +99,7 @@ def _positions(order: UOp) -> UOp:
             keys = _step(keys, 2 * distance, mirrored=False)
             distance //= 2
         block *= 2
-    return (keys & 0xFFFFFFFF).cast(dtypes.int32).shrink((*((0, m) for m in order.shape[:-1]), (0, n)))
+    return shrink_axis((keys & 0xFFFFFFFF).cast(dtypes.int32), order.ndim - 1, 0, n)
 
 
 def _step(keys: UOp, block: int, mirrored: bool) -> UOp:
@@ -115,25 +113,16 @@ def _step(keys: UOp, block: int, mirrored: bool) -> UOp:
     else:
         other = keys.reshape(halves).flip((axis + 1,))
     other = other.reshape(keys.shape)
-    half = UOp(Ops.ARANGE, dtypes.int32, (), 2).reshape((*(1 for _ in rows), 1, 2, 1)).expand(halves)
-    keeps_less = half.reshape(keys.shape) < 1
+    keeps_less = arange_axis(halves, axis + 1).reshape(keys.shape) < 1
     return (keys < other).eq(keeps_less).where(keys, other).contiguous()
 
 
 def _ranked(keys: UOp) -> UOp:
     """The positions that sort keys, by counting those that are less than each."""
     *rows, n = keys.shape
-    shape = (*rows, n, n)
+    shape, last = (*rows, n, n), len(rows) + 1
     mine, others = keys.reshape((*rows, n, 1)).expand(shape), keys.reshape((*rows, 1, n)).expand(shape)
-    rank = (
-        (others < mine)
-        .cast(dtypes.int32)
-        .reduce_axis(Ops.ADD, (len(shape) - 1,))
-        .reshape(keys.shape)
-        .contiguous()
-    )
-    hit = (
-        rank.reshape((*rows, 1, n)).expand(shape).eq(_arange((*rows, n)).reshape((*rows, n, 1)).expand(shape))
-    )
-    chosen = hit.where(_arange(shape), 0)
-    return chosen.reduce_axis(Ops.ADD, (len(shape) - 1,)).reshape(keys.shape)
+    less = (others < mine).cast(dtypes.int32).reduce_axis(Ops.ADD, (last,))
+    rank = less.reshape((*rows, 1, n)).contiguous().expand(shape)
+    chosen = rank.eq(arange_axis(shape, last - 1)).where(_arange(shape), 0)
+    return chosen.reduce_axis(Ops.ADD, (last,)).reshape(keys.shape)

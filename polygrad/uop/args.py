@@ -24,6 +24,7 @@ class AxisKind(IntEnum):
     SCAN = 5  # a loop over output elements that go in order, as running values do
     GLOBAL = 6  # the workgroups of a grid
     LOCAL = 7  # the invocations of a workgroup
+    SUBGROUP = 8  # the lanes of a subgroup, which run in step
 
     __hash__ = int.__hash__
 

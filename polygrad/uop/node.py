@@ -103,7 +103,8 @@ class UOp(KernelNotation):
     value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
     c: int32, arg=Dot) is c + the products of what a and b hold. SPECIAL(size, arg=Special) is the number
     of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
-    come to it. A STORE's gate says whether it is done.
+    come to it. A STORE's gate says whether it is done. WMMA(a, b, c, *ranges of c's elements, *of a's and
+    b's, arg=TensorCore): the matrix a @ b + c, of which each lane of a subgroup holds some elements.
 
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
@@ -614,6 +615,8 @@ _FIRST_ENDED = {Ops.END: 1, Ops.REDUCE: 1, Ops.STAGE: 2}  # the first source tha
 
 def _ranges_of(node: UOp) -> frozenset[UOp]:
     ended = _FIRST_ENDED.get(node.op, len(node.src))
+    if node.op is Ops.WMMA:
+        ended = 3 + len(node.arg.c.elements)
     out = _NO_RANGES
     for s in node.src[:ended]:
         inside = s.ranges if s.op is Ops.RANGE else s._ranges

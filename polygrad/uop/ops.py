@@ -84,6 +84,8 @@ class Ops(IntEnum):
     # workgroups
     SPECIAL = auto()
     BARRIER = auto()
+    # matrices that lanes hold together
+    WMMA = auto()
 
     __hash__ = int.__hash__  # an Enum hashes its name in Python; every UOp look-up hashes an op
 

@@ -15,6 +15,7 @@ from polygrad.errors import ArgumentError
 from polygrad.uop.args import AddrSpace, Axis, AxisKind, Magnitude, Memory, Param, Reg, Special, Steps, Var
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.tensor_cores import BY_NAME, TensorCore
 
 _ARITY = {
     **dict.fromkeys(GroupOp.Unary | {Ops.CAST, Ops.BITCAST}, 1),
@@ -23,7 +24,7 @@ _ARITY = {
     **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
 }
 _AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
-             Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1}  # fmt: skip
+             Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1, Ops.WMMA: 3}  # fmt: skip
 _DTYPES = {d.name: d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
 _SPACES = {space.name: space for space in AddrSpace}
@@ -203,6 +204,10 @@ def _magnitude(line: _Line, dtype: DType) -> Magnitude | None:
     return line.choice(dict(Magnitude.__members__), "what is known of the argument") if line.peek() else None
 
 
+def _tensor_core(line: _Line, dtype: DType) -> TensorCore:
+    return line.choice(BY_NAME, "a tensor core")
+
+
 _OPS = {op.name: op for op in (*_ARITY, *_AT_LEAST)}
 _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.CONST: _constant,
@@ -216,4 +221,5 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.STAGE: _memory,
     Ops.SIN: _magnitude,
     Ops.SPECIAL: _special,
+    Ops.WMMA: _tensor_core,
 }

@@ -19,6 +19,7 @@ from polygrad.dtype import dtypes
 from polygrad.uop.args import AddrSpace, Axis, AxisKind, Param, Special
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.tensor_cores import TensorCore
 
 _INFIX = {
     Ops.ADD: ("+", 5), Ops.SUB: ("-", 5),
@@ -93,6 +94,8 @@ def _value(arg: Any) -> str:
         return f"{axis_name(arg.id)[1:]} {arg.kind.name}"
     if isinstance(arg, Param) and arg.space is AddrSpace.GLOBAL:
         return f"{arg.slot} {arg.size}"
+    if isinstance(arg, TensorCore):
+        return arg.name
     if isinstance(arg, Special):
         return f"{arg.kind.name} {arg.axis}"
     if isinstance(arg, Enum):

@@ -29,6 +29,7 @@ from polygrad.uop.args import (
 )
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.tensor_cores import TensorCore
 
 Rule = tuple[str, Callable[[UOp], bool]]
 Table = dict[Ops, tuple[Rule, ...]]
@@ -273,6 +274,13 @@ def _opens_loop(u: UOp) -> bool:
     return u.op is Ops.RANGE and u.arg.kind in (AxisKind.LOOP, AxisKind.REDUCE, AxisKind.SCAN)
 
 
+def _has_elements(u: UOp) -> bool:
+    sizes = [*u.arg.c.elements, *u.arg.a.elements, *u.arg.b.elements]
+    return all(r.op is Ops.RANGE and not _opens_loop(r) for r in u.src[3:]) and sizes == [
+        r.src[0].arg for r in u.src[3:]
+    ]
+
+
 def _scans(op: Ops, sources: int) -> bool:
     return sources == (3 if op is Ops.MULACC else 2) and (op in GroupOp.Reduce or op is Ops.MULACC)
 
@@ -313,6 +321,12 @@ _STRUCTURE = _table(
         ("its source is its size, an index", lambda u: u.src[0].dtype is dtypes.index),
     )),
     ((Ops.BARRIER,), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
+    ((Ops.WMMA,), (
+        _arg(TensorCore),
+        ("its operands have the dtypes of its tensor core", lambda u: [s.dtype for s in u.src[:3]]
+         == [u.arg.operands, u.arg.operands, u.arg.total] and u.dtype is u.arg.total),
+        ("it has the tile ranges of c's, a's and b's elements", _has_elements),
+    )),
     ((Ops.INDEX,), (
         ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
         _FIRST_ALIKE,
@@ -374,9 +388,8 @@ _WIDE: Rule = ("16-bit floats are computed in float32", lambda u: u.src[-1].dtyp
 _LINEAR = {op: _KERNEL[op] for op in _RENDERED} | _LEAVES | _STRUCTURE
 _LINEAR |= {op: _LINEAR[op] + (_WIDE,) for op in _RENDERED & GroupOp.ALU - {Ops.WHERE}}
 _LINEAR[Ops.END] += (_sources(2),)
-_LINEAR[Ops.RANGE] += (
-    ("it is bound to no grid", lambda u: u.arg.kind not in (AxisKind.GLOBAL, AxisKind.LOCAL)),
-)
+_BOUND = (AxisKind.GLOBAL, AxisKind.LOCAL, AxisKind.SUBGROUP)
+_LINEAR[Ops.RANGE] += (("it is bound to no grid", lambda u: u.arg.kind not in _BOUND),)
 _LINEAR[Ops.REDUCE] = (
     *_KERNEL[Ops.REDUCE],
     ("loops are gone: it reduces within a tile", lambda u: not any(_opens_loop(r) for r in u.src[1:])),

@@ -21,6 +21,7 @@ from polygrad.uop.spec import verify
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
 FEW = Workgroups(invocations=64, sizes=(64, 8, 4), count=100, shared_bytes=2048)
 SMALL = Target("GPU", index_bits=32, workgroups=FEW)
+SOFTWARE = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(software=True))
 
 
 def data(*shape, dtype="float32"):
@@ -78,6 +79,34 @@ def kinds(tensor, target=GPU):
 )
 def test_choices(tensor, opts):
     assert render_opts(chosen(tensor())) == opts
+
+
+@pytest.mark.parametrize(
+    ("tensor", "opts"),
+    [
+        (  # tiles of 8 x 8 in registers, in two vectors of columns
+            lambda: data(256, 256) @ data(256, 256),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 32, UPCAST r0.1 8, SIMD r1 4 2, LOCAL r1.0 4",
+        ),
+        (  # a vector alone, of which all lanes or none are another tile's
+            lambda: data(64, 64) @ data(64, 100),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 32, UPCAST r0.1 8, SIMD r1 4 1, LOCAL r1.0 4",
+        ),
+        (  # no vectors: neither operand's rows are aligned
+            lambda: data(37, 50) @ data(50, 29),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 16, UPCAST r0.1 4, LOCAL r1 16, UPCAST r1.1 8",
+        ),
+        (  # few sums: smaller tiles, and all terms of a sum in one invocation
+            lambda: data(16, 1024) @ data(1024, 16),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 16, UPCAST r0.1 4, SIMD r1 4 1, LOCAL r1.0 4",
+        ),
+    ],
+)
+def test_a_processor_that_does_a_gpus_work_has_larger_tiles_and_shares_nothing(tensor, opts):
+    tensor = tensor()
+    assert render_opts(chosen(tensor, SOFTWARE)) == opts
+    (ast,) = asts(tensor)
+    verify(lower(ast, SOFTWARE), "linear")
 
 
 def test_sums_that_are_many_and_across_memory_have_an_invocation_each():

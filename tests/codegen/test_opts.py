@@ -265,7 +265,13 @@ def test_actions_apply_or_say_why_not():
         except OptError:
             continue
         kinds.add(action.kind)
-    assert kinds == set(OptKind) - {OptKind.MERGE, OptKind.GLOBAL, OptKind.LOCAL, OptKind.GROUP}
+    assert kinds == set(OptKind) - {
+        OptKind.MERGE,
+        OptKind.GLOBAL,
+        OptKind.LOCAL,
+        OptKind.GROUP,
+        OptKind.TENSOR_CORE,
+    }
 
 
 def test_actions_for_workgroups_apply_or_say_why_not():

@@ -39,6 +39,17 @@ def test_a_vector_and_a_matrix_are_multiplied_in_blocks_of_its_rows():
     assert len(kernels(empty(1024) @ empty(1024, 1024))) == 2
 
 
+def test_each_of_two_sums_goes_through_memory_in_blocks():
+    mean_parts, mean, parts, variance = kernels(empty(1024, 1024).var(0))
+    assert mean_parts.args[0].arg.size == parts.args[0].arg.size == 1024 // 64 * 1024
+    assert mean.args[0].arg.size == 1024 and mean.args[0] in parts.args
+    assert parts.args[0] in variance.args
+
+
+def test_two_sums_of_rows_stay_one_kernel():
+    assert len(kernels(empty(1024, 1024).var(1))) == 1
+
+
 @pytest.mark.parametrize(
     "tensor",
     [
@@ -71,6 +82,8 @@ def test_columns_on_every_device(device, rows, dtype):
     x = Tensor(values.tolist(), dtype=dtype, device=device)
     assert x.sum(0).cast(dtypes.int32).tolist() == values.sum(0).tolist()
     assert (x * 2).max(0).cast(dtypes.int32).tolist() == (2 * values.max(0)).tolist()
+    spread = x.cast(dtypes.float32).std(0).tolist()
+    np.testing.assert_allclose(spread, values.std(0, ddof=1), rtol=1e-5)
 
 
 def test_the_rest_of_the_rows_keeps_a_nan(device):

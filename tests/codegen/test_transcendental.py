@@ -95,6 +95,51 @@ def test_float64_within_2_ulp(name: str, fused: bool) -> None:
     assert_within(2, name, x, compute(name, dtypes.float64, x, fused))
 
 
+# 2^(x c), and the range of x
+PRODUCTS = {
+    "exp": (1 / math.log(2), 90.0),
+    "exp of -x": (-1 / math.log(2), 90.0),
+    "exp of 2x": (2 / math.log(2), 45.0),
+    "10^x": (math.log2(10), 38.0),
+    "by 3/4": (0.75, 170.0),
+    "by 2": (2.0, 64.0),
+}
+
+
+def exact(c: float) -> Array:
+    """c as a longdouble, of more digits where it is a multiple of log2 e."""
+    log2_e = np.longdouble(1) / np.log(np.longdouble(2))
+    ratio = np.longdouble(c) / log2_e
+    return log2_e * np.round(ratio) if abs(ratio - np.round(ratio)) < 1e-15 else np.longdouble(c)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_exp2_of_a_product_within_2_ulp(name: str, dtype: DType, fused: bool) -> None:
+    """Where nothing fuses, the optimised form, too: Cody and Waite's reduction."""
+    if dtype is dtypes.float64 and not HAS_WIDER:
+        pytest.skip(REASON)
+    c, reach = PRODUCTS[name]
+    generator = np.random.default_rng(4)
+    kind, _ = FLOATS[dtype]
+    reach = reach if dtype is dtypes.float32 else 8 * reach
+    x = np.concatenate([generator.uniform(-a, a, 100_000).astype(kind) for a in (1, reach)])
+    argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
+    table = decompose(Target("test", fma=fused), True)
+    root = UOp(Ops.EXP2, dtype, (argument * c,))
+    with np.errstate(all="ignore"):
+        got = evaluate(graph_rewrite(root, table), {argument: x})
+        want = np.exp2(x.astype(np.longdouble) * exact(c))
+    errors = ulps(got, want)
+    assert errors.max() <= 2, (x[errors.argmax()], errors.max())
+    ends = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 0.0, -0.0], kind)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            evaluate(graph_rewrite(root, table), {argument: ends}), np.exp2(ends * kind(c))
+        )
+
+
 def test_log2_of_every_float32_from_half_to_two_within_2_ulp() -> None:
     ends = np.array([0.5, 2.0], np.float32).view(np.int32)
     for start in range(ends[0], ends[1], 1 << 22):

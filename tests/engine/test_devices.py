@@ -48,7 +48,9 @@ def test_pyproject_announces_the_built_in_devices() -> None:
 
 
 def test_an_unknown_device_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(DeviceError, match=r"expected one of CPU, CC, WASM, WEBGPU, INTERP\b.*, got 'tpu'"):
+    with pytest.raises(
+        DeviceError, match=r"expected one of CPU, CC, WASM, WEBGPU, CUDA, METAL, INTERP\b.*, got 'tpu'"
+    ):
         Device.canonical("tpu")
 
 
@@ -87,3 +89,19 @@ except errors.DeviceError as e:
     print(e)
 """
     assert message in run(code, installed)
+
+
+def test_the_package_that_cuda_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda", None)  # as if it were not installed
+    for name in ("renderer.nvrtc_compile", "runtime.cuda_native", "engine.backends.cuda_backend"):
+        monkeypatch.delitem(sys.modules, f"polygrad.{name}", raising=False)
+    with pytest.raises(
+        DeviceError, match=r'device CUDA: not available here .*: pip install "polygrad\[cuda\]"'
+    ):
+        Device["CUDA"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it is there")
+def test_metal_says_that_it_is_macos_s() -> None:
+    with pytest.raises(DeviceError, match=rf"device METAL: expected macOS, got {sys.platform}: use CUDA"):
+        Device["METAL"]

@@ -30,6 +30,7 @@ from polygrad.errors import OptError
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
 from polygrad.uop.spec import verify
+from polygrad.uop.tensor_cores import TENSOR_CORES
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.ir"))
@@ -41,6 +42,15 @@ TARGETS = {
     "cpu": Target("CPU", simd_bytes=64, registers=32, fma=True, scalar_fma=True, threads=4),
     "plain": Target("PLAIN"),
     "gpu": Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups()),
+    "cuda": Target(
+        "CUDA",
+        simd_bytes=16,
+        fma=True,
+        scalar_fma=True,
+        index_bits=32,
+        workgroups=Workgroups(subgroup=32),
+        tensor_cores=(TENSOR_CORES[0],),
+    ),
 }
 BY_NAME = {p.name: p for p in PASSES}
 ANSWERS = {"yes": True, "no": False}

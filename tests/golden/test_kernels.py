@@ -40,7 +40,7 @@ SIMD = Target(
     fma=True,
     scalar_fma=True,
     threads=4,
-    pages=64,
+    pages=32,
     index_bits=32,
     dots=WASM_DOTS,
 )

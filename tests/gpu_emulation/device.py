@@ -31,11 +31,16 @@ from polygrad.runtime.grid import grid_size
 from polygrad.runtime.interface import Executable, Handle, Runtime
 from polygrad.runtime.program import Kernel, Program
 from polygrad.uop.node import UOp
+from polygrad.uop.tensor_cores import BY_NAME
 
 HERE = Path(__file__).parent
 CACHE = Path(tempfile.gettempdir()) / f"polygrad-emulation-{os.getuid()}"
 ALIGNMENT = 256
-LIMITS = Workgroups()
+LIMITS = Workgroups(subgroup=32)
+CORES = {
+    "cuda": ("mma_m16n8k16_half", "mma_m16n8k16_bfloat"),
+    "msl": ("simdgroup_8x8_half", "simdgroup_8x8_bfloat", "simdgroup_8x8_float"),
+}
 HEADERS = {"cuda": "emulated_cuda.h", "msl": "metal_stdlib"}
 _FLAGS = (
     "-std=c++20",
@@ -60,6 +65,7 @@ def target_of(language: str) -> Target:
         workgroups=LIMITS,
         alignment=ALIGNMENT,
         float64=language != "msl",
+        tensor_cores=tuple(BY_NAME[name] for name in CORES[language]),
     )
 
 
@@ -117,13 +123,18 @@ def compile_kernel(kernel: Kernel, checked: bool) -> Path:
     return _compiled(kernel.name, header + text + entry, ("-O1", *(["-fsanitize=thread"] if checked else [])))
 
 
+def waits(text: str) -> bool:
+    """Whether a kernel's invocations wait for each other."""
+    return any(word in text for word in ("barrier", "__syncthreads", "mma_m16", "simdgroup_8x8"))
+
+
 class LoadedKernel:
     """A kernel's entry, and where the memory of its workgroups lies."""
 
     def __init__(self, kernel: Kernel, path: Path) -> None:
         machine()
         self.library = ctypes.CDLL(str(path))
-        self.barriers = b"barrier" in kernel.code or b"__syncthreads" in kernel.code
+        self.barriers = waits(kernel.code.decode())
         self.entry = ctypes.cast(self.library.emulated_entry, ctypes.c_void_p)
         self.shared = list(self._shared(path))
 

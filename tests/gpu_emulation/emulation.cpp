@@ -168,6 +168,13 @@ void emulated_barrier(int line) {
   if (!_setjmp(current->jump)) _longjmp(scheduler, 1);
 }
 
+void emulated_exchange() {
+  current->line = -1;
+  if (!_setjmp(current->jump)) _longjmp(scheduler, 1);
+}
+
+unsigned emulated_lane() { return (unsigned)now.invocation; }
+
 // Buffers and memory of workgroups that the next launch may access; `kind`: 0 read, 1 written, 2 shared.
 void emulated_regions(int count, char **starts, const int64_t *sizes, const int *kinds) {
   regions.clear();
@@ -255,6 +262,7 @@ void emulated_launch(Entry kernel, void **given, const int64_t *values, const un
             return;
           }
           left -= ended;
+          if (waiting && line < 0) now.epoch--;  // an exchange is no barrier
         }
       }
 }

@@ -11,6 +11,7 @@ import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from bench.traffic import traffic_of
 from polygrad import Device, Tensor, TinyJit
 from polygrad.codegen.actions import actions
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
@@ -19,9 +20,7 @@ from polygrad.engine.normalize import normalize
 from polygrad.errors import OptError
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
-from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 from tests.gpu_emulation.device import checked, target_of
 
 DEVICES = ["EMULATED_CUDA", "EMULATED_MSL"]
@@ -317,33 +316,6 @@ def test_random_opts(device, which, picks):
 
 
 # --- how much memory is read
-
-
-def traffic_of(linear):
-    """Bytes that a linear kernel reads from buffers and writes to them, all invocations of all workgroups: of
-    one whose stores have no gates."""
-    outside = [n.src[0].arg for n in linear if n.op is Ops.SPECIAL]
-    runs = int(np.prod(outside, dtype=np.int64))
-    read = written = 0
-    loops: list[int] = []
-    closed = {n.src[1] for n in linear if n.op is Ops.END}
-    for n in linear:
-        if n in closed:
-            loops.append(n.src[0].arg)
-        elif n.op is Ops.END:
-            loops.pop()
-        elif n.op in (Ops.LOAD, Ops.STORE):
-            pointer = n.src[0].src[0]
-            if pointer.op is not Ops.PARAM or pointer.arg.space is not AddrSpace.GLOBAL:
-                continue  # a register, or memory of the workgroup
-            steps = n.src[0].arg.steps if n.src[0].arg is not None else ()
-            values = int(np.prod([r.src[0].arg for r, _ in steps], dtype=np.int64))
-            nbytes = runs * int(np.prod(loops, dtype=np.int64)) * values * pointer.dtype.itemsize
-            if n.op is Ops.LOAD:
-                read += nbytes
-            else:
-                written += nbytes
-    return read, written
 
 
 def product_kernel(n):

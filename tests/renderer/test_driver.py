@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import random
 import re
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from polygrad.renderer.llvm_compile import compile_ir
 from polygrad.renderer.llvm_driver import llvm_driver
 from polygrad.renderer.wasm_driver import wasm_driver
 from polygrad.runtime.cc import Library
+from polygrad.shared_words import COUNTER_LINES, FIRST_BUFFER
 from polygrad.wasm.wat import print_module
 
 
@@ -67,20 +69,20 @@ def c_calls(driver: Driver) -> str:
 
 
 def kernel_module(name: str, n: int) -> bytes:
-    """A kernel of one pointer and `n` values, which appends to a list at 1024: the length, then bytes."""
+    """A kernel of one pointer and `n` values, which appends to a list at 4096: the length, then bytes."""
     params = " ".join(["i32"] * (1 + n))
     number = int(name[1:])
     last = f"(local.get {n})"
-    store = f"(i32.store8 offset=1028 (i32.load (i32.const 1024)) (i32.add (i32.const {16 * number}) {last}))"
-    count = "(i32.store (i32.const 1024) (i32.add (i32.load (i32.const 1024)) (i32.const 1)))"
+    store = f"(i32.store8 offset=4100 (i32.load (i32.const 4096)) (i32.add (i32.const {16 * number}) {last}))"
+    count = "(i32.store (i32.const 4096) (i32.add (i32.load (i32.const 4096)) (i32.const 1)))"
     memory = '(import "env" "memory" (memory 1))'
     text = f'(module {memory} (func (export "{name}") (param {params}) {store} {count}))'
     return bytes(wasmtime.wat2wasm(text))
 
 
 def wasm_module_of(driver: Driver) -> bytes:
-    numbered = zip(driver.kernels, driver.calls, strict=True)
-    return wasm_driver(driver, [kernel_module(name, len(call.values)) for name, call in numbered])
+    values = {call.kernel: len(call.values) for call in driver.calls}
+    return wasm_driver(driver, [kernel_module(name, values[i]) for i, name in enumerate(driver.kernels)])
 
 
 def wasm_calls(driver: Driver) -> str:
@@ -89,7 +91,11 @@ def wasm_calls(driver: Driver) -> str:
     out, depth = [], []
     lines = [line.strip().rstrip(")") for line in body.splitlines()[1:]]
     for line, following in itertools.pairwise([*lines, ""]):
-        if line == "if":
+        if line in ("block", "loop"):
+            depth.append(False)
+        elif line.startswith("if (result"):
+            depth.append(False)
+        elif line == "if":
             depth.append(following != "return")
             out += ["("] if depth[-1] else []
         elif line == "end":
@@ -199,15 +205,51 @@ def test_the_driver_leaves_parts_to_the_team(language, threads, given):
         assert taken == [(0, 0, last, 2, given[1]), (0, 1, last, 2, given[1])] and not seen
 
 
+class InWebAssembly:
+    """A driver whose threads run one after the other."""
+
+    def __init__(self, driver: Driver, *variables: int):
+        self._store = wasmtime.Store(engine())
+        self._memory = wasmtime.Memory(self._store, wasmtime.MemoryType(wasmtime.Limits(1, None)))
+        module = wasmtime.Module(engine(), wasm_module_of(driver))
+        self._run = wasmtime.Instance(self._store, module, [self._memory]).exports(self._store)["run"]
+        words = struct.pack(f"<{len(variables)}I", *variables)
+        self._memory.write(self._store, words, FIRST_BUFFER + 4 * driver.entries)
+
+    def run(self, thread: int, threads: int) -> list[int]:
+        """What the kernels have appended."""
+        self._run(self._store, FIRST_BUFFER, thread, threads)
+        (count,) = struct.unpack("<I", self._memory.read(self._store, 4096, 4100))
+        self._memory.write(self._store, bytes(4), 4096)
+        return list(self._memory.read(self._store, 4100, 4100 + count))
+
+
 def test_the_driver_in_webassembly_runs_as_one_thread():
-    driver = driver_of("s", "|p", "s")
-    store = wasmtime.Store(engine())
-    memory = wasmtime.Memory(store, wasmtime.MemoryType(wasmtime.Limits(1, None)))
-    module = wasmtime.Module(engine(), wasm_module_of(driver))
-    run = wasmtime.Instance(store, module, [memory]).exports(store)["run"]
-    memory.write(store, (5).to_bytes(4, "little"), 512 + 8)  # the variable, behind two entries
-    run(store, 512, 0, 1)
-    assert list(memory.read(store, 1024, 1031))[4:] == [0 * 16 + 5, 1 * 16 + 1, 2 * 16 + 5]
+    driver = InWebAssembly(driver_of("s", "|p", "s"), 5)
+    assert driver.run(0, 1) == [0 * 16 + 5, 1 * 16 + 1, 2 * 16 + 5]
+
+
+def in_parts(count: int) -> Driver:
+    """Calls of one kernel, which notes the number of the part."""
+    return Driver(("k0",), (Call(0, (Pointer(0, 0),), ("parts", "part"), True, False),) * count, entries=1)
+
+
+def test_the_driver_in_webassembly_takes_parts_that_others_have_not_begun():
+    driver = InWebAssembly(in_parts(2))
+    assert driver.run(1, 3) == [4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3] * 2
+    assert driver.run(0, 3) == []  # nothing is left for a thread that comes late
+
+
+def test_a_single_threads_launch_in_webassembly_is_one_part_run_after_run():
+    driver = InWebAssembly(in_parts(3))
+    assert [driver.run(0, 1) for _ in range(3)] == [[0, 0, 0]] * 3
+
+
+def test_counters_of_parts_are_used_again_behind_a_barrier():
+    calls = wasm_calls(in_parts(2 * COUNTER_LINES + 1)).split()
+    assert [i for i, call in enumerate(calls) if call == "|"] == [COUNTER_LINES, 2 * COUNTER_LINES + 1]
+    driver = InWebAssembly(in_parts(2 * COUNTER_LINES + 1))
+    assert driver.run(0, 1) == [0] * (2 * COUNTER_LINES + 1)
 
 
 def test_a_module_of_more_than_a_kernel_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from polygrad import Tensor
@@ -27,6 +28,21 @@ def test_erf_within_3_ulp_in_float32(device: str) -> None:
     assert np.all(np.abs(got.astype(np.float64) - want)[known] <= 3 * unit[known])
     np.testing.assert_array_equal(np.isnan(got), ~known)
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
+
+
+def test_exp_within_1_ulp_in_float32(device: str) -> None:
+    if device == "INTERP":
+        pytest.skip("kernels without optimisation take 2 to the power of the rounded product")
+    x = np.concatenate([np.linspace(-87, 88.7, 20_001), np.linspace(-1, 1, 5001)]).astype(np.float32)
+    got, want = Tensor(x, device=device).exp().numpy(), np.exp(x.astype(np.float64))
+    assert np.all(np.abs(got - want) <= np.spacing(want.astype(np.float32)))
+
+
+def test_exp_of_16_bits_is_rounded_once(device: str) -> None:
+    x = np.linspace(-9, 11, 401).astype(np.float16)
+    want = np.exp(x.astype(np.float64)).astype(np.float16)
+    got = Tensor(x, device=device).exp().numpy()
+    assert np.all(np.abs(got.astype(np.float64) - want) <= np.spacing(want))
 
 
 def test_erf_within_2e_8_of_its_value_in_float64(device: str) -> None:

@@ -1,18 +1,22 @@
 /**
- * `Barrier`: the threads of a run wait for each other. Its words are the first ones of the shared memory
- * that the kernels work on, in the guard before the first buffer, which nothing else writes. The drivers of
- * captured Programs have the same barrier in WebAssembly (`polygrad/renderer/wasm_driver.py`).
+ * `Barrier`: the threads of a run wait for each other, and take parts of its work in turn. Its words are
+ * those of `shared_words.ts`. The drivers of captured Programs have the same in WebAssembly
+ * (`polygrad/renderer/wasm_driver.py`).
  *
  * A thread that waits spins for some microseconds, then sleeps. A page's own thread never
  * sleeps, for browsers forbid it. The last to arrive increments the generation, which the others poll.
  */
 
-const ARRIVED = 0;
-const GENERATION = 1;
-const SLEEPERS = 2;
-const FAILED = 3; // a thread trapped: no thread waits any more
-const MAY_SLEEP = 4; // whether thread 0 may sleep
-const WORDS = 5;
+import {
+  ARRIVED,
+  COUNTERS,
+  FAILED,
+  FIRST_BUFFER,
+  GENERATION,
+  MAX_THREADS,
+  MAY_SLEEP,
+  SLEEPERS,
+} from "./shared_words";
 
 /** How often a thread polls before it sleeps: some 30 microseconds. */
 export const SPINS = 10_000;
@@ -21,7 +25,7 @@ export class Barrier {
   readonly #words: Int32Array;
 
   constructor(memory: WebAssembly.Memory) {
-    this.#words = new Int32Array(memory.buffer, 0, WORDS);
+    this.#words = new Int32Array(memory.buffer, 0, FIRST_BUFFER / 4);
   }
 
   /** Say whether thread 0 may sleep. */
@@ -38,6 +42,12 @@ export class Barrier {
   reset(): void {
     Atomics.store(this.#words, ARRIVED, 0);
     Atomics.store(this.#words, FAILED, 0);
+    this.#words.fill(0, COUNTERS);
+  }
+
+  /** How many parts of thread `owner` in the launch that has counters `line` were taken; one more is now. */
+  takePart(line: number, owner: number): number {
+    return Atomics.add(this.#words, COUNTERS + line * MAX_THREADS + owner, 1);
   }
 
   /** Wait until all `threads` have arrived. False: one of them trapped, and this thread must leave the run. */
@@ -46,6 +56,7 @@ export class Barrier {
     const generation = Atomics.load(words, GENERATION);
     if (Atomics.add(words, ARRIVED, 1) === threads - 1) {
       Atomics.store(words, ARRIVED, 0);
+      words.fill(0, COUNTERS); // all parts are taken, and nobody takes others before the release
       this.#release();
       return !this.failed;
     }

@@ -105,7 +105,7 @@ export class WasmHost {
 
   /** Calls made ready; see `LaunchList` for `plan`. */
   launches(kernels: readonly Kernel[], plan: Uint32Array, nBases: number): LaunchList {
-    const team = this.#pool && { pool: this.#pool, memory: this.memory };
-    return new LaunchList(kernels, plan, nBases, team);
+    const workplace = this.#pool && { pool: this.#pool, memory: this.memory };
+    return new LaunchList(kernels, plan, nBases, workplace);
   }
 }

@@ -1,16 +1,29 @@
 /** Calls of kernels in order, as every thread of a run makes its share of them. */
 
+import type { Barrier } from "./barrier";
+import { PARTS_PER_THREAD } from "./shared_words";
+
 export type KernelFunction = (...args: number[]) => void;
 
 /**
  * One call: its arguments are `n` words from number `first`. Every thread makes a parallel one, thread 0 the others.
- * `barrier`: all threads have made all calls before it.
+ * `barrier`: all threads have made all calls before it. `part`: the word that is the number of the part, for each
+ * of which it is made by the thread that takes it; `line`: of its counters.
  */
 export interface Call {
   readonly first: number;
   readonly n: number;
   readonly parallel: boolean;
   readonly barrier: boolean;
+  readonly part?: number;
+  readonly line: number;
+}
+
+/** The threads of a run, as one of them sees it. */
+export interface Team {
+  readonly barrier: Barrier;
+  readonly thread: number;
+  readonly threads: number;
 }
 
 /** `call(args[first], …)` with `n` arguments; a spread costs several times as much as a plain call. */
@@ -92,20 +105,44 @@ export function runAll(
   }
 }
 
-/** Make this thread's share of the calls. `barrier` returns false when a thread trapped. Throws Trap. */
+/**
+ * Make a call for one part after the other: this thread's own, which are neighbours, then those that others have
+ * not begun. So nobody waits for a thread whose processor another process uses, but for the part it is in.
+ */
+function runParts(
+  call: KernelFunction,
+  args: Int32Array,
+  { first, n, line }: Call,
+  place: number,
+  { barrier, thread, threads }: Team,
+): void {
+  for (let turn = 0; turn < threads; turn++) {
+    const owner = (thread + turn) % threads;
+    for (;;) {
+      const taken = barrier.takePart(line, owner);
+      if (taken >= PARTS_PER_THREAD) break;
+      args[place] = owner * PARTS_PER_THREAD + taken;
+      invoke(call, args, first, n);
+    }
+  }
+}
+
+/** Make this thread's share of the calls, or those up to where a thread trapped. Throws Trap. */
 export function runShare(
   calls: readonly Call[],
   functions: readonly (KernelFunction | undefined)[],
   args: Int32Array,
-  thread: number,
-  barrier: () => boolean,
+  team: Team,
 ): void {
   let number = 0;
   try {
-    for (const { first, n, parallel, barrier: hasBarrier } of calls) {
-      if (hasBarrier && !barrier()) return;
-      const call = functions[number];
-      if (call !== undefined && (parallel || thread === 0)) invoke(call, args, first, n);
+    for (const call of calls) {
+      if (call.barrier && !team.barrier.wait(team.thread, team.threads)) return;
+      const kernel = functions[number];
+      if (kernel !== undefined) {
+        if (call.part !== undefined) runParts(kernel, args, call, call.part, team);
+        else if (call.parallel || team.thread === 0) invoke(kernel, args, call.first, call.n);
+      }
       number++;
     }
   } catch (cause) {

@@ -3,8 +3,16 @@
 import { Barrier } from "./barrier";
 import { runAll, Trap, type Call, type KernelFunction } from "./kernel_calls";
 import { InternalError, ProgramError } from "./errors";
+import { COUNTER_LINES, PARTS_PER_THREAD } from "./shared_words";
 import type { Job } from "./thread";
 import type { ThreadPool } from "./thread_pool";
+
+/** Words that a list fills itself, behind its bases: see `THREAD_VARIABLES`. */
+const THREAD = 0;
+const THREADS = 1;
+const PART = 2;
+const PARTS = 3;
+const OWN_WORDS = 4;
 
 /** Flags of a call. */
 export const PARALLEL = 1;
@@ -17,8 +25,8 @@ export interface Kernel {
   readonly module: WebAssembly.Module;
 }
 
-/** The threads that run a list together, and the memory that it works on. */
-export interface Team {
+/** The threads that may run a list together, and the memory that it works on. */
+export interface Workplace {
   readonly pool: ThreadPool;
   readonly memory: WebAssembly.Memory;
 }
@@ -26,8 +34,9 @@ export interface Team {
 /**
  * Calls in order. Each argument is one of the bases plus a constant, modulo 2**32.
  *
- * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated. Two more words
- * follow them that the list fills itself: the number of the thread, and the number of threads.
+ * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated. More words follow them
+ * that the list fills itself: the number of the thread, how many threads there are, the number of the part and how
+ * many parts there are.
  */
 export class LaunchList {
   readonly bases: Uint32Array;
@@ -45,9 +54,10 @@ export class LaunchList {
   /**
    * `plan` is, for each call: the kernel's number, flags, how many arguments, then a source and an offset for each.
    */
-  constructor(kernels: readonly Kernel[], plan: Uint32Array, nBases: number, team?: Team) {
+  constructor(kernels: readonly Kernel[], plan: Uint32Array, nBases: number, workplace?: Workplace) {
     const sources: number[] = [];
     const offsets: number[] = [];
+    let line = 0;
     const words = plan.values();
     const next = (): number => words.next().value ?? 0;
     for (let position = 0; position < plan.length;) {
@@ -66,27 +76,38 @@ export class LaunchList {
       }
       this.#kernels.push(kernel);
       this.#functions.push(kernel.call);
-      const [parallel, barrier] = [(flags & PARALLEL) !== 0, (flags & BARRIER) !== 0];
-      this.#calls.push({ first, n, parallel, barrier });
+      const part = sources.indexOf(nBases + PART, first);
+      const needsLine = part >= 0 && line === COUNTER_LINES;
+      const barrier = (flags & BARRIER) !== 0 || needsLine;
+      if (barrier) line = 0;
+      this.#calls.push({
+        first,
+        n,
+        parallel: (flags & PARALLEL) !== 0,
+        barrier,
+        line,
+        ...(part >= 0 && { part }),
+      });
+      if (part >= 0) line++;
       position += 3 + 2 * n;
     }
-    this.#words = new Uint32Array(nBases + 2);
+    this.#words = new Uint32Array(nBases + OWN_WORDS);
     this.bases = this.#words.subarray(0, nBases);
     this.#sources = Uint32Array.from(sources);
     this.#offsets = Uint32Array.from(offsets);
-    const shared = team !== undefined && this.#calls.some(({ parallel }) => parallel);
+    const shared = workplace !== undefined && this.#calls.some(({ parallel }) => parallel);
     this.#args = shared
       ? new Int32Array(new SharedArrayBuffer(4 * sources.length))
       : new Int32Array(sources.length);
     if (shared) {
-      const { pool, memory } = team;
+      const { pool, memory } = workplace;
       const calls = this.#calls;
       const job = {
         memory,
         calls,
         kernels: this.#kernels.map(({ module, name }, i) => (calls[i]?.parallel ? { module, name } : null)),
         args: this.#args,
-        threadArgs: [...sources.keys()].filter((i) => sources[i] === nBases),
+        threadArgs: [...sources.keys()].filter((i) => sources[i] === nBases + THREAD),
       };
       const barrier = new Barrier(memory);
       barrier.ownerMaySleep = pool.ownerMaySleep;
@@ -109,7 +130,8 @@ export class LaunchList {
     const words = this.#words;
     const shared = this.#shared;
     const threads = this.#acquire();
-    words[words.length - 1] = threads;
+    words[this.bases.length + THREADS] = threads;
+    words[this.bases.length + PARTS] = threads === 1 ? 1 : threads * PARTS_PER_THREAD;
     for (let i = 0; i < args.length; i++) {
       args[i] = (words[this.#sources[i] ?? 0] ?? 0) + (this.#offsets[i] ?? 0);
     }

@@ -4,13 +4,33 @@
  * Everything that reads or runs is awaitable, also where the work is done at once: a GPU's is not.
  */
 
-import { dtypeOf } from "./arrays";
-import { ProgramError } from "./errors";
+import { dtypeOf, type TensorData } from "./arrays";
+import { DeviceError, ProgramError } from "./errors";
 import { elementsOf, resolve, resolved, type TensorInput, type TensorSpec, type TensorValue } from "./input";
 import { readProgram, type Program, type Role } from "./program";
-import { loadProgramLater, type LoadedProgram } from "./runner";
+import { loadProgramLater } from "./runner";
 import { readEntries, writeEntries, type Entry } from "./safetensors";
 import type { ThreadPool } from "./thread_pool";
+import type { WebGPUDevice } from "./webgpu/device";
+import { GpuProgram } from "./webgpu/loaded";
+
+/** A Program in memory, with what a model asks of it. A read comes after all that was asked for before. */
+interface Loaded {
+  readonly program: Program;
+  readonly threads: number;
+  check(variables: Readonly<Record<string, number>>): void;
+  execute(variables: Readonly<Record<string, number>>): void;
+  write(buffer: number, data: ArrayBufferView): void;
+  writeStart(buffer: number, data: ArrayBufferView): void;
+  read(buffer: number, count: number): TensorData | Promise<TensorData>;
+}
+
+/** What a host has for models, asked for when a model can use it. */
+export interface ModelHost {
+  readonly pool?: () => ThreadPool | undefined;
+  /** The GPU; undefined where there is none. */
+  readonly gpu?: () => Promise<WebGPUDevice | undefined>;
+}
 
 /** A tensor of the model, and the number of its buffer. */
 interface Slot extends TensorSpec {
@@ -40,13 +60,13 @@ export class Model {
   readonly outputs: readonly TensorSpec[];
   /** What the model holds between runs, by name: parameters, and state such as an optimizer's. */
   readonly parameters: readonly Parameter[];
-  readonly #loaded: LoadedProgram;
+  readonly #loaded: Loaded;
   readonly #inputs: readonly Slot[];
   readonly #outputs: readonly Slot[];
   readonly #kept: readonly Slot[];
 
   /** Use `load` instead. Throws ProgramError when names are missing or `values` are not those of the Program. */
-  constructor(loaded: LoadedProgram, values: ReadonlyMap<string, Entry>) {
+  constructor(loaded: Loaded, values: ReadonlyMap<string, Entry>) {
     this.#loaded = loaded;
     this.#inputs = slots(loaded.program, "input");
     this.#outputs = slots(loaded.program, "output");
@@ -72,21 +92,19 @@ export class Model {
    * unless the shape or the length of an input tells it. The outputs by name are copies. What is written to
    * state stays. Rejects with ProgramError when something does not fit, and then nothing has run.
    */
-  run(inputs: Readonly<Record<string, TensorInput>> = {}): Promise<Record<string, TensorValue>> {
-    return promised(() => {
-      const variables = this.#variables(inputs);
-      const given = this.#inputs.map((slot) => {
-        return { slot, elements: elementsOf(slot, inputs[slot.name]) };
-      });
-      // Shapes tell more about Variables than lengths do.
-      const known = given.filter(({ elements }) => elements.shape !== undefined);
-      const flat = given.filter(({ elements }) => elements.shape === undefined);
-      for (const { slot, elements } of [...known, ...flat]) resolve(slot, elements, variables);
-      this.#loaded.check(variables);
-      for (const { slot, elements } of given) this.#loaded.writeStart(slot.buffer, elements.data);
-      this.#loaded.execute(variables);
-      return Object.fromEntries(this.#outputs.map((slot) => [slot.name, this.#read(slot, variables)]));
+  async run(inputs: Readonly<Record<string, TensorInput>> = {}): Promise<Record<string, TensorValue>> {
+    const variables = this.#variables(inputs);
+    const given = this.#inputs.map((slot) => {
+      return { slot, elements: elementsOf(slot, inputs[slot.name]) };
     });
+    // Shapes tell more about Variables than lengths do.
+    const known = given.filter(({ elements }) => elements.shape !== undefined);
+    const flat = given.filter(({ elements }) => elements.shape === undefined);
+    for (const { slot, elements } of [...known, ...flat]) resolve(slot, elements, variables);
+    this.#loaded.check(variables);
+    for (const { slot, elements } of given) this.#loaded.writeStart(slot.buffer, elements.data);
+    this.#loaded.execute(variables);
+    return Object.fromEntries(await this.#readAll(this.#outputs, variables));
   }
 
   /** The parameter or state called `name`. Throws ProgramError when there is none. */
@@ -100,14 +118,14 @@ export class Model {
   }
 
   /** Parameters and state as the bytes of a safetensors file. */
-  save(): Promise<Uint8Array<ArrayBuffer>> {
-    return promised(() => {
-      const entries = this.#kept.map((slot): [string, Entry] => {
-        const { data, shape, dtype } = this.#read(slot, {});
-        return [slot.name, { dtype, shape, data: new Uint8Array(data.buffer) }];
-      });
-      return writeEntries(new Map(entries));
-    });
+  async save(): Promise<Uint8Array<ArrayBuffer>> {
+    const entries = (await this.#readAll(this.#kept, {})).map(
+      ([name, { data, shape, dtype }]): [string, Entry] => {
+        const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+        return [name, { dtype, shape, data: bytes }];
+      },
+    );
+    return writeEntries(new Map(entries));
   }
 
   /** Take parameters and state from what `save` made. Rejects with ProgramError, and then nothing has changed. */
@@ -129,10 +147,23 @@ export class Model {
     return Object.fromEntries(named.map(({ name }) => [name, inputs[name] as number]));
   }
 
-  #read(slot: Slot, variables: Readonly<Record<string, number>>): TensorValue {
+  async #read(slot: Slot, variables: Readonly<Record<string, number>>): Promise<TensorValue> {
     const shape = resolved(slot, variables);
     const count = shape.reduce((a, b) => a * b, 1);
-    return { data: this.#loaded.read(slot.buffer, count), shape, dtype: slot.dtype };
+    return { data: await this.#loaded.read(slot.buffer, count), shape, dtype: slot.dtype };
+  }
+
+  /** All of them are asked for before the first is waited for: nothing that is done meanwhile comes between. */
+  #readAll(
+    slots: readonly Slot[],
+    variables: Readonly<Record<string, number>>,
+  ): Promise<[string, TensorValue][]> {
+    return Promise.all(
+      slots.map(async (slot): Promise<[string, TensorValue]> => [
+        slot.name,
+        await this.#read(slot, variables),
+      ]),
+    );
   }
 
   #parameterOf(slot: Slot): Parameter {
@@ -140,7 +171,7 @@ export class Model {
       name: slot.name,
       dtype: slot.dtype,
       shape: resolved(slot, {}),
-      read: () => promised(() => this.#read(slot, {})),
+      read: () => this.#read(slot, {}),
       write: (value) =>
         promised(() => {
           const elements = elementsOf(slot, value);
@@ -184,13 +215,23 @@ function slots(program: Program, ...roles: Role[]): Slot[] {
   });
 }
 
-/** The exported step in `bytes`. `poolFor` is asked for threads where it can use some. Rejects as `load` does. */
-export async function loadModel(
-  bytes: Uint8Array,
-  poolFor: () => ThreadPool | undefined = () => undefined,
-): Promise<Model> {
+/** The exported step in `bytes`. Rejects as `load` does. */
+export async function loadModel(bytes: Uint8Array, host: ModelHost = {}): Promise<Model> {
   const program = readProgram(bytes);
   const values = program.values.length > 0 ? readEntries(program.values) : new Map<string, Entry>();
-  const pool = program.threads > 1 && program.shared_memory ? poolFor() : undefined;
-  return new Model(await loadProgramLater(program, pool), values);
+  return new Model(await loaded(program, host), values);
+}
+
+async function loaded(program: Program, { pool, gpu }: ModelHost): Promise<Loaded> {
+  if (program.device !== "WEBGPU") {
+    return loadProgramLater(program, program.threads > 1 && program.shared_memory ? pool?.() : undefined);
+  }
+  const device = await gpu?.();
+  if (device === undefined) {
+    throw new DeviceError(
+      "load: expected a GPU for a model that was exported on WEBGPU, got none: use a browser with WebGPU, on a page " +
+        "served by https or from localhost; in Node, npm install webgpu and a driver; or export the model on WASM",
+    );
+  }
+  return GpuProgram.load(program, device);
 }

@@ -3,7 +3,7 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 6;
+const VERSION = 7;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
@@ -12,15 +12,9 @@ const GRID_LANGUAGES: readonly string[] = ["wgsl", "cuda", "msl"];
 
 /**
  * The variables of a parallel kernel: the number of the thread that runs it, and how many there are; the number of
- * the part of its work that a call does, and how many there are. 0: it is the first of each; 1: the second. (Here each
- * thread does one part.)
+ * the part of its work that a call does, and how many there are. In the order in which a `LaunchList` has them.
  */
-export const THREAD_VARIABLES: ReadonlyMap<string, 0 | 1> = new Map([
-  ["thread", 0],
-  ["threads", 1],
-  ["part", 0],
-  ["parts", 1],
-]);
+export const THREAD_VARIABLES: readonly string[] = ["thread", "threads", "part", "parts"];
 
 export type Role = (typeof ROLES)[number];
 
@@ -177,6 +171,16 @@ export function gridSize(size: GridSize, variables: Readonly<Record<string, numb
   return made;
 }
 
+/** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
+export function checkVariables(program: Program, variables: Readonly<Record<string, number>>): void {
+  for (const { name, lo, hi } of program.variables) {
+    const value = variables[name];
+    if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
+      throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
+    }
+  }
+}
+
 /** Whether this is a size of a grid, of no more than these Variables; a number at its top is not 0. */
 function isGridSize(size: unknown, variables: ReadonlyMap<string, number>, top = true): boolean {
   if (typeof size === "string") return variables.has(size);
@@ -231,12 +235,13 @@ function checkHeader(header: Header): void {
     checkFields("kernel", kernel);
     const { code, language, n_buffers: count, name, parallel, variables, workgroup, writes } = kernel;
     check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
-    const isKnown = (variable: string): boolean => bounds.has(variable) || THREAD_VARIABLES.has(variable);
+    const isKnown = (variable: string): boolean =>
+      bounds.has(variable) || THREAD_VARIABLES.includes(variable);
     check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
     check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
     const isSize = isTriple(workgroup) && workgroup.every((n) => isCount(n) && n > 0);
     check(GRID_LANGUAGES.includes(language) ? isSize : workgroup === null, "no workgroup", kernel);
-    check(parallel === variables.some((variable) => THREAD_VARIABLES.has(variable)), "parallel", kernel);
+    check(parallel === variables.some((variable) => THREAD_VARIABLES.includes(variable)), "parallel", kernel);
   }
   const isParallel = header.kernels.some(({ parallel }) => parallel);
   check(header.threads === 1 || isParallel, "threads and no parallel kernel", header.threads);

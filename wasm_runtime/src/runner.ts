@@ -10,10 +10,11 @@ import { OutOfMemoryError, ProgramError } from "./errors";
 import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
-import { readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
+import { checkVariables, readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
+import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
-const ALIGN = 64; // also the guard before the first and after the last buffer
+const ALIGN = 64; // also the guard after the last buffer
 
 function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
   return ARRAYS[dtypeOf(spec.dtype, "buffer")];
@@ -80,12 +81,7 @@ export class LoadedProgram {
 
   /** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
   check(variables: Readonly<Record<string, number>>): void {
-    for (const { name, lo, hi } of this.program.variables) {
-      const value = variables[name];
-      if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
-        throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
-      }
-    }
+    checkVariables(this.program, variables);
   }
 
   /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
@@ -133,7 +129,7 @@ export class LoadedProgram {
 
   /** An address for every buffer and, last, for the arena. */
   #layOut(): number[] {
-    let end = ALIGN;
+    let end = FIRST_BUFFER;
     const take = (nbytes: number): number => {
       const address = end;
       end += Math.ceil(nbytes / ALIGN) * ALIGN;
@@ -166,7 +162,7 @@ export class LoadedProgram {
     const kernels = program.kernels.map(({ name, code }) => this.#host.kernel(name, code));
     const first = program.buffers.length + 1;
     const variables = new Map(program.variables.map(({ name }, i) => [name, first + i]));
-    for (const [name, i] of THREAD_VARIABLES) variables.set(name, first + program.variables.length + i);
+    THREAD_VARIABLES.forEach((name, i) => variables.set(name, first + program.variables.length + i));
     const plan = program.launches.flatMap((launch) => {
       const kernel = program.kernels[launch.kernel];
       const names = kernel?.variables ?? [];

@@ -88,7 +88,7 @@ export class Thread {
       job.own.set(job.args);
       for (const i of job.threadArgs) job.own[i] = thread;
       try {
-        runShare(job.calls, job.functions, job.own, thread, () => job.barrier.wait(thread, threads));
+        runShare(job.calls, job.functions, job.own, { barrier: job.barrier, thread, threads });
       } catch {
         job.barrier.fail();
       }

@@ -7,6 +7,7 @@
  */
 
 import { SPINS, type Barrier } from "./barrier";
+import { MAX_THREADS } from "./shared_words";
 import { runShare, type Call, type KernelFunction } from "./kernel_calls";
 import {
   DONE,
@@ -27,8 +28,6 @@ import {
 export interface ThreadWorker {
   postMessage(message: ThreadMessage): void;
 }
-
-const MAX_THREADS = 8;
 
 /** The most threads that run a parallel kernel, on a machine of `processors`. */
 export function threadBound(processors: number): number {
@@ -124,7 +123,7 @@ export class ThreadPool {
     });
     this.#signal();
     try {
-      runShare(calls, functions, args, 0, () => barrier.wait(0, threads));
+      runShare(calls, functions, args, { barrier, thread: 0, threads });
     } catch (error) {
       barrier.fail();
       throw error;

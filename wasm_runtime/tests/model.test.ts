@@ -181,7 +181,7 @@ test("a model made for threads runs with those of a shared pool, and without", a
   assert.deepEqual([...((await alone.run({ x })).y?.data ?? [])], [1, 0]);
   const pool = sharedPool(2, start);
   assert.equal(pool, sharedPool(2, start));
-  const model = await loadModel(data, () => pool);
+  const model = await loadModel(data, { pool: () => pool });
   for (let n = 0; model.threads < 2; n++) {
     assert.ok(n < 1000, "the thread does not come up");
     await sleep(5);

@@ -117,7 +117,7 @@ export const CHAIN_DRIVER = kernelModule("run", 1, [
 ]);
 
 /** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
-export function programBytes(parts: Partial<Parts> = {}, version = 6): Uint8Array {
+export function programBytes(parts: Partial<Parts> = {}, version = 7): Uint8Array {
   const { kernels, driver = new Uint8Array(), values = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
   const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
   const header = new TextEncoder().encode(

@@ -7,6 +7,7 @@ import { InternalError } from "../src/errors";
 import { WasmHost } from "../src/host";
 import { BARRIER, PARALLEL, type LaunchList } from "../src/launches";
 import type { ThreadMessage } from "../src/thread";
+import { COUNTER_LINES, FIRST_BUFFER, PARTS_PER_THREAD } from "../src/shared_words";
 import { threadBound, ThreadPool } from "../src/thread_pool";
 import { kernelModule } from "./modules";
 
@@ -51,6 +52,38 @@ const SUM = kernelModule("sum", 3, [...get(0), ...get(1), ...LOAD, ...get(2), ..
 /** (thread): traps in thread 1 */
 const TRAP = kernelModule("boom", 1, [...get(0), 0x41, 1, 0x46, 0x04, 0x40, 0x00, 0x0b], true);
 
+/** (out, part): adds 1 to out[part] */
+const COUNT = kernelModule(
+  "count",
+  2,
+  [...get(0), ...get(1), ...SHIFT, ADD, 0x41, 1, 0xfe, 0x1e, 2, 0, 0x1a],
+  true,
+);
+/** Traps when parameter `n` has been counted up to 2**28. */
+const limited = (n: number): number[] => [
+  ...[...get(n), 0x41, 1, ADD, 0x22, n],
+  ...[0x41, 0x80, 0x80, 0x80, 0x80, 1, 0x4a, 0x04, 0x40, 0x00, 0x0b],
+];
+/**
+ * (out, part, thread, n): out[part] = thread + 1. Thread 0 waits until the other has begun, which waits until seven
+ * calls have ended.
+ */
+const HELD_UP = kernelModule(
+  "held_up",
+  4,
+  [
+    ...[...get(2), 0x04, 0x40],
+    ...[...get(0), 0x41, 1, 0xfe, 0x17, 2, 68],
+    ...[0x03, 0x40, ...limited(3), ...get(0), 0xfe, 0x10, 2, 64, 0x41, 7, 0x48, 0x0d, 0, 0x0b],
+    0x05,
+    ...[0x03, 0x40, ...limited(3), ...get(0), 0xfe, 0x10, 2, 68, 0x45, 0x0d, 0, 0x0b],
+    0x0b,
+    ...[...get(0), 0x41, 1, 0xfe, 0x1e, 2, 64, 0x1a],
+    ...[...get(0), ...get(1), ...SHIFT, ADD, ...get(2), 0x41, 1, ADD, ...STORE],
+  ],
+  true,
+);
+
 /** x, threads -> base + 128: the sum of the first two words that two parallel kernels passed on. */
 function chain(host: WasmHost): LaunchList {
   const kernels = [
@@ -77,17 +110,48 @@ test("every thread runs its share, and barriers order launches, run after run", 
   const calls = chain(host);
   await allReady(host);
   for (let x = 0; x < 2000; x++) {
-    calls.bases.set([64, x]);
+    calls.bases.set([FIRST_BUFFER, x]);
     calls.run();
-    assert.equal(word(host, 64 + 128), 2 * (x + 2));
+    assert.equal(word(host, FIRST_BUFFER + 128), 2 * (x + 2));
   }
+});
+
+test("every part is done once, however many launches follow a barrier, run after run", async () => {
+  const host = new WasmHost({ pool: new ThreadPool(3, startWorker) });
+  const kernel = host.kernel("count", COUNT);
+  const launches = 2 * COUNTER_LINES + 5;
+  const plan = Array.from({ length: launches }, () => [0, PARALLEL, 2, 0, 0, 3, 0]).flat();
+  const calls = host.launches([kernel], Uint32Array.from(plan), 1);
+  calls.bases[0] = FIRST_BUFFER;
+  await allReady(host);
+  for (let n = 1; n <= 200; n++) {
+    calls.run();
+    const parts = new Int32Array(host.memory.buffer, FIRST_BUFFER, 3 * PARTS_PER_THREAD);
+    assert.deepEqual([...parts], Array<number>(parts.length).fill(n * launches));
+  }
+  host.threads = 1;
+  calls.run();
+  assert.equal(word(host, FIRST_BUFFER), 201 * launches);
+  assert.equal(word(host, FIRST_BUFFER + 4), 200 * launches);
+});
+
+test("a thread that is held up holds up one part, the others are taken from it", async () => {
+  const host = new WasmHost({ pool: new ThreadPool(2, startWorker) });
+  const kernel = host.kernel("held_up", HELD_UP);
+  const plan = [0, PARALLEL, 4, 0, 0, 3, 0, 1, 0, 4, 0];
+  const calls = host.launches([kernel], Uint32Array.from(plan), 1);
+  calls.bases[0] = FIRST_BUFFER;
+  await allReady(host);
+  calls.run();
+  const parts = new Int32Array(host.memory.buffer, FIRST_BUFFER, 2 * PARTS_PER_THREAD);
+  assert.deepEqual([...parts], [1, 1, 1, 1, 2, 1, 1, 1]);
 });
 
 test("the memory grows while the threads are there", async () => {
   const host = new WasmHost({ pool: new ThreadPool(3, startWorker) });
   const calls = chain(host);
   await allReady(host);
-  for (const base of [64, 1 << 20, 1 << 26, 1 << 30]) {
+  for (const base of [FIRST_BUFFER, 1 << 20, 1 << 26, 1 << 30]) {
     assert.ok(host.grow(base + 65536) >= base + 65536);
     calls.bases.set([base, 40]);
     calls.run();
@@ -101,16 +165,16 @@ test("threads that are not asked for, not ready, or not to be had are done witho
   const calls = chain(host);
   await allReady(host);
   host.threads = 1;
-  calls.bases.set([64, 7]);
+  calls.bases.set([FIRST_BUFFER, 7]);
   calls.run();
-  assert.equal(word(host, 64 + 64), 8);
+  assert.equal(word(host, FIRST_BUFFER + 64), 8);
 
   const silent = new WasmHost({ pool: new ThreadPool(2, () => ({ postMessage: () => undefined })) });
   const alone = chain(silent);
   assert.equal(silent.ready, 1);
-  alone.bases.set([64, 7]);
+  alone.bases.set([FIRST_BUFFER, 7]);
   alone.run();
-  assert.equal(word(silent, 64 + 64), 8);
+  assert.equal(word(silent, FIRST_BUFFER + 64), 8);
 });
 
 test("a trap in another thread is an InternalError, and the next run is whole", async () => {
@@ -127,9 +191,9 @@ test("a trap in another thread is an InternalError, and the next run is whole", 
       },
       (e) => e instanceof InternalError && e.message.includes("kernel boom: trapped in another thread"),
     );
-    calls.bases.set([64, n]);
+    calls.bases.set([FIRST_BUFFER, n]);
     calls.run();
-    assert.equal(word(host, 64 + 128), 2 * (n + 2));
+    assert.equal(word(host, FIRST_BUFFER + 128), 2 * (n + 2));
   }
 });
 

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Worker } from "node:worker_threads";
 
+import { sleepWhile } from "../../node/src/gpu";
 import { BindGroups } from "../src/webgpu/bind_groups";
 import { readSteps } from "../src/webgpu/steps";
 
@@ -37,4 +39,22 @@ test("a bind group is made once for the same ranges of the same buffers, and goe
     [20, 10],
   ]);
   assert.equal(groups.made, 3);
+});
+
+test("a thread that waits for an answer sleeps on when it is woken without one", async () => {
+  const words = new Int32Array(new SharedArrayBuffer(8));
+  const worker = new Worker(
+    `const words = require("node:worker_threads").workerData;
+     Atomics.store(words, 1, 1);
+     Atomics.notify(words, 1);
+     const end = Date.now() + 100;
+     while (Date.now() < end) Atomics.notify(words, 0);
+     Atomics.store(words, 0, 7);
+     Atomics.notify(words, 0);`,
+    { eval: true, workerData: words },
+  );
+  sleepWhile(words, 1, 0);
+  sleepWhile(words, 0, 0);
+  assert.equal(Atomics.load(words, 0), 7);
+  await worker.terminate();
 });

@@ -10,6 +10,7 @@ import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import { bytesOf, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
+import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { startWorker } from "./start_worker";
 
 export * from "../../wasm_runtime/src/exported";
@@ -20,14 +21,19 @@ function poolOf(threads: number): ThreadPool | undefined {
   return sharedPool(threads, () => startWorker(url));
 }
 
+const openGpu = sharedDevice(() =>
+  Promise.resolve({ gpu: navigator.gpu, options: { nudge: navigator.userAgent.includes("Firefox") } }),
+);
+
 /**
  * The exported step in `source`: an address, a response, or bytes. `polygrad-thread.mjs` lies beside this file.
- * Rejects with ProgramError when it is damaged, of another version or not for WebAssembly, CompileError, OutOfMemoryError.
+ * Rejects with ProgramError when it is damaged, of another version or neither for WebAssembly nor for
+ * WebGPU, DeviceError where it is for a GPU and there is none, CompileError, OutOfMemoryError.
  */
 export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
   const { onProgress } = options;
   const threads = threadCount(options.threads, navigator.hardwareConcurrency);
   const given = typeof source === "string" || source instanceof URL ? await fetch(source) : source;
   const bytes = await bytesOf(given, onProgress);
-  return loadModel(bytes, () => poolOf(threads));
+  return loadModel(bytes, { pool: () => poolOf(threads), gpu: openGpu });
 }

@@ -49,7 +49,7 @@ BACKEND = Backend(
         fma=_relaxed,
         scalar_fma=_relaxed,
         threads=_runtime.host.threads,
-        pages=64,  # engines map a memory in small pages
+        pages=32,  # engines map a memory in small pages, and of the processor's some 64 others need some
         index_bits=32,
         dots=WASM_DOTS,
     ),

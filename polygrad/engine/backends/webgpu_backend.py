@@ -20,7 +20,10 @@ def target_of(adapter: Adapter) -> Target:
         simd_bytes=16,
         index_bits=32,
         workgroups=Workgroups(
-            invocations=adapter.invocations, count=adapter.workgroups, shared_bytes=adapter.shared_bytes
+            invocations=adapter.invocations,
+            count=adapter.workgroups,
+            shared_bytes=adapter.shared_bytes,
+            software=adapter.software,
         ),
         max_buffers=adapter.storage_buffers,
         alignment=ALIGNMENT,

@@ -1,4 +1,13 @@
-/** Loads an exported model, runs it once, and leaves in `result` what came of it and how long that took. */
+/** Loads an exported model, runs it once, and leaves in `result` what came of it, how long that took, and submits. */
+
+let submits = 0;
+if (globalThis.GPUQueue) {
+  const { submit } = globalThis.GPUQueue.prototype;
+  globalThis.GPUQueue.prototype.submit = function (commands) {
+    submits++;
+    submit.call(this, commands);
+  };
+}
 
 const started = performance.now();
 const { load } = await import("/dist/polygrad-runtime.mjs");
@@ -17,4 +26,5 @@ window.result = {
   milliseconds,
   refused,
   isolated: window.crossOriginIsolated,
+  submits,
 };

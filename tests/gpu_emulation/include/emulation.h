@@ -14,6 +14,8 @@ struct EmulatedPlace {
 extern "C" {
 extern EmulatedPlace emulated_workgroup, emulated_invocation;
 void emulated_barrier(int line);
+void emulated_exchange(void);  // waits for the others of a workgroup, but orders no memory
+unsigned emulated_lane(void);  // an invocation's number in its workgroup
 
 // Memory of workgroups lies in a section of its own, whose ends the linker names.
 extern char __start_emulated_shared[] __attribute__((weak, visibility("hidden")));
@@ -21,7 +23,27 @@ extern char __stop_emulated_shared[] __attribute__((weak, visibility("hidden")))
 }
 
 // A page for each array: what lies behind one is part of no other.
-#define EMULATED_SHARED static __attribute__((section("emulated_shared"), aligned(4096)))
+#define EMULATED_SHARED static constinit __attribute__((section("emulated_shared"), aligned(4096)))
+
+// Tensor cores: every lane of a subgroup of 32 shows its fragments of a and b to the others, and computes its part
+// of c. `a_row` and the like say where a lane's element is, as the instruction's documentation does.
+template <int M, int N, int K, int NA, int NB, int NC, class Layout>
+EMULATED_UNSEEN void emulated_wmma(const float (&a)[NA], const float (&b)[NB], float (&c)[NC]) {
+  static float all_a[32][32][NA], all_b[32][32][NB];  // by subgroup and lane
+  unsigned number = emulated_lane(), group = number / 32, lane = number % 32;
+  for (int i = 0; i < NA; i++) all_a[group][lane][i] = a[i];
+  for (int i = 0; i < NB; i++) all_b[group][lane][i] = b[i];
+  emulated_exchange();
+  float matrix_a[M][K], matrix_b[K][N];
+  for (unsigned l = 0; l < 32; l++) {
+    for (int i = 0; i < NA; i++) matrix_a[Layout::a_row(l, i)][Layout::a_column(l, i)] = all_a[group][l][i];
+    for (int i = 0; i < NB; i++) matrix_b[Layout::b_row(l, i)][Layout::b_column(l, i)] = all_b[group][l][i];
+  }
+  emulated_exchange();  // before any shows others
+  for (int i = 0; i < NC; i++)
+    for (int k = 0; k < K; k++)
+      c[i] += matrix_a[Layout::c_row(lane, i)][k] * matrix_b[k][Layout::c_column(lane, i)];
+}
 
 // Arguments of a kernel: pointers, then variables, then what its language passes beside them.
 struct EmulatedArguments {

@@ -1,21 +1,27 @@
-"""Runs the device suite inside Pyodide, and says as JSON how many tests passed. Arguments: pytest's own."""
+"""Runs the device suite inside Pyodide, and says as JSON how many tests passed.
+
+`run_device_suite.py ARCHIVE DEVICES ...`: a zip file with the tests and what they import, devices separated
+by commas, then pytest's own arguments. The archive is unpacked into Python's file system.
+"""
 
 import json
+import os
 import sys
+import zipfile
 from collections import Counter
 
-sys.path.insert(0, "packages")
+archive, DEVICES, *arguments = sys.argv[1:]
+with zipfile.ZipFile(archive) as whole:
+    whole.extractall("/suite")
+os.chdir("/suite")
+sys.path[:0] = ["/suite/packages", "/suite/tests"]
 
-import pytest
-
-from polygrad import Device
-
-# WEBGPU has tests of its own.
-DEVICES = [name for name in Device.available() if name != "WEBGPU"]
+import pytest  # noqa: E402
+from device_suite import skip_float64  # noqa: E402
 
 
 class Suite:
-    """Runs every test on each device of this host, and counts."""
+    """Runs every test on each of the devices, and counts."""
 
     def __init__(self) -> None:
         self.counts = Counter()
@@ -23,7 +29,10 @@ class Suite:
 
     def pytest_generate_tests(self, metafunc):
         if "device" in metafunc.fixturenames:
-            metafunc.parametrize("device", DEVICES)
+            metafunc.parametrize("device", DEVICES.split(","))
+
+    def pytest_collection_modifyitems(self, items):
+        skip_float64(items)
 
     def pytest_runtest_logreport(self, report):
         if report.when == "call" or report.outcome != "passed":
@@ -36,12 +45,10 @@ suite = Suite()
 options = [
     "--import-mode=importlib",
     "--rootdir=.",
-    "-o",
-    "pythonpath=tests",
     "-p",
     "no:cacheprovider",
     "-p",
     "no:faulthandler",
 ]
-status = pytest.main([*options, "-q", *sys.argv[1:]], plugins=[suite])
-print(json.dumps({"status": int(status), "devices": DEVICES, "failures": suite.failures, **suite.counts}))
+status = pytest.main([*options, "-q", *arguments], plugins=[suite])
+print(json.dumps({"status": int(status), "failures": suite.failures, **suite.counts}))

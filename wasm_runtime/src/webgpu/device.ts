@@ -365,10 +365,12 @@ export class WebGPUDevice {
         pass = encoder.beginComputePass();
         last = 0;
       }
-      const pipeline = this.#pipelines.get(step.pipeline);
-      if (pipeline === undefined) return undefined;
-      if (step.pipeline !== last) pass.setPipeline(pipeline);
-      last = step.pipeline;
+      if (step.pipeline !== last) {
+        const pipeline = (step.made ??= this.#pipelines.get(step.pipeline));
+        if (pipeline === undefined) return undefined;
+        pass.setPipeline(pipeline);
+        last = step.pipeline;
+      }
       pass.setBindGroup(0, step.group ?? null);
       pass.dispatchWorkgroups(grids[step.grid] ?? 0, grids[step.grid + 1] ?? 0, grids[step.grid + 2] ?? 0);
       this.#counters.dispatches++;

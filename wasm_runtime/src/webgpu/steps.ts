@@ -18,6 +18,8 @@ export interface DispatchStep {
   readonly ranges: readonly Range[];
   /** The bind group of the last run's table. */
   group?: GPUBindGroup;
+  /** The pipeline, once it was needed. */
+  made?: GPUComputePipeline | undefined;
 }
 
 export interface CopyStep {
@@ -28,7 +30,8 @@ export interface CopyStep {
 
 export type Step = DispatchStep | CopyStep;
 
-const DISPATCH = 0;
+/** What begins a step in numbers. */
+export const DISPATCH = 0;
 const COPY = 1;
 
 /**

@@ -1,0 +1,249 @@
+"""GPUs: what a step does with WebGPU, counted; what the host does for it; and, on the adapter that there is,
+products, a training step and a transformer block beside the peers, all in the page.
+
+Where there is no GPU the adapter is software, SwiftShader: times then say which library gives a *processor*
+less to do, not how fast a GPU would be. Counts are the same on any adapter.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any
+
+from bench.channel import Channel
+from bench.contest import TOLERANCE, Case, Contest
+from bench.goals import times_best_peer
+from bench.hosts import (
+    CHROMIUM,
+    NODE,
+    ROOT,
+    Unavailable,
+    peer_python,
+    pyodide_node,
+    pyodide_node_webgpu,
+)
+from bench.report import Result
+from bench.suites import matmul
+from bench.traffic import traffic_of
+from examples.demo import vulkan_driver
+from polygrad import Tensor
+from polygrad.codegen.lower import Context, lower, run_passes
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+
+WEBGPU = "WEBGPU"
+PEERS = ("jax-js", "onnxruntime-web", "tfjs-webgpu")
+TRAINERS = ("jax-js", "tfjs-webgpu")
+NO_TRAINING = {"onnxruntime-web": "does not train"}
+SIZES = [(256, 256, 256), (512, 512, 512), (1024, 1024, 1024), (500, 333, 777)]
+STEPS = 5  # of which the page's work with the GPU is counted
+TIMED = 30  # of which the host's time is taken
+HOST_MICROSECONDS, BYTES_READ, COMPILE_RATIO = 60, 1 / 16, 1.5
+# WebGPU's default limits: what every adapter has.
+DEFAULT_TARGET = Target(
+    WEBGPU, simd_bytes=16, index_bits=32, workgroups=Workgroups(), max_buffers=8, alignment=256, float64=False
+)
+
+Judge = Callable[[float, dict[str, float]], bool]  # (ours, peers) -> target met
+
+
+def case(name: str, kind: str, factor: float, peers: tuple[str, ...], **more: Any) -> Case:
+    better = "higher" if "flops" in more else "lower"
+    goals = (times_best_peer(factor, better),)
+    return Case(name, kind, more.pop("sizes", {}), CHROMIUM, 1, peers, goals, on=WEBGPU, **more)
+
+
+def product(size: tuple[int, int, int]) -> Case:
+    m, k, n = size
+    sizes, flops = {"m": m, "k": k, "n": n}, 2.0 * m * k * n
+    return case(f"product {matmul.name(size)}", "matmul", 1.0, PEERS, sizes=sizes, flops=flops)
+
+
+MLP = case("mlp step", "mlp", 1.5, TRAINERS, cannot=NO_TRAINING)
+HUNDRED = case("100 kernels", "hundred", 1.5, PEERS)
+STEPS_OF = [
+    MLP,
+    case("block forward", "block-forward", 1.5, PEERS),
+    case("block backward", "block-backward", 1.5, TRAINERS, cannot=NO_TRAINING),
+]
+
+
+def run(quick: bool) -> Iterator[Result]:
+    for name, value in vulkan_driver().items():
+        os.environ.setdefault(name, value)
+    yield bytes_read()
+    yield compile_time(1 if quick else 3)
+    with Contest("gpu", quick) as contest:
+        yield from counts(contest)
+        yield host_time(contest)
+        yield from contest.run([*map(product, SIZES), *STEPS_OF])
+
+
+def result(
+    name: str,
+    value: float | None,
+    unit: str,
+    target: str,
+    met: Judge,
+    *,
+    host: str = CHROMIUM,
+    peers: dict[str, float] | None = None,
+    skipped: dict[str, str] | None = None,
+) -> Result:
+    found = peers or {}
+    return Result(
+        suite="gpu",
+        case=name,
+        host=host,
+        device=WEBGPU,
+        value=value,
+        unit=unit,
+        better="lower",
+        target=target,
+        met=value is not None and met(value, found),
+        peers=found,
+        skipped=skipped or {},
+    )
+
+
+# --- what is made of a product
+
+
+def bytes_read() -> Result:
+    """Of a product of 1,024 squared, beside the kernel that has an invocation for each sum."""
+    a, b = (Tensor.zeros(1024, 1024, device="INTERP").contiguous().realize() for _ in range(2))
+    (call,) = schedule(normalize(UOp.sink((a @ b).uop.base)).sink, True).calls
+    kernel = call.ast.replace(arg=None)
+    naive = run_passes(kernel, Context(DEFAULT_TARGET, True, ()))
+    share = traffic_of(lower(kernel, DEFAULT_TARGET)).read / traffic_of(naive).read
+    target = f"≤ 1/{1 / BYTES_READ:.0f}"
+    return result(
+        "product 1024: bytes read",
+        share,
+        "of the naive kernel's",
+        target,
+        lambda value, _: value <= BYTES_READ,
+        host="any",
+    )
+
+
+# --- compile time
+
+
+def compile_time(repeats: int) -> Result:
+    """Seconds until all of a GPT's forward pass has been handed to the GPU, from a cold start, without what
+    the driver's compiler takes, beside the same on WASM with the run and what the engine's takes."""
+    ours: list[float] = []
+    wasm: list[float] = []
+    driver: list[float] = []
+    skipped: dict[str, str] = {}
+    for i in range(repeats):
+        print(f"gpt-forward {NODE} {i + 1}/{repeats}", file=sys.stderr, flush=True)
+        try:
+            on_gpu = pyodide_node_webgpu("polygrad", "gpt-forward")
+            on_wasm = pyodide_node("polygrad", "gpt-forward")
+        except Unavailable as reason:
+            skipped["polygrad"] = str(reason)
+            break
+        if abs(on_gpu["check"] - on_wasm["check"]) > TOLERANCE * abs(on_wasm["check"]):
+            skipped["polygrad"] = f"computed {on_gpu['check']}, on WASM {on_wasm['check']}"
+            break
+        ours.append(on_gpu["handed"] - on_gpu["driver"])
+        wasm.append(on_wasm["value"])
+        driver.append(on_gpu["driver"])
+    if skipped:
+        return result("gpt-forward", None, "s", "-", lambda value, _: False, host=NODE, skipped=skipped)
+    limit = COMPILE_RATIO * median(wasm)
+    apart = f"the driver's compiler {median(driver):.2f} s apart"
+    target = f"≤ {COMPILE_RATIO:g}× WASM's {median(wasm):.2f} s; {apart}"
+    return result("gpt-forward", median(ours), "s", target, lambda value, _: value <= limit, host=NODE)
+
+
+# --- what a page does with the GPU
+
+
+def counts(contest: Contest) -> Iterator[Result]:
+    """Of captured steps that have run before: submits, and pipelines and bind groups that were there."""
+    found: dict[str, dict[str, Any]] = {}
+    skipped: dict[str, str] = dict(MLP.cannot)
+    for library in ("polygrad", *MLP.peers):
+        try:
+            found[library] = on_the_gpu(contest, library, MLP, STEPS)
+        except Unavailable as reason:
+            skipped[library] = str(reason)
+    for what, name, most in (
+        ("submits", "submits", 1),
+        ("pipelinesAgain", "pipelines made twice", 0),
+        ("bindGroupsAgain", "bind groups made twice", 0),
+    ):
+        each = {library: seen[what] / STEPS for library, seen in found.items()}
+        value = each.pop("polygrad", None)
+        met = functools.partial(lambda most, value, _: value <= most, most)
+        yield result(f"mlp step: {name}", value, "a step", f"≤ {most}", met, peers=each, skipped=skipped)
+
+
+def on_the_gpu(contest: Contest, library: str, case: Case, steps: int) -> dict[str, Any]:
+    """What a library's page did with the GPU in so many steps, and how long each took the host."""
+    ask = contest.prepared(library, case)
+    ask({"op": "gpu", "steps": 3})  # what is made at first is made
+    return ask({"op": "gpu", "steps": steps})
+
+
+def host_time(contest: Contest) -> Result:
+    """Microseconds until a step of a hundred kernels has been handed to the GPU: the quickest of some."""
+    peers: dict[str, float] = {}
+    skipped: dict[str, str] = {}
+    for library in ("polygrad", *HUNDRED.peers):
+        try:
+            seen = on_the_gpu(contest, library, HUNDRED, TIMED)
+            peers[library] = 1e3 * min(seen["milliseconds"])
+        except Unavailable as reason:
+            skipped[library] = str(reason)
+    try:
+        peers["tinygrad"] = 1e6 * tinygrad_host_seconds()
+    except Unavailable as reason:
+        skipped["tinygrad"] = str(reason)
+    value = peers.pop("polygrad", None)
+    target = f"≤ {HOST_MICROSECONDS} µs"
+    return result(
+        "100 kernels: the host's part",
+        value,
+        "µs",
+        target,
+        lambda value, _: value <= HOST_MICROSECONDS,
+        peers=peers,
+        skipped=skipped,
+    )
+
+
+def tinygrad_host_seconds() -> float:
+    """The same of tinygrad, which has WebGPU under CPython, through Dawn."""
+    environment = {"PYTHONPATH": str(ROOT), "DEV": WEBGPU, "WEBGPU_PATH": dawn_library()}
+    channel = Channel([str(peer_python()), "-m", "bench.worker", "tinygrad"], environment)
+    try:
+        channel.ask({"op": "prepare", "slot": "case", "kind": HUNDRED.kind, "sizes": {}})
+        seconds: float = channel.ask({"op": "host", "slot": "case"})["value"]
+        return seconds
+    finally:
+        channel.close()
+
+
+def dawn_library() -> str:
+    """Dawn as a shared library, which tinygrad loads; it is fetched when it is not there."""
+    folder = ROOT / "bench" / ".cache" / "dawn"
+    if not folder.exists():
+        pip = [str(peer_python()), "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+        if subprocess.run([*pip, "dawn-python==0.3.0"], stdout=sys.stderr).returncode:
+            raise Unavailable("Dawn could not be installed (pip failed, see above)")
+    machine = os.uname().machine
+    found = next(folder.glob(f"pydawn/lib/libwebgpu_dawn_{machine}.so"), None)
+    if found is None:
+        raise Unavailable(f"Dawn's package has no library for {machine}")
+    return str(found)

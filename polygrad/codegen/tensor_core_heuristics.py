@@ -1,0 +1,112 @@
+"""Products on tensor cores: which core, how many of its blocks a workgroup and a subgroup have, and what goes
+through shared memory. The numbers are in cost.py.
+
+    GLOBAL r0, GLOBAL r1
+    TENSOR_CORE r0 r1 r2 0                    blocks of 16 rows, 8 columns and 16 terms
+    LOCAL r0.0 8, UPCAST r0.0.1 4             2 subgroups, of 4 blocks of rows each
+    LOCAL r1.0 8, UPCAST r1.0.1 4             2 subgroups, of 4 blocks of columns
+    SPLIT r2.0 2                              terms in chunks of 2 blocks,
+    STAGE r2.0.1 LOAD 0, STAGE r2.0.1 LOAD 2  for which both operands are in shared memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polygrad.codegen import cost
+from polygrad.codegen.decisions import Decisions, opt_of, stage_of
+from polygrad.codegen.gpu_heuristics import (
+    limits_of,
+    loops_of,
+    only_nest,
+    operand_to_stage,
+    power,
+    reused_sum,
+)
+from polygrad.codegen.opts import AxisId, Opt, OptKind
+from polygrad.codegen.stage import nodes_of
+from polygrad.codegen.target import Target
+from polygrad.codegen.tensor_core_opt import fits, product_of
+from polygrad.helpers import ceildiv, prod
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.ops import Ops
+from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
+
+
+def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
+    """The Opts of a kernel whose sum a tensor core of the target takes."""
+    nest = only_nest(kernel, target)
+    product = None if nest is None else reused_sum(nest)
+    if nest is None or product is None or any(n.op is Ops.SCAN for n in nest.toposort()):
+        return
+    total, rows, columns = product
+    chosen = _core(total, rows, columns, target)
+    if chosen is None:
+        return
+    core, terms = chosen
+    blocks = [rows.src[0].arg // core.m, columns.src[0].arg // core.n]
+    others = int(prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns)))
+    each, subgroups = _shares(blocks, others, limits_of(target).invocations // core.size)
+    for r in loops_of(nest):
+        kernel = yield opt_of(OptKind.GLOBAL, r)
+    number = TENSOR_CORES.index(core)
+    kernel = yield opt_of(OptKind.TENSOR_CORE, rows, columns, terms, numbers=(number,))
+    for r, n, count in zip((rows, columns), each, subgroups, strict=True):
+        axis: AxisId = (*r.arg.id, 0)
+        if count > 1:
+            kernel = yield Opt(OptKind.LOCAL, (axis,), (n * count,))
+            axis = (*axis, 1)
+        if n > 1:
+            kernel = yield Opt(OptKind.UPCAST, (axis,), (n,))
+    nbytes = (
+        core.operands.itemsize
+        * core.k
+        * sum(n * count * size for n, count, size in zip(each, subgroups, (core.m, core.n), strict=True))
+    )
+    most = min(cost.CORE_CHUNK // core.k, limits_of(target).shared_bytes // nbytes)
+    count = terms.src[0].arg // core.k
+    chunk = next((n for n in range(min(most, count), 0, -1) if count % n == 0), 0)
+    if max(subgroups) < 2 or chunk < 1 or count < 2:  # nobody would share what is copied
+        return
+    staged: AxisId = (*terms.arg.id, 0)
+    if 1 < chunk < count:
+        kernel = yield Opt(OptKind.SPLIT, (staged,), (chunk,))
+        staged = (*staged, 1)
+    elif chunk == 1:
+        return
+    sides = (rows.arg.id, columns.arg.id)
+    while (found := operand_to_stage(_sum_of(kernel), [staged], sides)) is not None:
+        axes = [r for r in _sum_of(kernel).src[1:] if r.arg.id == staged and r in found.ranges]
+        kernel = yield stage_of(kernel, found, axes)
+
+
+def _sum_of(kernel: UOp) -> UOp:
+    return next(n for n in nodes_of(kernel) if n.op is Ops.REDUCE)
+
+
+def _core(total: UOp, rows: UOp, columns: UOp, target: Target) -> tuple[TensorCore, UOp] | None:
+    """The target's first core that takes a sum, and the loop of its terms."""
+    for core in target.tensor_cores:
+        for k in reversed(total.src[1:]):
+            if k.arg.kind is not AxisKind.REDUCE or not fits(rows, columns, k, core):
+                continue
+            if product_of(total, rows, columns, k, core) is not None:
+                return core, k
+    return None
+
+
+def _shares(blocks: Sequence[int], others: int, most: int) -> tuple[list[int], list[int]]:
+    """How many blocks of rows and of columns a subgroup has, and how many subgroups a workgroup."""
+    each = [min(cost.CORE_BLOCKS, power(n)) for n in blocks]
+    subgroups = [min(cost.CORE_SUBGROUPS, power(n // e)) for n, e in zip(blocks, each, strict=True)]
+
+    def workgroups() -> int:
+        sizes = zip(blocks, each, subgroups, strict=True)
+        return others * int(prod(ceildiv(n, e * s) for n, e, s in sizes))
+
+    while prod(subgroups) > most:
+        subgroups[subgroups.index(max(subgroups))] //= 2
+    while workgroups() < cost.MIN_WORKGROUPS and max(each) > 1:
+        each[each.index(max(each))] //= 2
+    return each, subgroups

@@ -1,0 +1,39 @@
+"""What code generation may ask of a GPU of NVIDIA's. Apart from cuda_backend.py, which opens one."""
+
+from __future__ import annotations
+
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.helpers import env_int
+from polygrad.runtime.cuda_device import ALIGNMENT
+from polygrad.runtime.cuda_host import GPU
+from polygrad.uop.tensor_cores import BY_NAME
+
+
+def _cores(gpu: GPU) -> list[str]:
+    """Those that compute as accurately as float32 would with such operands; with ALLOW_TF32=1 when the device
+    is opened float32 products, too, whose operands then keep 10 bits of their fractions."""
+    if gpu.capability < (8, 0):
+        return []
+    tf32 = ["mma_m16n8k8_tf32"] if env_int("ALLOW_TF32", 0) else []
+    return ["mma_m16n8k16_half", "mma_m16n8k16_bfloat", *tf32]
+
+
+def target_of(gpu: GPU) -> Target:
+    """What code generation may ask of a GPU."""
+    return Target(
+        "CUDA",
+        simd_bytes=16,
+        fma=True,
+        scalar_fma=True,
+        index_bits=32,
+        workgroups=Workgroups(
+            invocations=gpu.invocations,
+            sizes=gpu.block,
+            count=min(gpu.grid),
+            shared_bytes=gpu.shared_bytes,
+            subgroup=gpu.warp,
+        ),
+        alignment=ALIGNMENT,
+        tensor_cores=tuple(BY_NAME[name] for name in _cores(gpu)),
+        processor=gpu.architecture,
+    )

@@ -1,0 +1,24 @@
+"""METAL: Apple's GPUs, on macOS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polygrad.engine.backends.metal_target import target_of
+from polygrad.engine.devices import Backend
+from polygrad.renderer.emit import emit
+from polygrad.renderer.msl import MSLBuilder
+from polygrad.runtime.metal import MetalRuntime, default_host
+from polygrad.uop.node import UOp
+
+_runtime = MetalRuntime(default_host())
+_target = target_of(_runtime.host.gpu)
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    return str(emit(name, linear, MSLBuilder(_target, aligned=True))).encode
+
+
+BACKEND = Backend(
+    target=_target, compile=_compile, open=lambda: _runtime, language="msl", caches_on_disk=True
+)

@@ -1,0 +1,83 @@
+"""CUDA C++ to code for a GPU by NVRTC, NVIDIA's compiler as a library: the packages `cuda-bindings`,
+`nvidia-cuda-nvrtc` and, for float16 and bfloat16, the headers of `nvidia-cuda-runtime`. It needs no GPU.
+
+Importing this module without the first raises ImportError. Nothing is fused but what a kernel fuses itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import cuda.pathfinder
+from cuda.bindings import nvrtc
+
+from polygrad.errors import CompileError, DeviceError
+
+_OK = nvrtc.nvrtcResult.NVRTC_SUCCESS
+_ADVICE = 'pip install "polygrad[cuda]"'
+
+
+def _check(result: tuple[Any, ...]) -> Any:
+    error, *values = result
+    if error != _OK:
+        _, text = nvrtc.nvrtcGetErrorString(error)
+        raise DeviceError(f"device CUDA: expected NVRTC to do its work, got {text.decode()}")
+    return values[0] if values else None
+
+
+@functools.cache
+def architectures() -> tuple[int, ...]:
+    """What it compiles for: 90 is sm_90. Raises DeviceError where NVRTC is not installed."""
+    try:
+        return tuple(_check(nvrtc.nvrtcGetSupportedArchs()))
+    except RuntimeError as e:  # of the bindings, for a library that is not there
+        if isinstance(e, DeviceError):
+            raise
+        raise DeviceError(f"device CUDA: expected NVRTC, the compiler, got none ({e}): {_ADVICE}") from e
+
+
+@functools.cache
+def _headers() -> str:
+    folder = cuda.pathfinder.find_nvidia_header_directory("cudart")
+    if folder is None:
+        raise DeviceError(f"device CUDA: expected the headers of CUDA (cuda_fp16.h), got none: {_ADVICE}")
+    return str(folder)
+
+
+def compile_cuda(source: str, architecture: str) -> bytes:
+    """Machine code of CUDA C++ for an architecture (sm_90), or what its driver makes that of, where this
+    NVRTC is older than the architecture. Raises CompileError with what the compiler says."""
+    number = int(architecture.removeprefix("sm_"))
+    known = architectures()
+    if number in known:
+        target = architecture
+    else:
+        older = [n for n in known if n < number]
+        if not older:
+            raise CompileError(
+                f"CUDA: expected a GPU of sm_{min(known)} or newer, as this NVRTC compiles for, got "
+                f"{architecture}: install an older nvidia-cuda-nvrtc"
+            )
+        target = f"compute_{max(older)}"
+    options = [f"--gpu-architecture={target}", "--fmad=false", "--std=c++17"]
+    if "#include" in source:
+        options.append(f"--include-path={_headers()}")
+    program = _check(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None))
+    try:
+        (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
+        if error == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION:
+            log = bytearray(_check(nvrtc.nvrtcGetProgramLogSize(program)))
+            _check(nvrtc.nvrtcGetProgramLog(program, log))
+            said = bytes(log).rstrip(b"\0").decode(errors="replace")
+            raise CompileError(f"CUDA: expected a kernel that compiles for {target}, got\n{said}\n{source}")
+        _check((error,))
+        if target == architecture:
+            code = bytearray(_check(nvrtc.nvrtcGetCUBINSize(program)))
+            _check(nvrtc.nvrtcGetCUBIN(program, code))
+        else:
+            code = bytearray(_check(nvrtc.nvrtcGetPTXSize(program)))
+            _check(nvrtc.nvrtcGetPTX(program, code))
+        return bytes(code)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)

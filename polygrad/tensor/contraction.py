@@ -1,0 +1,77 @@
+"""In which order einsum contracts its operands: pairs at a time, by the least number of products.
+
+Exact for up to six operands, by dynamic programming over their subsets; more are first joined greedily, the
+cheapest pair at a time. Knows letters and sizes, no tensors. A path is numpy.einsum_path's: pairs of
+positions; both operands leave the list, and their product goes to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from polygrad.helpers import prod
+
+EXACT = 6
+
+
+def contraction_path(terms: Sequence[str], output: str, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Pairs of positions, until one or two operands are left: those are joined at last.
+
+    terms: the letters of each operand. output: those that are kept. sizes: of each letter.
+    """
+    left, path = list(terms), []
+    while len(left) > EXACT:
+        pairs = combinations(range(len(left)), 2)
+        i, j = min(pairs, key=lambda p: _products(left[p[0]] + left[p[1]], sizes))
+        _join(left, i, j, output)
+        path.append((i, j))
+    if len(left) > 2:
+        path += _exact_path(left, output, sizes)
+    return path
+
+
+def _exact_path(terms: list[str], output: str, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
+    count = len(terms)
+    kept: dict[int, str] = {}
+    for subset in range(1, 1 << count):
+        inside = "".join(t for i, t in enumerate(terms) if subset >> i & 1)
+        outside = output + "".join(t for i, t in enumerate(terms) if not subset >> i & 1)
+        kept[subset] = (
+            "".join(c for c in dict.fromkeys(inside) if c in outside) if subset & (subset - 1) else inside
+        )
+    cost = {1 << i: 0 for i in range(count)}
+    split: dict[int, int] = {}
+    for subset in sorted(kept, key=int.bit_count):
+        if subset in cost:
+            continue
+        part = (subset - 1) & subset
+        while part:
+            rest = subset ^ part
+            if part > rest:  # each split once
+                total = cost[part] + cost[rest] + _products(kept[part] + kept[rest], sizes)
+                if subset not in cost or total < cost[subset]:
+                    cost[subset], split[subset] = total, part
+            part = (part - 1) & subset
+    places, path = [1 << i for i in range(count)], []
+    order = [(1 << count) - 1]
+    for subset in order:
+        if subset in split:
+            order += [split[subset], subset ^ split[subset]]
+    for subset in reversed([s for s in order if s in split][1:]):  # the last product is left to the caller
+        i, j = sorted((places.index(split[subset]), places.index(subset ^ split[subset])))
+        path.append((i, j))
+        del places[j], places[i]
+        places.append(subset)
+    return path
+
+
+def _products(letters: str, sizes: Mapping[str, int]) -> int:
+    return prod([sizes[c] for c in set(letters)])
+
+
+def _join(terms: list[str], i: int, j: int, output: str) -> None:
+    both = terms[i] + terms[j]
+    del terms[j], terms[i]
+    rest = output + "".join(terms)
+    terms.append("".join(c for c in dict.fromkeys(both) if c in rest))

@@ -1,0 +1,206 @@
+"""TENSOR_CORE: fragments, what is refused, what is chosen, and what becomes of it. That kernels compute the
+same with tensor cores is tested in tests/gpu_emulation."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.bind import workgroup_of
+from polygrad.codegen.heuristics import choose
+from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.opts import apply_opts, parse_opts, render_opts
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.engine.normalize import normalize
+from polygrad.errors import OptError
+from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.emit import emit
+from polygrad.renderer.msl import MSLBuilder
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.parser import parse
+from polygrad.uop.printer import render
+from polygrad.uop.spec import verify
+from polygrad.uop.tensor_cores import BY_NAME, TENSOR_CORES
+
+CUDA = Target(
+    "CUDA",
+    simd_bytes=16,
+    fma=True,
+    scalar_fma=True,
+    index_bits=32,
+    workgroups=Workgroups(subgroup=32),
+    alignment=256,
+    tensor_cores=(BY_NAME["mma_m16n8k16_half"], BY_NAME["mma_m16n8k16_bfloat"]),
+)
+ON_CORE = "GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 0"
+
+
+def data(*shape, dtype="float16"):
+    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+
+
+def kernel_of(tensor, target=CUDA):
+    (call,) = schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls
+    kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
+    assert isinstance(kernel, UOp)
+    return kernel
+
+
+def linear_of(tensor, opts=None, target=CUDA):
+    given = None if opts is None else parse_opts(opts)
+    linear = run_passes(kernel_of(tensor), Context(target, True, given), after=UNOPTIMIZED)
+    verify(linear, "linear")
+    return linear
+
+
+# --- fragments
+
+
+@pytest.mark.parametrize("core", TENSOR_CORES, ids=lambda core: core.name)
+@pytest.mark.parametrize("matrix", "abc")
+def test_the_lanes_of_a_subgroup_have_each_element_once(core, matrix):
+    fragment = getattr(core, matrix)
+    rows, columns = {"a": (core.m, core.k), "b": (core.k, core.n), "c": (core.m, core.n)}[matrix]
+    lanes = itertools.product(*map(range, core.lanes))
+    elements = list(itertools.product(*map(range, fragment.elements)))
+
+    def place(terms, lane, element):
+        return sum(t.step * (lane if t.is_lane else element)[t.axis] for t in terms)
+
+    places = [
+        (place(fragment.rows, lane, e), place(fragment.columns, lane, e)) for lane in lanes for e in elements
+    ]
+    assert sorted(places) == list(itertools.product(range(rows), range(columns)))
+
+
+def test_a_core_is_one_of_the_table():
+    assert len(BY_NAME) == len(TENSOR_CORES) and all(core.size == 32 for core in TENSOR_CORES)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("make", "opts", "message"),
+    [
+        (lambda: data(24, 16) @ data(16, 8), "TENSOR_CORE r0 r1 r2 0", "expected multiples of 16, 8 and 16"),
+        (lambda: data(16, 24) @ data(24, 8), "TENSOR_CORE r0 r1 r2 0", "expected multiples of 16, 8 and 16"),
+        (lambda: data(16, 16) @ data(16, 12), "TENSOR_CORE r0 r1 r2 0", "expected multiples of 16, 8 and 16"),
+        (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r1 r2 9", "expected a core from 0 to 5, got 9"),
+        (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r1 r2 1", "sum of products of bfloat16"),
+        (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r2 r1 0", "two loops over output elements"),
+        (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r0 r2 0", "two loops over output elements"),
+        (lambda: data(16, 16) @ data(16, 16), "UPCAST r0 2, TENSOR_CORE r0.0 r1 r2 0", "multiples of 16"),
+        (
+            lambda: (data(16, 16, 1) + data(1, 16, 16)).float().sum(1),
+            "TENSOR_CORE r0 r1 r2 0",
+            "expected one sum of products",
+        ),
+        (
+            lambda: data(16, 16) @ data(16, 16),
+            "LOCAL r0 16, LOCAL r1 16, STAGE r2 LOAD 0, TENSOR_CORE r0.1 r1.1 r2 0",
+            "expected",
+        ),
+        (lambda: data(16, 16) @ data(16, 16), f"{ON_CORE}, TENSOR_CORE r0 r1 r2 0", "expected an axis of"),
+    ],
+)
+def test_what_does_not_apply_says_why(make, opts, message):
+    with pytest.raises(OptError, match=message):
+        apply_opts(kernel_of(make()), parse_opts(opts))
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (replace(CUDA, tensor_cores=()), "expected a target with mma_m16n8k16_half, got CUDA"),
+        (replace(CUDA, workgroups=Workgroups()), "expected subgroups of 32 invocations, got 0"),
+        (replace(CUDA, workgroups=Workgroups(16, subgroup=32)), "at most 16 invocations"),
+    ],
+)
+def test_a_target_that_has_it_not_is_named(target, message):
+    with pytest.raises(OptError, match=message):
+        linear_of(data(32, 32) @ data(32, 32), ON_CORE, target)
+
+
+# --- what becomes of it
+
+
+def test_a_subgroup_is_the_first_dimension_of_a_workgroup():
+    assert workgroup_of(linear_of(data(64, 64) @ data(64, 64), ON_CORE)) == (32, 1, 1)
+    both = f"{ON_CORE}, LOCAL r0.0 4, UPCAST r0.0.1 2, LOCAL r1.0 4"
+    assert workgroup_of(linear_of(data(64, 64) @ data(64, 64), both)) in ((32, 2, 4), (32, 4, 2))
+
+
+def test_the_core_adds_up_and_the_listing_reads_back():
+    linear = linear_of(data(32, 32) @ data(32, 32), ON_CORE)
+    (wmma,) = [n for n in linear if n.op is Ops.WMMA]
+    assert wmma.src[2].op is Ops.LOAD  # of the register
+    assert not any(n.op is Ops.ADD and wmma in n.src for n in linear)
+    text = render(linear)
+    assert render(parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("core", "builder", "words"),
+    [
+        (0, CUDABuilder, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        (1, CUDABuilder, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        (2, CUDABuilder, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
+        (3, MSLBuilder, "simdgroup_matrix<half, 8, 8> a, b;"),
+        (4, MSLBuilder, "simdgroup_matrix<bfloat, 8, 8> a, b;"),
+        (5, MSLBuilder, "simdgroup_matrix<float, 8, 8> a, b;"),
+    ],
+)
+def test_the_text_of_each(core, builder, words):
+    dtype = TENSOR_CORES[core].operands
+    target = replace(CUDA, tensor_cores=TENSOR_CORES)
+    product = data(32, 32, dtype=dtype) @ data(32, 32, dtype=dtype)
+    linear = linear_of(product, ON_CORE.replace("r2 0", f"r2 {core}"), target)
+    text = str(emit("k", linear, builder(target, aligned=True)))
+    assert words in text and text.count(f"tile0 = {TENSOR_CORES[core].name}(") == 1
+
+
+# --- what is chosen
+
+
+def chosen(tensor, target=CUDA):
+    return render_opts(choose(kernel_of(tensor, target), target))
+
+
+def test_a_product_has_its_operands_in_shared_memory():
+    assert chosen(data(1024, 1024) @ data(1024, 1024)) == (
+        "GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 0, LOCAL r0.0 8, UPCAST r0.0.1 4, LOCAL r1.0 8, "
+        "UPCAST r1.0.1 4, SPLIT r2.0 2, STAGE r2.0.1 LOAD 0, STAGE r2.0.1 LOAD 2"
+    )
+
+
+def test_a_small_product_has_no_more_than_it_needs():
+    assert chosen(data(16, 32) @ data(32, 8)) == ON_CORE
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: data(64, 64, dtype="float32") @ data(64, 64, dtype="float32"),
+        lambda: data(64, 64) @ data(64, 64, dtype="bfloat16"),
+        lambda: data(60, 64) @ data(64, 64),
+        lambda: data(64, 60) @ data(60, 64),
+        lambda: data(64, 64).sum(1, dtype="float32"),
+        lambda: (data(64, 64, 1) * data(1, 64, 64)).max(1),
+    ],
+)
+def test_others_are_not_on_cores(make):
+    assert "TENSOR_CORE" not in chosen(make())
+
+
+def test_the_first_core_that_takes_a_product_is_used():
+    product = data(64, 64, dtype="bfloat16") @ data(64, 64, dtype="bfloat16")
+    assert "TENSOR_CORE r0 r1 r2 1" in chosen(product)
+    assert "TENSOR_CORE" not in chosen(product, replace(CUDA, tensor_cores=(TENSOR_CORES[0],)))
+    float32 = data(64, 64, dtype="float32") @ data(64, 64, dtype="float32")
+    assert "TENSOR_CORE r0 r1 r2 2" in chosen(float32, replace(CUDA, tensor_cores=(TENSOR_CORES[2],)))

@@ -1,0 +1,22 @@
+"""What all that run the device suite (`tests/device`) know of it: conftest.py, and the script inside Pyodide,
+where there is nothing but plain Python and pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from polygrad import dtypes
+
+NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
+# The modules that are quick on every device: elsewhere, most of the suite is left to `make test-all`.
+CORE = ("test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce")
+
+
+def skip_float64(items: Iterable[pytest.Item]) -> None:
+    """Tests of float64 are none of a device that does not compute with it."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if given.get("device") in NO_FLOAT64 and dtypes.float64 in given.values():
+            item.add_marker(pytest.mark.skip(reason=f"{given['device']} has no float64"))

@@ -1,0 +1,242 @@
+/**
+ * `GpuProgram`: a serialized Program of device WEBGPU in memory, run without Python.
+ *
+ * As in `polygrad/runtime/webgpu.py`: all launches are one list of steps and one submit. Every buffer is memory of its
+ * own here, so nothing is ever the same memory as something else.
+ */
+
+import { ARRAYS, dtypeOf, type TensorData } from "../arrays";
+import { OutOfMemoryError, ProgramError } from "../errors";
+import { checkVariables, gridSize, type BufferSpec, type KernelSpec, type Program } from "../program";
+import type { WebGPUDevice } from "./device";
+import { DISPATCH } from "./steps";
+
+const ALIGN = 256; // of what a binding starts at
+const WORD = 4; // what offsets and sizes of copies are multiples of
+/** What every kernel's uniform buffer begins with: infinity, NaN and zero of float32, and zero bits. */
+const CONSTANTS = [0x7f800000, 0x7fc00000, 0, 0];
+
+const roundUp = (n: number, to: number): number => Math.ceil(n / to) * to;
+
+/** Buffers, pipelines and lists of steps have numbers; those of all Programs in this process differ. */
+let last = 0;
+
+interface Numbers {
+  /** The Program's buffers (0 for scratch and for empty ones), the arena (or 0), the uniform buffer. */
+  readonly buffers: readonly number[];
+  readonly firstPipeline: number;
+  readonly steps: number;
+}
+
+/** What gives back what a Program holds, once it is collected. */
+const released = new FinalizationRegistry<{ device: WebGPUDevice; pipelines: number } & Numbers>(
+  ({ device, buffers, firstPipeline, pipelines, steps }) => {
+    if (device.lost) return;
+    device.drop(steps);
+    for (const buffer of buffers) if (buffer !== 0) device.destroyBuffer(buffer);
+    for (let i = 0; i < pipelines; i++) device.dropPipeline(firstPipeline + i);
+  },
+);
+
+export class GpuProgram {
+  /** Of the host: what runs kernels has its own. */
+  readonly threads = 1;
+  readonly #device: WebGPUDevice;
+  readonly #numbers: Numbers;
+  readonly #parts: ReadonlyMap<string, number>;
+  readonly #table: Uint32Array;
+  /** What the Variables were in the last run, whose uniform buffer and grids are still there; "" before the first. */
+  #values = "";
+
+  private constructor(
+    readonly program: Program,
+    device: WebGPUDevice,
+    numbers: Numbers,
+  ) {
+    this.#device = device;
+    this.#numbers = numbers;
+    this.#parts = uniformParts(program);
+    this.#table = Uint32Array.from(numbers.buffers);
+    released.register(this, { device, pipelines: program.kernels.length, ...numbers });
+  }
+
+  /**
+   * Make a Program ready on a device. Rejects with ProgramError where the adapter has less than its kernels need,
+   * OutOfMemoryError, CompileError.
+   */
+  static async load(program: Program, device: WebGPUDevice): Promise<GpuProgram> {
+    checkLimits(program, device);
+    const sizes = program.buffers.map((spec) => (spec.role === "scratch" ? 0 : bytesOf(spec)));
+    const uniform = ALIGN * Math.max(uniformParts(program).size, 1);
+    const made: Promise<boolean>[] = [];
+    const buffers = [...sizes, program.arena, uniform].map((nbytes) => {
+      if (nbytes === 0) return 0;
+      const number = ++last;
+      const room = device.createBuffer(number, roundUp(nbytes, ALIGN));
+      if (room !== undefined) made.push(room);
+      return number;
+    });
+    const numbers = { buffers, firstPipeline: last + 1, steps: last + 1 + program.kernels.length };
+    last = numbers.steps;
+    const loaded = new GpuProgram(program, device, numbers);
+    const sources = program.kernels.map(({ name, code, n_buffers }) => {
+      return { name, text: new TextDecoder().decode(code), buffers: n_buffers };
+    });
+    if ((await Promise.all(made)).includes(false)) {
+      const nbytes = sizes.reduce((a, b) => a + b, program.arena);
+      throw new OutOfMemoryError(
+        `load: expected room for ${nbytes} bytes on the GPU, got none: load smaller models`,
+      );
+    }
+    await device.compiled(numbers.firstPipeline, sources);
+    device.prepare(numbers.steps, loaded.#stepNumbers());
+    return loaded;
+  }
+
+  /** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
+  check(variables: Readonly<Record<string, number>>): void {
+    checkVariables(this.program, variables);
+  }
+
+  /** Run every launch on what the buffers hold, in one submit; `read` waits for it. Throws ProgramError, DeviceError. */
+  execute(variables: Readonly<Record<string, number>> = {}): void {
+    this.check(variables);
+    const values = `=${this.program.variables.map(({ name }) => variables[name]).join()}`;
+    if (values === this.#values) {
+      this.#device.submit(this.#numbers.steps);
+      return;
+    }
+    this.#values = ""; // until all is written
+    const uniform = this.#numbers.buffers.at(-1) ?? 0;
+    this.#device.write(uniform, 0, this.#uniform(variables));
+    const grids = this.program.launches.flatMap(({ grid }) =>
+      (grid ?? []).map((n) => gridSize(n, variables)),
+    );
+    this.#device.submit(this.#numbers.steps, this.#table, Uint32Array.from(grids));
+    this.#values = values;
+  }
+
+  /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
+  write(buffer: number, data: ArrayBufferView): void {
+    const spec = this.#spec(buffer);
+    if (data.byteLength !== bytesOf(spec)) {
+      throw new ProgramError(
+        `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${bytesOf(spec)} bytes, got ${data.byteLength} bytes`,
+      );
+    }
+    this.writeStart(buffer, data);
+  }
+
+  /** Fill the first elements of buffer number `buffer` with `data`. What is in the same word behind them is lost. */
+  writeStart(buffer: number, data: ArrayBufferView): void {
+    const nbytes = bytesOf(this.#spec(buffer));
+    if (data.byteLength > nbytes) {
+      throw new ProgramError(`buffer ${buffer}: expected ${nbytes} bytes at most, got ${data.byteLength}`);
+    }
+    if (data.byteLength === 0) return;
+    const whole = new Uint8Array(roundUp(data.byteLength, WORD));
+    whole.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    this.#device.write(this.#numbers.buffers[buffer] ?? 0, 0, whole);
+  }
+
+  /** A copy of buffer number `buffer`, or of its first `count` elements, as it is after what was asked for before. */
+  async read(buffer: number, count?: number): Promise<TensorData> {
+    const spec = this.#spec(buffer);
+    const array = ARRAYS[dtypeOf(spec.dtype, "buffer")];
+    const length = Math.min(count ?? spec.size, spec.size);
+    if (length === 0) return new array();
+    const nbytes = roundUp(length * array.BYTES_PER_ELEMENT, WORD);
+    const bytes = await this.#device.read(this.#numbers.buffers[buffer] ?? 0, 0, nbytes);
+    return new array(bytes.buffer as ArrayBuffer, bytes.byteOffset, length);
+  }
+
+  #spec(number: number): BufferSpec {
+    const spec = this.program.buffers[number];
+    if (spec === undefined) {
+      throw new ProgramError(`buffer: expected 0 to ${this.program.buffers.length - 1}, got ${number}`);
+    }
+    return spec;
+  }
+
+  /** The launches as `readSteps` takes them. */
+  #stepNumbers(): Uint32Array {
+    const { buffers, kernels, launches } = this.program;
+    const [arena, uniform] = [buffers.length, buffers.length + 1];
+    const words = launches.flatMap(({ kernel, bindings }, i) => {
+      const ranges = bindings.flatMap(({ buffer, offset }) => {
+        const spec = this.#spec(buffer);
+        const nbytes = bindingBytes(spec, offset);
+        return spec.role === "scratch" ? [arena, spec.offset + offset, nbytes] : [buffer, offset, nbytes];
+      });
+      const part = this.#parts.get(kernels[kernel]?.variables.join() ?? "") ?? 0;
+      const head = [DISPATCH, this.#numbers.firstPipeline + kernel, 3 * i, bindings.length + 1];
+      return [...head, ...ranges, uniform, part, ALIGN];
+    });
+    return Uint32Array.from(words);
+  }
+
+  #uniform(variables: Readonly<Record<string, number>>): Uint8Array<ArrayBuffer> {
+    const words = new Int32Array((ALIGN / 4) * Math.max(this.#parts.size, 1));
+    for (const { variables: names } of this.program.kernels) {
+      const start = (this.#parts.get(names.join()) ?? 0) / 4;
+      words.set([...CONSTANTS, ...names.map((name) => variables[name] ?? 0)], start);
+    }
+    return new Uint8Array(words.buffer);
+  }
+}
+
+const bytesOf = (spec: BufferSpec): number =>
+  spec.size * ARRAYS[dtypeOf(spec.dtype, "buffer")].BYTES_PER_ELEMENT;
+
+const bindingBytes = (spec: BufferSpec, offset: number): number =>
+  roundUp(Math.max(bytesOf(spec) - offset, 1), 16);
+
+/** Where each list of Variables that kernels have lies in the uniform buffer. */
+function uniformParts({ kernels }: Program): ReadonlyMap<string, number> {
+  const lists = new Set(kernels.map(({ variables }) => variables.join()));
+  return new Map([...lists].map((names, i) => [names, i * ALIGN]));
+}
+
+/** Throws ProgramError and OutOfMemoryError for what the adapter cannot do, and says what. */
+function checkLimits(program: Program, { adapter }: WebGPUDevice): void {
+  const advice = "export the step on an adapter that has no more than this one";
+  for (const kernel of program.kernels) {
+    checkKernel(kernel, advice);
+    const invocations = (kernel.workgroup ?? [1]).reduce((a, b) => a * b, 1);
+    const uniform = 4 * (CONSTANTS.length + kernel.variables.length);
+    for (const [what, most, got] of [
+      ["buffers", adapter.storageBuffers, kernel.n_buffers],
+      ["invocations in a workgroup", adapter.invocations, invocations],
+      ["bytes of Variables", ALIGN, uniform],
+    ] as const) {
+      if (got > most) {
+        throw new ProgramError(
+          `load: kernel ${kernel.name}: expected at most ${most} ${what}, got ${got}: ${advice}`,
+        );
+      }
+    }
+  }
+  for (const { bindings } of program.launches) {
+    for (const { buffer, offset } of bindings) {
+      const spec = program.buffers[buffer];
+      if (spec === undefined) continue; // which reading the Program has ruled out
+      const nbytes = bindingBytes(spec, offset);
+      if (nbytes > adapter.bindingBytes) {
+        throw new OutOfMemoryError(
+          `load: expected buffers of at most ${adapter.bindingBytes} bytes, which is what ${adapter.name} binds, ` +
+            `got ${nbytes}: load smaller models`,
+        );
+      }
+      const place = offset + (spec.role === "scratch" ? spec.offset : 0);
+      if (place % ALIGN !== 0) {
+        throw new ProgramError(`load: expected bindings at multiples of ${ALIGN} bytes, got ${place}`);
+      }
+    }
+  }
+}
+
+function checkKernel({ name, language }: KernelSpec, advice: string): void {
+  if (language !== "wgsl") {
+    throw new ProgramError(`load: kernel ${name}: expected wgsl, got ${language}: ${advice}`);
+  }
+}

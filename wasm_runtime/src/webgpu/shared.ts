@@ -1,0 +1,23 @@
+/** One GPUDevice for all models of a page or a process. */
+
+import { WebGPUDevice, type OpenOptions } from "./device";
+
+/** Where a device is opened. */
+export interface Place {
+  readonly gpu: GPU | undefined;
+  readonly options?: OpenOptions;
+}
+
+/** What gives the device that it opened the first time, and another when that one is lost; undefined: there is none. */
+export function sharedDevice(place: () => Promise<Place>): () => Promise<WebGPUDevice | undefined> {
+  let opened: Promise<WebGPUDevice | undefined> | undefined;
+  const open = async (): Promise<WebGPUDevice | undefined> => {
+    const { gpu, options } = await place();
+    return WebGPUDevice.open(gpu, options);
+  };
+  return async () => {
+    const device = await (opened ??= open());
+    if (device !== undefined && !device.lost) return device;
+    return (opened = open());
+  };
+}
