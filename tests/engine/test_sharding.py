@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -402,3 +405,32 @@ def test_generated_programs_agree_with_one_device(program):
     for got, want in zip(run(True), run(False), strict=True):
         for a, b in zip(got, want, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-5)
+
+
+def test_equal_parts_of_two_values_are_two_memories(device):
+    """On each device a clone and another copy on all are the same graph."""
+    x = Tensor(X).shard(both(device)).realize()
+    a, b = x.clone(), x.shard(both(device))
+    a.realize(b)
+    a.assign(a + 1).realize()
+    np.testing.assert_array_equal(b.numpy(), X)
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+def test_copies_and_pickles_are_laid_out_as_what_they_are_of(device):
+    x = Tensor(X, requires_grad=True).shard_(both(device), 1).realize()
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert y.device == both(device) and axis_of(y.uop) == 1 and y.requires_grad
+        np.testing.assert_array_equal(y.numpy(), X)
+        with Tensor.no_grad():
+            y.assign(y + 1).realize()
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+def test_state_goes_into_sharded_parameters(device):
+    layer, other = nn.Linear(6, 4), nn.Linear(6, 4)
+    layer.weight.shard_(both(device), 0), layer.bias.shard_(both(device))
+    nn.state.load_state_dict(layer, get_state_dict(other), verbose=False)
+    assert [axis_of(p.uop) for p in (layer.weight, layer.bias)] == [0, None]
+    got = layer(Tensor(X).shard(both(device)))
+    np.testing.assert_allclose(got.numpy(), other(Tensor(X)).numpy(), rtol=1e-4, atol=1e-6)
