@@ -62,11 +62,20 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
+	$(BIN)/python scripts/compatibility.py --check
 	npm run check --silent
+
+.PHONY: compatibility
+compatibility: $(STAMPS)/packages $(STAMPS)/wheel ## docs/compatibility.md, from the packages that are installed
+	$(BIN)/python scripts/compatibility.py --record
 
 .PHONY: api
 api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs
+
+.PHONY: docs
+docs: $(STAMPS)/docs ## the documentation, into build/docs; every warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .PHONY: bench
 bench: python javascript chromium ## every figure beside its peers (bench/RESULTS.md)
@@ -115,6 +124,10 @@ $(WHEEL): $(PY_SOURCES) pyproject.toml README.md LICENSE $(STAMPS)/sources | $(S
 $(STAMPS)/wheel: $(WHEEL)
 	$(BIN)/pip install --quiet $(WHEEL)
 	$(BIN)/pip install --quiet --no-deps --force-reinstall $(WHEEL)
+	touch $@
+
+$(STAMPS)/docs: $(STAMPS)/wheel
+	$(BIN)/pip install --quiet '$(WHEEL)[docs]'
 	touch $@
 
 node_modules/.stamp: package.json package-lock.json

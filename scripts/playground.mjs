@@ -15,6 +15,9 @@ const SOURCE = join(ROOT, "web/playground");
 const DIST = join(ROOT, "web/dist");
 const OUT = join(ROOT, "web/build/playground");
 
+/** The programs of `examples/` that the editor lists, with `examples/data`. */
+const EXAMPLES = ["convolutional.py", "characters.py", "autoencoder.py", "uncertainty.py"];
+
 /** The package as it is served: the playground loads what everyone loads, by the name everyone uses. */
 const SERVED = {
   name: "polygrad",
@@ -52,7 +55,10 @@ export async function buildPlayground() {
   const served = (path) => !path.endsWith(".map") && !relative(DIST, path).startsWith("types");
   for (const name of ["index.html", "icon.svg"]) await cp(join(SOURCE, name), join(OUT, name));
   await cp(join(SOURCE, "programs"), join(OUT, "programs"), { recursive: true });
-  await cp(join(ROOT, "examples/data/digits.safetensors"), join(OUT, "digits.safetensors"));
+  const examples = join(ROOT, "examples");
+  for (const name of EXAMPLES) await cp(join(examples, name), join(OUT, "programs", name));
+  await cp(join(examples, "data"), join(OUT, "programs/data"), { recursive: true });
+  await cp(join(examples, "data/digits.safetensors"), join(OUT, "digits.safetensors"));
   await compressFolder(OUT);
   await cp(DIST, join(OUT, "polygrad"), { recursive: true, filter: served, preserveTimestamps: true });
 }

@@ -24,6 +24,7 @@ ORDER = [
     {"renderer"},
     {"runtime"},
     {"engine"},
+    {"pictures"},
     {"tensor", "capture", "nn"},
     {"hf", "onnx", "export", "cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face

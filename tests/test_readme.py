@@ -1,4 +1,5 @@
-"""The README's Python runs, in order, in one program; a `text` block after a snippet is what it prints."""
+"""The Python of the README and of the guides runs, each page's snippets in order in one program; a `text`
+block after a snippet is what it prints."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ import pytest
 
 from polygrad import Device
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+NAMES = [str(p.relative_to(ROOT)) for p in PAGES]
+# Pages without Python of their own: `tests/javascript` runs one, `tests/examples` the programs of the other.
+WITHOUT = {"docs/guides/javascript.md", "docs/guides/examples.md"}
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -20,20 +25,36 @@ def blocks(text: str) -> list[tuple[str, str | None]]:
     return [(m[1], m[2]) for m in BLOCK.finditer(text)]
 
 
+@pytest.mark.parametrize("name", sorted(set(NAMES) - WITHOUT))
 def test_every_python_snippet_runs_and_prints_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some save files
     monkeypatch.setattr(Device, "DEFAULT", Device.DEFAULT)  # some choose a device
-    found = blocks(README.read_text(encoding="utf-8"))
-    assert found, "the README has no Python snippet"
+    path = ROOT / name
+    found = blocks(path.read_text(encoding="utf-8"))
+    assert found, f"{name} has no Python snippet"
     namespace: dict[str, object] = {"__name__": "readme"}
-    for source, promised in found:
+    for i, (source, promised) in enumerate(found):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(source, str(README), "exec"), namespace)
+            exec(compile(source, f"{name}, snippet {i + 1}", "exec"), namespace)
         if promised is not None:
-            assert printed.getvalue() == promised
+            assert printed.getvalue() == promised, source
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_pages_without_python_have_none(name: str) -> None:
+    assert blocks((ROOT / name).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_to_files(name: str) -> None:
+    """Pictures of the guides are made by the documentation's build, which checks links to them."""
+    path = ROOT / name
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8"))
+    missing = [link for link in links if "pictures/" not in link and not (path.parent / link).exists()]
+    assert missing == []
 
 
 @pytest.mark.parametrize(

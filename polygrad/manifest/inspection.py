@@ -63,7 +63,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         f"nn.{space.__name__.rpartition('.')[2]}.{name}": value
         for space in (nn.data, nn.datasets, nn.init, nn.state)
         for name in space.__all__
-        if inspect.isfunction(value := getattr(space, name))
+        if inspect.isfunction(value := getattr(space, name)) and name not in reviewed.PYTHON_ONLY
     },
 }
 
@@ -180,13 +180,16 @@ def _property(identity: str, p: property) -> dict[str, Any]:
 def _callable(identity: str, f: Any, kind: str) -> dict[str, Any]:
     function = getattr(f, "__func__", f)
     doc = _doc(function)
+    owner, _, name = identity.rpartition(".")
+    # Of a method that has another name too, the tables know the first one.
+    first = identity if kind == "function" else f"{owner}.{function.__name__}"
     return {
         "id": identity,
-        "name": identity.rpartition(".")[2],
+        "name": name,
         "kind": kind,
-        "parameters": _parameters(identity, function, bound=kind in ("instance", "class")),
-        "result": result_of(identity, function),
-        "reads": identity in reviewed.READS,
+        "parameters": _parameters(first, function, bound=kind in ("instance", "class")),
+        "result": result_of(first, function),
+        "reads": first in reviewed.READS,
         "raises": _raises(doc),
         "doc": doc,
     }

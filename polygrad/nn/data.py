@@ -1,11 +1,10 @@
-"""Batches, shuffles, splits, and the history of a training run.
+"""Batches, shuffles, splits, progress and the history of a training run.
 
     train, test = data.split((x, y), 0.8, seed=0)
     history = data.History()
-    for epoch in range(10):
-        for a, b in data.batches(train, 32, seed=epoch):
-            history.add(loss=step(a, b))
-        print(history.mean("loss"))
+    for a, b in data.progress(data.batches(train, 32, epochs=10, seed=0), history=history):
+        history.add(loss=step(a, b))
+    history.save("loss.svg")
 
 Orders come from Python's generator, by `seed`: they are the same on every host. Elements are taken by one
 kernel for all batches of a size, whose positions are its argument.
@@ -13,15 +12,35 @@ kernel for all batches of a size, whose positions are its argument.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.nn.progress import progress
+from polygrad.pictures.chart import chart
 from polygrad.tensor.tensor import Tensor
 
-__all__ = ["History", "batches", "shuffle", "split"]
+__all__ = ["Batches", "History", "batches", "progress", "shuffle", "split"]
+
+
+class Batches:
+    """Batches, one after the other, as `batches` makes them. `len` is how many there are in all."""
+
+    def __init__(self, count: int, rows: Iterator[tuple[Tensor, ...]]) -> None:
+        self._count, self._rows = count, rows
+
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
+        return self._rows
+
+    def __next__(self) -> tuple[Tensor, ...]:
+        return next(self._rows)
+
+    def __len__(self) -> int:
+        return self._count
 
 
 def batches(
@@ -30,17 +49,27 @@ def batches(
     shuffle: bool = True,
     drop_last: bool = False,
     seed: int | None = None,
-) -> Iterator[tuple[Tensor, ...]]:
+    epochs: int = 1,
+) -> Batches:
     """Rows of `tensors`, which all have as many, `batch_size` at a time, as tuples of realized Tensors.
 
-    `shuffle`: in the order of `seed` (None: another one every time); else as they are. `drop_last`: without a
-    smaller batch at the end, which a captured step would not take. Raises ArgumentError, ShapeError.
+    `shuffle`: in the order of `seed` (None: another one every time), of seed + 1 in the second epoch, and so
+    on; else as they are. `drop_last`: without a smaller batch at an epoch's end, which a captured step would
+    not take. `epochs`: how often all rows come. Raises ArgumentError, ShapeError.
     """
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ArgumentError(f"batches: expected a batch_size of at least 1, got {batch_size!r}")
+    if not isinstance(epochs, int) or epochs < 0:
+        raise ArgumentError(f"batches: expected epochs of at least 0, got {epochs!r}")
     given, count = _rows("batches", tensors)
-    order = _order(count, seed) if shuffle else list(range(count))
-    return _taken(given, order, batch_size, count - count % batch_size if drop_last else count)
+    end = count - count % batch_size if drop_last else count
+
+    def orders() -> Iterator[tuple[Tensor, ...]]:
+        for epoch in range(epochs):
+            own = None if seed is None else seed + epoch
+            yield from _taken(given, _order(count, own) if shuffle else list(range(count)), batch_size, end)
+
+    return Batches(epochs * -(-end // batch_size), orders())
 
 
 def _taken(
@@ -122,6 +151,24 @@ class History:
         for i in range(max(map(len, self.values.values()), default=0)):
             lines.append(",".join(repr(v[i]) if i < len(v) else "" for v in self.values.values()))
         return "\n".join(lines) + "\n"
+
+    def svg(self, *names: str, title: str = "", x_label: str = "step", log: bool = False) -> str:
+        """The values of `names`, or of all, as curves in a picture: SVG text (`pictures.chart`).
+
+        `log`: on a logarithmic scale. Raises ArgumentError for a name that has no values, or none to draw.
+        """
+        return chart({name: self._of(name) for name in names or self.values}, title, x_label, log)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *names: str,
+        title: str = "",
+        x_label: str = "step",
+        log: bool = False,
+    ) -> None:
+        """Write `svg` to the file `path`. Raises ArgumentError, OSError."""
+        Path(path).write_text(self.svg(*names, title=title, x_label=x_label, log=log), encoding="utf-8")
 
     def _of(self, name: str) -> list[float]:
         if name not in self.values:

@@ -37,6 +37,8 @@ from polygrad.tensor.registry import register
 from polygrad.tensor.sorting import SortingMixin
 from polygrad.tensor.sources import buffer_at, buffer_of_file, fetch, path_of
 from polygrad.tensor.storage import StorageMixin
+from polygrad.tensor.torch_functions import TorchFunctionsMixin
+from polygrad.tensor.torch_names import TorchNamesMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -45,6 +47,8 @@ live_roots.append(live_values)
 
 class Tensor(
     StorageMixin,  # realize, numpy, item, to, assign
+    TorchFunctionsMixin,  # mse_loss, glu, clamp_min, arctan: torch's names
+    TorchNamesMixin,  # mm, norm, unbind, index_add, new_zeros: torch's names
     AutogradMixin,  # backward, gradient, train
     LossesMixin,  # cross_entropy, binary_crossentropy
     NormalizationMixin,  # layernorm, batchnorm, dropout, scaled_dot_product_attention

@@ -18,7 +18,7 @@ const BY_HAND = new Set(
       "element_size",
     ],
     ...["nbytes", "is_floating_point", "data", "item", "tolist", "__getitem__", "__setitem__", "full"],
-    ...["sequential", "train", "test", "is_param", "max_numel", "max_shape", "rearrange"],
+    ...["sequential", "train", "test", "is_param", "max_numel", "max_shape", "rearrange", "dim", "nelement"],
   ].map((name) => `Tensor.${name}`),
 );
 

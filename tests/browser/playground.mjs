@@ -174,10 +174,17 @@ try {
   const { page, complaints } = await open(browser, address, { viewport: { width: 1200, height: 800 } });
   await page.locator("#source[data-program]").waitFor(WAIT);
   const programs = {};
-  for (const name of await page.locator("#program option").evaluateAll((all) => all.map((o) => o.value))) {
+  const listed = await page.locator("#program option").evaluateAll((all) => all.map((o) => o.value));
+  const whole = ["convolutional.py", "characters.py", "autoencoder.py", "uncertainty.py"];
+  for (const name of listed.filter((name) => !whole.includes(name))) {
     programs[name] = await runProgram(page, name);
     if (name === "xor.js") await shoot(page, "editor");
   }
+  // programs of examples/: one with the files that it reads, shortened
+  const source = await page.evaluate(async () => (await fetch("programs/convolutional.py")).text());
+  const example = await runProgram(page, "convolutional.py", source.replace("default=10", "default=2"));
+  const pictures = await page.locator("#pictures svg").count();
+  await shoot(page, "example");
   const failed = await runProgram(
     page,
     "tensor.js",
@@ -253,7 +260,20 @@ try {
 
   console.log(
     JSON.stringify({
-      ...{ programs, failed, failedPython, stopped, after, trained, guesses, bars, cleared },
+      ...{
+        programs,
+        listed,
+        example,
+        pictures,
+        failed,
+        failedPython,
+        stopped,
+        after,
+        trained,
+        guesses,
+        bars,
+        cleared,
+      },
       ...{ written, learnt, inspector, longest, widths, forbidden, allowed },
       complaints: [...complaints, ...small.complaints],
     }),

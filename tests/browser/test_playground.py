@@ -48,6 +48,14 @@ def test_every_example_runs_to_its_end(seen: Any, language: str) -> None:
     assert numbers[f"step.{language}"][-2] < 0.1  # the loss; the last number is the time
 
 
+def test_the_programs_of_examples_run_in_the_editor(seen: Any) -> None:
+    assert {"convolutional.py", "characters.py", "autoencoder.py", "uncertainty.py"} <= set(seen["listed"])
+    assert "44/44" in seen["example"] and "held-out accuracy" in seen["example"], seen["example"]
+    accuracy = re.search(r"held-out accuracy ([\d.]+)%", seen["example"])
+    assert accuracy is not None and float(accuracy[1]) > 80
+    assert seen["pictures"] == 1
+
+
 def test_an_error_says_what_and_where(seen: Any) -> None:
     assert "ShapeError (line 3)" in seen["failed"] and "shapes (2, 3), (4,) do not fit" in seen["failed"]
     assert "(line 3)" in seen["failedPython"] and "ZeroDivisionError" in seen["failedPython"]
@@ -148,4 +156,4 @@ def test_a_phone_needs_no_scrolling_sideways(seen: Any) -> None:
 
 
 def test_screenshots_were_taken(seen: Any) -> None:
-    assert len(list(seen["folder"].glob("*.png"))) == 9
+    assert len(list(seen["folder"].glob("*.png"))) == 10

@@ -1,6 +1,6 @@
 /**
  * Opens `site/readme.html`, with the package's files as `polygrad/` beside it, and prints the first line that it writes
- * to the console: `node readme_host.mjs PACKAGE`. Scripts may be inside the page, as in the README.
+ * to the console: `node readme_host.mjs PACKAGE`. Scripts may be inside the page, as in the guide.
  */
 
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-"""The README's JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints.
+"""The guide's JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints.
 
-`tests/export` runs the block that needs files which Python exported.
+The README has none; `tests/export` runs the block of docs/guides/saving.md, which reads what Python exported.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from javascript_hosts import ROOT, built
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"^```(js|ts|html)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = [(m[1], m[2], m[3]) for m in BLOCK.finditer(README) if "polygrad/runtime" not in m[2]]
+GUIDE = (ROOT / "docs" / "guides" / "javascript.md").read_text(encoding="utf-8")
+BLOCKS = [(m[1], m[2], m[3]) for m in BLOCK.finditer(GUIDE)]
 
 
 def run(*command: object, cwd: Path) -> str:
@@ -25,7 +25,7 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_readme_has_all_kinds() -> None:
+def test_the_guide_has_all_kinds() -> None:
     assert [kind for kind, _, _ in BLOCKS] == ["js", "js", "ts", "html", "html", "js"]
     assert all(promised for _, _, promised in BLOCKS)
 

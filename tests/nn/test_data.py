@@ -39,6 +39,54 @@ def test_batches_are_every_row_once(device):
     assert list(data.batches(Tensor.zeros(0, 2), 4)) == []
 
 
+def test_epochs_have_orders_of_their_own_that_the_seed_gives():
+    parts = [rows(b) for b in data.batches((X, Y), 4, seed=1, epochs=2)]
+    first, second = parts[: len(parts) // 2], parts[len(parts) // 2 :]
+    assert sorted(chain(*first)) == sorted(chain(*second))
+    assert first != second
+    assert second == [rows(b) for b in data.batches((X, Y), 4, seed=2)]
+
+
+def test_batches_say_how_many_there_are():
+    for count, epochs, drop_last in (
+        (4, 3, False),
+        (4, 3, True),
+        (3, 1, False),
+        (100, 2, True),
+        (4, 0, False),
+    ):
+        found = data.batches(Y, count, epochs=epochs, drop_last=drop_last)
+        assert len(found) == len(list(found))
+
+
+def test_progress_says_how_far_and_what_was_measured(capsys):
+    history = data.History()
+    for i in data.progress(range(20), "steps", history=history):
+        history.add(loss=1 / (i + 1))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10  # no terminal: every tenth
+    assert lines[0].startswith("steps |██                  | 2/20 [")
+    assert lines[-1].startswith(f"steps |{'█' * 20}| 20/20 [") and lines[-1].endswith("loss 0.05]")
+
+
+def test_progress_of_what_has_no_length_counts(capsys):
+    assert list(data.progress(iter(range(5)))) == [0, 1, 2, 3, 4]
+    assert capsys.readouterr().err.splitlines()[-1].startswith("5 [")
+    assert list(data.progress([])) == [] and capsys.readouterr().err == ""
+
+
+def test_a_history_is_drawn(tmp_path):
+    history = data.History()
+    for i in range(5):
+        history.add(loss=5.0 - i, accuracy=i / 5)
+    history.save(tmp_path / "loss.svg", "loss", title="a run")
+    picture = (tmp_path / "loss.svg").read_text()
+    assert ">loss<" in picture and ">a run<" in picture and ">accuracy<" not in picture
+    assert ">accuracy<" in history.svg()
+    with pytest.raises(ArgumentError, match="got 'los'"):
+        history.svg("los")
+
+
 def test_batches_of_a_size_are_the_same_kernels():
     x = Tensor.arange(4000).reshape(1000, 4).realize()
     next(data.batches(x, 10))
@@ -86,6 +134,7 @@ def test_histories():
 
 REFUSED = {
     "size": (lambda: data.batches(X, 0), ArgumentError),
+    "epochs": (lambda: data.batches(X, 2, epochs=-1), ArgumentError),
     "size_of_a_float": (lambda: data.batches(X, 2.5), ArgumentError),
     "rows": (lambda: data.batches((X, Y[:3]), 2), ShapeError),
     "scalar": (lambda: data.shuffle(Tensor(1.0)), ShapeError),

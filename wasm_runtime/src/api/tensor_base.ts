@@ -119,6 +119,16 @@ export class TensorBase extends Handle {
     return this.shape.reduce((a, b) => a * b, 1);
   }
 
+  /** The number of elements: `numel`. */
+  nelement(): number {
+    return this.numel();
+  }
+
+  /** How many axes there are: `ndim`. */
+  dim(): number {
+    return this.shape.length;
+  }
+
   /** The shape, or the size of axis `dim`. Throws AxisError. */
   size(): readonly number[];
   size(dim: number): number;

@@ -7,7 +7,7 @@
 import type { Polygrad, Tensor } from "polygrad";
 
 import { Chart } from "./chart";
-import corpus from "./corpus.txt";
+import corpus from "../../../examples/data/sonnets.txt";
 import { button, element, html, make } from "./dom";
 import { messageOf } from "./failures";
 import { session } from "./session";

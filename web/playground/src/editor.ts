@@ -19,7 +19,7 @@ import { messageOf } from "./failures";
 import type { Failure, Language, RunnerEvent, RunRequest } from "./messages";
 import { showStatus } from "./status";
 
-/** The programs to choose from: files of `programs/`, and what each is called. */
+/** The programs to choose from: files of `programs/`, and what each is called. `EXAMPLES` are those of `examples/`. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   "tensor.js": "A first tensor",
   "gradients.js": "Gradients",
@@ -29,6 +29,13 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   "gradients.py": "Gradients",
   "xor.py": "Training xor",
   "step.py": "A captured step",
+};
+
+const EXAMPLES: Readonly<Record<string, { readonly title: string; readonly data: readonly string[] }>> = {
+  "convolutional.py": { title: "A convolutional classifier", data: ["data/digits.safetensors"] },
+  "characters.py": { title: "A transformer writes sonnets", data: ["data/sonnets.txt"] },
+  "autoencoder.py": { title: "An autoencoder", data: ["data/digits.safetensors"] },
+  "uncertainty.py": { title: "Regression with uncertainty", data: [] },
 };
 
 /** More text than this slows a page down: the oldest goes. */
@@ -81,7 +88,7 @@ class Runner {
 export function startEditor(): void {
   const [run, stop] = [button("run"), button("stop")];
   const choice = element("program", HTMLSelectElement);
-  const [output, figure] = [html("output"), html("curve-figure")];
+  const [output, figure, pictures] = [html("output"), html("curve-figure"), html("pictures")];
   const chart = new Chart(html("curve"), [{ label: "plot", color: "--accent-solid", scale: "value" }]);
   const language = new Compartment();
   const host = html("source");
@@ -113,6 +120,16 @@ export function startEditor(): void {
     box.scrollIntoView({ block: "nearest" });
   };
 
+  /** A picture that the program left in its folder. */
+  const showPicture = (name: string, svg: string): void => {
+    const { documentElement } = new DOMParser().parseFromString(svg, "image/svg+xml");
+    if (documentElement.localName !== "svg") return; // no picture at all
+    documentElement.setAttribute("role", "img");
+    documentElement.setAttribute("aria-label", name);
+    const caption = make("figcaption", "", make("code", "", name));
+    pictures.append(make("figure", "card picture", caption, document.importNode(documentElement, true)));
+  };
+
   const runner = new Runner((event) => {
     switch (event.kind) {
       case "progress":
@@ -136,6 +153,9 @@ export function startEditor(): void {
         figure.hidden = false;
         chart.add(chart.length, event.value);
         break;
+      case "picture":
+        showPicture(event.name, event.svg);
+        break;
       case "done":
         if (event.failure) showFailure(event.failure);
         else show(`finished in ${event.seconds.toFixed(2)} s\n`, "note");
@@ -148,8 +168,11 @@ export function startEditor(): void {
     output.replaceChildren();
     chart.clear();
     figure.hidden = true;
+    pictures.replaceChildren();
     setRunning(true);
-    runner.run({ language: languageOf(choice.value), source: view.state.doc.toString() });
+    const file = choice.value;
+    const data = EXAMPLES[file]?.data ?? [];
+    runner.run({ language: languageOf(file), source: view.state.doc.toString(), file, data });
     return true;
   };
 
@@ -206,6 +229,12 @@ export function startEditor(): void {
     }
     choice.append(group);
   }
+  const whole = document.createElement("optgroup");
+  whole.label = "Whole programs, in Python";
+  for (const [file, { title }] of Object.entries(EXAMPLES)) {
+    whole.append(new Option(`${title} (${file})`, file));
+  }
+  choice.append(whole);
   choice.value = "xor.js";
   choice.addEventListener("change", () => void open());
   run.addEventListener("click", start);

@@ -6,6 +6,9 @@ export type Language = "javascript" | "python";
 export interface RunRequest {
   readonly language: Language;
   readonly source: string;
+  /** What the program is called, and the files beside it that it reads. */
+  readonly file: string;
+  readonly data: readonly string[];
 }
 
 /** An error of a program: `line` where it is known, counted from 1. */
@@ -23,4 +26,5 @@ export type RunnerEvent =
   | { readonly kind: "unusable"; readonly message: string }
   | { readonly kind: "output"; readonly text: string; readonly error: boolean }
   | { readonly kind: "point"; readonly value: number }
+  | { readonly kind: "picture"; readonly name: string; readonly svg: string }
   | { readonly kind: "done"; readonly seconds: number; readonly failure?: Failure };

@@ -10,6 +10,7 @@ import { create, type Polygrad } from "polygrad";
 import { described } from "./failures";
 import { formatAll } from "./format";
 import type { Failure, RunnerEvent, RunRequest } from "./messages";
+import surroundings from "./surroundings.py";
 
 type Compiled = (...args: unknown[]) => Promise<unknown>;
 type Compile = new (...namesAndBody: string[]) => Compiled;
@@ -57,8 +58,19 @@ async function runJavaScript(pg: Polygrad, source: string): Promise<void> {
   await compiled(() => Promise.resolve(pg), shown, plot);
 }
 
-async function runPython(pg: Polygrad, source: string): Promise<void> {
+/** A file beside the programs. */
+async function fetched(name: string): Promise<{ name: string; bytes: Uint8Array }> {
+  const response = await fetch(new URL(`programs/${name}`, import.meta.url));
+  if (!response.ok) throw new Error(`expected programs/${name}, got status ${response.status}`);
+  return { name, bytes: new Uint8Array(await response.arrayBuffer()) };
+}
+
+async function runPython(pg: Polygrad, { source, file, data }: RunRequest): Promise<void> {
+  Object.assign(globalThis, { programFiles: await Promise.all(data.map(fetched)) });
+  await pg.python(`${surroundings}\n_playground_enter(${JSON.stringify(file)})`);
   await pg.python(source);
+  const pictures = JSON.parse((await pg.python("_playground_pictures()")) as string) as [string, string][];
+  for (const [name, svg] of pictures) tell({ kind: "picture", name, svg });
 }
 
 /** Where in the program: engines put two lines before the body of a function made of text. */
@@ -111,14 +123,14 @@ starting
     tell({ kind: "unusable", message: String(error) });
   });
 
-async function run({ language, source }: RunRequest): Promise<void> {
+async function run(request: RunRequest): Promise<void> {
   let started = performance.now();
   const seconds = (): number => (performance.now() - started) / 1e3;
   try {
     const pg = await starting;
     started = performance.now();
     pg.Tensor.training = false; // whatever the last program left
-    await (language === "python" ? runPython(pg, source) : runJavaScript(pg, source));
+    await (request.language === "python" ? runPython(pg, request) : runJavaScript(pg, request.source));
     tell({ kind: "done", seconds: seconds() });
   } catch (error) {
     tell({ kind: "done", seconds: seconds(), failure: failureOf(error) });

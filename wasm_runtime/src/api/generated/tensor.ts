@@ -15,6 +15,226 @@ export interface CloneOptions {
   readonly device?: string | null | undefined;
 }
 
+/** Arguments of `Tensor.subtract` by name. */
+export interface SubtractOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.multiply` by name. */
+export interface MultiplyOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.remainder` by name. */
+export interface RemainderOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.divide` by name. */
+export interface DivideOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.true_divide` by name. */
+export interface TrueDivideOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.binary_cross_entropy` by name. */
+export interface BinaryCrossEntropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.binary_cross_entropy_with_logits` by name. */
+export interface BinaryCrossEntropyWithLogitsOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  readonly posWeight?: Tensor | null | undefined;
+}
+
+/** Arguments of `Tensor.addcmul` by name. */
+export interface AddcmulOptions {
+  /** 1 unless given. */ readonly value?: number | undefined;
+}
+
+/** Arguments of `Tensor.addcdiv` by name. */
+export interface AddcdivOptions {
+  /** 1 unless given. */ readonly value?: number | undefined;
+}
+
+/** Arguments of `Tensor.glu` by name. */
+export interface GluOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardshrink` by name. */
+export interface HardshrinkOptions {
+  /** 0.5 unless given. */ readonly lambd?: number | undefined;
+}
+
+/** Arguments of `Tensor.softshrink` by name. */
+export interface SoftshrinkOptions {
+  /** 0.5 unless given. */ readonly lambd?: number | undefined;
+}
+
+/** Arguments of `Tensor.mse_loss` by name. */
+export interface MseLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.l1_loss` by name. */
+export interface L1LossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.smooth_l1_loss` by name. */
+export interface SmoothL1LossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 1 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.gaussian_nll_loss` by name. */
+export interface GaussianNllLossOptions {
+  /** false unless given. */ readonly full?: boolean | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.cosine_similarity` by name. */
+export interface CosineSimilarityOptions {
+  /** 1 unless given. */ readonly dim?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+}
+
+/** Arguments of `Tensor.swapaxes` by name. */
+export interface SwapaxesOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.swapdims` by name. */
+export interface SwapdimsOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.argwhere` by name. */
+export interface ArgwhereOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: number | undefined;
+}
+
+/** Arguments of `Tensor.amax` by name. */
+export interface AmaxOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.amin` by name. */
+export interface AminOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mm` by name. */
+export interface MmOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.bmm` by name. */
+export interface BmmOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.mv` by name. */
+export interface MvOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.unbind` by name. */
+export interface UnbindOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.rot90` by name. */
+export interface Rot90Options {
+  /** 1 unless given. */ readonly k?: number | undefined;
+  /** [0,1] unless given. */ readonly dims?: readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.diff` by name. */
+export interface DiffOptions {
+  /** 1 unless given. */ readonly n?: number | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.take_along_dim` by name. */
+export interface TakeAlongDimOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.index_add` by name. */
+export interface IndexAddOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.aminmax` by name. */
+export interface AminmaxOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.count_nonzero` by name. */
+export interface CountNonzeroOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.nansum` by name. */
+export interface NansumOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.nanmean` by name. */
+export interface NanmeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.norm` by name. */
+export interface NormOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.dist` by name. */
+export interface DistOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+}
+
+/** Arguments of `Tensor.addmm` by name. */
+export interface AddmmOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.baddbmm` by name. */
+export interface BaddbmmOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.addmv` by name. */
+export interface AddmvOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
 /** Arguments of `Tensor.gradient` by name. */
 export interface GradientOptions {
   readonly gradient?: Tensor | null | undefined;
@@ -968,6 +1188,790 @@ export class Tensor extends TensorBase {
    */
   assign(x: TensorData): this {
     return callSelf(this, "Tensor.assign", [x]);
+  }
+
+  /** The magnitude; its gradient at 0 is 0. */
+  absolute(): Tensor {
+    return callTensor(this.session, "Tensor.absolute", [this]);
+  }
+
+  /** -self; of bools, logical_not. */
+  negative(): Tensor {
+    return callTensor(this.session, "Tensor.negative", [this]);
+  }
+
+  /** The arc cosine; NaN outside -1 to 1. */
+  arccos(): Tensor {
+    return callTensor(this.session, "Tensor.arccos", [this]);
+  }
+
+  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
+  arcsin(): Tensor {
+    return callTensor(this.session, "Tensor.arcsin", [this]);
+  }
+
+  /** The arc tangent, within 3 ulp. */
+  arctan(): Tensor {
+    return callTensor(this.session, "Tensor.arctan", [this]);
+  }
+
+  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  arctan2(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.arctan2", [this, other]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  arccosh(): Tensor {
+    return callTensor(this.session, "Tensor.arccosh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  arcsinh(): Tensor {
+    return callTensor(this.session, "Tensor.arcsinh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  arctanh(): Tensor {
+    return callTensor(this.session, "Tensor.arctanh", [this]);
+  }
+
+  /** self - x. Throws DTypeError for two bools. */
+  subtract(x: Operand, options?: SubtractOptions): Tensor {
+    return callTensor(this.session, "Tensor.subtract", [this, x, options]);
+  }
+
+  /** self * x. */
+  multiply(x: Operand, options?: MultiplyOptions): Tensor {
+    return callTensor(this.session, "Tensor.multiply", [this, x, options]);
+  }
+
+  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
+  remainder(x: Operand, options?: RemainderOptions): Tensor {
+    return callTensor(this.session, "Tensor.remainder", [this, x, options]);
+  }
+
+  /** Rounded towards 0; integers as they are. */
+  fix(): Tensor {
+    return callTensor(this.session, "Tensor.fix", [this]);
+  }
+
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  divide(x: Operand, options?: DivideOptions): Tensor {
+    return callTensor(this.session, "Tensor.divide", [this, x, options]);
+  }
+
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  trueDivide(x: Operand, options?: TrueDivideOptions): Tensor {
+    return callTensor(this.session, "Tensor.true_divide", [this, x, options]);
+  }
+  /** `trueDivide`, by its Python name. */
+  declare true_divide: Tensor["trueDivide"];
+
+  /** self > x. */
+  greater(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.greater", [this, x]);
+  }
+
+  /** self >= x; False where either is NaN. */
+  greaterEqual(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.greater_equal", [this, x]);
+  }
+  /** `greaterEqual`, by its Python name. */
+  declare greater_equal: Tensor["greaterEqual"];
+
+  /** self < x. */
+  less(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.less", [this, x]);
+  }
+
+  /** self <= x; False where either is NaN. */
+  lessEqual(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.less_equal", [this, x]);
+  }
+  /** `lessEqual`, by its Python name. */
+  declare less_equal: Tensor["lessEqual"];
+
+  /** self != x. */
+  notEqual(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.not_equal", [this, x]);
+  }
+  /** `notEqual`, by its Python name. */
+  declare not_equal: Tensor["notEqual"];
+
+  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  binaryCrossEntropy(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_cross_entropy", [this, ...args]);
+  }
+  /** `binaryCrossEntropy`, by its Python name. */
+  declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
+
+  /**
+   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   *
+   * `pos_weight` scales the positive part.
+   */
+  binaryCrossEntropyWithLogits(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossEntropyWithLogitsOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyWithLogitsOptions]
+      | [
+          Y: Tensor,
+          reduction: "mean" | "sum" | "none",
+          posWeight: Tensor | null,
+          options?: BinaryCrossEntropyWithLogitsOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
+  }
+  /** `binaryCrossEntropyWithLogits`, by its Python name. */
+  declare binary_cross_entropy_with_logits: Tensor["binaryCrossEntropyWithLogits"];
+
+  /** Not less than `min_`. */
+  clampMin(min: Operand): Tensor {
+    return callTensor(this.session, "Tensor.clamp_min", [this, min]);
+  }
+  /** `clampMin`, by its Python name. */
+  declare clamp_min: Tensor["clampMin"];
+
+  /** Not more than `max_`. */
+  clampMax(max: Operand): Tensor {
+    return callTensor(this.session, "Tensor.clamp_max", [this, max]);
+  }
+  /** `clampMax`, by its Python name. */
+  declare clamp_max: Tensor["clampMax"];
+
+  /** The quotient, rounded down. */
+  floorDivide(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.floor_divide", [this, x]);
+  }
+  /** `floorDivide`, by its Python name. */
+  declare floor_divide: Tensor["floorDivide"];
+
+  /** Whether both are other than 0. */
+  logicalAnd(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logical_and", [this, x]);
+  }
+  /** `logicalAnd`, by its Python name. */
+  declare logical_and: Tensor["logicalAnd"];
+
+  /** Whether one of both is other than 0. */
+  logicalOr(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logical_or", [this, x]);
+  }
+  /** `logicalOr`, by its Python name. */
+  declare logical_or: Tensor["logicalOr"];
+
+  /** Whether just one of both is other than 0. */
+  logicalXor(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logical_xor", [this, x]);
+  }
+  /** `logicalXor`, by its Python name. */
+  declare logical_xor: Tensor["logicalXor"];
+
+  /** self + value * tensor1 * tensor2. */
+  addcmul(
+    ...args:
+      | [tensor1: Tensor, tensor2: Tensor, options?: AddcmulOptions]
+      | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcmulOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addcmul", [this, ...args]);
+  }
+
+  /** self + value * tensor1 / tensor2. */
+  addcdiv(
+    ...args:
+      | [tensor1: Tensor, tensor2: Tensor, options?: AddcdivOptions]
+      | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcdivOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addcdiv", [this, ...args]);
+  }
+
+  /** Degrees as radians. */
+  deg2rad(): Tensor {
+    return callTensor(this.session, "Tensor.deg2rad", [this]);
+  }
+
+  /** Radians as degrees. */
+  rad2deg(): Tensor {
+    return callTensor(this.session, "Tensor.rad2deg", [this]);
+  }
+
+  /** What is behind the point, with the sign of self. */
+  frac(): Tensor {
+    return callTensor(this.session, "Tensor.frac", [this]);
+  }
+
+  /** The greater of both; of a NaN and a number, the number. */
+  fmax(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmax", [this, x]);
+  }
+
+  /** The lesser of both; of a NaN and a number, the number. */
+  fmin(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmin", [this, x]);
+  }
+
+  /** sqrt(self² + x²), without overflow on the way. */
+  hypot(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.hypot", [this, x]);
+  }
+
+  /** 0 below 0 and of NaN, 1 above 0, and `values` at 0. */
+  heaviside(values: Operand): Tensor {
+    return callTensor(this.session, "Tensor.heaviside", [this, values]);
+  }
+
+  /** Whether it is positive infinity. */
+  isposinf(): Tensor {
+    return callTensor(this.session, "Tensor.isposinf", [this]);
+  }
+
+  /** Whether it is negative infinity. */
+  isneginf(): Tensor {
+    return callTensor(this.session, "Tensor.isneginf", [this]);
+  }
+
+  /** Whether the sign is negative, that of -0.0 too. */
+  signbit(): Tensor {
+    return callTensor(this.session, "Tensor.signbit", [this]);
+  }
+
+  /** sin(pi x) / (pi x), and 1 at 0. */
+  sinc(): Tensor {
+    return callTensor(this.session, "Tensor.sinc", [this]);
+  }
+
+  /** log2(2**self + 2**x), without overflow. */
+  logaddexp2(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logaddexp2", [this, x]);
+  }
+
+  /**
+   * The first half along `dim` times the sigmoid of the second (Dauphin et al., 2017).
+   *
+   * Throws AxisError, ShapeError for an odd size.
+   */
+  glu(...args: [options?: GluOptions] | [dim: number, options?: GluOptions]): Tensor {
+    return callTensor(this.session, "Tensor.glu", [this, ...args]);
+  }
+
+  /** 0 where the magnitude is at most `lambd`. */
+  hardshrink(...args: [options?: HardshrinkOptions] | [lambd: number, options?: HardshrinkOptions]): Tensor {
+    return callTensor(this.session, "Tensor.hardshrink", [this, ...args]);
+  }
+
+  /** `lambd` nearer to 0, and 0 where the magnitude is at most that. */
+  softshrink(...args: [options?: SoftshrinkOptions] | [lambd: number, options?: SoftshrinkOptions]): Tensor {
+    return callTensor(this.session, "Tensor.softshrink", [this, ...args]);
+  }
+
+  /** self - tanh(self). */
+  tanhshrink(): Tensor {
+    return callTensor(this.session, "Tensor.tanhshrink", [this]);
+  }
+
+  /** `value` where self is not greater than `threshold`. */
+  threshold(threshold: number, value: number): Tensor {
+    return callTensor(this.session, "Tensor.threshold", [this, threshold, value]);
+  }
+
+  /**
+   * self where it is at least 0, else self * weight: one, or one for each channel (axis 1).
+   *
+   * Throws ShapeError.
+   */
+  prelu(weight: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.prelu", [this, weight]);
+  }
+
+  /** The squared difference from Y. Throws ShapeError, ArgumentError. */
+  mseLoss(
+    ...args:
+      | [Y: Tensor, options?: MseLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MseLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.mse_loss", [this, ...args]);
+  }
+  /** `mseLoss`, by its Python name. */
+  declare mse_loss: Tensor["mseLoss"];
+
+  /** The magnitude of the difference from Y. Throws ShapeError, ArgumentError. */
+  l1Loss(
+    ...args:
+      | [Y: Tensor, options?: L1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: L1LossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.l1_loss", [this, ...args]);
+  }
+  /** `l1Loss`, by its Python name. */
+  declare l1_loss: Tensor["l1Loss"];
+
+  /**
+   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  smoothL1Loss(
+    ...args:
+      | [Y: Tensor, options?: SmoothL1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SmoothL1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", beta: number, options?: SmoothL1LossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.smooth_l1_loss", [this, ...args]);
+  }
+  /** `smoothL1Loss`, by its Python name. */
+  declare smooth_l1_loss: Tensor["smoothL1Loss"];
+
+  /**
+   * Y's negative log-likelihood under normal distributions with these means and variances.
+   *
+   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+   * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+   * one that broadcasts to it. Throws ShapeError, ArgumentError.
+   */
+  gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
+    return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
+  }
+  /** `gaussianNllLoss`, by its Python name. */
+  declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
+
+  /**
+   * The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  cosineSimilarity(
+    ...args:
+      | [other: Tensor, options?: CosineSimilarityOptions]
+      | [other: Tensor, dim: number, options?: CosineSimilarityOptions]
+      | [other: Tensor, dim: number, eps: number, options?: CosineSimilarityOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cosine_similarity", [this, ...args]);
+  }
+  /** `cosineSimilarity`, by its Python name. */
+  declare cosine_similarity: Tensor["cosineSimilarity"];
+
+  /** Two axes swapped. */
+  swapaxes(
+    ...args:
+      | [options?: SwapaxesOptions]
+      | [dim0: number, options?: SwapaxesOptions]
+      | [dim0: number, dim1: number, options?: SwapaxesOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.swapaxes", [this, ...args]);
+  }
+
+  /** Two axes swapped. */
+  swapdims(
+    ...args:
+      | [options?: SwapdimsOptions]
+      | [dim0: number, options?: SwapdimsOptions]
+      | [dim0: number, dim1: number, options?: SwapdimsOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.swapdims", [this, ...args]);
+  }
+
+  /**
+   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
+   *
+   * Throws ShapeError.
+   */
+  broadcastTo(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.broadcast_to", [this, ...args]);
+  }
+  /** `broadcastTo`, by its Python name. */
+  declare broadcast_to: Tensor["broadcastTo"];
+
+  /**
+   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
+   *
+   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last.
+   */
+  argwhere(
+    ...args:
+      | [options?: ArgwhereOptions]
+      | [size: number | null, options?: ArgwhereOptions]
+      | [size: number | null, fillValue: number, options?: ArgwhereOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.argwhere", [this, ...args]);
+  }
+
+  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  inverse(): Tensor {
+    return callTensor(this.session, "Tensor.inverse", [this]);
+  }
+
+  /** self in the dtype of `other`. */
+  typeAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.type_as", [this, other]);
+  }
+  /** `typeAs`, by its Python name. */
+  declare type_as: Tensor["typeAs"];
+
+  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  ger(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.ger", [this, other]);
+  }
+
+  /**
+   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
+   *
+   * Throws ShapeError.
+   */
+  amax(
+    ...args: [options?: AmaxOptions] | [axis: number | readonly number[] | null, options?: AmaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.amax", [this, ...args]);
+  }
+
+  /** The least element; NaN if there is one. Throws ShapeError. */
+  amin(
+    ...args: [options?: AminOptions] | [axis: number | readonly number[] | null, options?: AminOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.amin", [this, ...args]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  mm(x: Operand, options?: MmOptions): Tensor {
+    return callTensor(this.session, "Tensor.mm", [this, x, options]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  bmm(x: Operand, options?: BmmOptions): Tensor {
+    return callTensor(this.session, "Tensor.bmm", [this, x, options]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  mv(x: Operand, options?: MvOptions): Tensor {
+    return callTensor(this.session, "Tensor.mv", [this, x, options]);
+  }
+
+  /** One axis of all elements. */
+  ravel(): Tensor {
+    return callTensor(this.session, "Tensor.ravel", [this]);
+  }
+
+  /** The transpose of a matrix; fewer axes stay as they are. Throws ShapeError for more than 2. */
+  t(): Tensor {
+    return callTensor(this.session, "Tensor.t", [this]);
+  }
+
+  /**
+   * Axes `source` at the places `destination`, the others in their order.
+   *
+   * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
+   */
+  movedim(source: number | readonly number[], destination: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.movedim", [this, source, destination]);
+  }
+
+  /**
+   * Axes `source` at the places `destination`, the others in their order.
+   *
+   * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
+   */
+  moveaxis(source: number | readonly number[], destination: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.moveaxis", [this, source, destination]);
+  }
+
+  /** Repeated along each axis; axes that `dims` does not name are the first ones. */
+  tile(...dims: number[]): Tensor {
+    return callTensor(this.session, "Tensor.tile", [this, ...dims]);
+  }
+
+  /** The parts along `dim`, without that axis. Throws AxisError. */
+  unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Promise<Tensor[]> {
+    return callTensorList(this.session, "Tensor.unbind", [this, ...args]);
+  }
+
+  /** `length` elements along `dim`, from `start` on: a view. Throws AxisError, ShapeError. */
+  narrow(dim: number, start: number, length: number): Tensor {
+    return callTensor(this.session, "Tensor.narrow", [this, dim, start, length]);
+  }
+
+  /** What is at `index` along `dim`, without that axis: a view. Throws AxisError. */
+  select(dim: number, index: number): Tensor {
+    return callTensor(this.session, "Tensor.select", [this, dim, index]);
+  }
+
+  /** Expanded to the shape of `other`. Throws ShapeError. */
+  expandAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.expand_as", [this, other]);
+  }
+  /** `expandAs`, by its Python name. */
+  declare expand_as: Tensor["expandAs"];
+
+  /** In the shape of `other`. Throws ShapeError. */
+  reshapeAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.reshape_as", [this, other]);
+  }
+  /** `reshapeAs`, by its Python name. */
+  declare reshape_as: Tensor["reshapeAs"];
+
+  /** In the shape of `other`. Throws ShapeError. */
+  viewAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.view_as", [this, other]);
+  }
+  /** `viewAs`, by its Python name. */
+  declare view_as: Tensor["viewAs"];
+
+  /** The first axis in reverse. */
+  flipud(): Tensor {
+    return callTensor(this.session, "Tensor.flipud", [this]);
+  }
+
+  /** The second axis in reverse. Throws AxisError. */
+  fliplr(): Tensor {
+    return callTensor(this.session, "Tensor.fliplr", [this]);
+  }
+
+  /**
+   * Turned by k quarters, from the first of `dims` towards the second. Throws ArgumentError, AxisError.
+   */
+  rot90(
+    ...args:
+      | [options?: Rot90Options]
+      | [k: number, options?: Rot90Options]
+      | [k: number, dims: readonly number[], options?: Rot90Options]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rot90", [this, ...args]);
+  }
+
+  /** The differences between neighbours along `dim`, n times over. Throws ArgumentError, AxisError. */
+  diff(
+    ...args:
+      | [options?: DiffOptions]
+      | [n: number, options?: DiffOptions]
+      | [n: number, dim: number, options?: DiffOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.diff", [this, ...args]);
+  }
+
+  /** Matrices with the last axis on their diagonals. */
+  diagEmbed(): Tensor {
+    return callTensor(this.session, "Tensor.diag_embed", [this]);
+  }
+  /** `diagEmbed`, by its Python name. */
+  declare diag_embed: Tensor["diagEmbed"];
+
+  /** (..., c * r², h, w) as (..., c, h * r, w * r) (Shi et al., 2016). Throws ShapeError. */
+  pixelShuffle(upscaleFactor: number): Tensor {
+    return callTensor(this.session, "Tensor.pixel_shuffle", [this, upscaleFactor]);
+  }
+  /** `pixelShuffle`, by its Python name. */
+  declare pixel_shuffle: Tensor["pixelShuffle"];
+
+  /** (..., c, h * r, w * r) as (..., c * r², h, w): pixel_shuffle's inverse. Throws ShapeError. */
+  pixelUnshuffle(downscaleFactor: number): Tensor {
+    return callTensor(this.session, "Tensor.pixel_unshuffle", [this, downscaleFactor]);
+  }
+  /** `pixelUnshuffle`, by its Python name. */
+  declare pixel_unshuffle: Tensor["pixelUnshuffle"];
+
+  /**
+   * What is at the positions `index` (one axis of integers) along `dim`. Throws AxisError, ShapeError.
+   */
+  indexSelect(dim: number, index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.index_select", [this, dim, index]);
+  }
+  /** `indexSelect`, by its Python name. */
+  declare index_select: Tensor["indexSelect"];
+
+  /** The elements at positions counted over the whole Tensor, in the shape of `index`. */
+  take(index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.take", [this, index]);
+  }
+
+  /**
+   * The elements at `indices` along `dim`, of broadcast shapes; None: over the whole Tensor.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  takeAlongDim(
+    ...args:
+      | [indices: Tensor, options?: TakeAlongDimOptions]
+      | [indices: Tensor, dim: number | null, options?: TakeAlongDimOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.take_along_dim", [this, ...args]);
+  }
+  /** `takeAlongDim`, by its Python name. */
+  declare take_along_dim: Tensor["takeAlongDim"];
+
+  /**
+   * self, with the elements of `src` added at the places `index` along `dim`.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  scatterAdd(dim: number, index: Tensor, src: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.scatter_add", [this, dim, index, src]);
+  }
+  /** `scatterAdd`, by its Python name. */
+  declare scatter_add: Tensor["scatterAdd"];
+
+  /**
+   * self, with alpha * source's slices along `dim` added to those that `index` says.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  indexAdd(
+    ...args:
+      | [dim: number, index: Tensor, source: Tensor, options?: IndexAddOptions]
+      | [dim: number, index: Tensor, source: Tensor, alpha: number, options?: IndexAddOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.index_add", [this, ...args]);
+  }
+  /** `indexAdd`, by its Python name. */
+  declare index_add: Tensor["indexAdd"];
+
+  /** self, with `value` in the slices along `dim` that `index` says. Throws AxisError. */
+  indexFill(dim: number, index: Tensor, value: number): Tensor {
+    return callTensor(this.session, "Tensor.index_fill", [this, dim, index, value]);
+  }
+  /** `indexFill`, by its Python name. */
+  declare index_fill: Tensor["indexFill"];
+
+  /** Whether each element is one of `elements`. */
+  isin(elements: Operand): Tensor {
+    return callTensor(this.session, "Tensor.isin", [this, elements]);
+  }
+
+  /** The least and the greatest element. Throws ShapeError, AxisError. */
+  aminmax(
+    ...args: [options?: AminmaxOptions] | [axis: number | readonly number[] | null, options?: AminmaxOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.aminmax", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /** How many elements are other than 0. Throws AxisError. */
+  countNonzero(
+    ...args:
+      | [options?: CountNonzeroOptions]
+      | [axis: number | readonly number[] | null, options?: CountNonzeroOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.count_nonzero", [this, ...args]);
+  }
+  /** `countNonzero`, by its Python name. */
+  declare count_nonzero: Tensor["countNonzero"];
+
+  /** The sum of what is no NaN. Throws AxisError. */
+  nansum(
+    ...args: [options?: NansumOptions] | [axis: number | readonly number[] | null, options?: NansumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nansum", [this, ...args]);
+  }
+
+  /** The mean of what is no NaN. Throws AxisError. */
+  nanmean(
+    ...args: [options?: NanmeanOptions] | [axis: number | readonly number[] | null, options?: NanmeanOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nanmean", [this, ...args]);
+  }
+
+  /**
+   * (sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
+   *
+   * Throws AxisError.
+   */
+  norm(
+    ...args:
+      | [options?: NormOptions]
+      | [p: number, options?: NormOptions]
+      | [p: number, axis: number | readonly number[] | null, options?: NormOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.norm", [this, ...args]);
+  }
+
+  /** The p-norm of the difference. */
+  dist(
+    ...args: [other: Tensor, options?: DistOptions] | [other: Tensor, p: number, options?: DistOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.dist", [this, ...args]);
+  }
+
+  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  addmm(
+    ...args:
+      | [mat1: Tensor, mat2: Tensor, options?: AddmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmmOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addmm", [this, ...args]);
+  }
+
+  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  baddbmm(
+    ...args:
+      | [mat1: Tensor, mat2: Tensor, options?: BaddbmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, options?: BaddbmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: BaddbmmOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.baddbmm", [this, ...args]);
+  }
+
+  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  addmv(
+    ...args:
+      | [mat1: Tensor, mat2: Tensor, options?: AddmvOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmvOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmvOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addmv", [this, ...args]);
+  }
+
+  /** The sums over the last axes of both. Throws ShapeError. */
+  inner(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.inner", [this, other]);
+  }
+
+  /** The sums over the last axes of both. Throws ShapeError. */
+  vdot(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.vdot", [this, other]);
+  }
+
+  /** The product of n such matrices; of their inverse if n is less than 0. Throws ShapeError. */
+  matrixPower(n: number): Tensor {
+    return callTensor(this.session, "Tensor.matrix_power", [this, n]);
+  }
+  /** `matrixPower`, by its Python name. */
+  declare matrix_power: Tensor["matrixPower"];
+
+  /** Zeros of `shape`, with this dtype and on this device. */
+  newZeros(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.new_zeros", [this, ...args]);
+  }
+  /** `newZeros`, by its Python name. */
+  declare new_zeros: Tensor["newZeros"];
+
+  /** Ones of `shape`, with this dtype and on this device. */
+  newOnes(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.new_ones", [this, ...args]);
+  }
+  /** `newOnes`, by its Python name. */
+  declare new_ones: Tensor["newOnes"];
+
+  /** `fill_value` in `shape`, with this dtype and on this device. */
+  newFull(shape: readonly number[], fillValue: Scalar): Tensor {
+    return callTensor(this.session, "Tensor.new_full", [this, shape, fillValue]);
+  }
+  /** `newFull`, by its Python name. */
+  declare new_full: Tensor["newFull"];
+
+  /** 1 with these probabilities, else 0, in this dtype. */
+  bernoulli(): Tensor {
+    return callTensor(this.session, "Tensor.bernoulli", [this]);
   }
 
   /**
@@ -3154,6 +4158,41 @@ export class Tensor extends TensorBase {
 
 alias(Tensor.prototype, {
   contiguous_backward: "contiguousBackward",
+  true_divide: "trueDivide",
+  greater_equal: "greaterEqual",
+  less_equal: "lessEqual",
+  not_equal: "notEqual",
+  binary_cross_entropy: "binaryCrossEntropy",
+  binary_cross_entropy_with_logits: "binaryCrossEntropyWithLogits",
+  clamp_min: "clampMin",
+  clamp_max: "clampMax",
+  floor_divide: "floorDivide",
+  logical_and: "logicalAnd",
+  logical_or: "logicalOr",
+  logical_xor: "logicalXor",
+  mse_loss: "mseLoss",
+  l1_loss: "l1Loss",
+  smooth_l1_loss: "smoothL1Loss",
+  gaussian_nll_loss: "gaussianNllLoss",
+  cosine_similarity: "cosineSimilarity",
+  broadcast_to: "broadcastTo",
+  type_as: "typeAs",
+  expand_as: "expandAs",
+  reshape_as: "reshapeAs",
+  view_as: "viewAs",
+  diag_embed: "diagEmbed",
+  pixel_shuffle: "pixelShuffle",
+  pixel_unshuffle: "pixelUnshuffle",
+  index_select: "indexSelect",
+  take_along_dim: "takeAlongDim",
+  scatter_add: "scatterAdd",
+  index_add: "indexAdd",
+  index_fill: "indexFill",
+  count_nonzero: "countNonzero",
+  matrix_power: "matrixPower",
+  new_zeros: "newZeros",
+  new_ones: "newOnes",
+  new_full: "newFull",
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
   as_param: "asParam",

@@ -1,0 +1,164 @@
+"""The examples run unchanged on every host: a few steps of each here, whole ones with `-m slow`.
+
+A run ends with the same numbers wherever it runs: what it prints is compared between hosts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from javascript_hosts import built
+from javascript_hosts import run as run_on
+
+from polygrad import Tensor, Variable
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DATA = {
+    "characters": "sonnets.txt",
+    "convolutional": "digits.safetensors",
+    "autoencoder": "digits.safetensors",
+}
+SHORT = {
+    "convolutional": ("--epochs=1",),
+    "autoencoder": ("--epochs=2",),
+    "uncertainty": ("--epochs=3",),
+    "characters": ("--steps=3", "--letters=8"),
+}
+ROOT = EXAMPLES.parent
+
+
+def run(name: str, folder: Path, *arguments: str, device: str = "CPU", timeout: float = 280) -> str:
+    """What an example prints, run in `folder`, on this Python."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments],
+        cwd=folder,
+        env=os.environ | {"DEVICE": device, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "|████████████████████|" in done.stderr
+    return done.stdout
+
+
+def numbers(printed: str) -> list[float]:
+    return [float(x) for x in re.findall(r"-?\d+\.\d+", printed)]
+
+
+def check_picture(path: Path) -> None:
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    assert root.tag.endswith("svg") and len(list(root)) > 5
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_it_runs_and_draws_its_loss(name: str, tmp_path: Path) -> None:
+    assert run(name, tmp_path, *SHORT[name])
+    pictures = sorted(tmp_path.glob("*.svg"))
+    assert tmp_path / f"{name}.svg" in pictures
+    for path in pictures:
+        check_picture(path)
+
+
+@pytest.mark.e2e
+@built
+@pytest.mark.parametrize(
+    "name", [n if n == "characters" else pytest.param(n, marks=pytest.mark.slow) for n in SHORT]
+)
+def test_in_node_it_prints_what_cpython_prints(name: str, tmp_path: Path) -> None:
+    found = run_on("node", EXAMPLES / f"{name}.py", *SHORT[name], cwd=tmp_path)
+    assert found.status == 0, found.err
+    check_picture(tmp_path / f"{name}.svg")
+    if name != "characters":  # one letter that is drawn otherwise changes all that come
+        here = tmp_path / "here"
+        here.mkdir()
+        want = numbers(run(name, here, *SHORT[name], device="WASM"))
+        assert numbers(found.out) == pytest.approx(want, abs=0.02) and want
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
+@built
+@pytest.mark.parametrize("name", SHORT)
+def test_it_runs_in_a_page(name: str) -> None:
+    files = (EXAMPLES / "data" / DATA[name],) if name in DATA else ()
+    found = run_on("chromium", EXAMPLES / f"{name}.py", *SHORT[name], files=files)
+    assert found.status == 0, found.err
+    assert found.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_the_classifier_reaches_97_percent(device: str, tmp_path: Path) -> None:
+    assert numbers(run("convolutional", tmp_path, device=device))[0] > 97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_the_autoencoder_has_a_third_of_a_mean_images_error(device: str, tmp_path: Path) -> None:
+    error, of_mean = numbers(run("autoencoder", tmp_path, device=device))[-2:]
+    assert error < of_mean / 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_the_ensemble_knows_what_it_does_not_know(device: str, tmp_path: Path) -> None:
+    inside, among, gap = numbers(run("uncertainty", tmp_path, device=device))
+    assert 90 < inside <= 100
+    assert gap > 2 * among
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_writer_learns_to_write(tmp_path: Path) -> None:
+    printed = run("characters", tmp_path, timeout=800)
+    held_out, training = numbers(printed)[:2]
+    assert training < 1.8 and held_out < 2.1
+    written = printed.split("\n\n", 1)[1]
+    assert written.startswith("Shall I compare ") and len(written) > 400
+    words = set(re.findall(r"[a-z]+", (EXAMPLES / "data" / "sonnets.txt").read_text().lower()))
+    known = [w in words for w in re.findall(r"[a-z]+", written.lower())]
+    assert sum(known) > len(known) / 2
+
+
+@pytest.fixture(scope="module")
+def characters() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("examples_characters", EXAMPLES / "characters.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_cache_gives_the_scores_of_the_whole_text(characters: Any) -> None:
+    """rtol 1e-4: with the cache each letter is a row of attention, without it all are computed at once."""
+    Tensor.manual_seed(3)
+    model = characters.Writer(12)
+    codes = np.random.default_rng(0).integers(0, 12, 20)
+    want = model(Tensor(codes.reshape(1, -1).astype(np.int32))).numpy()[0]
+    size = characters.SIZE // characters.HEADS
+    caches = [
+        Tensor.zeros(2, 1, characters.HEADS, characters.CONTEXT, size).contiguous().realize()
+        for _ in model.blocks
+    ]
+    slot = Variable("slot", 0, characters.CONTEXT - 1)
+    for i, code in enumerate(codes.tolist()):
+        found = model.next(Tensor([[code]]), Tensor([i]), caches, slot.bind(i)).numpy()
+        np.testing.assert_allclose(found, want[i], rtol=1e-4, atol=1e-4)
+
+
+def test_writing_past_the_context_goes_round_in_the_cache(characters: Any) -> None:
+    Tensor.manual_seed(1)
+    model = characters.Writer(3)
+    written = characters.write(model, ["a", "b", "c"], "ab", characters.CONTEXT + 5)
+    assert len(written) == characters.CONTEXT + 7 and set(written) <= set("abc")

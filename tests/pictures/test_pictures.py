@@ -1,0 +1,135 @@
+"""Pictures are well-formed SVG that shows what it is given: every point, node, edge and launch."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from polygrad import Tensor, TinyJit
+from polygrad.errors import ArgumentError
+from polygrad.pictures import chart, graph, profile, timeline
+from polygrad.pictures.chart import round_ticks
+from polygrad.pictures.timeline import count_of, time_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(picture: str) -> list[str]:
+    return [e.text or "" for e in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+
+
+def paths(picture: str) -> list[list[tuple[float, float]]]:
+    """The points of every line of a chart."""
+    found = [e.get("d", "") for e in ElementTree.fromstring(picture).iter(f"{SVG}path")]
+    return [[(float(x), float(y)) for x, y in (p.split(",") for p in d[1:].split("L"))] for d in found]
+
+
+def test_a_chart_has_a_curve_for_each_series_with_its_name() -> None:
+    picture = chart({"loss": [3.0, 1.0, 2.0], "a < b": [0.0, 1.0]}, title="a & b")
+    assert {"loss", "a < b", "a & b"} <= set(texts(picture))
+    loss, other = paths(picture)
+    assert [len(loss), len(other)] == [3, 2]
+    xs, ys = zip(*loss, strict=True)
+    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
+    assert ys[0] < ys[2] < ys[1]  # up is less in a picture
+    assert ys[1] - ys[0] == pytest.approx(2 * (ys[1] - ys[2]), abs=0.2)
+
+
+def test_a_logarithmic_scale_has_equal_steps_for_equal_ratios() -> None:
+    (points,) = paths(chart({"loss": [100.0, 10.0, 1.0]}, log=True))
+    ys = [y for _, y in points]
+    assert ys[1] - ys[0] == pytest.approx(ys[2] - ys[1], abs=0.2)
+
+
+def test_what_is_not_finite_leaves_a_gap() -> None:
+    picture = chart({"loss": [1.0, 2.0, math.nan, 3.0, 4.0, math.inf, 5.0]})
+    assert [len(p) for p in paths(picture)] == [2, 2]
+    assert len(list(ElementTree.fromstring(picture).iter(f"{SVG}circle"))) == 1
+
+
+def test_a_long_curve_is_of_means() -> None:
+    (points,) = paths(chart({"x": [float(i % 2) for i in range(6000)]}))
+    assert len(points) == 600
+    assert len({y for _, y in points}) == 1
+
+
+@pytest.mark.parametrize(
+    ("series", "log"), [({}, False), ({"x": []}, False), ({"x": [math.nan]}, False), ({"x": [0.0]}, True)]
+)
+def test_a_chart_of_nothing_is_refused(series: dict[str, list[float]], log: bool) -> None:
+    with pytest.raises(ArgumentError, match="chart: expected"):
+        chart(series, log=log)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "want"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0.0, 99.0, [0, 20, 40, 60, 80, 100]),
+        (-0.3, 0.7, [-0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8]),
+        (5, 5, [5, 6]),
+        (0, 0, [0, 0.2]),
+    ],
+)
+def test_ticks_are_round_and_around_all(low: float, high: float, want: list[float]) -> None:
+    assert round_ticks(low, high) == pytest.approx(want)
+
+
+def test_a_graph_has_a_box_for_each_node_and_nothing_is_computed() -> None:
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    y = (x * 3.0).exp2().sum()
+    picture = graph(y)
+    words = texts(picture)
+    assert {"BUFFER", "MUL 3", "EXP2"} <= set(words)
+    assert any(w.startswith("REDUCE_AXIS ADD") for w in words)
+    nodes = [n for n in y.uop.toposort() if n.op.name != "CONST"]
+    root = ElementTree.fromstring(picture)
+    assert len(list(root.iter(f"{SVG}g"))) == len(nodes)
+    assert not y.uop.op.name == "BUFFER"
+    assert graph(y.uop) == picture
+
+
+def test_no_boxes_of_a_graph_overlap_and_all_are_inside() -> None:
+    x = Tensor.rand(4, 4)
+    root = ElementTree.fromstring(graph((x.softmax(1) @ x).layernorm()))
+    size = [float(root.get(k, "0")) for k in ("width", "height")]
+    boxes = [[float(r.get(k, "0")) for k in ("x", "y", "width", "height")] for g in root.iter(f"{SVG}g")
+             for r in g.iter(f"{SVG}rect")]  # fmt: skip
+    assert len(boxes) > 20
+    for i, (x1, y1, w1, h1) in enumerate(boxes):
+        assert x1 >= 0 and y1 >= 0 and x1 + w1 <= size[0] and y1 + h1 <= size[1]
+        for x2, y2, w2, h2 in boxes[:i]:
+            assert x1 + w1 <= x2 or x2 + w2 <= x1 or y1 + h1 <= y2 or y2 + h2 <= y1
+
+
+def test_a_graph_of_too_many_nodes_is_refused() -> None:
+    x = Tensor([1.0])
+    for i in range(450):
+        x = (x + float(i)).sqrt()
+    with pytest.raises(ArgumentError, match="at most 400 nodes"):
+        graph(x)
+
+
+def test_a_timeline_has_a_bar_for_each_launch() -> None:
+    x = Tensor.rand(32, 32).realize()
+    found = profile(TinyJit(lambda: (x @ x).softmax(1).sum()), seconds=0.01)
+    picture = timeline(found)
+    bars = [r for r in ElementTree.fromstring(picture).iter(f"{SVG}rect") if r.get("fill-opacity")]
+    assert len(bars) == len(found.launches) > 1
+    assert texts(picture)[0].startswith(f"{len(found.launches)} launches")
+    starts = [float(b.get("x", "0")) for b in bars]
+    assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "want"), [(0.0, "0 µs"), (1.25e-5, "12.5 µs"), (0.0025, "2.5 ms"), (3.0, "3.00 s")]
+)
+def test_times_have_a_unit_that_fits(seconds: float, want: str) -> None:
+    assert time_of(seconds) == want
+
+
+@pytest.mark.parametrize(("count", "want"), [(0, "0 "), (999, "999 "), (12_345, "12.3 k"), (5e12, "5 T")])
+def test_counts_have_a_prefix_that_fits(count: float, want: str) -> None:
+    assert count_of(count) == want

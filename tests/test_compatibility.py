@@ -1,0 +1,66 @@
+"""docs/compatibility.md is what the packages and we have: current, complete, and what it names exists."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polygrad
+from polygrad import Tensor, nn
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+compatibility: Any = __import__("compatibility")
+reasons: Any = __import__("compatibility_reasons")
+SECTIONS = compatibility.SECTIONS
+PLACES = [s.place for s in SECTIONS]
+
+
+def test_every_name_is_here_or_explained() -> None:
+    assert compatibility.missing_names(SECTIONS, compatibility.recorded) == []
+
+
+def test_a_name_that_nothing_explains_is_told() -> None:
+    found = compatibility.missing_names(SECTIONS[:1], lambda section: ["exp", "no_such_name"])
+    assert found == ["tinygrad.Tensor.no_such_name"]
+
+
+def test_the_page_is_current() -> None:
+    assert compatibility.PAGE.read_text(encoding="utf-8") == compatibility.page(), "run `make compatibility`"
+
+
+@pytest.mark.parametrize("i", range(len(SECTIONS)), ids=PLACES)
+def test_recorded_names_are_those_of_the_installed_package(i: int) -> None:
+    section = SECTIONS[i]
+    pytest.importorskip(section.package, reason=f"{section.package} is not installed")
+    if importlib.metadata.version(section.package).split("+")[0] != compatibility.version_of(section.package):
+        pytest.skip(f"another version of {section.package} is recorded")
+    assert compatibility.names_of(section) == compatibility.recorded(section)
+
+
+def test_names_that_the_page_points_to_exist() -> None:
+    owners = {"Tensor": Tensor, "nn": nn, "nn.optim": nn.optim, "nn.init": nn.init, "nn.state": nn.state,
+              "nn.data": nn.data, "dtypes": polygrad.dtypes}  # fmt: skip
+    texts = [*reasons.EQUIVALENTS.values(), *reasons.REASONS.values(), *(r[3] for r in reasons.RULES)]
+    named = {m for text in texts for m in re.findall(r"\b(Tensor|nn(?:\.[a-z]+)?|dtypes)\.(\w+)", text)}
+    assert len(named) > 50
+    missing = [f"{owner}.{name}" for owner, name in named if not hasattr(owners[owner], name)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("table", ["EQUIVALENTS", "REASONS"])
+def test_nothing_is_explained_that_is_here(table: str) -> None:
+    """An entry is stale once its name exists in all the places where it is looked up."""
+    names = {s.place: set(compatibility.recorded(s)) for s in SECTIONS}
+    stale = []
+    for key in getattr(reasons, table):
+        of = [s for s in SECTIONS if key.rpartition(".")[2] in names[s.place]]
+        of = [s for s in of if key in (f"{s.place}.{key.rpartition('.')[2]}", key)]
+        if all((compatibility.lookup(s, key.rpartition(".")[2]) or ("",))[0] == "same" for s in of):
+            stale.append(key)
+    assert stale == []

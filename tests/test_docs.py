@@ -1,0 +1,104 @@
+"""The documentation: every page is in its contents, what the reference names exists, what is generated is."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polygrad import Tensor
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
+REFERENCE = {p: (DOCS / p).read_text(encoding="utf-8") for p in PAGES if p.startswith("reference/")}
+sys.path.insert(0, str(ROOT / "scripts" / "docs"))
+
+
+def found_at(place: str) -> Any:
+    """What is at a dotted place."""
+    parts = place.split(".")
+    for i in range(len(parts), 0, -1):
+        try:
+            value: Any = importlib.import_module(".".join(parts[:i]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[i:]:
+            value = getattr(value, name)
+        return value
+    raise ModuleNotFoundError(place)
+
+
+def test_every_page_is_in_the_contents_once() -> None:
+    nav = CONFIG[CONFIG.index("\nnav:") :]
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == PAGES
+
+
+@pytest.mark.parametrize("page", REFERENCE)
+def test_what_a_page_of_the_reference_names_exists(page: str) -> None:
+    entries = re.findall(r"^::: (\S+)\n((?: +.*\n)*)", REFERENCE[page] + "\n", re.MULTILINE)
+    assert entries
+    for place, options in entries:
+        value = found_at(place)
+        members = re.search(r"members: \[(.*)\]", options)
+        for name in members[1].split(", ") if members else []:
+            assert getattr(value, name).__doc__, f"{place}.{name}"
+
+
+def test_every_module_of_tensor_methods_has_a_page() -> None:
+    text = "\n".join(REFERENCE.values())
+    mixins = {c for c in Tensor.__mro__ if c.__name__.endswith("Mixin")} - {
+        c
+        for c in Tensor.__mro__
+        if c.__name__ == "CopyingMixin"  # what copy and pickle call
+    }
+    assert len(mixins) > 15
+    assert [
+        f"{c.__module__}.{c.__name__}" for c in mixins if f"{c.__module__}.{c.__name__}" not in text
+    ] == []
+
+
+def test_the_guides_pictures_are_drawn() -> None:
+    pictures: Any = importlib.import_module("pictures")
+    drawn = pictures.drawn()
+    text = "\n".join((DOCS / p).read_text(encoding="utf-8") for p in PAGES)
+    assert set(re.findall(r"\(\.\./pictures/(\w+)\.svg\)", text)) == set(drawn)
+    assert all(svg.startswith("<svg") for svg in drawn.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("One line.", "One line."),
+        ("It: does.\n\nfn: a\n    b\nx: c", "It: does.\n\n- `fn`: a b\n- `x`: c"),
+        ("Sum.\n\n>>> 1 + 1\n2", "Sum.\n\n```pycon\n>>> 1 + 1\n2\n```"),
+        ("Sum.\n\n`n`: how many.\n>>> 1\n1", "Sum.\n\n- `n`: how many.\n\n```pycon\n>>> 1\n1\n```"),
+        ("Sum.\n\nNot a list, but: words", "Sum.\n\nNot a list, but: words"),
+        ("Sum.\n\n    code: x", "Sum.\n\n    code: x"),
+    ],
+)
+def test_docstrings_become_markdown(text: str, want: str) -> None:
+    pytest.importorskip("griffe", reason="the packages of `make docs` are not installed")
+    docstrings: Any = importlib.import_module("docstrings")
+    assert docstrings.to_markdown(text) == want
+
+
+@pytest.mark.parametrize(
+    ("page", "want"),
+    [
+        ('<script src="https://cdn.example/x.js">', ["https://cdn.example/x.js"]),
+        ('<link rel="stylesheet" href="//cdn.example/x.css">', ["//cdn.example/x.css"]),
+        ('<a href="https://example.org">', []),
+        ('<link rel="canonical" href="https://example.org">', []),
+        ('<script src="assets/x.js">', []),
+    ],
+)
+def test_what_a_page_would_load_from_elsewhere_is_found(page: str, want: list[str]) -> None:
+    pytest.importorskip("mkdocs", reason="the packages of `make docs` are not installed")
+    hooks: Any = importlib.import_module("hooks")
+    assert hooks.LOADED.findall(page) == want
