@@ -6,13 +6,15 @@ import itertools
 import math
 import struct
 
+from device_suite import NO_FLOAT64
+
 from polygrad import Tensor
 from polygrad.dtype import dtypes
 
 
 def dtypes_of(device):
     """The dtypes that a device computes with."""
-    return [d for d in dtypes.all if device != "WEBGPU" or d is not dtypes.float64]
+    return [d for d in dtypes.all if device not in NO_FLOAT64 or d is not dtypes.float64]
 
 
 def keeps_denormals(device, dtype=dtypes.float32):

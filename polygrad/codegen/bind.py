@@ -38,6 +38,7 @@ from polygrad.uop.printer import axis_name
 from polygrad.uop.symbolic import simplify
 
 _DIMENSIONS = 3
+_VECTOR_BYTES = 16  # that an invocation copies at once
 _MIN_WIDTH = 1024  # workgroups along x that are worth looking for where a grid is folded
 
 
@@ -200,6 +201,7 @@ class _Binder:
             for members, number in zip(part.axes, part.numbers, strict=True):
                 self.new.update(dict.fromkeys(members, number))
         self.nbytes = self.slots = 0
+        self.has_cores = any(n.op is Ops.WMMA for n in self.order)
 
     def run(self) -> UOp:
         pending: dict[frozenset[UOp], list[tuple[UOp, _Item]]] = {}  # by the loops that they are inside of
@@ -281,6 +283,8 @@ class _Binder:
             )
         steps = _steps(node.src[0])
         ranges.sort(key=lambda r: steps.get(r, 0) or 1 << 62)  # fastest first
+        vector = _vector(node, ranges, steps) if self.has_cores else []
+        ranges = [r for r in ranges if r not in vector]
         size, count = int(prod(r.src[0].arg for r in ranges)), self.group.count
         element, loops = self.group.position, []
         if size > count:
@@ -292,6 +296,7 @@ class _Binder:
             element = (element < size - 1).where(element, size - 1)
         places = _coordinates(element, [r.src[0] for r in ranges]) if ranges else []
         where = {self.new[r]: simplify(p) for r, p in zip(ranges, places, strict=True)}
+        where.update((self.new[r], r.replace(arg=r.arg._replace(kind=AxisKind.UPCAST))) for r in vector)
         value = substituted(self.new[node.src[0]], where)
         index = simplify(self.new[node.src[1]].substitute(where))
 
@@ -398,6 +403,19 @@ def _steps(value: UOp) -> dict[UOp, int]:
     terms = {} if load is None else linear_terms(load.src[0].src[1])[0]
     out = {r: abs(f) for a, f in terms.items() for r in a.ranges}  # of one that stops at an edge, too
     return out | {a: abs(f) for a, f in terms.items() if a.op is Ops.RANGE}
+
+
+def _vector(node: UOp, ranges: Sequence[UOp], steps: dict[UOp, int]) -> list[UOp]:
+    """The axes of a STAGE, fastest first, of which an invocation copies all, as neighbours in memory: up to
+    16 bytes."""
+    out, size = list[UOp](), 1
+    for r in ranges[:-1]:
+        n = r.src[0].arg
+        if steps.get(r) != size or n & (n - 1) or size * n * node.dtype.itemsize > _VECTOR_BYTES:
+            break
+        out.append(r)
+        size *= n
+    return out
 
 
 def _after(pointer: UOp, what: UOp | None) -> UOp:

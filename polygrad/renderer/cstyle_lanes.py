@@ -108,11 +108,7 @@ class LanesBuilder(CStyleBuilder):
         for first in range(0, lanes, size):
             address = self.address(pointer, index, offset + first, dtype)
             vector = self.load_vector(address, pointer.space, dtype, size)
-            for component in _COMPONENTS[:size]:
-                element = self._source.value(
-                    f"{{}}.{component}", [vector], self.memory_type(dtype), needs=ATOM, data=NOTHING
-                )
-                out.append(self.from_memory(element, dtype))
+            out += [self.from_memory(e, dtype) for e in self.vector_elements(vector, dtype, size)]
         return tuple(out)
 
     def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
@@ -143,6 +139,12 @@ class LanesBuilder(CStyleBuilder):
             hint="v",
             reads="memory",
         )
+
+    def vector_elements(self, vector: Expression, dtype: DType, size: int) -> list[Expression]:
+        """The elements of what `load_vector` loaded, as they are in memory."""
+        t = self.memory_type(dtype)
+        components = _COMPONENTS[:size]
+        return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM, data=NOTHING) for c in components]
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         t, make = self.vector_type(dtype, len(values)), self.vector_maker(dtype, len(values))

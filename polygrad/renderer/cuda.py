@@ -14,7 +14,7 @@ from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import prod
 from polygrad.renderer.cstyle import NOTHING, Known, Pointer, variable_name
 from polygrad.renderer.cstyle_lanes import LanesBuilder
-from polygrad.renderer.source_text import ATOM, UNARY, Expression
+from polygrad.renderer.source_text import ATOM, BITS, UNARY, Expression
 from polygrad.uop.ops import Ops
 from polygrad.uop.tensor_cores import TensorCore
 
@@ -117,6 +117,7 @@ class CUDABuilder(LanesBuilder):
     }
     literal_suffixes = {dtypes.float32: "f", dtypes.uint32: "u", dtypes.int64: "ll", dtypes.uint64: "ull"}
     helper_prefix = "static __device__ inline "
+    vector_sizes = (8, 4, 2)
 
     def signature(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
@@ -165,7 +166,41 @@ class CUDABuilder(LanesBuilder):
     # --- memory
 
     def has_vector(self, dtype: DType, size: int) -> bool:
-        return dtype in _VECTORS and (size == 2 or dtype not in _HEADERS)
+        return dtype in _VECTORS and (size <= 4 or dtype in _HEADERS)
+
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
+        """float16 and bfloat16 have types of two elements only: more are words of two."""
+        if dtype in _HEADERS and size > 2:
+            return super().load_vector(address, space, dtypes.uint32, size // 2)
+        return super().load_vector(address, space, dtype, size)
+
+    def vector_elements(self, vector: Expression, dtype: DType, size: int) -> list[Expression]:
+        if dtype not in _HEADERS or size == 2:
+            return super().vector_elements(vector, dtype, size)
+        words = super().vector_elements(vector, dtypes.uint32, size // 2)
+        u16, make, t = self.type(dtypes.uint16, 1), _BITS[dtypes.uint16, dtype], self.type(dtype, 1)
+        return [
+            self._source.value(f"{make}(({u16}){text})", [word], t, needs=UNARY, data=NOTHING)
+            for word in words
+            for text in ("{}", "({} >> 16)")
+        ]
+
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
+        """The same."""
+        if dtype not in _HEADERS or len(values) == 2:
+            return super().store_vector(address, space, dtype, values)
+        bits = _BITS[dtype, dtypes.uint16]
+        words = [
+            self._source.value(
+                f"{bits}({{}}) | (unsigned){bits}({{}}) << 16",
+                pair,
+                "unsigned",
+                precedence=BITS,
+                data=NOTHING,
+            )
+            for pair in zip(values[::2], values[1::2], strict=True)
+        ]
+        super().store_vector(address, space, dtypes.uint32, words)
 
     def vector_type(self, dtype: DType, size: int) -> str:
         return "__nv_bfloat162" if dtype == dtypes.bfloat16 else f"{_VECTORS[dtype]}{size}"
@@ -194,5 +229,5 @@ class CUDABuilder(LanesBuilder):
         self._source.statement("__syncthreads();", ())
 
     def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        self._prologue.append(f"  __shared__ {self.memory_type(dtype)} {name}[{size}];")
+        self._prologue.append(f"  __shared__ __align__(16) {self.memory_type(dtype)} {name}[{size}];")
         return Pointer(name)

@@ -12,7 +12,6 @@ Knows axes; knows no instruction set.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,12 +22,12 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.renderer.builder import Block, Builder, Value
-from polygrad.uop.alu import evaluate
+from polygrad.renderer.runs import load_runs, store_runs
+from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
 from polygrad.uop.args import AddrSpace, AxisKind, Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-Axes = tuple[UOp, ...]  # UPCAST and UNROLL ranges, by id
 Address = tuple[Value | None, int]  # an index value and a constant offset
 Place = tuple[Value | None, Sequence[int]]  # a scalar index value and the constant offset of each lane
 Blocks = dict[Address, Block]
@@ -67,6 +66,7 @@ class _Emitter:
         if len(sizes) > 1:
             raise InternalError(f"kernel {name}: expected one SIMD width, got {sorted(sizes)}")
         self.lanes: int = sizes.pop() if sizes else 1
+        self.has_wmma = any(n.op is Ops.WMMA for n in linear)
         self._find_axes()
         self._find_axes()  # again: a register's axes are known only after its last store
         self._find_splats()
@@ -108,11 +108,11 @@ class _Emitter:
                             found.add(r)
                 elif node.op is Ops.STORE and pointer_of(node.src[0]).op is Ops.DEFINE_REG:
                     reg = pointer_of(node.src[0])
-                    axes[reg] = tuple(sorted(found.union(axes[reg]), key=_by_id))
+                    axes[reg] = tuple(sorted(found.union(axes[reg]), key=by_id))
                     simd[reg] = simd[reg] or lane
                 elif node.op is Ops.AFTER:
                     found, lane = set(axes[node.src[0]]), simd[node.src[0]]
-            axes[node] = tuple(sorted(found, key=_by_id))
+            axes[node] = tuple(sorted(found, key=by_id))
             simd[node] = lane
 
     def _find_splats(self) -> None:
@@ -169,7 +169,7 @@ class _Emitter:
             sizes = [r.src[0].arg for r in inner]
             where = [outer.index(r) for r in inner]
             found = []
-            for coordinate in _coordinates(outer):
+            for coordinate in coordinates(outer):
                 position = 0
                 for size, w in zip(sizes, where, strict=True):
                     position = position * size + coordinate[w]
@@ -237,7 +237,7 @@ class _Emitter:
             b.end_loop()
         elif op is Ops.DEFINE_REG:
             lanes = self.lanes if self.simd[node] else 1
-            self.values[node] = [b.register(node.dtype, lanes) for _ in _coordinates(self.axes[node])]
+            self.values[node] = [b.register(node.dtype, lanes) for _ in coordinates(self.axes[node])]
         elif op is Ops.REDUCE:
             self._emit_reduce(node)
         elif op is Ops.WMMA:
@@ -356,7 +356,7 @@ class _Emitter:
         positions = self._project(axes, self.axes[base])
         sizes = [(axes.index(r), step) for r, step in steps.steps if r.arg.kind is not AxisKind.LANE]
         out: list[tuple[Value | None, int]] = []
-        for k, coordinate in enumerate(_coordinates(axes)):
+        for k, coordinate in enumerate(coordinates(axes)):
             offset = steps.offset + sum(coordinate[i] * step for i, step in sizes)
             if base.op is Ops.CONST:
                 out.append((None, offset + base.arg))
@@ -382,7 +382,7 @@ class _Emitter:
         constants = index.src[1]
         if constants.op is Ops.ADD and not self.simd[constants.src[0]]:  # as the pass split-indices leaves it
             base, constants = constants.src
-        offsets = _tile_constants(constants, axes, self.lanes)
+        offsets = tile_constants(constants, axes, self.lanes)
         if offsets is None:
             return None
         if base is None:
@@ -399,6 +399,10 @@ class _Emitter:
             return
         axes, simd = self.axes[node], self.simd[node]
         gate = index.src[2] if len(index.src) > 2 else None
+        if self.has_wmma and gate is None and not simd:
+            source = self.values[pointer][0]
+            self.values[node] = load_runs(self.builder, source, node.dtype, self._addresses(index, axes))
+            return
         if simd and gate is None and (across := self._across(index)) is not None:
             self.values[node] = self._load_transposed(node, axes, across)
             return
@@ -464,7 +468,7 @@ class _Emitter:
         stride = prod(r.src[0].arg for r in axes[axes.index(across) + 1 :])
         addresses = self._addresses(index, axes)
         out: list[Value] = [None] * len(addresses)
-        for k, coordinate in enumerate(_coordinates(axes)):
+        for k, coordinate in enumerate(coordinates(axes)):
             if coordinate[axes.index(across)]:
                 continue
             base, offset = addresses[k]
@@ -489,7 +493,7 @@ class _Emitter:
         if not simd or len(set(offsets)) == 1:
             value = b.load(pointer, base, offsets[0], dtype, 1)
             return b.splat(value, dtype, lanes) if simd else value
-        if _are_consecutive(offsets):
+        if are_consecutive(offsets):
             return b.load(pointer, base, offsets[0], dtype, lanes)
         size = b.block_size(dtype, lanes)
         if not strided.pays(offsets, size):
@@ -512,7 +516,7 @@ class _Emitter:
     def _load_masked(self, node: UOp, place: Place, gate: UOp, predicate: Value, other: Value) -> Value:
         """A SIMD value of a load whose condition differs from lane to lane."""
         base, offsets = place
-        if _are_consecutive(offsets):
+        if are_consecutive(offsets):
             pointer = self.values[pointer_of(node.src[0])][0]
             b = self.builder
             return b.load_masked(pointer, base, offsets[0], node.dtype, self.lanes, predicate, other)
@@ -547,7 +551,7 @@ class _Emitter:
             for k, register in enumerate(self.values[pointer]):
                 b.set(register, self._value(value, positions[k], simd))
             return
-        axes = tuple(sorted({*self.axes[index], *self.axes[value]}, key=_by_id))
+        axes = tuple(sorted({*self.axes[index], *self.axes[value]}, key=by_id))
         positions = self._project(axes, self.axes[value])
         target = self.values[pointer][0]
         simd, lanes = self.simd[index], range(self.lanes)
@@ -560,6 +564,12 @@ class _Emitter:
         if gate is not None and one_gate:
             values = [self._value(value, p, simd) for p in positions]  # made outside of the block
             b.begin_if(self.values[gate][0])
+        if self.has_wmma and not simd and (gate is None or one_gate):
+            made = values if one_gate else [self._value(value, p, False) for p in positions]
+            store_runs(b, target, value.dtype, self._addresses(index, axes), made)
+            if one_gate:
+                b.end_if()
+            return
         for k, (base, offset) in enumerate(self._addresses(index, axes)):
             stored = values[k] if one_gate else self._value(value, positions[k], simd)
             if gate is not None and not one_gate:
@@ -571,7 +581,7 @@ class _Emitter:
             else:
                 base, offsets = places[k]
                 addresses = [(base, o) for o in offsets]
-            if simd and places is not None and _are_consecutive(offsets):
+            if simd and places is not None and are_consecutive(offsets):
                 b.store(target, base, offsets[0], stored, value.dtype, self.lanes)
             elif simd:
                 for i, address in enumerate(addresses):
@@ -582,39 +592,3 @@ class _Emitter:
                 b.end_if()
         if one_gate:
             b.end_if()
-
-
-def _by_id(r: UOp) -> tuple[int, ...]:
-    return r.arg.id
-
-
-def _coordinates(axes: Axes) -> itertools.product[tuple[int, ...]]:
-    """Every combination of positions along `axes`, the last fastest."""
-    return itertools.product(*(range(r.src[0].arg) for r in axes))
-
-
-def _are_consecutive(offsets: Sequence[int]) -> bool:
-    return len(offsets) > 1 and all(b - a == 1 for a, b in itertools.pairwise(offsets))
-
-
-def _tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
-    """For each coordinate over `axes`, what an expression of tile ranges is in each lane; None of another."""
-    values: dict[UOp, list[list[int]]] = {}
-    coordinates = list(_coordinates(axes))
-    for n in node.toposort():
-        if n.op is Ops.CONST:
-            values[n] = [[n.arg] * lanes for _ in coordinates]
-        elif is_tile(n):
-            if n.arg.kind is AxisKind.LANE:
-                values[n] = [list(range(lanes)) for _ in coordinates]
-            else:
-                values[n] = [[c[axes.index(n)]] * lanes for c in coordinates]
-        elif n.op in GroupOp.ALU:
-            columns = [[row[i] for row in values[s] for i in range(lanes)] for s in n.src]
-            found = [evaluate(n.op, n.src[-1].dtype, operands) for operands in zip(*columns, strict=True)]
-            if None in found:
-                return None
-            values[n] = [found[i : i + lanes] for i in range(0, len(found), lanes)]
-        else:
-            return None
-    return values[node]

@@ -98,7 +98,7 @@ def test_cast_to_every_dtype(device, src):
 ])  # fmt: skip
 def test_bitcast_keeps_the_bits(device, src, dst, codes):
     if "float64" in (src, dst) and dtypes.float64 not in dtypes_of(device):
-        pytest.skip("WebGPU has no float64")
+        pytest.skip(f"{device} has no float64")
     data = [x for x in values(getattr(dtypes, src)) if x == x]
     raw = struct.pack(f"={len(data)}{codes[0]}", *data)
     t = Tensor(data, device=device, dtype=src).clone().bitcast(dst)

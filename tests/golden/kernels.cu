@@ -541,22 +541,26 @@ extern "C" __global__ void gather_0(float *data0, int *data1, float *data2) {
 }
 
 extern "C" __global__ void half_0(half *data0, half *data1) {
-  half2 v0 = *(half2 *)data1;
-  half2 v1 = *(half2 *)(data1 + 2);
-  half2 v2 = *(half2 *)(data1 + 4);
-  half2 v3 = *(half2 *)(data1 + 6);
-  half x0 = __float2half_rn(__half2float(__float2half_rn(__half2float(v0.x) * 3.0f)) + 1.0f);
-  half x1 = __float2half_rn(__half2float(__float2half_rn(__half2float(v0.y) * 3.0f)) + 1.0f);
-  half x2 = __float2half_rn(__half2float(__float2half_rn(__half2float(v1.x) * 3.0f)) + 1.0f);
-  half x3 = __float2half_rn(__half2float(__float2half_rn(__half2float(v1.y) * 3.0f)) + 1.0f);
-  half x4 = __float2half_rn(__half2float(__float2half_rn(__half2float(v2.x) * 3.0f)) + 1.0f);
-  half x5 = __float2half_rn(__half2float(__float2half_rn(__half2float(v2.y) * 3.0f)) + 1.0f);
-  half x6 = __float2half_rn(__half2float(__float2half_rn(__half2float(v3.x) * 3.0f)) + 1.0f);
-  half x7 = __float2half_rn(__half2float(__float2half_rn(__half2float(v3.y) * 3.0f)) + 1.0f);
-  *(half2 *)data0 = make_half2(x0, x1);
-  *(half2 *)(data0 + 2) = make_half2(x2, x3);
-  *(half2 *)(data0 + 4) = make_half2(x4, x5);
-  *(half2 *)(data0 + 6) = make_half2(x6, x7);
+  uint2 v0 = *(uint2 *)data1;
+  unsigned x0 = v0.x;
+  unsigned x1 = v0.y;
+  uint2 v1 = *(uint2 *)(data1 + 4);
+  unsigned x2 = v1.x;
+  unsigned x3 = v1.y;
+  half x4 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)x0)) * 3.0f);
+  half x5 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)(x0 >> 16))) * 3.0f);
+  half x6 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)x1)) * 3.0f);
+  half x7 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)(x1 >> 16))) * 3.0f);
+  half x8 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)x2)) * 3.0f);
+  half x9 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)(x2 >> 16))) * 3.0f);
+  half x10 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)x3)) * 3.0f);
+  half x11 = __float2half_rn(__half2float(__ushort_as_half((unsigned short)(x3 >> 16))) * 3.0f);
+  unsigned x12 = __half_as_ushort(__float2half_rn(__half2float(x4) + 1.0f)) | (unsigned)__half_as_ushort(__float2half_rn(__half2float(x5) + 1.0f)) << 16;
+  unsigned x13 = __half_as_ushort(__float2half_rn(__half2float(x6) + 1.0f)) | (unsigned)__half_as_ushort(__float2half_rn(__half2float(x7) + 1.0f)) << 16;
+  *(uint2 *)data0 = make_uint2(x12, x13);
+  unsigned x14 = __half_as_ushort(__float2half_rn(__half2float(x8) + 1.0f)) | (unsigned)__half_as_ushort(__float2half_rn(__half2float(x9) + 1.0f)) << 16;
+  unsigned x15 = __half_as_ushort(__float2half_rn(__half2float(x10) + 1.0f)) | (unsigned)__half_as_ushort(__float2half_rn(__half2float(x11) + 1.0f)) << 16;
+  *(uint2 *)(data0 + 4) = make_uint2(x14, x15);
 }
 
 extern "C" __global__ void integers_0(int *data0, int *data1, int *data2) {

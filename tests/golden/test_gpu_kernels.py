@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polygrad import Tensor
 from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.heuristics import choose
@@ -12,10 +14,12 @@ from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
+from polygrad.renderer.msl import MSLBuilder
 from polygrad.renderer.wgsl import WGSLBuilder
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
+from polygrad.uop.tensor_cores import BY_NAME
 
 WEBGPU = Target(
     "WEBGPU",
@@ -56,6 +60,10 @@ NARROW = {
 }
 
 
+CORES = replace(GPU, workgroups=Workgroups(subgroup=32), tensor_cores=(BY_NAME["mma_m16n8k16_half"],))
+SIMDGROUPS = replace(CORES, tensor_cores=(BY_NAME["simdgroup_8x8_half"],))
+
+
 def text_of(name, tensor, target=GPU, builder=CUDABuilder):
     parts = []
     for call in schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls:
@@ -69,6 +77,12 @@ def text_of(name, tensor, target=GPU, builder=CUDABuilder):
 
 def test_kernels(golden):
     golden("workgroups.cu", "\n".join(text_of(name, make()) for name, make in PROGRAMS.items()))
+
+
+def test_tensor_cores(golden):
+    for name, target, builder in (("cu", CORES, CUDABuilder), ("metal", SIMDGROUPS, MSLBuilder)):
+        product = data(32, 64, dtype="float16") @ data(64, 16, dtype="float16")
+        golden(f"tensor_cores.{name}", text_of("product", product, target, builder))
 
 
 def test_kernels_in_wgsl(golden):

@@ -25,8 +25,8 @@ extern "C" __global__ void add_odd(float *data0, float *data1, float *data2) {
 // grid (4, 4, 1), workgroups of (4, 8, 1)
 
 extern "C" __global__ void matmul(float *data0, float *data1, float *data2) {
-  __shared__ float shared0[512];
-  __shared__ float shared1[512];
+  __shared__ __align__(16) float shared0[512];
+  __shared__ __align__(16) float shared1[512];
   int invocation0 = (int)threadIdx.x;
   int invocation1 = (int)threadIdx.y;
   int p0 = invocation0 << 2;
@@ -95,8 +95,8 @@ static __device__ inline int floor_divide_index(int a, int b) {
 }
 
 extern "C" __global__ void matmul_odd(float *data0, float *data1, float *data2) {
-  __shared__ float shared0[640];
-  __shared__ float shared1[640];
+  __shared__ __align__(16) float shared0[640];
+  __shared__ __align__(16) float shared1[640];
   int workgroup0 = (int)blockIdx.x;
   int workgroup1 = (int)blockIdx.y;
   int invocation0 = (int)threadIdx.x;
@@ -166,9 +166,9 @@ extern "C" __global__ void matmul_odd(float *data0, float *data1, float *data2) 
 // grid (1, 1, 1), workgroups of (4, 8, 4)
 
 extern "C" __global__ void matmul_small_grid(float *data0, float *data1, float *data2) {
-  __shared__ float shared0[512];
-  __shared__ float shared1[512];
-  __shared__ float shared2[1024];
+  __shared__ __align__(16) float shared0[512];
+  __shared__ __align__(16) float shared1[512];
+  __shared__ __align__(16) float shared2[1024];
   int invocation0 = (int)threadIdx.x;
   int invocation1 = (int)threadIdx.y;
   int invocation2 = (int)threadIdx.z;
@@ -290,8 +290,8 @@ static __device__ inline int floor_modulo_index(int a, int b) {
 }
 
 extern "C" __global__ void convolution(float *data0, float *data1, float *data2) {
-  __shared__ float shared0[288];
-  __shared__ float shared1[288];
+  __shared__ __align__(16) float shared0[288];
+  __shared__ __align__(16) float shared1[288];
   int workgroup0 = (int)blockIdx.x;
   int workgroup1 = (int)blockIdx.y;
   int invocation0 = (int)threadIdx.x;
@@ -390,7 +390,7 @@ extern "C" __global__ void convolution(float *data0, float *data1, float *data2)
 // grid (40, 1, 1), workgroups of (128, 1, 1)
 
 extern "C" __global__ void sum_rows(float *data0, float *data1) {
-  __shared__ float shared0[128];
+  __shared__ __align__(16) float shared0[128];
   int workgroup0 = (int)blockIdx.x;
   int invocation0 = (int)threadIdx.x;
   float4 v0 = *(float4 *)(data1 + (invocation0 << 2) + (workgroup0 << 9));
@@ -448,7 +448,7 @@ extern "C" __global__ void sum_rows(float *data0, float *data1) {
 // grid (2, 1, 1), workgroups of (32, 8, 1)
 
 extern "C" __global__ void sum_columns(float *data0, float *data1) {
-  __shared__ float shared0[256];
+  __shared__ __align__(16) float shared0[256];
   int workgroup0 = (int)blockIdx.x;
   int invocation0 = (int)threadIdx.x;
   int invocation1 = (int)threadIdx.y;
@@ -493,7 +493,7 @@ static __device__ inline float max_float32(float a, float b) {
 }
 
 extern "C" __global__ void max_rows(float *data0, float *data1) {
-  __shared__ float shared0[32];
+  __shared__ __align__(16) float shared0[32];
   int workgroup0 = (int)blockIdx.x;
   int invocation0 = (int)threadIdx.x;
   shared0[invocation0] = data1[invocation0 + (workgroup0 << 5)];

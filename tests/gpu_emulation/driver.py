@@ -19,7 +19,7 @@ from polygrad.engine.backends.cuda_target import target_of
 from polygrad.engine.devices import Backend
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.nvrtc_compile import compile_cuda
+from polygrad.renderer.nvrtc_compile import architectures, compile_cuda
 from polygrad.runtime.cuda_device import CUDARuntime
 from polygrad.runtime.cuda_native import open_host
 from polygrad.runtime.program import Kernel
@@ -50,7 +50,7 @@ def library() -> ctypes.CDLL:
 
 def check_with_nvrtc(text: str) -> None:
     """Compile CUDA C++ for a real GPU, once for all. Raises CompileError."""
-    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+    digest = hashlib.sha256(f"{architectures()}{text}".encode()).hexdigest()[:24]
     passed = CACHE / f"{digest}.{NVRTC_ARCHITECTURE}"
     if not passed.exists():
         compile_cuda(text, NVRTC_ARCHITECTURE)

@@ -28,7 +28,7 @@ def body(text: object) -> list[str]:
         (
             CUDABuilder,
             [
-                "__shared__ float tile[64];",
+                "__shared__ __align__(16) float tile[64];",
                 "int invocation0 = (int)threadIdx.x;",
                 "tile[invocation0] = data0[(int)blockIdx.y * 64 + invocation0];",
                 "__syncthreads();",

@@ -7,6 +7,7 @@
 #define __global__
 #define __device__
 #define __shared__ EMULATED_SHARED
+#define __align__(n)  // an array has a page
 #define threadIdx emulated_invocation
 #define blockIdx emulated_workgroup
 #define __syncthreads() emulated_barrier(__LINE__)

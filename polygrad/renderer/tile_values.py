@@ -1,0 +1,50 @@
+"""What the emitter knows of tiles without a Builder: coordinates along axes, and constants at each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from polygrad.codegen.tile import is_tile
+from polygrad.uop.alu import evaluate
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+Axes = tuple[UOp, ...]  # UPCAST and UNROLL ranges, by id
+
+
+def by_id(r: UOp) -> tuple[int, ...]:
+    return r.arg.id
+
+
+def coordinates(axes: Axes) -> itertools.product[tuple[int, ...]]:
+    """Every combination of positions along `axes`, the last fastest."""
+    return itertools.product(*(range(r.src[0].arg) for r in axes))
+
+
+def are_consecutive(offsets: Sequence[int]) -> bool:
+    return len(offsets) > 1 and all(b - a == 1 for a, b in itertools.pairwise(offsets))
+
+
+def tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
+    """For each coordinate over `axes`, what an expression of tile ranges is in each lane; None of another."""
+    values: dict[UOp, list[list[int]]] = {}
+    places = list(coordinates(axes))
+    for n in node.toposort():
+        if n.op is Ops.CONST:
+            values[n] = [[n.arg] * lanes for _ in places]
+        elif is_tile(n):
+            if n.arg.kind is AxisKind.LANE:
+                values[n] = [list(range(lanes)) for _ in places]
+            else:
+                values[n] = [[c[axes.index(n)]] * lanes for c in places]
+        elif n.op in GroupOp.ALU:
+            columns = [[row[i] for row in values[s] for i in range(lanes)] for s in n.src]
+            found = [evaluate(n.op, n.src[-1].dtype, operands) for operands in zip(*columns, strict=True)]
+            if None in found:
+                return None
+            values[n] = [found[i : i + lanes] for i in range(0, len(found), lanes)]
+        else:
+            return None
+    return values[node]
