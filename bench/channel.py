@@ -29,10 +29,13 @@ class Channel:
             stderr=None if os.environ.get("BENCH_DEBUG") else subprocess.DEVNULL,
         )
         self._pending = b""
+        self.closed = False
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Raises Unavailable when the answer is an error, or none comes."""
         assert self._process.stdin is not None
+        if self.closed:
+            raise Unavailable("its process was ended, as it gave no answer in time")
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
@@ -61,6 +64,7 @@ class Channel:
     def close(self) -> None:
         """The end of its input asks the process to end; what is busy or stuck is killed."""
         assert self._process.stdin is not None
+        self.closed = True
         try:
             self._process.stdin.close()
             self._process.wait(CLOSING)

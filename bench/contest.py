@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -139,6 +138,7 @@ class Contest:
         self.sampling = sampling or (QUICK_MEDIANS if quick else MEDIANS)
         self._natives: dict[tuple[str, int], Channel] = {}
         self._references: dict[str, list[float]] = {}
+        self._pages: Channel | None = None
 
     def __enter__(self) -> Contest:
         return self
@@ -146,8 +146,8 @@ class Contest:
     def __exit__(self, *_: object) -> None:
         for channel in self._natives.values():
             channel.close()
-        if "_browser" in self.__dict__:
-            self._browser.close()
+        if self._pages is not None:
+            self._pages.close()
 
     def run(self, cases: list[Case]) -> Iterator[Result]:
         for case in cases:
@@ -301,8 +301,14 @@ class Contest:
             self._natives[library, threads] = Channel([python, "-m", "bench.worker", library], environment)
         return self._natives[library, threads]
 
-    @cached_property
+    @property
     def _browser(self) -> Channel:
+        """All pages. A library that gives no answer in time ends them; who comes later has new ones."""
+        if self._pages is None or self._pages.closed:
+            self._pages = self._open_browser()
+        return self._pages
+
+    def _open_browser(self) -> Channel:
         from bench.peak import peak_module
 
         build_javascript()

@@ -118,7 +118,7 @@ EQUIVALENTS: dict[str, str] = {
     "InstanceNorm1d": "`nn.InstanceNorm`", "InstanceNorm2d": "`nn.InstanceNorm`", "InstanceNorm3d": "`nn.InstanceNorm`",
     "LocalResponseNorm": "see `local_response_norm`", "CrossMapLRN2d": "see `local_response_norm`",
     "RNN": "`nn.GRU` or `nn.LSTM`", "RNNCell": "`nn.LSTMCell`", "GRUCell": "`nn.GRU` of one step",
-    "TransformerEncoderLayer": "`nn.TransformerBlock`", "TransformerEncoder": "a list of `nn.TransformerBlock`",
+    "DataParallel": "`Tensor.shard_` of parameters, `Tensor.shard` of batches", "TransformerEncoderLayer": "`nn.TransformerBlock`", "TransformerEncoder": "a list of `nn.TransformerBlock`",
     "EmbeddingBag": "`nn.Embedding` and `mean`", "Fold": "`scatter_add`", "fold": "`scatter_add`", "Unfold": "`Tensor.unfold`, `Tensor.pool`",
     "Upsample": "`Tensor.interpolate`", "UpsamplingBilinear2d": "`Tensor.interpolate`", "UpsamplingNearest2d": "`Tensor.interpolate`",
     "PixelShuffle": "`Tensor.pixel_shuffle`", "PixelUnshuffle": "`Tensor.pixel_unshuffle`", "ChannelShuffle": "`Tensor.rearrange`",
@@ -204,7 +204,6 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(["dirac", "eye", "orthogonal", "sparse", "constant", "normal", "uniform", "kaiming_normal",
                      "kaiming_uniform", "xavier_normal", "xavier_uniform"], "deprecated in torch"),
     "tinygrad.nn.state.accept_filename": "a decorator of its own functions",
-    "DataParallel": "`Tensor.shard`: parameters on all devices, each batch in parts",
     "torch.nn.init.dirac_": _RARE, "torch.nn.init.sparse_": _RARE,
 }  # fmt: skip
 

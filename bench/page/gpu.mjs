@@ -64,7 +64,9 @@ const { GPUAdapter, GPUQueue, GPUDevice } = globalThis;
 watch(GPUAdapter, "requestDevice", async (_, promise) => {
   const device = await promise;
   device.addEventListener("uncapturederror", ({ error }) => errors.push(error.message));
-  device.lost.then(({ message }) => errors.push(`the device was lost: ${message}`));
+  device.lost.then(({ reason, message }) => {
+    if (reason !== "destroyed") errors.push(`the device was lost: ${message}`); // else by who asked for it
+  });
 });
 watch(GPUQueue, "submit", (queue) => {
   submitted = performance.now();

@@ -21,7 +21,7 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.nn.progress import progress
-from polygrad.pictures.chart import chart
+from polygrad.pictures.curves import chart
 from polygrad.tensor.tensor import Tensor
 
 __all__ = ["Batches", "History", "batches", "progress", "shuffle", "split"]

@@ -3,12 +3,32 @@
     pathlib.Path("graph.svg").write_text(pictures.graph(t))
     pathlib.Path("step.svg").write_text(pictures.timeline(profile(lambda: step.run(x, y))))
 
-Nothing is needed to make them but this package, and nothing to look at them but a browser.
+Nothing is needed to make them but this package, and nothing to look at them but a browser. Names load when
+they are first used: a history draws curves without what graphs and profiles need.
 """
 
-from polygrad.engine.profile import profile
-from polygrad.pictures.chart import chart
-from polygrad.pictures.graph import graph
-from polygrad.pictures.timeline import timeline
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polygrad.engine.profile import profile
+    from polygrad.pictures.curves import chart
+    from polygrad.pictures.launches import timeline
+    from polygrad.pictures.nodes import graph
 
 __all__ = ["chart", "graph", "profile", "timeline"]
+
+_LATE = {
+    "chart": "polygrad.pictures.curves",
+    "graph": "polygrad.pictures.nodes",
+    "profile": "polygrad.engine.profile",
+    "timeline": "polygrad.pictures.launches",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'polygrad.pictures' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATE[name]), name)

@@ -10,8 +10,8 @@ import pytest
 from polygrad import Tensor, TinyJit
 from polygrad.errors import ArgumentError
 from polygrad.pictures import chart, graph, profile, timeline
-from polygrad.pictures.chart import round_ticks
-from polygrad.pictures.timeline import count_of, time_of
+from polygrad.pictures.curves import round_ticks
+from polygrad.pictures.launches import count_of, time_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
