@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from polygrad.helpers import Context, getenv
     from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.autograd import checkpoint, custom_gradient
+    from polygrad.tensor.batching import vmap
     from polygrad.tensor.sources import fetch
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
+    from polygrad.uop.node import UOp
 
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
     warnings.warn(
@@ -49,6 +51,7 @@ __all__ = [
     "PolygradError",
     "Tensor",
     "TinyJit",
+    "UOp",
     "Variable",
     "checkpoint",
     "compile_step",
@@ -60,6 +63,7 @@ __all__ = [
     "getenv",
     "nn",
     "set_num_threads",
+    "vmap",
 ]
 
 # Where each name that loads late comes from; None: it is a module of its own.
@@ -77,6 +81,8 @@ _LATE = {
     "compile_step": "polygrad.capture.step",
     "get_num_threads": "polygrad.runtime.threads",
     "set_num_threads": "polygrad.runtime.threads",
+    "vmap": "polygrad.tensor.batching",
+    "UOp": "polygrad.uop.node",
     "nn": None,
 }
 

@@ -204,7 +204,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(["dirac", "eye", "orthogonal", "sparse", "constant", "normal", "uniform", "kaiming_normal",
                      "kaiming_uniform", "xavier_normal", "xavier_uniform"], "deprecated in torch"),
     "tinygrad.nn.state.accept_filename": "a decorator of its own functions",
-    "torch.nn.init.dirac_": _RARE, "torch.nn.init.sparse_": _RARE, "vmap": "on its way",
+    "torch.nn.init.dirac_": _RARE, "torch.nn.init.sparse_": _RARE,
 }  # fmt: skip
 
 # (place, names, status, text), regular expressions that match all of both; the first that does holds.

@@ -20,7 +20,7 @@ from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, Transfer, watch
 from polygrad.engine.running import run_program
 from polygrad.engine.scalars import Family
-from polygrad.engine.sharding import Shards, resolve
+from polygrad.engine.sharding import Resolved, Shards, resolve
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import LRU, debug_level, dedup, prod
@@ -245,30 +245,15 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp
             _compute_now(earlier)
             todo = [n for n in todo if uncomputed(n)]
             pending = Pending(todo)
-    roots, moved = todo, {}
-    if pending.writes:
-        memory = {n.buffer.arg.allocation for n in pending.writes}
-        stale = [n for n in _stale_values(memory, pending) if n not in todo]
-        separate = [n for n in stale if _is_older(n)]
-        _preserve_apart(separate)
-        stale = [n for n in stale if n not in separate]
-        moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
-        older = {n.src[0] for n in pending.writes}  # versions that later ones replace
-        newest = [n for n in pending.writes if n not in older]
-        roots = dedup([*newest, *todo, *(moved.get(n, n) for n in stale)])
+    roots, moved = _with_writes(todo, pending)
     resolved = resolve(roots)
-    constants = set(_constants(roots, pending)) if isinstance(device, tuple) else set()
-    everywhere = {
-        r: r.copy_to(Sharding(device, None)) for r in roots if r in constants and r.op is not Ops.COPY
-    }
-    for i, (root, result) in enumerate(zip(roots, resolved, strict=True)):
-        if root in everywhere and isinstance(result, UOp):
-            (resolved[i],) = resolve([everywhere[root]])
-    parts: dict[UOp, list[UOp]] = {}
-    for root, result in zip(roots, resolved, strict=True):
-        given = result.parts if isinstance(result, Shards) else (result,)
-        in_memory = root.op is Ops.AFTER
-        parts[root] = [p if in_memory or _base(p).op is not Ops.BUFFER else _stored_apart(p) for p in given]
+    everywhere: set[UOp] = set()  # constants, of which each device gets a copy
+    if isinstance(device, tuple):
+        everywhere = {r for r in _constants(roots, pending) if r.op is not Ops.COPY}
+        for i, (root, result) in enumerate(zip(roots, resolved, strict=True)):
+            if root in everywhere and isinstance(result, UOp):
+                (resolved[i],) = resolve([root.copy_to(Sharding(device, None))])
+    parts = _distinct_parts(roots, resolved)
     wanted = [p for ps in parts.values() for p in ps]
 
     def unfinished(since: int) -> list[UOp]:
@@ -281,23 +266,48 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp
         live_roots.remove(unfinished)
     placeless: dict[UOp, UOp] = {}
     for root, result in zip(roots, resolved, strict=True):
-        buffers = [done[p].base.arg for p in parts[root]]
+        values = [done[p].base for p in parts[root]]
         if isinstance(result, Shards):
             allocation = root.buffer.arg.allocation if root.op is Ops.AFTER else None
-            whole = UOp.buffer_of(ShardedBuffer(buffers, result.shape, result.axis, allocation), root.dtype)
-            if root in everywhere:
-                placeless[root] = whole
-            else:
-                root.value = whole
-        elif root.value is None:
-            (part,) = parts[root]
-            if part is root:
-                placeless[root] = done[part].base
-            else:
-                root.value = done[part].base
+            whole = ShardedBuffer([v.arg for v in values], result.shape, result.axis, allocation)
+            values = [UOp.buffer_of(whole, root.dtype)]
+        if root in everywhere or (root.value is None and parts[root] == [root]):
+            placeless[root] = values[0]
+        elif isinstance(result, Shards) or root.value is None:
+            root.value = values[0]
     for node, copy in moved.items():
         node.value = copy.value
     return placeless
+
+
+def _with_writes(todo: list[UOp], pending: Pending) -> tuple[list[UOp], dict[UOp, UOp]]:
+    """`todo`, the writes to carry out, and the live values that these overwrite; of those in memory the
+    copies that they move to."""
+    if not pending.writes:
+        return todo, {}
+    memory = {n.buffer.arg.allocation for n in pending.writes}
+    stale = [n for n in _stale_values(memory, pending) if n not in todo]
+    separate = [n for n in stale if _is_older(n)]
+    _preserve_apart(separate)
+    stale = [n for n in stale if n not in separate]
+    moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+    older = {n.src[0] for n in pending.writes}  # versions that later ones replace
+    newest = [n for n in pending.writes if n not in older]
+    return dedup([*newest, *todo, *(moved.get(n, n) for n in stale)]), moved
+
+
+def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, list[UOp]]:
+    """What each device computes of each root, in memory that no other root is in."""
+    parts: dict[UOp, list[UOp]] = {}
+    taken: set[UOp] = set()
+    for root, result in zip(roots, resolved, strict=True):
+        own = parts[root] = []
+        for part in result.parts if isinstance(result, Shards) else (result,):
+            while root.op is not Ops.AFTER and (_base(part).op is Ops.BUFFER or part in taken):
+                part = _stored_apart(part)
+            taken.add(part)
+            own.append(part)
+    return parts
 
 
 def _stored_apart(node: UOp) -> UOp:

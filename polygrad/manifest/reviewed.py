@@ -184,7 +184,10 @@ ARGUMENTS = {
 }
 
 # Names of the package for Python programs alone: they change the environment, read files, or call back.
-PYTHON_ONLY = {"Context", "GlobalCounters", "checkpoint", "custom_gradient", "fetch", "getenv", "progress"}
+PYTHON_ONLY = {
+    "Context", "GlobalCounters", "UOp", "checkpoint", "custom_gradient", "fetch", "getenv", "progress",
+    "vmap",
+}  # fmt: skip
 
 # Arguments that only Python can give.
 HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)"}

@@ -107,7 +107,7 @@ def load_state_dict(
         if value.shape != tensor.shape:
             raise ShapeError(f"load_state_dict: {name}: expected shape {tensor.shape}, got {value.shape}")
         # a copy: the model's Tensors are written in place by optimizers, the given ones are not
-        tensor.replace(value.detach().to(tensor.device).cast(tensor.dtype).clone())
+        tensor.replace(value.detach().shard_like(tensor).cast(tensor.dtype).clone())
         if consume and isinstance(state_dict, dict):
             del state_dict[name]
         loaded.append(tensor)

@@ -9,7 +9,9 @@ from typing import Any, Self
 
 from polygrad.dtype import to_dtype
 from polygrad.engine.devices import Device
+from polygrad.engine.sharding import axis_of
 from polygrad.tensor.base import TensorBase
+from polygrad.uop.args import Sharding
 
 
 class CopyingMixin(TensorBase):
@@ -37,6 +39,8 @@ class CopyingMixin(TensorBase):
         one host is read on another."""
         raw = bytes(self.data())  # type: ignore[attr-defined]
         device = None if self.device == Device.DEFAULT else self.device
+        if isinstance(device, tuple):
+            device = Sharding(device, axis_of(self.uop))
         state = (raw, str(self.dtype), self.shape, device, self.requires_grad, self.grad)
         return _restored, (type(self), *state)
 
@@ -46,10 +50,13 @@ def _restored(
     raw: bytes,
     dtype: str,
     shape: tuple[int, ...],
-    device: str | None,
+    device: str | Sharding | None,
     requires_grad: bool | None,
     grad: Any,
 ) -> Any:
-    out = cls(raw, device, to_dtype(dtype)).reshape(shape)
+    if isinstance(device, Sharding):
+        out = cls(raw, device.devices[0], to_dtype(dtype)).reshape(shape).shard(*device)
+    else:
+        out = cls(raw, device, to_dtype(dtype)).reshape(shape)
     out.requires_grad, out.grad = requires_grad, grad
     return out

@@ -327,7 +327,7 @@ class StorageMixin(TensorBase):
         """
         if isinstance(other._device, tuple):
             return self.shard(other._device, axis_of(other.uop))
-        return self.to(other._device)
+        return self.to(other.device)
 
     def shard_(self, devices: Sequence[str], axis: int | None = None) -> Self:
         """Become `shard(devices, axis)` of this Tensor; self. Views of it stay where they are.

@@ -1,0 +1,224 @@
+"""`vmap`: a function of one example made a function of a batch. The interface is jax's.
+
+The function is called once, on Tensors that stand for one example, and the graph that it makes gets one more
+axis in front: every op has a rule for that (`_RULES`), as it has one for gradients. So a batched function is
+as lazy as what it was made of, and costs no loop; gradients through it and inside it are ordinary graphs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from polygrad.engine.devices import Device
+from polygrad.errors import ArgumentError, AxisError, ShapeError
+from polygrad.helpers import prod
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.interface import Handle
+from polygrad.tensor.base import TensorBase
+from polygrad.tensor.tensor import Tensor
+from polygrad.uop.args import Reduction, Sharding, Shear
+from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.ops import GroupOp, Ops
+
+Axes = int | None
+
+
+class _NoMemory(Allocation):
+    """What an example lies in: nowhere."""
+
+    @property
+    def handle(self) -> Handle:
+        raise ArgumentError(
+            "vmap: expected a function that computes lazily, got a reading of values, or a realize(): return "
+            "the Tensor and read it after the call"
+        )
+
+
+def vmap(
+    function: Callable[..., Any], in_axes: Axes | Sequence[Axes] = 0, out_axes: Axes | Sequence[Axes] = 0
+) -> Callable[..., Any]:
+    """A function that does what `function` does with each example of a batch, in one go.
+
+    in_axes: the axis of each positional argument along which examples lie, or one for all; None: every
+        example gets all of it. Arguments are Tensors, or lists, tuples and dicts of such; keywords are passed
+        on as they are.
+    out_axes: where that axis is in each result, or in all; None: the result is the same for all examples.
+
+    Random numbers that the function draws are the same for every example. Raises ArgumentError when it reads
+    values, writes to a Tensor, or does what has no batched form; ShapeError for batches of different sizes.
+
+        distances = vmap(lambda a, b: (a - b).square().sum())(xs, ys)
+        per_example = vmap(lambda x, y: (model(x) - y).square().sum().gradient(weight)[0])(xs, ys)
+    """
+
+    @functools.wraps(function)
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        axes = [in_axes] * len(args) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
+        if len(axes) != len(args):
+            raise ArgumentError(f"vmap: expected in_axes for {len(args)} arguments, got {len(axes)}")
+        leaves: dict[UOp, UOp] = {}
+        sizes: set[Any] = set()
+        examples = [
+            arg if axis is None else _mapped(arg, functools.partial(_example, axis, leaves, sizes))
+            for arg, axis in zip(args, axes, strict=True)
+        ]
+        if len(sizes) != 1:
+            raise ShapeError(
+                "vmap: expected batches of one size, got "
+                f"{' and '.join(sorted(map(str, sizes))) or 'no Tensor with an axis of examples'}"
+            )
+        (size,) = sizes
+        result = function(*examples, **kwargs)
+        batch = _Batch(leaves, size)
+        if out_axes is None or isinstance(out_axes, int):
+            return _mapped(result, functools.partial(_result, out_axes, batch))
+        if not isinstance(result, (tuple, list)) or len(result) != len(out_axes):
+            raise ArgumentError(
+                f"vmap: expected {len(out_axes)} results, as out_axes has axes, got {result!r}"
+            )
+        pairs = zip(result, out_axes, strict=True)
+        return type(result)(_mapped(r, functools.partial(_result, axis, batch)) for r, axis in pairs)
+
+    return batched
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """A Tensor, or lists, tuples and dicts of such, changed."""
+    if isinstance(value, TensorBase):
+        return change(cast(Tensor, value))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[_mapped(v, change) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)(_mapped(v, change) for v in value)
+    if isinstance(value, dict):
+        return {k: _mapped(v, change) for k, v in value.items()}
+    raise ArgumentError(f"vmap: expected Tensors, got {type(value).__name__}: use in_axes=None, or a keyword")
+
+
+def _example(axis: int, leaves: dict[UOp, UOp], sizes: set[Any], x: Tensor) -> Tensor:
+    """What stands for one example of `x`."""
+    if not -x.ndim <= axis < x.ndim:
+        raise AxisError(f"vmap: expected an axis of shape {x.shape}, got {axis}")
+    axis %= x.ndim
+    sizes.add(x.shape[axis])
+    shape = x.shape[:axis] + x.shape[axis + 1 :]
+    home = x.device[0] if isinstance(x.device, tuple) else x.device
+    count = int(prod(sint_max(n) for n in shape))
+    memory = _NoMemory(Device[home], count * x.dtype.itemsize)
+    leaf = UOp.buffer_of(Buffer(Device[home], count, x.dtype, memory), x.dtype)
+    moved = x.uop.permute((axis, *[a for a in range(x.ndim) if a != axis])) if axis else x.uop
+    leaves[leaf] = moved.reshape((x.shape[axis], count)) if shape != (count,) else moved
+    return x._of(leaf.reshape(shape), x._device, x.requires_grad)
+
+
+def _result(axis: Axes, batch: _Batch, x: Tensor) -> Tensor:
+    """The results of all examples."""
+    node = batch.of(x.uop)
+    if axis is None:
+        if node is not x.uop:
+            raise ArgumentError(
+                "vmap: expected a result that is the same for all examples, got one that is not"
+            )
+        return x
+    full = batch.full(x.uop)
+    if not -full.ndim <= axis < full.ndim:
+        raise AxisError(f"vmap: expected an axis of the results' shape {full.shape}, got {axis}")
+    axis %= full.ndim
+    order = [*range(1, axis + 1), 0, *range(axis + 1, full.ndim)]
+    out = x._of(full.permute(tuple(order)) if axis else full, x._device, x.requires_grad)
+    out._derived = x._derived
+    return out
+
+
+class _Batch:
+    """Graphs of one example and what they are for `size`: `done` has the nodes that depend on the example."""
+
+    def __init__(self, leaves: dict[UOp, UOp], size: Any) -> None:
+        self.done, self.size = dict(leaves), size
+        self._seen: set[UOp] = set()
+
+    def of(self, root: UOp) -> UOp:
+        """The batched node; the node itself where it is the same for all examples."""
+        for node in root.toposort(lambda n: n not in self._seen and n not in self.done):
+            if node not in self._seen and node not in self.done:
+                self._seen.add(node)
+                if not self.done.keys().isdisjoint(node.src):
+                    self.done[node] = self._batched(node)
+        return self.done.get(root, root)
+
+    def full(self, node: UOp) -> UOp:
+        """The batched node, also where it is the same for all examples."""
+        found = self.of(node)
+        if found is not node:
+            return found
+        return node.reshape((1, *node.shape)).expand((self.size, *node.shape))
+
+    def _batched(self, node: UOp) -> UOp:
+        rule = _RULES.get(node.op)
+        if rule is None:
+            raise ArgumentError(
+                f"vmap: expected a function that writes to nothing, got {node.op}: "
+                "return the value that it would write, and keep custom kernels out"
+            )
+        return rule(self, node)
+
+    def operands(self, node: UOp, sources: Sequence[UOp] | None = None) -> tuple[UOp, ...]:
+        """The sources with the axis of examples; constants go with any shape."""
+        return tuple([s if s.op is Ops.CONST else self.full(s) for s in sources or node.src])
+
+
+def _elementwise(batch: _Batch, node: UOp) -> UOp:
+    return UOp(node.op, node.dtype, batch.operands(node), node.arg)
+
+
+def _movement(change: Callable[[_Batch, UOp, Any], Any]) -> Callable[[_Batch, UOp], UOp]:
+    """A rule that changes the argument of an op with one source."""
+    return lambda batch, node: UOp(node.op, node.dtype, batch.operands(node), change(batch, node, node.arg))
+
+
+def _noop(batch: _Batch, node: UOp) -> UOp:
+    """A gradient of its own is batched as the function is: it is asked for that of one example."""
+    if node.arg is None:
+        return UOp(Ops.NOOP, node.dtype, batch.operands(node))
+    sources = node.src
+
+    def rule(g: UOp, batched: UOp) -> list[UOp | None]:
+        count = int(prod(sint_max(n) for n in node.shape))
+        memory = _NoMemory(Device[Device.DEFAULT], count * g.dtype.itemsize)
+        leaf = UOp.buffer_of(Buffer(Device[Device.DEFAULT], count, g.dtype, memory), g.dtype)
+        inner = _Batch({**batch.done, leaf: g.reshape((batch.size, count)), node: batched}, batch.size)
+        given = node.arg(leaf.reshape(node.shape), node)
+        return [None if x is None else inner.full(x) for x in given]
+
+    return UOp(Ops.NOOP, node.dtype, tuple([batch.full(s) for s in sources]), rule)
+
+
+def _reduction(batch: _Batch, node: UOp, arg: Reduction) -> Reduction:
+    return Reduction(arg.op, tuple([a + 1 for a in arg.axes]))
+
+
+def _copy(batch: _Batch, node: UOp, arg: Any) -> Any:
+    if isinstance(arg, Sharding) and arg.axis is not None:
+        return Sharding(arg.devices, arg.axis + 1)
+    return arg
+
+
+_with_size = _movement(lambda batch, node, arg: (batch.size, *arg))
+_RULES: dict[Ops, Callable[[_Batch, UOp], UOp]] = dict.fromkeys(GroupOp.Elementwise, _elementwise)
+_RULES |= {
+    Ops.DETACH: _elementwise,
+    Ops.CONTIGUOUS: _movement(lambda batch, node, arg: None),  # Opts were for the kernel of one example
+    Ops.NOOP: _noop,
+    Ops.COPY: _movement(_copy),
+    Ops.RESHAPE: _with_size,
+    Ops.EXPAND: _with_size,
+    Ops.PERMUTE: _movement(lambda batch, node, arg: (0, *[a + 1 for a in arg])),
+    Ops.PAD: _movement(lambda batch, node, arg: ((0, 0), *arg)),
+    Ops.SHRINK: _movement(lambda batch, node, arg: ((0, batch.size), *arg)),
+    Ops.FLIP: _movement(lambda batch, node, arg: tuple([a + 1 for a in arg])),
+    Ops.SHEAR: _movement(lambda batch, node, arg: Shear(arg.axis + 1, arg.along + 1, *arg[2:])),
+    Ops.REDUCE_AXIS: _movement(_reduction),
+    Ops.SCAN_AXIS: _movement(_reduction),
+}
