@@ -17,7 +17,6 @@ EQUIVALENTS: dict[str, str] = {
     "tinygrad.Tensor.image_dot": "`Tensor.dot`",
     "tinygrad.Tensor.schedule_linear": "`polygrad.engine.profile`: what a computation launches",
     "tinygrad.Tensor.linear_with_vars": "`polygrad.engine.profile`: what a computation launches",
-    "tinygrad.UOp": "`polygrad.uop.node.UOp`",
     "tinygrad.function": "`TinyJit`",
     "tinygrad.dtypes.int8s": "`dtypes.int8` and `dtypes.uint8`",
     "tinygrad.dtypes.int16s": "`dtypes.int16` and `dtypes.uint16`",
