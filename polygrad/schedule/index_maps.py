@@ -14,9 +14,10 @@ import functools
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.args import Shear
-from polygrad.uop.node import Shape, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import simplify_under
+from polygrad.uop.shapes import Shape
 from polygrad.uop.symbolic import simplify
 
 Indices = tuple[UOp, ...]

@@ -24,8 +24,9 @@ from polygrad.gradient import moved_back
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.registry import changes, live_tensors
-from polygrad.uop.node import Shape, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import Shape
 
 # Ops of a view besides movement ops: they move no element. CONTIGUOUS is one over lazy values only, which it
 # makes contiguous when they are stored.

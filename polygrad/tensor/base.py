@@ -25,8 +25,9 @@ from polygrad.tensor.aliasing import Storage, as_value, is_constant, storage_of
 from polygrad.tensor.modes import TensorType, modes
 from polygrad.tensor.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
-from polygrad.uop.node import Shape, Sint, UOp, broadcast_shape, sint_max
+from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import Shape, Sint, broadcast_shape
 
 _new = object.__new__
 _ref = weakref.ref

@@ -20,8 +20,9 @@ from polygrad.tensor.base import broadcast_to, filled
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.sizes import fits
 from polygrad.tensor.sorting import SortingMixin
-from polygrad.uop.node import UOp, broadcast_shape
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import broadcast_shape
 
 
 class DecompositionsMixin(LinalgMixin, SortingMixin):

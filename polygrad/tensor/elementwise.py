@@ -14,8 +14,9 @@ from polygrad.dtype import DType, dtypes, promote, promote_float
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.operators import operators
-from polygrad.uop.node import UOp, broadcast_shape
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import broadcast_shape
 
 
 class ElementwiseMixin(TensorBase):

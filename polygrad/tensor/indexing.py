@@ -20,8 +20,9 @@ from polygrad.tensor.convert import unpack
 from polygrad.tensor.movement import is_size, same_size
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.sizes import fits, is_negative, larger, smaller
-from polygrad.uop.node import UOp, broadcast_shape
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import broadcast_shape
 
 
 class IndexingMixin(ReduceMixin):

@@ -13,8 +13,9 @@ from polygrad.tensor.rearrange import plan as rearrangement
 from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
 from polygrad.uop.args import Shear
 from polygrad.uop.linear import canonical, canonical_shape
-from polygrad.uop.node import Shape, Sint, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import Shape, Sint
 
 
 def args_of(first: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:

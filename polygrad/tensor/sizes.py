@@ -13,8 +13,9 @@ from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError
 from polygrad.uop.alu import evaluate
 from polygrad.uop.linear import canonical
-from polygrad.uop.node import Sint, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import Sint
 
 
 def value_with(size: Sint, values: Mapping[str, int] | None = None) -> int:

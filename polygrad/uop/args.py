@@ -10,7 +10,8 @@ from polygrad.dtype import DType
 from polygrad.uop.ops import Ops
 
 if TYPE_CHECKING:
-    from polygrad.uop.node import Sint, UOp
+    from polygrad.uop.node import UOp
+    from polygrad.uop.shapes import Sint
 
 
 class AxisKind(IntEnum):

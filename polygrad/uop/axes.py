@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
-from polygrad.uop.node import Sint, UOp
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import Sint
 
 
 def shrink_axis(x: UOp, axis: int, start: Sint, stop: Sint) -> UOp:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from polygrad.uop.ops import Ops
 
 if TYPE_CHECKING:
-    from polygrad.uop.node import Sint, UOp
+    from polygrad.uop.node import UOp
+    from polygrad.uop.shapes import Sint
 
 Terms = dict["UOp", int]
 Monomial = tuple[Any, ...]  # the atoms of a product, in order; () is 1

@@ -13,12 +13,12 @@ Knows nothing of tensors, devices or rewriting. The idea is tinygrad's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
-from polygrad.errors import ArgumentError, InternalError, ShapeError
+from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.monitor import HAS_THREADS, lock
 from polygrad.uop.alu import identity_element
@@ -28,10 +28,7 @@ from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
 from polygrad.uop.notation import KernelNotation
 from polygrad.uop.ops import GroupOp, Ops
-
-Sint = Any  # an int, or a UOp of dtype index: a symbolic size
-Shape = tuple[Sint, ...]
-
+from polygrad.uop.shapes import SHAPE_OF_FIRST, Shape, Sint, shape_of
 
 _NAN, _NEGATIVE_ZERO = ExactFloat("nan"), ExactFloat("-0.0")
 
@@ -74,11 +71,7 @@ def _ratio(a: Any, b: Any) -> UOp:
 
 
 _UNSET: Any = object()
-_SHAPE_OF_FIRST = GroupOp.Elementwise | {
-    Ops.CONTIGUOUS, Ops.DETACH, Ops.NOOP, Ops.COPY, Ops.ASSIGN, Ops.AFTER, Ops.BIND
-}  # fmt: skip
 _KERNELS = frozenset({Ops.SINK, Ops.END})  # every pass walks through these
-_SHAPE_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
 class UOp(KernelNotation):
@@ -134,7 +127,7 @@ class UOp(KernelNotation):
         node.arg = arg
         node.value = None
         shape = _UNSET
-        if src and op in _SHAPE_OF_FIRST:
+        if src and op in SHAPE_OF_FIRST:
             first = src[0]._shape
             if first is not _UNSET and first:
                 shape = first
@@ -395,7 +388,7 @@ class UOp(KernelNotation):
             if s._shape is _UNSET:
                 break
         else:
-            self._shape = _shape_of(self)
+            self._shape = shape_of(self)
             return self._shape
         pending = [self]  # iterative: graphs may be tens of thousands of nodes deep
         while pending:
@@ -406,7 +399,7 @@ class UOp(KernelNotation):
                     break
             else:
                 pending.pop()
-                node._shape = _shape_of(node)
+                node._shape = shape_of(node)
         return self._shape
 
     @property
@@ -574,41 +567,6 @@ class UOp(KernelNotation):
         raise TypeError("a UOp is not iterable")
 
 
-def _shape_of(node: UOp) -> Shape:
-    op = node.op
-    if op is Ops.NOOP:
-        return node.src[0]._shape
-    if op in _SHAPE_OF_FIRST:
-        for s in node.src:
-            if s._shape:  # a scalar constant goes with any shape
-                return s._shape
-        return ()
-    if op in _SHAPE_IN_ARG:
-        return node.arg
-    if op in (Ops.CONST, Ops.DEFINE_VAR):
-        return ()
-    if op is Ops.BUFFER or op is Ops.PARAM:
-        return (node.arg.size,)
-    if op is Ops.ARANGE:
-        return canonical_shape((node.arg,))
-    if not node.src:
-        raise InternalError(f"shape of {op}: a kernel node has none")
-    inner: Shape = node.src[0]._shape
-    if op is Ops.PERMUTE:
-        return tuple(inner[a] for a in node.arg)
-    if op is Ops.PAD:
-        return canonical_shape(tuple([lo + n + hi for n, (lo, hi) in zip(inner, node.arg, strict=True)]))
-    if op is Ops.SHRINK:
-        return canonical_shape(tuple([hi - lo for lo, hi in node.arg]))
-    if op is Ops.FLIP or op is Ops.SCAN_AXIS:
-        return inner
-    if op is Ops.SHEAR:
-        return tuple([node.arg.size if i == node.arg.axis else n for i, n in enumerate(inner)])
-    if op is Ops.REDUCE_AXIS:
-        return tuple([1 if i in node.arg.axes else n for i, n in enumerate(inner)])
-    raise InternalError(f"shape of {op}: a kernel node has none")
-
-
 _NO_RANGES: frozenset[UOp] = frozenset()
 _FIRST_ENDED = {Ops.END: 1, Ops.REDUCE: 1, Ops.STAGE: 2}  # the first source that is a RANGE it ends
 
@@ -638,35 +596,3 @@ def _canonical_pairs(arg: tuple[tuple[Sint, Sint], ...]) -> tuple[tuple[Sint, Si
 def sint_max(x: Sint) -> int:
     """The greatest value a size can take."""
     return int(x.vmax) if isinstance(x, UOp) else x
-
-
-def _broadcast_two(a: Shape, b: Shape) -> Shape | None:
-    """The common shape of two; None where there is none."""
-    if len(a) < len(b):
-        a, b = b, a
-    out = list(a)
-    for i, n in enumerate(b, len(a) - len(b)):
-        m = out[i]
-        if m is not n and n != 1 and m != n:
-            if m != 1:
-                return None
-            out[i] = n
-    return tuple(out)
-
-
-def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
-    """The common shape that `shapes` expand to, aligned at the right. Raises ShapeError."""
-    rows = list(shapes)
-    if len(rows) == 2 and (both := _broadcast_two(*rows)) is not None:
-        return both
-    ndim = max((len(s) for s in rows), default=0)
-    out: list[Sint] = []
-    for column in zip(*((1,) * (ndim - len(s)) + tuple(s) for s in rows), strict=True):
-        sizes = {n for n in column if not (isinstance(n, int) and n == 1)}
-        if len(sizes) > 1:
-            raise ShapeError(
-                f"broadcast: expected sizes that are equal or 1, got shapes {', '.join(map(str, rows))}: "
-                f"{' and '.join(sorted(map(str, sizes)))}"
-            )
-        out.append(sizes.pop() if sizes else 1)
-    return tuple(out)
