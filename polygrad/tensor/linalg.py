@@ -228,6 +228,23 @@ class LinalgMixin(ReduceMixin):
             is_outside = rows + diagonal < columns if diagonal else rows < columns
         return is_outside.where(self.const_like(0), self)
 
+    def diag(self) -> Self:
+        """The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
+
+        Raises ShapeError.
+
+        >>> Tensor([1, 2]).diag().tolist()
+        [[1, 0], [0, 2]]
+        """
+        if self.ndim == 2:
+            return self.diagonal()
+        if self.ndim != 1:
+            raise ShapeError(f"diag: expected 1 or 2 axes, got shape {self.shape}")
+        n = self.shape[0]
+        if same_size(n, 0):
+            return self.reshape(0, 0)
+        return self.unsqueeze(1).pad([None, (0, n)]).flatten().shrink([(0, n * n)]).reshape(n, n)
+
     def triu(self, diagonal: int = 0) -> Self:
         """The upper triangle of the last two axes, from `diagonal` on; 0 below.
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from polygrad.dtype import dtypes, promote
+from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
-from polygrad.tensor.base import TensorBase, filled
+from polygrad.tensor.base import TensorBase
 from polygrad.tensor.rearrange import plan as rearrangement
 from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
 from polygrad.uop.args import Shear
 from polygrad.uop.linear import canonical, canonical_shape
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import Shape, Sint
 
 
@@ -47,16 +46,6 @@ def same_size(a: Sint, b: Sint) -> bool:
         return a == b
     a, b = canonical(a), canonical(b)
     return a is b or (isinstance(a, int) and a == b)
-
-
-def _tensors(first: Any, rest: tuple[Any, ...], what: str) -> tuple[Any, ...]:
-    """The Tensors of `a.f(b, c)` and of `Tensor.f((a, b, c))`. Raises ArgumentError."""
-    out = args_of(first, rest)
-    strange = next((x for x in out if not isinstance(x, TensorBase)), None)
-    if strange is not None or not out:
-        got = "none" if not out else f"a {type(strange).__name__}"
-        raise ArgumentError(f"{what}: expected Tensors, or one tuple of them and dim=, got {got}")
-    return out
 
 
 class MovementMixin(TensorBase):
@@ -172,99 +161,9 @@ class MovementMixin(TensorBase):
                 raise ShapeError(f"shrink: expected 0 <= lo <= hi <= {s}, got {(lo, hi)} for shape {own}")
         return self._view_of(self.uop.shrink(pairs))
 
-    def pad(self, padding: Sequence[Any], mode: str = "constant", value: Any = 0.0) -> Self:
-        """Elements added around each axis.
-
-        `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-        after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
-        else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
-        'replicate' or 'circular'. Raises ArgumentError, ShapeError.
-
-        >>> Tensor([1, 2]).pad((1, 2)).tolist()
-        [0, 1, 2, 0, 0]
-        >>> Tensor([1, 2, 3]).pad((1, 1), mode="reflect").tolist()
-        [2, 1, 2, 3, 2]
-        """
-        if mode not in ("constant", "reflect", "replicate", "circular"):
-            raise ArgumentError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
-        pairs = self._padding(padding)
-        if mode != "constant":
-            return self._pad_from_inside(pairs, mode)
-        out = self
-        if any(is_negative(n) for p in pairs for n in p):
-            out = self.shrink(
-                [(-smaller(lo, 0), s + smaller(hi, 0)) for (lo, hi), s in zip(pairs, self.shape, strict=True)]
-            )
-            pairs = tuple([(larger(lo, 0), larger(hi, 0)) for lo, hi in pairs])
-        padded = out.uop.pad(pairs)
-        if value == 0:
-            return out._with(padded)
-        inside = filled(dtypes.bool, True, out.shape).pad(pairs)
-        dtype = out._scalar(value)
-        return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
-
     def _widened(self, padding: tuple[tuple[Sint, Sint], ...]) -> Self:
         """A view with padding around it, which the caller removes again after a reshape."""
         return self._view_of(self.uop.pad(padding))
-
-    def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
-        if all(is_size(p) for p in padding) and len(padding) > 0:
-            if len(padding) % 2 or len(padding) // 2 > self.ndim:
-                raise ArgumentError(
-                    f"pad: expected at most {self.ndim} pairs for shape {self.shape}, got {tuple(padding)}"
-                )
-            pairs = [(padding[i], padding[i + 1]) for i in range(0, len(padding), 2)][::-1]
-            return ((0, 0),) * (self.ndim - len(pairs)) + tuple(pairs)
-        if len(padding) != self.ndim:
-            raise ArgumentError(f"pad: expected {self.ndim} pairs for shape {self.shape}, got {len(padding)}")
-        return tuple([(0, 0) if p is None else (p[0], p[1]) for p in padding])
-
-    def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:
-        out = self
-        for axis, (lo, hi) in enumerate(pairs):
-            if mode == "circular":
-                out = out._cut(axis, lo, hi)
-            n = out.shape[axis]
-            front, back = larger(lo, 0), larger(hi, 0)
-            most = larger(front, back)
-            limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
-            if not fits(most, limit) or not fits(1, n):
-                raise ShapeError(
-                    f"pad: expected {mode} padding of at most {limit} for an axis of size {n}, got {(lo, hi)}"
-                )
-            parts = [out]
-            if not same_size(front, 0):
-                parts.insert(0, out._border(axis, mode, front, n, front=True))
-            if not same_size(back, 0):
-                parts.append(out._border(axis, mode, back, n, front=False))
-            out = parts[0].cat(*parts[1:], dim=axis)
-            if mode != "circular":
-                out = out._cut(axis, lo, hi)
-        return out
-
-    def _cut(self, axis: int, lo: Sint, hi: Sint) -> Self:
-        """Axis `axis` without its first -lo and last -hi elements, of those that are negative."""
-        if not is_negative(lo) and not is_negative(hi):
-            return self
-        n = self.shape[axis]
-        kept = (-smaller(lo, 0), n + smaller(hi, 0))
-        return self.shrink([kept if i == axis else None for i in range(self.ndim)])
-
-    def _border(self, axis: int, mode: str, count: Sint, n: Sint, front: bool) -> Self:
-        if mode == "reflect":
-            lo, hi = (1, 1 + count) if front else (n - 1 - count, n - 1)
-        elif mode == "circular":
-            lo, hi = (n - count, n) if front else (0, count)
-        else:
-            lo, hi = (0, 1) if front else (n - 1, n)
-        part = self.shrink([(lo, hi) if i == axis else None for i in range(self.ndim)])
-        if mode == "reflect":
-            return part.flip(axis)
-        return (
-            part
-            if mode == "circular"
-            else part.expand([count if i == axis else -1 for i in range(self.ndim)])
-        )
 
     # --- axes
 
@@ -343,19 +242,6 @@ class MovementMixin(TensorBase):
         """
         return self.shrink([None if s is None else (0, s) for s in args_of(shape, args)])
 
-    def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
-        """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError.
-
-        >>> Tensor([1, 2]).pad_to(4).tolist()
-        [1, 2, 0, 0]
-        """
-        wanted = args_of(shape, args)
-        if len(wanted) != self.ndim:
-            raise ShapeError(f"pad_to: expected {self.ndim} sizes for shape {self.shape}, got {wanted}")
-        return self.pad(
-            [None if w is None else (0, w - s) for w, s in zip(wanted, self.shape, strict=True)], value=value
-        )
-
     def rearrange(self, formula: str, **sizes: int) -> Self:
         """Axes split, permuted and merged by an einops formula: `x.rearrange("b (h w) c -> b c h w", h=8)`.
 
@@ -370,211 +256,6 @@ class MovementMixin(TensorBase):
         return self.reshape(plan.split).permute(plan.order).reshape(plan.merged)
 
     # --- joining and splitting
-
-    def cat(self, *args: Self, dim: int = 0) -> Self:
-        """This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b))` does too.
-
-        Raises ShapeError, DeviceError, ArgumentError.
-
-        >>> Tensor([[1, 2]]).cat(Tensor([[3, 4]]), dim=1).tolist()
-        [[1, 2, 3, 4]]
-        """
-        first, *args = _tensors(self, args, "cat")  # type: ignore[assignment]
-        if first is not self:
-            return first.cat(*args, dim=dim)
-        axis = self._axis(dim)
-        parts = (self, *args)
-        for x in args:
-            if x.ndim != self.ndim or any(
-                i != axis and not same_size(a, b)
-                for i, (a, b) in enumerate(zip(self.shape, x.shape, strict=True))
-            ):
-                raise ShapeError(
-                    f"cat: expected shapes equal but for axis {axis}, got {[t.shape for t in parts]}"
-                )
-        if not args:
-            return self._with(self.uop)
-        dtype = promote(*[t.dtype for t in parts])
-        total: Sint = 0
-        for t in parts:
-            total = total + t.shape[axis]
-        out: UOp | None = None
-        start: Sint = 0
-        for t in parts:
-            n = t.shape[axis]
-            pairs = tuple([(start, total - start - n) if i == axis else (0, 0) for i in range(self.ndim)])
-            padded = t.uop.cast(dtype).pad(pairs)
-            start = start + n
-            out = padded if out is None else UOp(Ops.OR if dtype.is_bool else Ops.ADD, dtype, (out, padded))
-        assert out is not None
-        return self._join(out, *args)
-
-    def stack(self, *args: Self, dim: int = 0) -> Self:
-        """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.
-
-        Raises ShapeError, DeviceError, ArgumentError.
-
-        >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
-        [[1, 2], [3, 4]]
-        """
-        first, *args = _tensors(self, args, "stack")  # type: ignore[assignment]
-        if first is not self:
-            return first.stack(*args, dim=dim)
-        for x in args:
-            if x.shape != self.shape:
-                raise ShapeError(f"stack: expected one shape, got {[t.shape for t in (self, *args)]}")
-        axis = self._axis(dim, 1)
-        return self.unsqueeze(axis).cat(*[x.unsqueeze(axis) for x in args], dim=axis)
-
-    def split(self, sizes: Any, dim: int = 0) -> tuple[Self, ...]:
-        """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
-
-        Raises ShapeError.
-
-        >>> [part.tolist() for part in Tensor.arange(5).split(2)]
-        [[0, 1], [2, 3], [4]]
-        """
-        axis = self._axis(dim)
-        n = self.shape[axis]
-        if is_size(sizes):
-            if not fits(1, sizes):
-                raise ArgumentError(f"split: expected a size above 0, got {sizes}")
-            every, rest, sizes = sizes, n, []
-            while not sizes or fits(1, rest):
-                sizes.append(smaller(every, rest))
-                rest = canonical(rest - sizes[-1])
-        if not equal(sum(sizes), n):
-            raise ShapeError(f"split: expected sizes that add up to {n}, got {tuple(sizes)}")
-        start: Sint
-        out, start = [], 0
-        for size in sizes:
-            out.append(self.shrink([(start, start + size) if i == axis else None for i in range(self.ndim)]))
-            start += size
-        return tuple(out)
-
-    def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
-        """At most `chunks` pieces of equal size (the last may be smaller) along `dim`.
-
-        Raises ArgumentError.
-
-        >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
-        [[0, 1, 2], [3, 4]]
-        """
-        if not isinstance(chunks, int) or chunks <= 0:
-            raise ArgumentError(f"chunk: expected a number above 0, got {chunks!r}")
-        axis = self._axis(dim)
-        n = self.shape[axis]
-        return list(self.split(ceildiv(n, chunks) if fits(1, n) else [0] * chunks, axis))
-
-    def repeat(self, repeats: Any, *args: Any) -> Self:
-        """The whole repeated `repeats[i]` times along axis i; further counts add axes in front.
-
-        >>> Tensor([1, 2]).repeat(2).tolist()
-        [1, 2, 1, 2]
-        """
-        counts = args_of(repeats, args)
-        if len(counts) < self.ndim:
-            raise ShapeError(
-                f"repeat: expected at least {self.ndim} counts for shape {self.shape}, got {counts}"
-            )
-        if any(is_negative(r) for r in counts):
-            raise ShapeError(f"repeat: expected counts of at least 0, got {counts}")
-        base = (1,) * (len(counts) - self.ndim) + self.shape
-        inner = [x for s in base for x in (1, s)]
-        spread = [x for r, s in zip(counts, base, strict=True) for x in (r, s)]
-        whole = (
-            self.reshape(inner)
-            .expand(spread)
-            .uop.reshape(tuple([r * s for r, s in zip(counts, base, strict=True)]))
-        )
-        return self._with(whole)
-
-    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
-        """Each element repeated along `dim`; of the flattened Tensor when None.
-
-        >>> Tensor([1, 2]).repeat_interleave(2).tolist()
-        [1, 1, 2, 2]
-        """
-        if is_negative(repeats):
-            raise ShapeError(f"repeat_interleave: expected repeats of at least 0, got {repeats}")
-        x, axis = (self.flatten(), 0) if dim is None else (self, self._axis(dim))
-        shape = x.shape
-        spread = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(
-            (*shape[: axis + 1], repeats, *shape[axis + 1 :])
-        )
-        return x._with(spread.uop.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])))
-
-    def roll(self, shifts: Any, dims: int | tuple[int, ...] | None = None) -> Self:
-        """Elements moved by `shifts` along `dims`, those that fall off re-entering.
-
-        Of the flattened Tensor when None.
-
-        >>> Tensor([1, 2, 3]).roll(1).tolist()
-        [3, 1, 2]
-        """
-        if dims is None:
-            if isinstance(shifts, (tuple, list)) and len(shifts) == 1:
-                (shifts,) = shifts
-            if not is_size(shifts):
-                raise ArgumentError(f"roll: expected one shift without dims, got {shifts}")
-            return self.flatten().roll(shifts, 0).reshape(self.shape)
-        shifts = (shifts,) if is_size(shifts) else tuple(shifts)
-        dims = (dims,) if isinstance(dims, int) else tuple(dims)
-        if len(shifts) != len(dims):
-            raise ArgumentError(f"roll: expected as many shifts as dims, got {shifts} and {dims}")
-        out = self
-        for shift, dim in zip(shifts, dims, strict=True):
-            axis, n = self._axis(dim), self.shape[self._axis(dim)]
-            k = 0 if same_size(n, 0) else canonical(shift % n)
-            if not same_size(k, 0):
-                whole = [(0, s) for s in out.shape]
-                front, back = [*whole], [*whole]
-                front[axis], back[axis] = (n - k, n), (0, n - k)  # 0 <= k <= n, which needs no check
-                out = out._with(out.uop.shrink(tuple(front))).cat(
-                    out._with(out.uop.shrink(tuple(back))), dim=axis
-                )
-        return out
-
-    def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
-        """Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Raises ArgumentError.
-
-        >>> [t.tolist() for t in Tensor([1, 2]).meshgrid(Tensor([3, 4]))]
-        [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
-        """
-        if indexing not in ("ij", "xy"):
-            raise ArgumentError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
-        axes = (self, *args)
-        if len(axes) == 1:
-            return axes
-        order = list(range(len(axes)))
-        if indexing == "xy":
-            order[0], order[1] = 1, 0
-        shape = [axes[order.index(i)].numel() for i in range(len(axes))]
-        return tuple(
-            [
-                t.reshape([-1 if i == order[k] else 1 for i in range(len(axes))]).expand(shape)
-                for k, t in enumerate(axes)
-            ]
-        )
-
-    def diag(self) -> Self:
-        """The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
-
-        Raises ShapeError.
-
-        >>> Tensor([1, 2]).diag().tolist()
-        [[1, 0], [0, 2]]
-        """
-        if self.ndim == 2:
-            return self.diagonal()
-        if self.ndim != 1:
-            raise ShapeError(f"diag: expected 1 or 2 axes, got shape {self.shape}")
-        n = self.shape[0]
-        return (
-            self.unsqueeze(1).pad([None, (0, n)]).flatten().shrink([(0, n * n)]).reshape(n, n)
-            if not same_size(n, 0)
-            else self.reshape(0, 0)
-        )
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
         """The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.

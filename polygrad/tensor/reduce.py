@@ -14,7 +14,7 @@ from polygrad.errors import ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.base import DTypeLike, TensorLike, broadcast_to, filled
 from polygrad.tensor.functions import FunctionsMixin
-from polygrad.tensor.movement import MovementMixin
+from polygrad.tensor.padding import PaddingMixin
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -31,7 +31,7 @@ def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
     return sum_dtype(result) if result.is_float else result, result
 
 
-class ReduceMixin(MovementMixin, FunctionsMixin):
+class ReduceMixin(PaddingMixin, FunctionsMixin):
     """Reductions. All raise AxisError for an axis that is not there."""
 
     __slots__ = ()

@@ -27,10 +27,12 @@ from polygrad.tensor.fourier import FourierMixin
 from polygrad.tensor.functions import FunctionsMixin
 from polygrad.tensor.hashing import HashingMixin
 from polygrad.tensor.indexing import IndexingMixin
+from polygrad.tensor.joining import JoiningMixin
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.losses import LossesMixin
 from polygrad.tensor.movement import MovementMixin, check_shape
 from polygrad.tensor.normalization import NormalizationMixin
+from polygrad.tensor.padding import PaddingMixin
 from polygrad.tensor.random import RandomMixin
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.registry import register
@@ -63,7 +65,9 @@ class Tensor(
     IndexingMixin,  # t[...], gather, scatter, one_hot
     ActivationsMixin,  # relu, gelu, softmax
     ReduceMixin,  # sum, mean, argmax, cumsum
-    MovementMixin,  # reshape, permute, pad, cat, split
+    PaddingMixin,  # pad, pad_to
+    JoiningMixin,  # cat, stack, split, repeat, roll
+    MovementMixin,  # reshape, permute, shrink, flatten
     FunctionsMixin,  # pow, exp, log, sin, tanh, erf
     ElementwiseMixin,  # add, where, maximum, round, isnan; operators
     CustomKernelMixin,  # custom_kernel

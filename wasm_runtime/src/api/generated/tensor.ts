@@ -939,23 +939,6 @@ export interface PadOptions {
   /** 0 unless given. */ readonly value?: Scalar | undefined;
 }
 
-/** Arguments of `Tensor.transpose` by name. */
-export interface TransposeOptions {
-  /** 1 unless given. */ readonly dim0?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
-}
-
-/** Arguments of `Tensor.squeeze` by name. */
-export interface SqueezeOptions {
-  readonly dim?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.flatten` by name. */
-export interface FlattenOptions {
-  /** 0 unless given. */ readonly startDim?: number | undefined;
-  /** -1 unless given. */ readonly endDim?: number | undefined;
-}
-
 /** Arguments of `Tensor.pad_to` by name. */
 export interface PadToOptions {
   /** 0 unless given. */ readonly value?: Scalar | undefined;
@@ -994,6 +977,23 @@ export interface RollOptions {
 /** Arguments of `Tensor.meshgrid` by name. */
 export interface MeshgridOptions {
   /** "ij" unless given. */ readonly indexing?: "ij" | "xy" | undefined;
+}
+
+/** Arguments of `Tensor.transpose` by name. */
+export interface TransposeOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.squeeze` by name. */
+export interface SqueezeOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.flatten` by name. */
+export interface FlattenOptions {
+  /** 0 unless given. */ readonly startDim?: number | undefined;
+  /** -1 unless given. */ readonly endDim?: number | undefined;
 }
 
 /** Arguments of `Tensor.diagonal` by name. */
@@ -2882,6 +2882,15 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.vander", [this, ...args]);
   }
 
+  /**
+   * The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
+   *
+   * Throws ShapeError.
+   */
+  diag(): Tensor {
+    return callTensor(this.session, "Tensor.diag", [this]);
+  }
+
   /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
   triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
     return callTensor(this.session, "Tensor.triu", [this, ...args]);
@@ -3384,45 +3393,6 @@ export class Tensor extends TensorBase {
   declare cast_like: Tensor["castLike"];
 
   /**
-   * The elements in row-major order as `shape`; one size may be -1, which is inferred.
-   *
-   * None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
-   * ShapeError when the sizes do not multiply to the number of elements.
-   */
-  reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
-    return callTensor(this.session, "Tensor.reshape", [this, ...args]);
-  }
-
-  /** `reshape`. */
-  view(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
-    return callTensor(this.session, "Tensor.view", [this, ...args]);
-  }
-
-  /**
-   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
-   *
-   * Throws ShapeError.
-   */
-  expand(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.expand", [this, ...args]);
-  }
-
-  /** Axis i of the result is axis `order[i]`. Throws ArgumentError unless every axis is named once. */
-  permute(order: number | readonly number[], ...others: number[]): Tensor {
-    return callTensor(this.session, "Tensor.permute", [this, order, ...others]);
-  }
-
-  /** The named axes reversed. Throws AxisError. */
-  flip(axis: number | readonly number[], ...others: number[]): Tensor {
-    return callTensor(this.session, "Tensor.flip", [this, axis, ...others]);
-  }
-
-  /** Elements lo (included) to hi (not) of each axis; None keeps an axis. Throws ShapeError. */
-  shrink(arg: readonly (readonly [Size, Size] | null)[]): Tensor {
-    return callTensor(this.session, "Tensor.shrink", [this, arg]);
-  }
-
-  /**
    * Elements added around each axis.
    *
    * `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
@@ -3447,48 +3417,6 @@ export class Tensor extends TensorBase {
   ): Tensor {
     return callTensor(this.session, "Tensor.pad", [this, ...args]);
   }
-
-  /** Two axes swapped. */
-  transpose(
-    ...args:
-      | [options?: TransposeOptions]
-      | [dim0: number, options?: TransposeOptions]
-      | [dim0: number, dim1: number, options?: TransposeOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.transpose", [this, ...args]);
-  }
-
-  /** Axes of size 1 dropped; only `dim`, if given. */
-  squeeze(...args: [options?: SqueezeOptions] | [dim: number | null, options?: SqueezeOptions]): Tensor {
-    return callTensor(this.session, "Tensor.squeeze", [this, ...args]);
-  }
-
-  /** A new axis of size 1 at `dim`. */
-  unsqueeze(dim: number): Tensor {
-    return callTensor(this.session, "Tensor.unsqueeze", [this, dim]);
-  }
-
-  /** Axes `start_dim` to `end_dim` made one. Throws ArgumentError. */
-  flatten(
-    ...args:
-      | [options?: FlattenOptions]
-      | [startDim: number, options?: FlattenOptions]
-      | [startDim: number, endDim: number, options?: FlattenOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.flatten", [this, ...args]);
-  }
-
-  /** Axis `dim` split into `sizes`, one of which may be -1. Throws ShapeError. */
-  unflatten(dim: number, sizes: readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.unflatten", [this, dim, sizes]);
-  }
-
-  /** The first elements of each axis, as many as `shape` says; None keeps an axis. */
-  shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
-    return callTensor(this.session, "Tensor.shrink_to", [this, ...args]);
-  }
-  /** `shrinkTo`, by its Python name. */
-  declare shrink_to: Tensor["shrinkTo"];
 
   /** `value` added behind each axis up to `shape`; None keeps an axis. Throws ShapeError. */
   padTo(
@@ -3591,13 +3519,85 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
+   * The elements in row-major order as `shape`; one size may be -1, which is inferred.
+   *
+   * None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
+   * ShapeError when the sizes do not multiply to the number of elements.
+   */
+  reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
+    return callTensor(this.session, "Tensor.reshape", [this, ...args]);
+  }
+
+  /** `reshape`. */
+  view(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
+    return callTensor(this.session, "Tensor.view", [this, ...args]);
+  }
+
+  /**
+   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
    *
    * Throws ShapeError.
    */
-  diag(): Tensor {
-    return callTensor(this.session, "Tensor.diag", [this]);
+  expand(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.expand", [this, ...args]);
   }
+
+  /** Axis i of the result is axis `order[i]`. Throws ArgumentError unless every axis is named once. */
+  permute(order: number | readonly number[], ...others: number[]): Tensor {
+    return callTensor(this.session, "Tensor.permute", [this, order, ...others]);
+  }
+
+  /** The named axes reversed. Throws AxisError. */
+  flip(axis: number | readonly number[], ...others: number[]): Tensor {
+    return callTensor(this.session, "Tensor.flip", [this, axis, ...others]);
+  }
+
+  /** Elements lo (included) to hi (not) of each axis; None keeps an axis. Throws ShapeError. */
+  shrink(arg: readonly (readonly [Size, Size] | null)[]): Tensor {
+    return callTensor(this.session, "Tensor.shrink", [this, arg]);
+  }
+
+  /** Two axes swapped. */
+  transpose(
+    ...args:
+      | [options?: TransposeOptions]
+      | [dim0: number, options?: TransposeOptions]
+      | [dim0: number, dim1: number, options?: TransposeOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.transpose", [this, ...args]);
+  }
+
+  /** Axes of size 1 dropped; only `dim`, if given. */
+  squeeze(...args: [options?: SqueezeOptions] | [dim: number | null, options?: SqueezeOptions]): Tensor {
+    return callTensor(this.session, "Tensor.squeeze", [this, ...args]);
+  }
+
+  /** A new axis of size 1 at `dim`. */
+  unsqueeze(dim: number): Tensor {
+    return callTensor(this.session, "Tensor.unsqueeze", [this, dim]);
+  }
+
+  /** Axes `start_dim` to `end_dim` made one. Throws ArgumentError. */
+  flatten(
+    ...args:
+      | [options?: FlattenOptions]
+      | [startDim: number, options?: FlattenOptions]
+      | [startDim: number, endDim: number, options?: FlattenOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.flatten", [this, ...args]);
+  }
+
+  /** Axis `dim` split into `sizes`, one of which may be -1. Throws ShapeError. */
+  unflatten(dim: number, sizes: readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.unflatten", [this, dim, sizes]);
+  }
+
+  /** The first elements of each axis, as many as `shape` says; None keeps an axis. */
+  shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
+    return callTensor(this.session, "Tensor.shrink_to", [this, ...args]);
+  }
+  /** `shrinkTo`, by its Python name. */
+  declare shrink_to: Tensor["shrinkTo"];
 
   /**
    * The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.
@@ -4230,9 +4230,9 @@ alias(Tensor.prototype, {
   var_mean: "varMean",
   std_mean: "stdMean",
   cast_like: "castLike",
-  shrink_to: "shrinkTo",
   pad_to: "padTo",
   repeat_interleave: "repeatInterleave",
+  shrink_to: "shrinkTo",
   bitwise_and: "bitwiseAnd",
   bitwise_or: "bitwiseOr",
   bitwise_xor: "bitwiseXor",

@@ -1,0 +1,123 @@
+"""Padding: elements added around each axis, constant or taken from inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.base import filled
+from polygrad.tensor.joining import JoiningMixin
+from polygrad.tensor.movement import args_of, is_size, same_size
+from polygrad.tensor.sizes import fits, is_negative, larger, smaller
+from polygrad.uop.shapes import Sint
+
+
+class PaddingMixin(JoiningMixin):
+    """`pad` and `pad_to`."""
+
+    __slots__ = ()
+
+    def pad(self, padding: Sequence[Any], mode: str = "constant", value: Any = 0.0) -> Self:
+        """Elements added around each axis.
+
+        `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
+        after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
+        else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
+        'replicate' or 'circular'. Raises ArgumentError, ShapeError.
+
+        >>> Tensor([1, 2]).pad((1, 2)).tolist()
+        [0, 1, 2, 0, 0]
+        >>> Tensor([1, 2, 3]).pad((1, 1), mode="reflect").tolist()
+        [2, 1, 2, 3, 2]
+        """
+        if mode not in ("constant", "reflect", "replicate", "circular"):
+            raise ArgumentError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
+        pairs = self._padding(padding)
+        if mode != "constant":
+            return self._pad_from_inside(pairs, mode)
+        out = self
+        if any(is_negative(n) for p in pairs for n in p):
+            out = self.shrink(
+                [(-smaller(lo, 0), s + smaller(hi, 0)) for (lo, hi), s in zip(pairs, self.shape, strict=True)]
+            )
+            pairs = tuple([(larger(lo, 0), larger(hi, 0)) for lo, hi in pairs])
+        padded = out.uop.pad(pairs)
+        if value == 0:
+            return out._with(padded)
+        inside = filled(dtypes.bool, True, out.shape).pad(pairs)
+        dtype = out._scalar(value)
+        return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
+
+    def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
+        """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError.
+
+        >>> Tensor([1, 2]).pad_to(4).tolist()
+        [1, 2, 0, 0]
+        """
+        wanted = args_of(shape, args)
+        if len(wanted) != self.ndim:
+            raise ShapeError(f"pad_to: expected {self.ndim} sizes for shape {self.shape}, got {wanted}")
+        return self.pad(
+            [None if w is None else (0, w - s) for w, s in zip(wanted, self.shape, strict=True)], value=value
+        )
+
+    def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
+        if all(is_size(p) for p in padding) and len(padding) > 0:
+            if len(padding) % 2 or len(padding) // 2 > self.ndim:
+                raise ArgumentError(
+                    f"pad: expected at most {self.ndim} pairs for shape {self.shape}, got {tuple(padding)}"
+                )
+            pairs = [(padding[i], padding[i + 1]) for i in range(0, len(padding), 2)][::-1]
+            return ((0, 0),) * (self.ndim - len(pairs)) + tuple(pairs)
+        if len(padding) != self.ndim:
+            raise ArgumentError(f"pad: expected {self.ndim} pairs for shape {self.shape}, got {len(padding)}")
+        return tuple([(0, 0) if p is None else (p[0], p[1]) for p in padding])
+
+    def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:
+        out = self
+        for axis, (lo, hi) in enumerate(pairs):
+            if mode == "circular":
+                out = out._cut(axis, lo, hi)
+            n = out.shape[axis]
+            front, back = larger(lo, 0), larger(hi, 0)
+            most = larger(front, back)
+            limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
+            if not fits(most, limit) or not fits(1, n):
+                raise ShapeError(
+                    f"pad: expected {mode} padding of at most {limit} for an axis of size {n}, got {(lo, hi)}"
+                )
+            parts = [out]
+            if not same_size(front, 0):
+                parts.insert(0, out._border(axis, mode, front, n, front=True))
+            if not same_size(back, 0):
+                parts.append(out._border(axis, mode, back, n, front=False))
+            out = parts[0].cat(*parts[1:], dim=axis)
+            if mode != "circular":
+                out = out._cut(axis, lo, hi)
+        return out
+
+    def _cut(self, axis: int, lo: Sint, hi: Sint) -> Self:
+        """Axis `axis` without its first -lo and last -hi elements, of those that are negative."""
+        if not is_negative(lo) and not is_negative(hi):
+            return self
+        n = self.shape[axis]
+        kept = (-smaller(lo, 0), n + smaller(hi, 0))
+        return self.shrink([kept if i == axis else None for i in range(self.ndim)])
+
+    def _border(self, axis: int, mode: str, count: Sint, n: Sint, front: bool) -> Self:
+        if mode == "reflect":
+            lo, hi = (1, 1 + count) if front else (n - 1 - count, n - 1)
+        elif mode == "circular":
+            lo, hi = (n - count, n) if front else (0, count)
+        else:
+            lo, hi = (0, 1) if front else (n - 1, n)
+        part = self.shrink([(lo, hi) if i == axis else None for i in range(self.ndim)])
+        if mode == "reflect":
+            return part.flip(axis)
+        return (
+            part
+            if mode == "circular"
+            else part.expand([count if i == axis else -1 for i in range(self.ndim)])
+        )
