@@ -17,7 +17,6 @@ import struct
 import sys
 import weakref
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from polygrad.helpers import LRU, round_up
 from polygrad.monitor import defer
 from polygrad.runtime.grid import GridSize, grid_size
 from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import BufferSpec, Launch, Program
 from polygrad.runtime.webgpu_host import (
     ALIGNMENT,
@@ -40,9 +40,8 @@ from polygrad.runtime.webgpu_host import (
     WebGPUHost,
 )
 
-_CONSTANTS = struct.pack(
-    "<IIII", 0x7F800000, 0x7FC00000, 0, 0
-)  # what every kernel's uniform buffer begins with
+# What every kernel's uniform buffer begins with.
+_CONSTANTS = struct.pack("<IIII", 0x7F800000, 0x7FC00000, 0, 0)
 _PIPELINE_BYTES = 8 << 20  # of the texts of pipelines kept
 _KEPT_BYTES = 256 << 20  # of freed buffers kept, at most
 
@@ -58,12 +57,6 @@ def default_host() -> WebGPUHost:
     except ImportError as e:
         raise DeviceError(f"device WEBGPU: expected an implementation of WebGPU, got {e}: {advice}") from e
     return host
-
-
-def _size_class(nbytes: int) -> int:
-    """`nbytes` rounded up to one of four sizes per power of two, a multiple of what bindings are aligned
-    to."""
-    return round_up(nbytes, max(ALIGNMENT, 1 << max((nbytes - 1).bit_length() - 3, 0)))
 
 
 def _when_dropped(owner: object, action: Callable[[], object]) -> None:
@@ -87,9 +80,7 @@ class WebGPURuntime(Runtime):
     def __init__(self, host: WebGPUHost | None = None) -> None:
         self.host = default_host() if host is None else host
         self.adapter = self.host.adapter
-        self._sizes: dict[int, int] = {}  # of live buffers, by handle
-        self._kept: OrderedDict[int, list[int]] = OrderedDict()  # freed ones by size, least used size first
-        self._kept_bytes = 0
+        self._memory = MemoryPool(self.host.create_buffer, self.host.destroy_buffer, ALIGNMENT, _KEPT_BYTES)
         self._pipelines: LRU[Source, Pipeline] = LRU(_PIPELINE_BYTES)
         self._constants = 0
 
@@ -109,47 +100,15 @@ class WebGPURuntime(Runtime):
     # --- memory
 
     def allocate(self, nbytes: int) -> int:
-        size = _size_class(nbytes)
-        if size > self.adapter.buffer_bytes:
+        if self._memory.size_class(nbytes) > self.adapter.buffer_bytes:
             raise OutOfMemoryError(
                 f"device WEBGPU: expected allocations of at most {self.adapter.buffer_bytes} bytes, which is "
                 f"what {self.adapter.name} has for a buffer, got {nbytes}: use smaller tensors"
             )
-        kept = self._kept.get(size)
-        if kept:
-            handle = kept.pop()
-            self._kept_bytes -= size
-            self._kept.move_to_end(size)
-        else:
-            handle = self._create(size)
-        self._sizes[handle] = size
-        return handle
-
-    def _create(self, size: int) -> int:
-        try:
-            return self.host.create_buffer(size)
-        except OutOfMemoryError:
-            if not self._kept_bytes:
-                raise
-            self._trim(0)
-            return self.host.create_buffer(size)
+        return int(self._memory.allocate(nbytes))
 
     def free(self, handle: int) -> None:
-        size = self._sizes.pop(handle)
-        self._kept.setdefault(size, []).append(handle)
-        self._kept_bytes += size
-        if self._kept_bytes > _KEPT_BYTES:
-            self._trim(_KEPT_BYTES // 2)
-
-    def _trim(self, limit: int) -> None:
-        """Give kept buffers back until no more than `limit` bytes are kept."""
-        while self._kept_bytes > limit:
-            size, handles = next(iter(self._kept.items()))
-            while handles and self._kept_bytes > limit:
-                self.host.destroy_buffer(handles.pop())
-                self._kept_bytes -= size
-            if not handles:
-                del self._kept[size]
+        self._memory.free(handle)
 
     def write(self, handle: int, offset: int, data: memoryview) -> None:
         end = offset + len(data)
