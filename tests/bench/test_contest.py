@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import bench_package  # noqa: F401
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def contest() -> Iterator[Any]:
-    sys.path.append(str(ROOT))  # last: polygrad stays the one that is tested
-    import bench.contest
-
-    yield bench.contest
-    sys.path.remove(str(ROOT))
+from bench import contest
 
 
 class Library:
@@ -32,9 +21,7 @@ class Library:
         return {"value": self.samples[min(len(self.requests), len(self.samples)) - 1]}
 
 
-def run(
-    contest: Any, libraries: dict[str, Library], host: str = "cpython", threads: int = 1, **sampling: Any
-):
+def run(libraries: dict[str, Library], host: str = "cpython", threads: int = 1, **sampling: Any):
     settings = {"rounds": 3, "seconds": 0.05, "figure": min} | sampling
     running = contest.Contest("test", False, contest.Sampling(**settings))
     running._contestant = lambda case, name: (libraries[name], None)
@@ -46,31 +33,31 @@ def turns(libraries: dict[str, Library]) -> dict[str, int]:
     return {name: len(library.requests) for name, library in libraries.items()}
 
 
-def test_the_figure_is_what_the_sampling_says(contest) -> None:
+def test_the_figure_is_what_the_sampling_says() -> None:
     libraries = {"polygrad": Library(2.0, 1.0, 3.0), "torch": Library(4.0, 5.0, 9.0)}
-    result = run(contest, libraries)
+    result = run(libraries)
     assert (result.value, result.peers, result.ratio) == (1e3, {"torch": 4e3}, 4.0)
 
 
-def test_a_hopeless_peer_has_no_more_turns_but_its_figure(contest) -> None:
+def test_a_hopeless_peer_has_no_more_turns_but_its_figure() -> None:
     libraries = {"polygrad": Library(1.0), "numpy": Library(9.0), "torch": Library(7.0)}
-    result = run(contest, libraries, hopeless=8)
+    result = run(libraries, hopeless=8)
     assert turns(libraries) == {"polygrad": 3, "numpy": 1, "torch": 3}
     assert result.peers["numpy"] == 9e3
 
 
-def test_ours_has_all_its_turns_however_slow(contest) -> None:
+def test_ours_has_all_its_turns_however_slow() -> None:
     libraries = {"polygrad": Library(9.0), "torch": Library(1.0)}
-    run(contest, libraries, hopeless=8)
+    run(libraries, hopeless=8)
     assert turns(libraries) == {"polygrad": 3, "torch": 3}
 
 
-def test_rounds_go_on_until_the_two_fastest_samples_agree(contest) -> None:
+def test_rounds_go_on_until_the_two_fastest_samples_agree() -> None:
     libraries = {"polygrad": Library(1.0, 2.0, 2.0, 2.0, 1.01, 3.0), "torch": Library(5.0)}
-    run(contest, libraries, most=10)
+    run(libraries, most=10)
     assert turns(libraries) == {"polygrad": 5, "torch": 5}
     restless = {"polygrad": Library(*(2.0**-i for i in range(20))), "torch": Library(5.0)}
-    run(contest, restless, most=10)
+    run(restless, most=10)
     assert turns(restless) == {"polygrad": 10, "torch": 10}
 
 
@@ -78,18 +65,16 @@ def test_rounds_go_on_until_the_two_fastest_samples_agree(contest) -> None:
     ("host", "threads", "clock"),
     [("cpython", 1, "process"), ("cpython", 2, "wall"), ("chromium", 1, "wall")],
 )
-def test_one_thread_natively_has_the_clock_of_its_process(
-    contest, host: str, threads: int, clock: str
-) -> None:
+def test_one_thread_natively_has_the_clock_of_its_process(host: str, threads: int, clock: str) -> None:
     libraries = {"polygrad": Library(1.0), "torch": Library(1.0)}
-    run(contest, libraries, host, threads, rounds=1, process_time=True)
+    run(libraries, host, threads, rounds=1, process_time=True)
     assert {r["clock"] for library in libraries.values() for r in library.requests} == {clock}
 
 
-def test_one_without_an_answer_is_skipped_with_the_reason(contest) -> None:
+def test_one_without_an_answer_is_skipped_with_the_reason() -> None:
     def fails(request: dict[str, Any]) -> dict[str, float]:
         raise contest.Unavailable("no memory")
 
     libraries = {"polygrad": Library(1.0), "torch": fails}
-    result = run(contest, libraries)
+    result = run(libraries)
     assert result.skipped == {"torch": "no memory"} and not result.peers

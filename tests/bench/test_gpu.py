@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import bench_package  # noqa: F401
 import pytest
 
 from bench.channel import Channel

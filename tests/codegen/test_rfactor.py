@@ -76,9 +76,10 @@ def test_large_pages_need_no_blocks():
 @pytest.mark.parametrize("rows", [1024, 1023, 257, 513])
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.int32, dtypes.float16])
 def test_columns_on_every_device(device, rows, dtype):
+    columns = 1030
     if device == "INTERP":
-        rows //= 8
-    values = np.random.default_rng(rows).integers(-9, 10, (rows, 1030))
+        rows, columns = rows // 8, 70
+    values = np.random.default_rng(rows).integers(-9, 10, (rows, columns))
     x = Tensor(values.tolist(), dtype=dtype, device=device)
     assert x.sum(0).cast(dtypes.int32).tolist() == values.sum(0).tolist()
     assert (x * 2).max(0).cast(dtypes.int32).tolist() == (2 * values.max(0)).tolist()

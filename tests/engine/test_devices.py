@@ -92,7 +92,8 @@ except errors.DeviceError as e:
 
 
 def test_the_package_that_cuda_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cuda", None)  # as if it were not installed
+    for name in ["cuda", *(n for n in sys.modules if n.startswith("cuda."))]:
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     for name in ("renderer.nvrtc_compile", "runtime.cuda_native", "engine.backends.cuda_backend"):
         monkeypatch.delitem(sys.modules, f"polygrad.{name}", raising=False)
     with pytest.raises(

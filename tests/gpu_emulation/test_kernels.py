@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 
+import bench_package  # noqa: F401
 import numpy as np
 import pytest
 import torch

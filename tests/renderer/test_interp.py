@@ -43,4 +43,4 @@ def test_constants_are_exact() -> None:
 def test_registers_and_variables_keep_their_arguments() -> None:
     nodes = [UOp(Ops.DEFINE_REG, dtypes.int8, (), Reg(3)), UOp.variable("n", 1, 9)]
     arguments = [i[3] for i in json.loads(render_interp("k", nodes))["instructions"]]
-    assert arguments == [[3], ["n", 1, 9]]
+    assert arguments == [[3], ["n", 1, 9, ""]]

@@ -33,7 +33,7 @@ def chain(n: int, seed: int) -> UOp:
     """2 * n nodes in the table that no other test makes."""
     out = UOp.buffer_of(Storage(4), dtypes.float32)
     for i in range(n):
-        out = UOp(Ops.ADD, dtypes.float32, (out, UOp.const(dtypes.float32, seed + i + 0.0625)))
+        out = UOp(Ops.ADD, dtypes.float32, (out, UOp.const(dtypes.float32, seed + i + 0.013671875)))
     return out
 
 
