@@ -30,13 +30,15 @@ from bench.hosts import (
 from bench.report import Result
 from bench.suites import matmul
 from bench.traffic import traffic_of
-from examples.demo import vulkan_driver
 from polygrad import Tensor
 from polygrad.codegen.lower import Context, lower, run_passes
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
+
+sys.path.append(str(ROOT / "examples"))
+from demo import vulkan_driver
 
 WEBGPU = "WEBGPU"
 PEERS = ("jax-js", "onnxruntime-web", "tfjs-webgpu")
