@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from polygrad import Device, Tensor
+from polygrad.engine.realize import clear_caches
 from polygrad.uop.tensor_cores import BY_NAME
 from tests.gpu_emulation.device import checked
 
@@ -60,6 +61,7 @@ class Launched:
 
 @pytest.fixture
 def launched(monkeypatch, device):
+    clear_caches()  # all that is launched is loaded first
     return Launched(monkeypatch, device)
 
 
