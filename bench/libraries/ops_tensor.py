@@ -79,6 +79,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "var": lambda x, axis: x.var(axis),
     "logsumexp": lambda x, axis: x.logsumexp(axis),
     "cumsum": lambda x, axis: x.cumsum(axis),
+    "cumprod": lambda x, axis: x.cumprod(axis),
+    "cummax": lambda x, axis: x.cummax(axis)[0],
+    "sort": lambda x: x.sort(-1)[0],
+    "argsort": lambda x: x.argsort(-1),
+    "topk": lambda x, k: x.topk(k)[0],
     "softmax": lambda x, axis: x.softmax(axis),
     "log_softmax": lambda x, axis: x.log_softmax(axis),
     "batch_norm": batch_norm,
@@ -101,6 +106,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "dropout": lambda x: x.dropout(0.5),
     "take_rows": lambda table, rows: table[rows],
     "gather": lambda x, index: x.gather(1, index),
+    "scatter_add": lambda x, index, size: x.new_zeros(size).scatter_reduce(0, index, x, "sum"),
+    "histogram": lambda x, bins: x.histc(bins, -1, 1),
 }
 
 

@@ -18,7 +18,7 @@ def make(
     op: str, operands: list[Any], attributes: dict[str, Any], gradients: list[int], check: str
 ) -> Program:
     inputs = [tensor(i + 1, spec) for i, spec in enumerate(operands)]
-    if op == "gather":  # takes no other integers
+    if op in ("gather", "scatter_add"):  # take no other integers
         inputs[1] = inputs[1].long()
     function = OPERATIONS[op]
     if gradients:
@@ -124,6 +124,11 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "var": lambda x, axis: x.var(axis),
     "logsumexp": lambda x, axis: x.logsumexp(axis),
     "cumsum": lambda x, axis, out=None: torch.cumsum(x, axis, out=out),
+    "cumprod": lambda x, axis, out=None: torch.cumprod(x, axis, out=out),
+    "cummax": lambda x, axis: torch.cummax(x, axis)[0],
+    "sort": lambda x: torch.sort(x, stable=True)[0],
+    "argsort": lambda x: torch.argsort(x, stable=True),
+    "topk": lambda x, k: torch.topk(x, k)[0],
     "softmax": lambda x, axis: x.softmax(axis),
     "log_softmax": lambda x, axis: x.log_softmax(axis),
     "batch_norm": batch_norm,
@@ -148,11 +153,14 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "dropout": lambda x: F.dropout(x, 0.5, training=True),
     "take_rows": lambda table, rows: F.embedding(rows, table),
     "gather": lambda x, index: torch.gather(x, 1, index),
+    "scatter_add": lambda x, index, size: x.new_zeros(size).scatter_add(0, index, x),
+    "histogram": lambda x, bins: torch.histc(x, bins, -1, 1),
 }
 INTO = {
     "matmul",
     "matmul_int8",
     "cumsum",
+    "cumprod",
     "permute",
     "cat",
     "cast",

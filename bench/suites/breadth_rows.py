@@ -76,11 +76,12 @@ FILTER = (64, 64, 3, 3)
 HEADS, SEQUENCE = (8, 12, 256, 64), (1, 12, 1024, 64)
 SCORES, WIDE = (4096, 1024), (4096, 768)
 BIG, ODD, CUBE = (2048, 2048), (1023, 1001), (64, 256, 256)
-FLAT = (4_194_304,)
+FLAT, MILLION = (4_194_304,), (1_048_576,)
 BYTE, WORD = {"low": 0.0, "high": 256.0}, {"low": 0.0, "high": 4096.0}
 INT8, INT32 = like("int8", *HALF, low=-128.0, high=128.0), like("int32", *FLAT, **WORD)
 COARSE, EXACT = 2e-2, 0.0  # products in 16 bits; integers
 
+NATIVELY = {"page": False}
 TWO = {"threads": (1, 2)}  # one of the rows that stand for all with two threads
 
 # fmt: off
@@ -249,6 +250,21 @@ ROWS: list[Row] = [
         ("rows 8192 of 4096×256", "take_rows", (4096, 256), like("int32", 8192, **WORD), {**TWO}),
         ("rows, gradient", "take_rows", (4096, 256), like("int32", 8192, **WORD), {"gradients": (0,)}),
         ("gather axis 1", "gather", (1024, 4096), like("int32", 1024, 512, **WORD)),
+        ("rows 4096 of 50000×256, gradient", "take_rows", (50_000, 256), like("int32", 4096, **WORD),
+         {"gradients": (0,), **NATIVELY}),
+        ("scatter add 1 M to 4096", "scatter_add", MILLION, like("int32", *MILLION, **WORD),
+         {"size": 4096, **NATIVELY}),
+        ("histogram of 1 M", "histogram", MILLION, {"bins": 256, "tolerance": EXACT, **NATIVELY}),
+    ),
+    *family(
+        "algorithm",
+        ("cumsum of 4 M", "cumsum", FLAT, {"axis": 0, "threads": (1, 2), **NATIVELY}),
+        ("cumprod axis 1", "cumprod", SCORES, {"axis": 1, **NATIVELY}),
+        ("cummax axis 1", "cummax", SCORES, {"axis": 1, **NATIVELY}),
+        ("sort 64×4096", "sort", (64, 4096), {"threads": (1, 2), **NATIVELY}),
+        ("sort 1 M", "sort", MILLION, {**NATIVELY}),
+        ("argsort 256×1000", "argsort", (256, 1000), {**NATIVELY}),
+        ("topk 8 of 256×4096", "topk", (256, 4096), {"k": 8, **NATIVELY}),
     ),
 ]
 # fmt: on
@@ -269,6 +285,7 @@ LACKS: dict[str, dict[str, str]] = {
         **each(CONVOLUTIONS, "has no convolutions"),
         **each(POOLING, "has no pooling"),
         "erf": "has no erf",
+        "topk": "has no topk",
     },
     "torch": {},
     "onnxruntime-web": {
