@@ -39,6 +39,7 @@ PAGES = {
     "tfjs-wasm": "tfjs",
     "tfjs-webgpu": "tfjs",
     "peak": "peak",
+    "by hand": "by_hand",
 }
 SETTLING = 0.1  # seconds in which idle threads, which wait by spinning at first, go to sleep
 AGREEMENT = 1.03  # of the two fastest samples
