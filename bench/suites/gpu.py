@@ -28,7 +28,7 @@ from bench.hosts import (
     pyodide_node_webgpu,
 )
 from bench.report import Result
-from bench.suites import matmul
+from bench.suites import cuda, matmul
 from bench.traffic import traffic_of
 from polygrad import Tensor
 from polygrad.codegen.lower import Context, lower, run_passes
@@ -82,15 +82,25 @@ STEPS_OF = [
 ]
 
 
-def run(quick: bool) -> Iterator[Result]:
+def run(quick: bool, part: str = "all", small: bool = False) -> Iterator[Result]:
+    """`part`: "page" is what a page does with WebGPU, "cuda" an NVIDIA GPU, which `small` is for."""
     for name, value in vulkan_driver().items():
         os.environ.setdefault(name, value)
-    yield bytes_read()
-    yield compile_time(1 if quick else 3)
-    with Contest("gpu", quick, SAMPLING) as contest:
-        yield from counts(contest)
-        yield from host_times(contest)
-        yield from contest.run([*map(product, SIZES), *STEPS_OF])
+    if part in ("all", "page"):
+        yield bytes_read()
+        yield compile_time(1 if quick else 3)
+        with Contest("gpu", quick, SAMPLING) as contest:
+            yield from counts(contest)
+            yield from host_times(contest)
+            yield from contest.run([*map(product, SIZES), *STEPS_OF])
+    if part in ("all", "cuda"):
+        yield from cuda.run(quick, small)
+
+
+def renewed(kept: list[Result], found: list[Result]) -> list[Result]:
+    """The rows of an earlier run with those that were measured again in their places."""
+    rows = {(r.case, r.host, r.device): r for r in (*kept, *found)}
+    return list(rows.values())
 
 
 def result(
