@@ -34,7 +34,7 @@ def sample(program: Program, seconds: float, clock: Callable[[], float] = time.p
 
 
 LABELS = [7 * i % 10 for i in range(64)]
-MLP_LR, CONVNET_LR = 0.1, 0.05
+MLP_LR, CONVNET_LR, BLOCK_LR = 0.1, 0.05, 1e-4
 HUNDRED, HUNDRED_SCALE = 100, 0.6  # products one after the other
 GRADIENT_SEED = 99  # of the gradient that comes in at an output
 STEPS_CHECKED = 3  # losses of a training program that are compared

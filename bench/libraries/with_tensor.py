@@ -229,6 +229,27 @@ class Maker:
 
         return self.repeated(captured, (x, g), numbers)
 
+    def block_step(self) -> Program:
+        """A training step: gradients for the one that comes in, and every parameter updated."""
+        p = self.parameters(shapes.BLOCK)
+        parameters = list(p.values())
+        inputs = [self.tensor(seed, 1, shapes.LENGTH, shapes.WIDTH) for seed in (1, 14)]
+        optimizer = self.lib.nn.optim.SGD(parameters, lr=shapes.BLOCK_LR)
+
+        @self.lib.TinyJit
+        def captured(x: Any, g: Any) -> Any:
+            optimizer.zero_grad()
+            loss = (block(p, x) * g).sum().backward()
+            self.lib.Tensor.realize(loss, *optimizer.schedule_step())
+            return loss
+
+        def check() -> list[float]:
+            for _ in range(shapes.STEPS_CHECKED):
+                captured(*inputs)
+            return [v for parameter in parameters for v in numbers(parameter)]
+
+        return Program(lambda: captured(*inputs), check, self.finish, self.threads)
+
 
 def block(p: dict[str, Any], x: Any) -> Any:
     def heads(t: Any) -> Any:

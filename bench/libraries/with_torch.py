@@ -187,6 +187,25 @@ def block_backward(compiled: Compile) -> Program:
     return Program(step, check, finish)
 
 
+def block_step(compiled: Compile) -> Program:
+    p = parameters(shapes.BLOCK)
+    x, g = (tensor(seed, 1, shapes.LENGTH, shapes.WIDTH) for seed in (1, 14))
+    optimizer = torch.optim.SGD(p.values(), lr=shapes.BLOCK_LR)
+    function = compiled(lambda p, x, g: (block(p, x) * g).sum())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        function(p, x, g).backward()
+        optimizer.step()
+
+    def check() -> list[float]:
+        for _ in range(shapes.STEPS_CHECKED):
+            step()
+        return [v for parameter in p.values() for v in numbers(parameter)]
+
+    return Program(step, check, finish)
+
+
 def gpt2(compiled: Compile, dtype: str, **sizes: int) -> Program:
     of = shapes.GPT2(**sizes)
     return gpt2_torch.make(parameters(shapes.gpt2_parameters(of)), of, dtype, compiled, finish)
@@ -207,6 +226,7 @@ KINDS = {
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,
+    "block-step": block_step,
     "gpt2": gpt2,
     "operation": lambda compiled, **row: ops_torch.make(**row),
 }

@@ -78,7 +78,7 @@ HUNDRED = case("100 kernels", "hundred", 1.5, PEERS)
 STEPS_OF = [
     MLP,
     case("block forward", "block-forward", 1.5, PEERS),
-    case("block backward", "block-backward", 1.5, TRAINERS, cannot=NO_TRAINING),
+    case("block step", "block-step", 1.5, TRAINERS, cannot=NO_TRAINING),
 ]
 
 

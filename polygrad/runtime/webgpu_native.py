@@ -319,7 +319,9 @@ class NativeHost(WebGPUHost):
         queries = None if clock is None else clock.queries
         if queries is not None:
             _stamp(encoder, queries, 0)
-        compute = None
+        compute: Any = None
+        recorder: Any = None
+        pipeline: Any = None  # the pass's
         for step in steps:
             if isinstance(step, _CopyStep):
                 if compute is not None:
@@ -336,9 +338,12 @@ class NativeHost(WebGPUHost):
                 continue
             if compute is None:
                 compute = encoder.begin_compute_pass()
+                recorder, pipeline = compute._internal, None
             # What is wrong with these, `finish` tells.
-            recorder, at = compute._internal, step.grid
-            lib.wgpuComputePassEncoderSetPipeline(recorder, step.pipeline._internal)
+            at = step.grid
+            if step.pipeline is not pipeline:
+                pipeline = step.pipeline
+                lib.wgpuComputePassEncoderSetPipeline(recorder, pipeline._internal)
             lib.wgpuComputePassEncoderSetBindGroup(recorder, 0, step.group._internal, 0, ffi.NULL)
             lib.wgpuComputePassEncoderDispatchWorkgroups(recorder, grids[at], grids[at + 1], grids[at + 2])
             self._counters.dispatches += 1
