@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.decisions import Decide, Decisions, merges, opt_of, stage_of
+from polygrad.codegen.decisions import Decide, Decisions, opt_of, stage_of
 from polygrad.codegen.opts import AxisId, Opt, OptKind
 from polygrad.codegen.split import reads_its_output
 from polygrad.codegen.stage import nodes_of
@@ -405,4 +405,4 @@ def _invocations(size: UOp, most: int, in_place: bool) -> int:
     return most
 
 
-WORKGROUP_DECISIONS: tuple[Decide, ...] = (merges, _products, _sums, _flat)
+WORKGROUP_DECISIONS: tuple[Decide, ...] = (_products, _sums, _flat)

@@ -13,6 +13,7 @@ from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.relayout import relayout
+from polygrad.codegen.rfactor import rfactor
 from polygrad.codegen.scatter import scatter
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
@@ -73,7 +74,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     if optimized and backend.target.workgroups is None:  # two are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
-        plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
+        plan_ = replace(plan_, calls=tuple(relayout(rfactor(scatter(calls), backend.target), backend.target)))
     elif optimized:
         plan_ = replace(plan_, calls=tuple(scatter(list(plan_.calls))))
     stats.schedule_seconds += time.perf_counter() - started
