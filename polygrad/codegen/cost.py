@@ -170,5 +170,6 @@ MIN_GROUP, GROUP_TERMS = 32, 4  # terms of a sum that a workgroup shares, and of
 GROUP_COLUMNS = 32  # invocations along memory, where a sum goes across it
 MANY_SUMS = 1 << 14  # that one invocation each does, if each goes across memory
 CORE_BLOCKS, CORE_SUBGROUPS = 4, 2  # of a tensor core, along each side: a subgroup's, and a workgroup's
+MIN_CORE_USE = 0.3  # of the multiply-adds of its blocks: what has to count, as they overlap at the edges
 CORE_CHUNK = 64  # terms in shared memory at a time
 VECTOR = 4  # elements of a vector load
