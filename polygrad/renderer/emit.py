@@ -566,7 +566,8 @@ class _Emitter:
             b.begin_if(self.values[gate][0])
         if self.has_wmma and not simd:
             made = values if one_gate else [self._value(value, p, False) for p in positions]
-            self._store_runs(node, axes, made)
+            conditions = None if one_gate or gate is None else [self.values[gate][g] for g in gates]
+            store_runs(b, target, value.dtype, self._addresses(index, axes), made, conditions)
             if one_gate:
                 b.end_if()
             return
@@ -591,20 +592,4 @@ class _Emitter:
             if gate is not None and not one_gate:
                 b.end_if()
         if one_gate:
-            b.end_if()
-
-    def _store_runs(self, node: UOp, axes: Axes, values: Sequence[Value]) -> None:
-        """Neighbours together, those of one condition in one block. (One condition of all: it is open.)"""
-        b, index = self.builder, node.src[0]
-        addresses = self._addresses(index, axes)
-        target, dtype = self.values[pointer_of(index)][0], node.src[1].dtype
-        gate = index.src[2] if len(index.src) > 2 and self.axes[index.src[2]] else None
-        if gate is None:
-            return store_runs(b, target, dtype, addresses, values)
-        positions: dict[int, list[int]] = {}
-        for k, position in enumerate(self._project(axes, self.axes[gate])):
-            positions.setdefault(position, []).append(k)
-        for position, found in positions.items():
-            b.begin_if(self.values[gate][position])
-            store_runs(b, target, dtype, [addresses[k] for k in found], [values[k] for k in found])
             b.end_if()
