@@ -242,6 +242,10 @@ class _Emitter:
             self._emit_reduce(node)
         elif op is Ops.WMMA:
             self._emit_wmma(node)
+        elif op is Ops.SHUFFLE_XOR:
+            lanes = self.lanes if self.simd[node] else 1
+            values = self.values[node.src[0]]
+            self.values[node] = [b.shuffle_xor(v, node.dtype, node.arg, lanes) for v in values]
         elif op is Ops.SPECIAL:
             self.values[node] = [
                 b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from dataclasses import replace
 
 import bench_package  # noqa: F401
 import numpy as np
@@ -369,6 +370,34 @@ def test_a_convolutions_gradients_in_parts_within_1e_4(device, few_are_many):
     torch.conv2d(*want, padding=1).square().sum().backward()
     for g, t in zip(got, want, strict=True):
         close(g.grad, t.grad.numpy(), 1e-4)
+
+
+# --- reductions in registers
+
+GROUPED = {
+    "rows": lambda x: x.sum(1),
+    "few long rows": lambda x: x[:3].reshape(1, -1).sum(),
+    "columns": lambda x: x.sum(0),
+    "maxima": lambda x: x.max(1),
+    "a softmax": lambda x: x.softmax(1),
+    "a normalisation": lambda x: x.layernorm(),
+    "doubles": lambda x: (x.double() if x.device == "EMULATED_CUDA" else x).sum(1),
+    "a matrix and a vector": lambda x: x @ x[0],
+    "sums in four parts": lambda x: x[:16].reshape(16, -1) @ x[:16].reshape(-1, 16),
+}
+
+
+@both
+@pytest.mark.parametrize("which", GROUPED)
+def test_registers_give_the_same_bits_as_shared_memory(device, which, monkeypatch):
+    make, x = GROUPED[which], Tensor(normal(40, 256), device=device).realize()
+    got = make(x).numpy()
+    backend = Device.backend(device)
+    limits = replace(backend.target.workgroups, shuffle_bytes=0)
+    target = replace(backend.target, workgroups=limits)
+    monkeypatch.setitem(Device._backends, device, replace(backend, target=target))
+    clear_caches()
+    assert make(x).numpy().tobytes() == got.tobytes()
 
 
 # --- how much memory is read
