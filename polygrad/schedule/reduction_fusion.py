@@ -46,6 +46,7 @@ def fuse(
     """The kernels with some moved into their only readers: where `joined` gives one for a producer and its
     reader. `outputs` stay stored."""
     out: list[KernelCall | None] = list(calls)
+    refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
     readers: dict[UOp, set[int]] = {}
     for i, call in enumerate(calls):
         for arg in call.args[1:]:
@@ -63,8 +64,12 @@ def fuse(
         written = {c.args[0] for c in out[i + 1 : j + 1] if c is not None}
         if written.intersection(producer.args):
             continue
-        fused = joined(producer, reader)
+        numbers: dict[UOp, int] = {}
+        pattern = tuple([numbers.setdefault(a, len(numbers)) for a in (*producer.args, *reader.args)])
+        pair = (producer.ast, reader.ast, pattern)
+        fused = None if pair in refused else joined(producer, reader)
         if fused is None:
+            refused.add(pair)
             continue
         out[i], out[j] = None, fused
         for arg in producer.args[1:]:
