@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.base import filled
+from polygrad.tensor.core.base import filled
+from polygrad.tensor.core.sizes import same_size
 from polygrad.tensor.indexing import IndexingMixin
-from polygrad.tensor.movement import same_size
 
 
 class LossesMixin(IndexingMixin, ActivationsMixin):
@@ -212,6 +213,8 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         self._need_match(Y, "binary_crossentropy")
         return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
 
+    binary_cross_entropy = binary_crossentropy
+
     def binary_crossentropy_logits(
         self,
         Y: Self,
@@ -230,8 +233,63 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         positive = Y * log_p if pos_weight is None else Y * log_p * pos_weight
         return (-(positive + (1 - Y) * log_1_p))._reduced(reduction)
 
+    binary_cross_entropy_with_logits = binary_crossentropy_logits
+
     def _need_match(self, Y: Self, what: str) -> None:
         if len(Y.shape) != len(self.shape) or not all(map(same_size, Y.shape, self.shape)):
             raise ShapeError(f"{what}: expected Y of shape {self.shape}, got {Y.shape}")
         if Y.dtype.is_bool:
             raise DTypeError(f"{what}: expected numeric labels, got bool: use .float()")
+
+    # --- of values
+
+    def mse_loss(self, Y: Self, reduction: str = "mean") -> Self:
+        """The squared difference from Y. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 4.0]).mse_loss(Tensor([1.0, 2.0])).item()
+        2.0
+        """
+        self._need_match(Y, "mse_loss")
+        return (self - Y).square()._reduced(reduction)
+
+    def l1_loss(self, Y: Self, reduction: str = "mean") -> Self:
+        """The magnitude of the difference from Y. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 4.0]).l1_loss(Tensor([1.0, 2.0])).item()
+        1.0
+        """
+        self._need_match(Y, "l1_loss")
+        return (self - Y).abs()._reduced(reduction)
+
+    def smooth_l1_loss(self, Y: Self, reduction: str = "mean", beta: float = 1.0) -> Self:
+        """d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+
+        Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.5, 3.0]).smooth_l1_loss(Tensor([0.0, 0.0])).item()
+        1.3125
+        """
+        if beta < 0:
+            raise ArgumentError(f"smooth_l1_loss: expected a beta of at least 0, got {beta}")
+        if beta == 0:
+            return self.l1_loss(Y, reduction)
+        return self.huber_loss(Y, "none", beta).div(beta)._reduced(reduction)
+
+    def gaussian_nll_loss(
+        self, Y: Self, variance: Self, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+    ) -> Self:
+        """Y's negative log-likelihood under normal distributions with these means and variances.
+
+        (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+        see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+        one that broadcasts to it. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 4.0]).gaussian_nll_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])).item()
+        0.59657...
+        """
+        self._need_match(Y, "gaussian_nll_loss")
+        if eps <= 0:
+            raise ArgumentError(f"gaussian_nll_loss: expected an eps above 0, got {eps}")
+        bounded = variance + (variance.maximum(eps) - variance)._detached()
+        loss = (bounded.log() + (self - Y).square() / bounded) * 0.5
+        return (loss + 0.5 * math.log(2 * math.pi) if full else loss)._reduced(reduction)

@@ -15,7 +15,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
+class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
     """Normalisation, dropout and attention."""
 
     __slots__ = ()

@@ -8,11 +8,10 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.base import TensorLike, filled
+from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.sizes import fits, is_negative, same_size
+from polygrad.tensor.core.sorting_network import argsort, greatest
 from polygrad.tensor.indexing import IndexingMixin
-from polygrad.tensor.movement import same_size
-from polygrad.tensor.sizes import fits, is_negative
-from polygrad.tensor.sorting_network import argsort, greatest
 from polygrad.uop.ops import Ops
 
 
@@ -226,3 +225,12 @@ class SortingMixin(IndexingMixin):
         order = greatest(self.transpose(axis, -1).uop, k, largest).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
+
+    def isin(self, elements: TensorLike) -> Self:
+        """Whether each element is one of `elements`.
+
+        >>> Tensor([1, 2, 3]).isin([3, 1]).tolist()
+        [True, False, True]
+        """
+        among = self._tensor(elements)
+        return self.unsqueeze(-1).eq(among.flatten()).any(-1)

@@ -26,10 +26,10 @@ from polygrad.tensor.aliasing import (
     storage_of,
     write,
 )
-from polygrad.tensor.base import TensorBase, TensorLike
-from polygrad.tensor.convert import nest, unpack
-from polygrad.tensor.formatting import SHORTENED, shown, text_of
-from polygrad.tensor.registry import changes
+from polygrad.tensor.core.base import TensorBase, TensorLike
+from polygrad.tensor.core.convert import nest, unpack
+from polygrad.tensor.core.formatting import SHORTENED, shown, text_of
+from polygrad.tensor.core.registry import changes
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops

@@ -1,0 +1,121 @@
+"""Rounding, signs and magnitudes."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from polygrad.tensor.core.base import TensorLike
+from polygrad.tensor.core.formulas import ceil_of, floor_of, negative, with_sign
+from polygrad.tensor.selection import SelectionMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class RoundingMixin(SelectionMixin):
+    """Rounding, signs and magnitudes."""
+
+    __slots__ = ()
+
+    # --- rounding
+
+    def trunc(self) -> Self:
+        """Rounded towards 0; integers as they are.
+
+        >>> Tensor([1.7, -1.7]).trunc().tolist()
+        [1.0, -1.0]
+        """
+        return self._with(UOp(Ops.TRUNC, self.dtype, (self.uop,)) if self.dtype.is_float else self.uop)
+
+    fix = trunc
+
+    def floor(self) -> Self:
+        """Rounded towards minus infinity; integers as they are.
+
+        >>> Tensor([1.7, -1.2]).floor().tolist()
+        [1.0, -2.0]
+        """
+        return self._with(floor_of(self.uop) if self.dtype.is_float else self.uop)
+
+    def ceil(self) -> Self:
+        """Rounded towards infinity; integers as they are.
+
+        >>> Tensor([1.2, -1.2]).ceil().tolist()
+        [2.0, -1.0]
+        """
+        return self._with(ceil_of(self.uop) if self.dtype.is_float else self.uop)
+
+    def round(self) -> Self:
+        """Rounded to the nearest integer, halves to the even one; integers as they are.
+
+        >>> Tensor([0.5, 1.5, 2.6]).round().tolist()
+        [0.0, 2.0, 3.0]
+        """
+        if not self.dtype.is_float:
+            return self._with(self.uop)
+        whole = self.trunc()
+        part = (self - whole).abs()
+        half = whole * 0.5
+        is_away_from_zero = (part > 0.5) | (part.eq(0.5) & half.trunc().ne(half))
+        return is_away_from_zero.where(whole + (self < 0).where(-1.0, 1.0), whole)
+
+    def frac(self) -> Self:
+        """What is behind the point, with the sign of self.
+
+        >>> Tensor([2.5, -2.25]).frac().tolist()
+        [0.5, -0.25]
+        """
+        return self - self.trunc()
+
+    # --- signs and magnitudes
+
+    def sign(self) -> Self:
+        """-1, 0 or 1; NaN of NaN.
+
+        >>> Tensor([-2.0, 0.0, 3.0]).sign().tolist()
+        [-1.0, 0.0, 1.0]
+        """
+        if self.dtype.is_bool:
+            return self._with(self.uop)
+        ones = self.const_like(1)
+        nonzero = ones if self.dtype.is_unsigned else (self < 0).where(-ones, ones)
+        out = self.eq(0).where(self.const_like(0), nonzero)
+        return self.isnan().where(self, out) if self.dtype.is_float else out
+
+    def signbit(self) -> Self:
+        """Whether the sign is negative, that of -0.0 too.
+
+        >>> Tensor([-0.0, 0.0, -2.0]).signbit().tolist()
+        [True, False, True]
+        """
+        if not self.dtype.is_float:
+            return self < 0
+        return self.const_like(1).copysign(self) < 0
+
+    def copysign(self, other: TensorLike) -> Self:
+        """The magnitude of self with the sign of `other` (of -0.0 too).
+
+        >>> Tensor([1.0, -2.0]).copysign(Tensor([-0.0, 3.0])).tolist()
+        [-1.0, 2.0]
+        """
+        a, b = self._pair(other)
+        x, y = self._with(a)._in_floats(), self._tensor(other)._with(b)._in_floats()
+
+        def backward(g: Self, out: Self, x: Self, _: Self) -> tuple[Self, None]:
+            return x.eq(0.0).where(0.0, g * out / x), None
+
+        return with_sign(x.abs(), y)._with_backward([x, y], backward)
+
+    def abs(self) -> Self:
+        """The magnitude; its gradient at 0 is 0.
+
+        >>> Tensor([-1.5, 2.0]).abs().tolist()
+        [1.5, 2.0]
+        """
+        if self.dtype.is_unsigned or self.dtype.is_bool:
+            return self._with(self.uop)
+        a = self.uop
+        return self._with(UOp(Ops.MAX, a.dtype, (a, negative(a))))
+
+    absolute = abs
+
+    __abs__ = abs
