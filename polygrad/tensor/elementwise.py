@@ -187,6 +187,33 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
             return self._of_pair(a + negative(trunc_quotient(a, b) * b), x)
         return self._of_pair(remainder_of(a, b), x)
 
+    def gcd(self, x: TensorLike) -> Self:
+        """The greatest common divisor of integers, at least 0; gcd(0, 0) is 0. Raises DTypeError.
+
+        By Euclid's algorithm, of as many steps as the dtype can need.
+
+        >>> Tensor([12, -7, 0]).gcd(Tensor([18, 14, 5])).tolist()
+        [6, 7, 5]
+        """
+        x = x if is_operand(x) else self._lift(x)
+        a, b = self._pair(x)
+        if not a.dtype.is_int:
+            raise DTypeError(f"gcd: expected integers, got {a.dtype}")
+        return self._of_pair(_greatest_divisor(a, b), x)
+
+    def lcm(self, x: TensorLike) -> Self:
+        """The least common multiple of integers, at least 0; 0 if one is 0. Raises DTypeError.
+
+        >>> Tensor([4, -6, 0]).lcm(Tensor([6, 8, 5])).tolist()
+        [12, 24, 0]
+        """
+        x = x if is_operand(x) else self._lift(x)
+        a, b = self._pair(x)
+        if not a.dtype.is_int:
+            raise DTypeError(f"lcm: expected integers, got {a.dtype}")
+        multiple = floor_quotient(_magnitude(a), _greatest_divisor(a, b)) * _magnitude(b)
+        return self._of_pair(multiple, x)
+
     def lerp(self, end: TensorLike, weight: TensorLike) -> Self:
         """self + (end - self) * weight.
 
@@ -400,3 +427,20 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
 def _inverse(x: float) -> float:
     """1 / x; an infinity of a zero's sign."""
     return 1.0 / x if x else math.copysign(math.inf, x)
+
+
+def _magnitude(a: UOp) -> UOp:
+    return a if a.dtype.is_unsigned else UOp(Ops.MAX, a.dtype, (a, negative(a)))
+
+
+def _greatest_divisor(a: UOp, b: UOp) -> UOp:
+    """Euclid's algorithm: (a, b) becomes (b, a mod b) until b is 0.
+
+    It takes longest for neighbours of Fibonacci's sequence, whose ratio is 1.618: log2 of that is 0.694.
+    """
+    a, b = _magnitude(a), _magnitude(b)
+    zero = filled(a.dtype, 0, a.shape)
+    for _ in range(int(a.dtype.bits / 0.694) + 1):
+        done = UOp(Ops.CMPEQ, dtypes.bool, (b, zero))
+        a, b = UOp(Ops.WHERE, a.dtype, (done, a, b)), UOp(Ops.MOD, a.dtype, (a, b))
+    return a

@@ -301,6 +301,16 @@ class LinalgMixin(ReduceMixin):
         """
         return (self - other).norm(p)
 
+    def pairwise_distance(
+        self, other: Self, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
+    ) -> Self:
+        """The p-norms of self - other + eps along the last axis.
+
+        >>> Tensor([[0.0, 0.0]]).pairwise_distance(Tensor([[3.0, 4.0]]), eps=0.0).tolist()
+        [5.0]
+        """
+        return (self - other + eps).norm(p, -1, keepdim)
+
     def cosine_similarity(self, other: Self, dim: int = 1, eps: float = 1e-08) -> Self:
         """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
 

@@ -1,7 +1,8 @@
-"""Images of another size: interpolation, and pixels between channels and space."""
+"""Images at other positions: interpolation, sampling by a grid, pixels between channels and space."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -11,6 +12,8 @@ from polygrad.tensor.core.sizes import fixed_size
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+
+_KEYS = -0.75  # the parameter of the cubic kernel, torch's
 
 
 class ResamplingMixin(IndexingMixin):
@@ -98,3 +101,133 @@ class ResamplingMixin(IndexingMixin):
         if self.ndim < 3 or r < 1 or any(fixed_size(n, "pixel_unshuffle") % r for n in self.shape[-2:]):
             raise ShapeError(f"pixel_unshuffle: expected sizes that {r} divides, got {self.shape}")
         return self.rearrange("... c (h r) (w s) -> ... (c r s) h w", r=r, s=r)
+
+    def affine_grid(self, size: Sequence[int], align_corners: bool = False) -> Self:
+        """The positions that affine maps send those of an image of `size` (n, channels, *spatial) to.
+
+        self: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `grid_sample`
+        takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
+        `align_corners`, else their edges. Raises ShapeError.
+
+        >>> Tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]).affine_grid((1, 1, 1, 2)).tolist()
+        [[[[0.0, 0.0], [1.0, 0.0]]]]
+        """
+        dims = len(size) - 2
+        if dims < 1 or self.shape != (size[0], dims, dims + 1) or not all(isinstance(n, int) for n in size):
+            raise ShapeError(
+                f"affine_grid: expected maps (n, d, d + 1) for a size (n, channels, *d sizes), got "
+                f"{self.shape} and {tuple(size)}"
+            )
+        self._need_float("affine_grid")
+        out = self.select(2, dims).reshape(size[0], *[1] * dims, dims)
+        for d, n in enumerate(size[:1:-1]):  # the last axis first
+            place = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n), self._device).cast(self.dtype)
+            if align_corners:
+                line = place * (2.0 / (n - 1)) - 1.0 if n > 1 else place * 0.0
+            else:
+                line = (place * 2.0 + (1.0 - n)) * (1.0 / max(n, 1))
+            column = [1, *[n if k == dims - 1 - d else 1 for k in range(dims)], 1]
+            out = out + line.reshape(column) * self.select(2, d).reshape(size[0], *[1] * dims, dims)
+        return out
+
+    def grid_sample(
+        self, grid: Self, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
+    ) -> Self:
+        """The image (n, channels, *spatial) at the positions `grid` (n, *out, d): (n, channels, *out).
+
+        Positions are as `affine_grid` gives them. `mode`: 'nearest', 'bilinear' (linear in each axis), or
+        'bicubic' (of two axes; Keys, 1981, with a = -0.75). `padding_mode`: what lies outside are 'zeros', or
+        the elements at the 'border', or its 'reflection'. Raises ArgumentError, ShapeError.
+
+        >>> image = Tensor([[[[1.0, 2.0, 3.0]]]])
+        >>> image.grid_sample(Tensor([[[[0.0, 0.0], [1.0, 0.0]]]]), align_corners=True).tolist()
+        [[[[2.0, 3.0]]]]
+        """
+        dims = self.ndim - 2
+        if mode not in ("nearest", "bilinear", "bicubic") or (mode == "bicubic" and dims != 2):
+            raise ArgumentError(
+                "grid_sample: expected mode 'nearest', 'bilinear' or, for images (n, channels, h, w), "
+                f"'bicubic', got {mode!r}"
+            )
+        if padding_mode not in ("zeros", "border", "reflection"):
+            raise ArgumentError(
+                f"grid_sample: expected padding_mode 'zeros', 'border' or 'reflection', got {padding_mode!r}"
+            )
+        if dims < 1 or grid.ndim != self.ndim or (grid.shape[0], grid.shape[-1]) != (self.shape[0], dims):
+            raise ShapeError(
+                f"grid_sample: expected an image (n, channels, *d sizes) and a grid (n, *d sizes, d), got "
+                f"{self.shape} and {grid.shape}"
+            )
+        x, grid = self._in_accumulation_dtype(), grid._in_accumulation_dtype()
+        sizes = [fixed_size(n, "grid_sample") for n in self.shape[2:]]
+        taps = [
+            _taps(grid.select(-1, dims - 1 - k), n, mode, padding_mode, align_corners)
+            for k, n in enumerate(sizes)
+        ]
+        total: Self | None = None
+        for combination in itertools.product(*taps):
+            value = x._at_places([place for place, _ in combination], sizes)
+            for _, weight in combination:
+                value = value if weight is None else value * weight.unsqueeze(1)
+            total = value if total is None else total + value
+        assert total is not None
+        return self._in_result_dtype(total)
+
+    def _at_places(self, places: list[Self], sizes: list[int]) -> Self:
+        """The elements at positions (n, *out) of each spatial axis, whole numbers; 0 outside."""
+        index, inside = None, None
+        for place, n in zip(places, sizes, strict=True):
+            bounded = place.clamp(0.0, n - 1.0)
+            here = place.eq(bounded)
+            step = bounded._with(bounded.uop.cast(dtypes.int32))
+            index = step if index is None else index * n + step
+            inside = here if inside is None else inside & here
+        assert index is not None and inside is not None
+        batch, channels = self.shape[:2]
+        flat = index.reshape(batch, 1, -1).expand(batch, channels, -1)
+        found = self.flatten(2).gather(2, flat).reshape(batch, channels, *index.shape[1:])
+        return inside.unsqueeze(1).where(found, 0.0)
+
+
+def _taps(grid: Any, n: int, mode: str, padding_mode: str, align_corners: bool) -> list[tuple[Any, Any]]:
+    """Of one axis of n elements: which positions, whole numbers, a sample is made of, and their weights."""
+    place = (grid + 1.0) * (0.5 * (n - 1)) if align_corners else ((grid + 1.0) * n - 1.0) * 0.5
+
+    def padded(p: Any) -> Any:
+        if padding_mode == "zeros":
+            return p
+        return (_reflected(p, n, align_corners) if padding_mode == "reflection" else p).clamp(0.0, n - 1.0)
+
+    if mode == "nearest":
+        return [(padded(place)._detached().round(), None)]
+    if mode == "bilinear":
+        place = padded(place)
+        low = place._detached().floor()
+        part = place - low
+        return [(low, 1.0 - part), (low + 1.0, part)]
+    low = place._detached().floor()
+    part = place - low
+    weights = [_far(part + 1.0), _near(part), _near(1.0 - part), _far(2.0 - part)]
+    return [(padded(low + (k - 1.0)).round(), w) for k, w in enumerate(weights)]
+
+
+def _reflected(place: Any, n: int, align_corners: bool) -> Any:
+    """A position outside brought inside, by reflections at the outermost elements, or at their edges."""
+    low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
+    if span == 0.0:
+        return place * 0.0
+    way = (place - low).abs()
+    turns = (way._detached() * (1.0 / span)).floor()
+    rest = way - turns * span
+    is_even = (turns * 0.5).floor().eq(turns * 0.5)
+    return is_even.where(rest, span - rest) + low
+
+
+def _near(x: Any) -> Any:
+    """Keys' kernel at distances up to 1."""
+    return ((x * (_KEYS + 2.0) - (_KEYS + 3.0)) * x) * x + 1.0
+
+
+def _far(x: Any) -> Any:
+    """Keys' kernel at distances from 1 to 2."""
+    return ((x * _KEYS - 5.0 * _KEYS) * x + 8.0 * _KEYS) * x - 4.0 * _KEYS

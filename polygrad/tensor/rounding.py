@@ -1,9 +1,11 @@
-"""Rounding, signs and magnitudes."""
+"""Rounding, signs, magnitudes, and what floats are made of."""
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
+from polygrad.dtype import dtypes
 from polygrad.tensor.core.base import TensorLike
 from polygrad.tensor.core.formulas import ceil_of, floor_of, negative, with_sign
 from polygrad.tensor.selection import SelectionMixin
@@ -12,7 +14,7 @@ from polygrad.uop.ops import Ops
 
 
 class RoundingMixin(SelectionMixin):
-    """Rounding, signs and magnitudes."""
+    """Rounding, signs, magnitudes, and what floats are made of."""
 
     __slots__ = ()
 
@@ -119,3 +121,47 @@ class RoundingMixin(SelectionMixin):
     absolute = abs
 
     __abs__ = abs
+
+    # --- what floats are made of
+
+    def frexp(self) -> tuple[Self, Self]:
+        """The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): self = mantissa * 2**exponent.
+
+        0, infinities and NaN are their own mantissas, with exponent 0.
+
+        >>> [t.tolist() for t in Tensor([8.0, -0.375]).frexp()]
+        [[0.5, -0.75], [4, -1]]
+        """
+        x = self._in_floats()
+        wide = x.cast(dtypes.float64 if x.dtype is dtypes.float64 else dtypes.float32)._detached()
+        digits = wide.dtype.significand - 1
+        unsigned = dtypes.uint64 if wide.dtype is dtypes.float64 else dtypes.uint32
+        greatest = (1 << (unsigned.bits - 1 - digits)) - 1  # what the exponent of infinities and NaN is
+        half = greatest // 2 - 1  # that of 1/2
+        subnormal = wide.abs() < wide.dtype.smallest_normal
+        bits = subnormal.where(wide * 2.0 ** (digits + 1), wide).bitcast(unsigned)
+        exponent = ((bits >> digits) & greatest).cast(dtypes.int32) - half
+        exponent = exponent - subnormal.where(digits + 1, 0)
+        others = ((1 << unsigned.bits) - 1) ^ (greatest << digits)
+        mantissa = ((bits & others) | (half << digits)).bitcast(wide.dtype)
+        whole = wide.isfinite().logical_not() | wide.eq(0.0)
+        mantissa = whole.where(wide, mantissa).cast(x.dtype)
+        mantissa = mantissa._with_backward([x], lambda g, y, x: x.eq(0.0).where(g, g * y / x))
+        return mantissa, whole.where(0, exponent)
+
+    def nextafter(self, other: TensorLike) -> Self:
+        """The next float of the dtype from self towards `other`; `other` where both are equal. No gradient.
+
+        >>> Tensor([1.0, 0.0]).nextafter(Tensor([2.0, -1.0])).tolist()
+        [1.0000001..., -1.40129...e-45]
+        """
+        a, b = self._pair(other)
+        x, y = self._with(a)._in_floats()._detached(), self._tensor(other)._with(b)._in_floats()._detached()
+        unsigned = {d.itemsize: d for d in dtypes.uints}[x.dtype.itemsize]
+        bits = x.bitcast(unsigned)
+        # the bits of a magnitude are in the order of magnitudes
+        grows = (x < y).eq(x > 0.0)
+        moved = grows.where(bits + 1, bits - 1).bitcast(x.dtype)
+        least = with_sign(bits.const_like(1).bitcast(x.dtype), y)
+        out = x.eq(y).where(y, x.eq(0.0).where(least, moved))
+        return (x.isnan() | y.isnan()).where(math.nan, out)

@@ -1,5 +1,5 @@
 """Special functions: the error function and its inverse, the logarithm of the gamma function and its
-derivatives.
+derivatives, a Bessel function.
 
 Each is elementwise; integers become the default float.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Self
+from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote_float
+from polygrad.errors import ArgumentError
 from polygrad.tensor.core.formulas import polynomial
 from polygrad.tensor.trigonometric import TrigonometricMixin
 
@@ -49,6 +50,29 @@ def _zeta(n: int) -> float:
 # log gamma(1 + d) and log gamma(2 + d) over d: zeta functions (Abramowitz and Stegun 6.1.33)
 _LGAMMA_1 = (*[(-1) ** n * _zeta(n) / n for n in range(26, 1, -1)], -_EULER)
 _LGAMMA_2 = (*[(-1) ** n * (_zeta(n) - 1) / n for n in range(26, 1, -1)], 1 - _EULER)
+
+# The modified Bessel functions: up to 20 the power series, of (x / 20)², whose terms are all positive;
+# beyond, the asymptotic one, of 20 / x. By order, lowest power first.
+_BESSEL_SPLIT = 20.0
+_BESSEL_POWERS = tuple(
+    tuple(100.0**k / (math.factorial(k) * math.factorial(k + order)) for k in range(38)) for order in (0, 1)
+)
+
+
+def _asymptotic(order: int) -> tuple[float, ...]:
+    """Of 20 / x (Abramowitz and Stegun 9.7.1)."""
+    found = [1.0]
+    for k in range(1, 25):
+        found.append(found[-1] * ((2 * k - 1) ** 2 - 4 * order) / (8 * k * _BESSEL_SPLIT))
+    return tuple(found)
+
+
+_BESSEL_ASYMPTOTIC = (_asymptotic(0), _asymptotic(1))
+# Bernoulli numbers over factorials, B(2k) / (2k)!: the Euler-Maclaurin formula's
+_MACLAURIN = tuple(
+    b / math.factorial(2 * k + 2)
+    for k, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6))
+)
 
 
 class SpecialFunctionsMixin(TrigonometricMixin):
@@ -194,3 +218,100 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         value = at_pole.where(math.nan, x.eq(0.0).where(-x.reciprocal(), value))
         value = x.eq(math.inf).where(math.inf, x.eq(-math.inf).where(math.nan, value))
         return value._with(value.uop.cast(promote_float(self.dtype)))
+
+    def mvlgamma(self, p: int) -> Self:
+        """The logarithm of the multivariate gamma function of dimension p: defined above (p - 1) / 2.
+
+        Raises ArgumentError for p less than 1.
+
+        >>> Tensor([2.0]).mvlgamma(2).tolist()
+        [0.4515...]
+        """
+        if not isinstance(p, int) or p < 1:
+            raise ArgumentError(f"mvlgamma: expected an int p of at least 1, got {p!r}")
+        out = functools.reduce(lambda a, b: a + b, [(self - 0.5 * j).lgamma() for j in range(p)])
+        return out + 0.25 * p * (p - 1) * math.log(math.pi)
+
+    def polygamma(self, n: int) -> Self:
+        """The n-th derivative of digamma; inf or NaN at the integers up to 0. Raises ArgumentError for n < 0.
+
+        >>> Tensor([1.0]).polygamma(1).tolist()
+        [1.64493...]
+        """
+        if not isinstance(n, int) or n < 0:
+            raise ArgumentError(f"polygamma: expected an int n of at least 0, got {n!r}")
+        if n == 0:
+            return self.digamma()
+        x = self._in_accumulation_floats()
+        reflected = x < 0.5
+        z = reflected.where(1.0 - x, x)
+        out = _hurwitz(z, n + 1) * float((-1) ** (n + 1) * math.factorial(n))
+        # polygamma(n, 1 - x) is (-1)^n (polygamma(n, x) + the n-th derivative of pi cot(pi x))
+        part = reflected.where(x - x.round(), 0.25)
+        derivative = _cotangent_derivative(part, n)
+        out = reflected.where((out if n % 2 == 0 else -out) - derivative, out)
+        at_pole = x.eq(x.round()) & (x <= 0.0)
+        out = at_pole.where(math.inf if n % 2 else math.nan, out)
+        out = out._with_backward([x], lambda g, _, x: g * x.polygamma(n + 1))
+        return out._with(out.uop.cast(promote_float(self.dtype)))
+
+    # --- Bessel functions
+
+    def i0(self) -> Self:
+        """The modified Bessel function of the first kind, of order 0.
+
+        >>> Tensor([0.0, 1.0]).i0().tolist()
+        [1.0, 1.26606...]
+        """
+        x = self._in_accumulation_floats()
+        out = x._detached()._bessel(0)._with_backward([x], lambda g, _, x: g * x._i1())
+        return out._with(out.uop.cast(promote_float(self.dtype)))
+
+    def _i1(self) -> Self:
+        """Of order 1: the derivative of `i0`."""
+
+        def backward(g: Self, y: Self, x: Self) -> Self:
+            at_0 = x.eq(0.0)
+            return g * at_0.where(0.5, x.i0() - y / at_0.where(1.0, x))
+
+        return self._detached()._bessel(1)._with_backward([self], backward)
+
+    def _bessel(self, order: int) -> Self:
+        a = self.abs()
+        near, far = a.minimum(_BESSEL_SPLIT), a.maximum(_BESSEL_SPLIT)
+        z = near * (1.0 / _BESSEL_SPLIT)
+        small = polynomial(z * z, _BESSEL_POWERS[order][::-1])
+        small = near * small * 0.5 if order else small
+        root = (far * 0.5).exp()  # its square would be infinite before the function is
+        large = polynomial(_BESSEL_SPLIT / far, _BESSEL_ASYMPTOTIC[order][::-1])
+        large = large * root / (far * (2.0 * math.pi)).sqrt() * root
+        out = (a < _BESSEL_SPLIT).where(small, large)
+        out = a.eq(math.inf).where(math.inf, out)
+        return (self < 0).where(-out, out) if order else out
+
+
+def _hurwitz(x: Any, s: int) -> Any:
+    """Hurwitz's zeta function, the sum of (x + k)^-s, for x of at least 1/2: ten terms, and the
+    Euler-Maclaurin formula for the rest."""
+    total = functools.reduce(
+        lambda a, k: a + (x + float(k)).reciprocal().pow(s), range(1, 10), x.reciprocal().pow(s)
+    )
+    far = x + 10.0
+    r = far.reciprocal()
+    power = r.pow(s)
+    total = total + power * far * (1.0 / (s - 1)) + power * 0.5
+    factor = power * r * float(s)
+    for k, b in enumerate(_MACLAURIN):
+        total = total + factor * b
+        factor = factor * r * r * float((s + 2 * k + 1) * (s + 2 * k + 2))
+    return x.eq(math.inf).where(0.0, total)
+
+
+def _cotangent_derivative(x: Any, n: int) -> Any:
+    """The n-th derivative of pi cot(pi x): a polynomial in the cotangent c, whose own is -pi (1 + c²)."""
+    coefficients = [0.0, 1.0]  # of c
+    for _ in range(n):
+        slope = [k * a for k, a in enumerate(coefficients)][1:]
+        coefficients = [-(a + b) for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
+    cotangent = (x * math.pi).cos() / (x * math.pi).sin()
+    return polynomial(cotangent, tuple(coefficients[::-1])) * math.pi ** (n + 1)

@@ -43,6 +43,7 @@ from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.joining import JoiningMixin
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.losses import LossesMixin
+from polygrad.tensor.margin_losses import MarginLossesMixin
 from polygrad.tensor.movement import MovementMixin
 from polygrad.tensor.normalization import NormalizationMixin
 from polygrad.tensor.padding import PaddingMixin
@@ -65,7 +66,7 @@ live_roots.append(live_values)
 class Tensor(
     StorageMixin,  # realize, numpy, item, to, assign
     AutogradMixin,  # backward, gradient, train
-    LossesMixin,  # cross_entropy, mse_loss
+    MarginLossesMixin,  # triplet_margin_loss, multi_margin_loss
     NormalizationMixin,  # layernorm, batchnorm, dropout, scaled_dot_product_attention
     ResamplingMixin,  # interpolate, pixel_shuffle
     PoolingMixin,  # max_pool2d, avg_pool2d
@@ -74,6 +75,7 @@ class Tensor(
     HashingMixin,  # hash, keccak, threefry
     DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
     LinalgMixin,  # dot, einsum, triu
+    LossesMixin,  # cross_entropy, mse_loss
     SortingMixin,  # sort, argsort, topk, unique
     IndexingMixin,  # t[...], masked_select, nonzero
     GatherScatterMixin,  # gather, scatter, one_hot
