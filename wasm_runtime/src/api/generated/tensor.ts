@@ -35,82 +35,54 @@ export interface IsParamOptions {
   /** true unless given. */ readonly isParam?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.cross_entropy` by name. */
-export interface CrossEntropyOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
-  readonly weight?: Tensor | null | undefined;
-  readonly ignoreIndex?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.kl_div` by name. */
-export interface KlDivOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | "batchmean" | undefined;
-  /** false unless given. */ readonly logTarget?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.huber_loss` by name. */
-export interface HuberLossOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  /** 1 unless given. */ readonly delta?: number | undefined;
-}
-
-/** Arguments of `Tensor.sparse_categorical_crossentropy` by name. */
-export interface SparseCategoricalCrossentropyOptions {
-  /** -1 unless given. */ readonly ignoreIndex?: number | undefined;
-  /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+/** Arguments of `Tensor.margin_ranking_loss` by name. */
+export interface MarginRankingLossOptions {
+  /** 0 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.nll_loss` by name. */
-export interface NllLossOptions {
-  readonly weight?: Tensor | null | undefined;
-  readonly ignoreIndex?: number | null | undefined;
+/** Arguments of `Tensor.hinge_embedding_loss` by name. */
+export interface HingeEmbeddingLossOptions {
+  /** 1 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.binary_crossentropy` by name. */
-export interface BinaryCrossentropyOptions {
+/** Arguments of `Tensor.cosine_embedding_loss` by name. */
+export interface CosineEmbeddingLossOptions {
+  /** 0 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.binary_cross_entropy` by name. */
-export interface BinaryCrossEntropyOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-}
-
-/** Arguments of `Tensor.binary_crossentropy_logits` by name. */
-export interface BinaryCrossentropyLogitsOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  readonly posWeight?: Tensor | null | undefined;
-}
-
-/** Arguments of `Tensor.binary_cross_entropy_with_logits` by name. */
-export interface BinaryCrossEntropyWithLogitsOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  readonly posWeight?: Tensor | null | undefined;
-}
-
-/** Arguments of `Tensor.mse_loss` by name. */
-export interface MseLossOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-}
-
-/** Arguments of `Tensor.l1_loss` by name. */
-export interface L1LossOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-}
-
-/** Arguments of `Tensor.smooth_l1_loss` by name. */
-export interface SmoothL1LossOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  /** 1 unless given. */ readonly beta?: number | undefined;
-}
-
-/** Arguments of `Tensor.gaussian_nll_loss` by name. */
-export interface GaussianNllLossOptions {
-  /** false unless given. */ readonly full?: boolean | undefined;
+/** Arguments of `Tensor.triplet_margin_loss` by name. */
+export interface TripletMarginLossOptions {
+  /** 1 unless given. */ readonly margin?: number | undefined;
+  /** 2 unless given. */ readonly p?: number | undefined;
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** false unless given. */ readonly swap?: boolean | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.soft_margin_loss` by name. */
+export interface SoftMarginLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.multi_margin_loss` by name. */
+export interface MultiMarginLossOptions {
+  /** 1 unless given. */ readonly p?: number | undefined;
+  /** 1 unless given. */ readonly margin?: number | undefined;
+  readonly weight?: Tensor | null | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.multilabel_margin_loss` by name. */
+export interface MultilabelMarginLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.multilabel_soft_margin_loss` by name. */
+export interface MultilabelSoftMarginLossOptions {
+  readonly weight?: Tensor | null | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
@@ -137,6 +109,16 @@ export interface DropoutOptions {
   /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
+/** Arguments of `Tensor.alpha_dropout` by name. */
+export interface AlphaDropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
+}
+
+/** Arguments of `Tensor.feature_alpha_dropout` by name. */
+export interface FeatureAlphaDropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
+}
+
 /** Arguments of `Tensor.scaled_dot_product_attention` by name. */
 export interface ScaledDotProductAttentionOptions {
   readonly attnMask?: Tensor | null | undefined;
@@ -152,6 +134,18 @@ export interface InterpolateOptions {
     "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | undefined;
   /** false unless given. */ readonly alignCorners?: boolean | undefined;
   readonly scaleFactor?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.affine_grid` by name. */
+export interface AffineGridOptions {
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.grid_sample` by name. */
+export interface GridSampleOptions {
+  /** "bilinear" unless given. */ readonly mode?: "nearest" | "bilinear" | "bicubic" | undefined;
+  /** "zeros" unless given. */ readonly paddingMode?: "zeros" | "border" | "reflection" | undefined;
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.max_pool2d` by name. */
@@ -354,10 +348,111 @@ export interface DistOptions {
   /** 2 unless given. */ readonly p?: number | undefined;
 }
 
+/** Arguments of `Tensor.pairwise_distance` by name. */
+export interface PairwiseDistanceOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.cosine_similarity` by name. */
 export interface CosineSimilarityOptions {
   /** 1 unless given. */ readonly dim?: number | undefined;
   /** 1e-8 unless given. */ readonly eps?: number | undefined;
+}
+
+/** Arguments of `Tensor.cross_entropy` by name. */
+export interface CrossEntropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+  readonly weight?: Tensor | null | undefined;
+  readonly ignoreIndex?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.kl_div` by name. */
+export interface KlDivOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | "batchmean" | undefined;
+  /** false unless given. */ readonly logTarget?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.huber_loss` by name. */
+export interface HuberLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 1 unless given. */ readonly delta?: number | undefined;
+}
+
+/** Arguments of `Tensor.sparse_categorical_crossentropy` by name. */
+export interface SparseCategoricalCrossentropyOptions {
+  /** -1 unless given. */ readonly ignoreIndex?: number | undefined;
+  /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.nll_loss` by name. */
+export interface NllLossOptions {
+  readonly weight?: Tensor | null | undefined;
+  readonly ignoreIndex?: number | null | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.binary_crossentropy` by name. */
+export interface BinaryCrossentropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.binary_cross_entropy` by name. */
+export interface BinaryCrossEntropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.binary_crossentropy_logits` by name. */
+export interface BinaryCrossentropyLogitsOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  readonly posWeight?: Tensor | null | undefined;
+}
+
+/** Arguments of `Tensor.binary_cross_entropy_with_logits` by name. */
+export interface BinaryCrossEntropyWithLogitsOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  readonly posWeight?: Tensor | null | undefined;
+}
+
+/** Arguments of `Tensor.mse_loss` by name. */
+export interface MseLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.l1_loss` by name. */
+export interface L1LossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.smooth_l1_loss` by name. */
+export interface SmoothL1LossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 1 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.gaussian_nll_loss` by name. */
+export interface GaussianNllLossOptions {
+  /** false unless given. */ readonly full?: boolean | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.poisson_nll_loss` by name. */
+export interface PoissonNllLossOptions {
+  /** true unless given. */ readonly logInput?: boolean | undefined;
+  /** false unless given. */ readonly full?: boolean | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.ctc_loss` by name. */
+export interface CtcLossOptions {
+  /** 0 unless given. */ readonly blank?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** false unless given. */ readonly zeroInfinity?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.sort` by name. */
@@ -383,6 +478,18 @@ export interface QuantileOptions {
 /** Arguments of `Tensor.median` by name. */
 export interface MedianOptions {
   readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.kthvalue` by name. */
+export interface KthvalueOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mode` by name. */
+export interface ModeOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
@@ -1254,207 +1361,143 @@ export class Tensor extends TensorBase {
   declare static no_grad: (typeof Tensor)["noGrad"];
 
   /**
-   * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
+   * max(0, margin - Y (self - other)): self is to be greater where Y is 1, less where it is -1.
    *
-   * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
-   * `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
-   * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
+   * Throws ArgumentError.
    */
-  crossEntropy(
+  marginRankingLoss(
     ...args:
-      | [Y: Tensor, options?: CrossEntropyOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: CrossEntropyOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", labelSmoothing: number, options?: CrossEntropyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.cross_entropy", [this, ...args]);
-  }
-  /** `crossEntropy`, by its Python name. */
-  declare cross_entropy: Tensor["crossEntropy"];
-
-  /**
-   * The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
-   *
-   * `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
-   * Throws ShapeError, ArgumentError.
-   */
-  klDiv(
-    ...args:
-      | [Y: Tensor, options?: KlDivOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none" | "batchmean", options?: KlDivOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.kl_div", [this, ...args]);
-  }
-  /** `klDiv`, by its Python name. */
-  declare kl_div: Tensor["klDiv"];
-
-  /**
-   * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
-   *
-   * Throws ShapeError, ArgumentError.
-   */
-  huberLoss(
-    ...args:
-      | [Y: Tensor, options?: HuberLossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: HuberLossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", delta: number, options?: HuberLossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.huber_loss", [this, ...args]);
-  }
-  /** `huberLoss`, by its Python name. */
-  declare huber_loss: Tensor["huberLoss"];
-
-  /**
-   * The cross-entropy of these logits, classes along the last axis, with the integers Y.
-   *
-   * Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
-   * 0 but count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
-   */
-  sparseCategoricalCrossentropy(
-    ...args:
-      | [Y: Tensor, options?: SparseCategoricalCrossentropyOptions]
-      | [Y: Tensor, ignoreIndex: number, options?: SparseCategoricalCrossentropyOptions]
+      | [other: Tensor, Y: Tensor, options?: MarginRankingLossOptions]
+      | [other: Tensor, Y: Tensor, margin: number, options?: MarginRankingLossOptions]
       | [
+          other: Tensor,
           Y: Tensor,
-          ignoreIndex: number,
-          labelSmoothing: number,
-          options?: SparseCategoricalCrossentropyOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.sparse_categorical_crossentropy", [this, ...args]);
-  }
-  /** `sparseCategoricalCrossentropy`, by its Python name. */
-  declare sparse_categorical_crossentropy: Tensor["sparseCategoricalCrossentropy"];
-
-  /**
-   * The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
-   *
-   * `weight`: one per class; the mean is weighted. Throws ShapeError, DTypeError.
-   */
-  nllLoss(
-    ...args:
-      | [Y: Tensor, options?: NllLossOptions]
-      | [Y: Tensor, weight: Tensor | null, options?: NllLossOptions]
-      | [Y: Tensor, weight: Tensor | null, ignoreIndex: number | null, options?: NllLossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.nll_loss", [this, ...args]);
-  }
-  /** `nllLoss`, by its Python name. */
-  declare nll_loss: Tensor["nllLoss"];
-
-  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
-  binaryCrossentropy(
-    ...args:
-      | [Y: Tensor, options?: BinaryCrossentropyOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.binary_crossentropy", [this, ...args]);
-  }
-  /** `binaryCrossentropy`, by its Python name. */
-  declare binary_crossentropy: Tensor["binaryCrossentropy"];
-
-  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
-  binaryCrossEntropy(
-    ...args:
-      | [Y: Tensor, options?: BinaryCrossEntropyOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.binary_cross_entropy", [this, ...args]);
-  }
-  /** `binaryCrossEntropy`, by its Python name. */
-  declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
-
-  /**
-   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
-   *
-   * `pos_weight` scales the positive part.
-   */
-  binaryCrossentropyLogits(
-    ...args:
-      | [Y: Tensor, options?: BinaryCrossentropyLogitsOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyLogitsOptions]
-      | [
-          Y: Tensor,
+          margin: number,
           reduction: "mean" | "sum" | "none",
-          posWeight: Tensor | null,
-          options?: BinaryCrossentropyLogitsOptions,
+          options?: MarginRankingLossOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.binary_crossentropy_logits", [this, ...args]);
+    return callTensor(this.session, "Tensor.margin_ranking_loss", [this, ...args]);
   }
-  /** `binaryCrossentropyLogits`, by its Python name. */
-  declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
+  /** `marginRankingLoss`, by its Python name. */
+  declare margin_ranking_loss: Tensor["marginRankingLoss"];
+
+  /** These distances where Y is 1, and max(0, margin - self) where it is -1. Throws ShapeError. */
+  hingeEmbeddingLoss(
+    ...args:
+      | [Y: Tensor, options?: HingeEmbeddingLossOptions]
+      | [Y: Tensor, margin: number, options?: HingeEmbeddingLossOptions]
+      | [Y: Tensor, margin: number, reduction: "mean" | "sum" | "none", options?: HingeEmbeddingLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.hinge_embedding_loss", [this, ...args]);
+  }
+  /** `hingeEmbeddingLoss`, by its Python name. */
+  declare hinge_embedding_loss: Tensor["hingeEmbeddingLoss"];
 
   /**
-   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   * 1 - c where Y is 1, and max(0, c - margin) where it is -1, for c the cosine along the last axis.
    *
-   * `pos_weight` scales the positive part.
+   * Throws ShapeError.
    */
-  binaryCrossEntropyWithLogits(
+  cosineEmbeddingLoss(
     ...args:
-      | [Y: Tensor, options?: BinaryCrossEntropyWithLogitsOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyWithLogitsOptions]
+      | [other: Tensor, Y: Tensor, options?: CosineEmbeddingLossOptions]
+      | [other: Tensor, Y: Tensor, margin: number, options?: CosineEmbeddingLossOptions]
       | [
+          other: Tensor,
           Y: Tensor,
+          margin: number,
           reduction: "mean" | "sum" | "none",
-          posWeight: Tensor | null,
-          options?: BinaryCrossEntropyWithLogitsOptions,
+          options?: CosineEmbeddingLossOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
+    return callTensor(this.session, "Tensor.cosine_embedding_loss", [this, ...args]);
   }
-  /** `binaryCrossEntropyWithLogits`, by its Python name. */
-  declare binary_cross_entropy_with_logits: Tensor["binaryCrossEntropyWithLogits"];
-
-  /** The squared difference from Y. Throws ShapeError, ArgumentError. */
-  mseLoss(
-    ...args:
-      | [Y: Tensor, options?: MseLossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MseLossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.mse_loss", [this, ...args]);
-  }
-  /** `mseLoss`, by its Python name. */
-  declare mse_loss: Tensor["mseLoss"];
-
-  /** The magnitude of the difference from Y. Throws ShapeError, ArgumentError. */
-  l1Loss(
-    ...args:
-      | [Y: Tensor, options?: L1LossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: L1LossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.l1_loss", [this, ...args]);
-  }
-  /** `l1Loss`, by its Python name. */
-  declare l1_loss: Tensor["l1Loss"];
+  /** `cosineEmbeddingLoss`, by its Python name. */
+  declare cosine_embedding_loss: Tensor["cosineEmbeddingLoss"];
 
   /**
-   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+   * max(0, d(self, positive) - d(self, negative) + margin), d being `pairwise_distance`.
    *
+   * `swap`: the distance of `positive` from `negative` counts, where it is less (Balntas et al., 2016).
+   */
+  tripletMarginLoss(
+    ...args:
+      | [positive: Tensor, negative: Tensor, options?: TripletMarginLossOptions]
+      | [positive: Tensor, negative: Tensor, margin: number, options?: TripletMarginLossOptions]
+      | [positive: Tensor, negative: Tensor, margin: number, p: number, options?: TripletMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.triplet_margin_loss", [this, ...args]);
+  }
+  /** `tripletMarginLoss`, by its Python name. */
+  declare triplet_margin_loss: Tensor["tripletMarginLoss"];
+
+  /** log(1 + exp(-Y self)), for Y of 1 and -1. Throws ShapeError. */
+  softMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: SoftMarginLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SoftMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.soft_margin_loss", [this, ...args]);
+  }
+  /** `softMarginLoss`, by its Python name. */
+  declare soft_margin_loss: Tensor["softMarginLoss"];
+
+  /**
+   * The sum of max(0, margin - self[Y] + self[i])^p over the classes i but Y, divided by their number.
+   *
+   * The number is torch's, which counts Y.
+   *
+   * Shapes: self (n, classes) or (classes,), Y (n,) or () integers, weight (classes,). `p`: 1 or 2.
    * Throws ShapeError, ArgumentError.
    */
-  smoothL1Loss(
+  multiMarginLoss(
     ...args:
-      | [Y: Tensor, options?: SmoothL1LossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SmoothL1LossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", beta: number, options?: SmoothL1LossOptions]
+      | [Y: Tensor, options?: MultiMarginLossOptions]
+      | [Y: Tensor, p: number, options?: MultiMarginLossOptions]
+      | [Y: Tensor, p: number, margin: number, options?: MultiMarginLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.smooth_l1_loss", [this, ...args]);
+    return callTensor(this.session, "Tensor.multi_margin_loss", [this, ...args]);
   }
-  /** `smoothL1Loss`, by its Python name. */
-  declare smooth_l1_loss: Tensor["smoothL1Loss"];
+  /** `multiMarginLoss`, by its Python name. */
+  declare multi_margin_loss: Tensor["multiMarginLoss"];
 
   /**
-   * Y's negative log-likelihood under normal distributions with these means and variances.
+   * The sum of max(0, 1 - self[y] + self[i]) over classes y of Y and others i, divided by their number.
    *
-   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
-   * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
-   * one that broadcasts to it. Throws ShapeError, ArgumentError.
+   * Shapes: self and Y (n, classes) or (classes,). The classes of a row are those before the first -1.
+   * Throws ShapeError, DTypeError.
    */
-  gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
-    return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
+  multilabelMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: MultilabelMarginLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MultilabelMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.multilabel_margin_loss", [this, ...args]);
   }
-  /** `gaussianNllLoss`, by its Python name. */
-  declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
+  /** `multilabelMarginLoss`, by its Python name. */
+  declare multilabel_margin_loss: Tensor["multilabelMarginLoss"];
+
+  /**
+   * The mean over the last axis of the cross-entropy of sigmoid(self) with Y (0 and 1).
+   *
+   * `weight`: of each class. Throws ShapeError.
+   */
+  multilabelSoftMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: MultilabelSoftMarginLossOptions]
+      | [Y: Tensor, weight: Tensor | null, options?: MultilabelSoftMarginLossOptions]
+      | [
+          Y: Tensor,
+          weight: Tensor | null,
+          reduction: "mean" | "sum" | "none",
+          options?: MultilabelSoftMarginLossOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.multilabel_soft_margin_loss", [this, ...args]);
+  }
+  /** `multilabelSoftMarginLoss`, by its Python name. */
+  declare multilabel_soft_margin_loss: Tensor["multilabelSoftMarginLoss"];
 
   /** self / max(its p-norm along `dim`, eps). */
   normalize(
@@ -1500,6 +1543,29 @@ export class Tensor extends TensorBase {
   dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
     return callTensor(this.session, "Tensor.dropout", [this, ...args]);
   }
+
+  /**
+   * Dropout that keeps mean and variance behind `selu` (Klambauer et al., 2017): in training,
+   * elements become selu's least value with probability `p`, and all are scaled and shifted.
+   *
+   * Throws ArgumentError.
+   */
+  alphaDropout(
+    ...args: [options?: AlphaDropoutOptions] | [p: number, options?: AlphaDropoutOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.alpha_dropout", [this, ...args]);
+  }
+  /** `alphaDropout`, by its Python name. */
+  declare alpha_dropout: Tensor["alphaDropout"];
+
+  /** `alpha_dropout` of whole channels: what axes 0 and 1 count. Throws ArgumentError, ShapeError. */
+  featureAlphaDropout(
+    ...args: [options?: FeatureAlphaDropoutOptions] | [p: number, options?: FeatureAlphaDropoutOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.feature_alpha_dropout", [this, ...args]);
+  }
+  /** `featureAlphaDropout`, by its Python name. */
+  declare feature_alpha_dropout: Tensor["featureAlphaDropout"];
 
   /**
    * softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
@@ -1564,6 +1630,42 @@ export class Tensor extends TensorBase {
   declare pixel_unshuffle: Tensor["pixelUnshuffle"];
 
   /**
+   * The positions that affine maps send those of an image of `size` (n, channels, *spatial) to.
+   *
+   * self: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `grid_sample`
+   * takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
+   * `align_corners`, else their edges. Throws ShapeError.
+   */
+  affineGrid(size: readonly number[], options?: AffineGridOptions): Tensor {
+    return callTensor(this.session, "Tensor.affine_grid", [this, size, options]);
+  }
+  /** `affineGrid`, by its Python name. */
+  declare affine_grid: Tensor["affineGrid"];
+
+  /**
+   * The image (n, channels, *spatial) at the positions `grid` (n, *out, d): (n, channels, *out).
+   *
+   * Positions are as `affine_grid` gives them. `mode`: 'nearest', 'bilinear' (linear in each axis), or
+   * 'bicubic' (of two axes; Keys, 1981, with a = -0.75). `padding_mode`: what lies outside are 'zeros', or
+   * the elements at the 'border', or its 'reflection'. Throws ArgumentError, ShapeError.
+   */
+  gridSample(
+    ...args:
+      | [grid: Tensor, options?: GridSampleOptions]
+      | [grid: Tensor, mode: "nearest" | "bilinear" | "bicubic", options?: GridSampleOptions]
+      | [
+          grid: Tensor,
+          mode: "nearest" | "bilinear" | "bicubic",
+          paddingMode: "zeros" | "border" | "reflection",
+          options?: GridSampleOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.grid_sample", [this, ...args]);
+  }
+  /** `gridSample`, by its Python name. */
+  declare grid_sample: Tensor["gridSample"];
+
+  /**
    * The greatest element of each window over the last axes; `stride` defaults to the window.
    *
    * With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
@@ -1621,6 +1723,58 @@ export class Tensor extends TensorBase {
   }
   /** `avgPool2d`, by its Python name. */
   declare avg_pool2d: Tensor["avgPool2d"];
+
+  /**
+   * The means of `output_size` windows of nearly equal size along the last axis.
+   *
+   * Window i is from floor(i n / m) up to ceil((i + 1) n / m), for m of n elements. Throws ArgumentError,
+   * ShapeError.
+   */
+  adaptiveAvgPool1d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_avg_pool1d", [this, outputSize]);
+  }
+  /** `adaptiveAvgPool1d`, by its Python name. */
+  declare adaptive_avg_pool1d: Tensor["adaptiveAvgPool1d"];
+
+  /** As `adaptive_avg_pool1d`, over the last two axes; a size that is None is the axis' own. */
+  adaptiveAvgPool2d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_avg_pool2d", [this, outputSize]);
+  }
+  /** `adaptiveAvgPool2d`, by its Python name. */
+  declare adaptive_avg_pool2d: Tensor["adaptiveAvgPool2d"];
+
+  /** As `adaptive_avg_pool1d`, over the last three axes; a size that is None is the axis' own. */
+  adaptiveAvgPool3d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_avg_pool3d", [this, outputSize]);
+  }
+  /** `adaptiveAvgPool3d`, by its Python name. */
+  declare adaptive_avg_pool3d: Tensor["adaptiveAvgPool3d"];
+
+  /**
+   * The greatest elements of the windows of `adaptive_avg_pool1d`.
+   *
+   * With `return_indices` also their positions (int32), as `max_pool2d` gives them. Throws ArgumentError,
+   * ShapeError.
+   */
+  adaptiveMaxPool1d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_max_pool1d", [this, outputSize]);
+  }
+  /** `adaptiveMaxPool1d`, by its Python name. */
+  declare adaptive_max_pool1d: Tensor["adaptiveMaxPool1d"];
+
+  /** As `adaptive_max_pool1d`, over the last two axes; a size that is None is the axis' own. */
+  adaptiveMaxPool2d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_max_pool2d", [this, outputSize]);
+  }
+  /** `adaptiveMaxPool2d`, by its Python name. */
+  declare adaptive_max_pool2d: Tensor["adaptiveMaxPool2d"];
+
+  /** As `adaptive_max_pool1d`, over the last three axes; a size that is None is the axis' own. */
+  adaptiveMaxPool3d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_max_pool3d", [this, outputSize]);
+  }
+  /** `adaptiveMaxPool3d`, by its Python name. */
+  declare adaptive_max_pool3d: Tensor["adaptiveMaxPool3d"];
 
   /**
    * Cross-correlation over any number of spatial axes. Throws ShapeError, ArgumentError.
@@ -2024,6 +2178,18 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.dist", [this, ...args]);
   }
 
+  /** The p-norms of self - other + eps along the last axis. */
+  pairwiseDistance(
+    ...args:
+      | [other: Tensor, options?: PairwiseDistanceOptions]
+      | [other: Tensor, p: number, options?: PairwiseDistanceOptions]
+      | [other: Tensor, p: number, eps: number, options?: PairwiseDistanceOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.pairwise_distance", [this, ...args]);
+  }
+  /** `pairwiseDistance`, by its Python name. */
+  declare pairwise_distance: Tensor["pairwiseDistance"];
+
   /**
    * The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
    *
@@ -2046,6 +2212,256 @@ export class Tensor extends TensorBase {
   }
   /** `diagEmbed`, by its Python name. */
   declare diag_embed: Tensor["diagEmbed"];
+
+  /**
+   * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
+   *
+   * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
+   * `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
+   * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
+   */
+  crossEntropy(
+    ...args:
+      | [Y: Tensor, options?: CrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: CrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", labelSmoothing: number, options?: CrossEntropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cross_entropy", [this, ...args]);
+  }
+  /** `crossEntropy`, by its Python name. */
+  declare cross_entropy: Tensor["crossEntropy"];
+
+  /**
+   * The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
+   *
+   * `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
+   * Throws ShapeError, ArgumentError.
+   */
+  klDiv(
+    ...args:
+      | [Y: Tensor, options?: KlDivOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none" | "batchmean", options?: KlDivOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.kl_div", [this, ...args]);
+  }
+  /** `klDiv`, by its Python name. */
+  declare kl_div: Tensor["klDiv"];
+
+  /**
+   * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  huberLoss(
+    ...args:
+      | [Y: Tensor, options?: HuberLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: HuberLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", delta: number, options?: HuberLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.huber_loss", [this, ...args]);
+  }
+  /** `huberLoss`, by its Python name. */
+  declare huber_loss: Tensor["huberLoss"];
+
+  /**
+   * The cross-entropy of these logits, classes along the last axis, with the integers Y.
+   *
+   * Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
+   * 0 but count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
+   */
+  sparseCategoricalCrossentropy(
+    ...args:
+      | [Y: Tensor, options?: SparseCategoricalCrossentropyOptions]
+      | [Y: Tensor, ignoreIndex: number, options?: SparseCategoricalCrossentropyOptions]
+      | [
+          Y: Tensor,
+          ignoreIndex: number,
+          labelSmoothing: number,
+          options?: SparseCategoricalCrossentropyOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.sparse_categorical_crossentropy", [this, ...args]);
+  }
+  /** `sparseCategoricalCrossentropy`, by its Python name. */
+  declare sparse_categorical_crossentropy: Tensor["sparseCategoricalCrossentropy"];
+
+  /**
+   * The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
+   *
+   * `weight`: one per class; the mean is weighted. Throws ShapeError, DTypeError.
+   */
+  nllLoss(
+    ...args:
+      | [Y: Tensor, options?: NllLossOptions]
+      | [Y: Tensor, weight: Tensor | null, options?: NllLossOptions]
+      | [Y: Tensor, weight: Tensor | null, ignoreIndex: number | null, options?: NllLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nll_loss", [this, ...args]);
+  }
+  /** `nllLoss`, by its Python name. */
+  declare nll_loss: Tensor["nllLoss"];
+
+  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  binaryCrossentropy(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossentropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_crossentropy", [this, ...args]);
+  }
+  /** `binaryCrossentropy`, by its Python name. */
+  declare binary_crossentropy: Tensor["binaryCrossentropy"];
+
+  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  binaryCrossEntropy(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_cross_entropy", [this, ...args]);
+  }
+  /** `binaryCrossEntropy`, by its Python name. */
+  declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
+
+  /**
+   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   *
+   * `pos_weight` scales the positive part.
+   */
+  binaryCrossentropyLogits(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossentropyLogitsOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyLogitsOptions]
+      | [
+          Y: Tensor,
+          reduction: "mean" | "sum" | "none",
+          posWeight: Tensor | null,
+          options?: BinaryCrossentropyLogitsOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_crossentropy_logits", [this, ...args]);
+  }
+  /** `binaryCrossentropyLogits`, by its Python name. */
+  declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
+
+  /**
+   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   *
+   * `pos_weight` scales the positive part.
+   */
+  binaryCrossEntropyWithLogits(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossEntropyWithLogitsOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyWithLogitsOptions]
+      | [
+          Y: Tensor,
+          reduction: "mean" | "sum" | "none",
+          posWeight: Tensor | null,
+          options?: BinaryCrossEntropyWithLogitsOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
+  }
+  /** `binaryCrossEntropyWithLogits`, by its Python name. */
+  declare binary_cross_entropy_with_logits: Tensor["binaryCrossEntropyWithLogits"];
+
+  /** The squared difference from Y. Throws ShapeError, ArgumentError. */
+  mseLoss(
+    ...args:
+      | [Y: Tensor, options?: MseLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MseLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.mse_loss", [this, ...args]);
+  }
+  /** `mseLoss`, by its Python name. */
+  declare mse_loss: Tensor["mseLoss"];
+
+  /** The magnitude of the difference from Y. Throws ShapeError, ArgumentError. */
+  l1Loss(
+    ...args:
+      | [Y: Tensor, options?: L1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: L1LossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.l1_loss", [this, ...args]);
+  }
+  /** `l1Loss`, by its Python name. */
+  declare l1_loss: Tensor["l1Loss"];
+
+  /**
+   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  smoothL1Loss(
+    ...args:
+      | [Y: Tensor, options?: SmoothL1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SmoothL1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", beta: number, options?: SmoothL1LossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.smooth_l1_loss", [this, ...args]);
+  }
+  /** `smoothL1Loss`, by its Python name. */
+  declare smooth_l1_loss: Tensor["smoothL1Loss"];
+
+  /**
+   * Y's negative log-likelihood under normal distributions with these means and variances.
+   *
+   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+   * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+   * one that broadcasts to it. Throws ShapeError, ArgumentError.
+   */
+  gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
+    return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
+  }
+  /** `gaussianNllLoss`, by its Python name. */
+  declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
+
+  /**
+   * Y's negative log-likelihood under Poisson distributions with means exp(self), or self without
+   * `log_input` (then log(self + eps) is taken).
+   *
+   * `full`: with Stirling's approximation of log(Y!), where Y is above 1.
+   * Throws ShapeError, ArgumentError.
+   */
+  poissonNllLoss(Y: Tensor, options?: PoissonNllLossOptions): Tensor {
+    return callTensor(this.session, "Tensor.poisson_nll_loss", [this, Y, options]);
+  }
+  /** `poissonNllLoss`, by its Python name. */
+  declare poisson_nll_loss: Tensor["poissonNllLoss"];
+
+  /**
+   * Connectionist temporal classification (Graves et al., 2006) of log-probabilities.
+   *
+   * self: (t, n, classes), or (t, classes).
+   *
+   * targets: (n, s) integers, or all one after the other (which reads the lengths); no `blank`s.
+   * Lengths: n integers each. 'mean' divides each loss by its target's length first. A target that is
+   * too long has an infinite loss, 0 with `zero_infinity`. There is a kernel for each of the t steps.
+   * Throws ShapeError, DTypeError, ArgumentError.
+   */
+  ctcLoss(
+    ...args:
+      | [targets: Tensor, inputLengths: Operand, targetLengths: Operand, options?: CtcLossOptions]
+      | [
+          targets: Tensor,
+          inputLengths: Operand,
+          targetLengths: Operand,
+          blank: number,
+          options?: CtcLossOptions,
+        ]
+      | [
+          targets: Tensor,
+          inputLengths: Operand,
+          targetLengths: Operand,
+          blank: number,
+          reduction: "mean" | "sum" | "none",
+          options?: CtcLossOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ctc_loss", [this, ...args]);
+  }
+  /** `ctcLoss`, by its Python name. */
+  declare ctc_loss: Tensor["ctcLoss"];
 
   /** The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest. */
   sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
@@ -2079,6 +2495,26 @@ export class Tensor extends TensorBase {
    */
   median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
     return callTensor(this.session, "Tensor.median", [this, ...args]);
+  }
+
+  /**
+   * The k-th least element (1 is the least) along `dim`, and its position (int32). NaN is the greatest.
+   *
+   * Throws AxisError, ArgumentError.
+   */
+  kthvalue(
+    ...args: [k: number, options?: KthvalueOptions] | [k: number, dim: number, options?: KthvalueOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.kthvalue", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * The most frequent element along `dim`, the least of several, and its last position (int32).
+   *
+   * Throws AxisError, ShapeError.
+   */
+  mode(...args: [options?: ModeOptions] | [dim: number, options?: ModeOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.mode", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
@@ -3315,6 +3751,27 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.digamma", [this]);
   }
 
+  /**
+   * The logarithm of the multivariate gamma function of dimension p: defined above (p - 1) / 2.
+   *
+   * Throws ArgumentError for p less than 1.
+   */
+  mvlgamma(p: number): Tensor {
+    return callTensor(this.session, "Tensor.mvlgamma", [this, p]);
+  }
+
+  /**
+   * The n-th derivative of digamma; inf or NaN at the integers up to 0. Throws ArgumentError for n < 0.
+   */
+  polygamma(n: number): Tensor {
+    return callTensor(this.session, "Tensor.polygamma", [this, n]);
+  }
+
+  /** The modified Bessel function of the first kind, of order 0. */
+  i0(): Tensor {
+    return callTensor(this.session, "Tensor.i0", [this]);
+  }
+
   /** The sine of radians. */
   sin(): Tensor {
     return callTensor(this.session, "Tensor.sin", [this]);
@@ -3567,6 +4024,20 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.absolute", [this]);
   }
 
+  /**
+   * The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): self = mantissa * 2**exponent.
+   *
+   * 0, infinities and NaN are their own mantissas, with exponent 0.
+   */
+  frexp(): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.frexp", [this], 2) as [Tensor, Tensor];
+  }
+
+  /** The next float of the dtype from self towards `other`; `other` where both are equal. No gradient. */
+  nextafter(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.nextafter", [this, other]);
+  }
+
   /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
   where(x: Operand, y: Operand): Tensor {
     return callTensor(this.session, "Tensor.where", [this, x, y]);
@@ -3786,6 +4257,20 @@ export class Tensor extends TensorBase {
   /** The remainder with the sign of the dividend, as C's fmod. */
   fmod(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmod", [this, x]);
+  }
+
+  /**
+   * The greatest common divisor of integers, at least 0; gcd(0, 0) is 0. Throws DTypeError.
+   *
+   * By Euclid's algorithm, of as many steps as the dtype can need.
+   */
+  gcd(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.gcd", [this, x]);
+  }
+
+  /** The least common multiple of integers, at least 0; 0 if one is 0. Throws DTypeError. */
+  lcm(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lcm", [this, x]);
   }
 
   /** self + (end - self) * weight. */
@@ -4165,6 +4650,37 @@ alias(Tensor.prototype, {
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
   as_param: "asParam",
+  margin_ranking_loss: "marginRankingLoss",
+  hinge_embedding_loss: "hingeEmbeddingLoss",
+  cosine_embedding_loss: "cosineEmbeddingLoss",
+  triplet_margin_loss: "tripletMarginLoss",
+  soft_margin_loss: "softMarginLoss",
+  multi_margin_loss: "multiMarginLoss",
+  multilabel_margin_loss: "multilabelMarginLoss",
+  multilabel_soft_margin_loss: "multilabelSoftMarginLoss",
+  alpha_dropout: "alphaDropout",
+  feature_alpha_dropout: "featureAlphaDropout",
+  scaled_dot_product_attention: "scaledDotProductAttention",
+  pixel_shuffle: "pixelShuffle",
+  pixel_unshuffle: "pixelUnshuffle",
+  affine_grid: "affineGrid",
+  grid_sample: "gridSample",
+  max_pool2d: "maxPool2d",
+  max_unpool2d: "maxUnpool2d",
+  avg_pool2d: "avgPool2d",
+  adaptive_avg_pool1d: "adaptiveAvgPool1d",
+  adaptive_avg_pool2d: "adaptiveAvgPool2d",
+  adaptive_avg_pool3d: "adaptiveAvgPool3d",
+  adaptive_max_pool1d: "adaptiveMaxPool1d",
+  adaptive_max_pool2d: "adaptiveMaxPool2d",
+  adaptive_max_pool3d: "adaptiveMaxPool3d",
+  conv_transpose2d: "convTranspose2d",
+  matrix_power: "matrixPower",
+  triangular_solve: "triangularSolve",
+  newton_schulz: "newtonSchulz",
+  pairwise_distance: "pairwiseDistance",
+  cosine_similarity: "cosineSimilarity",
+  diag_embed: "diagEmbed",
   cross_entropy: "crossEntropy",
   kl_div: "klDiv",
   huber_loss: "huberLoss",
@@ -4178,18 +4694,8 @@ alias(Tensor.prototype, {
   l1_loss: "l1Loss",
   smooth_l1_loss: "smoothL1Loss",
   gaussian_nll_loss: "gaussianNllLoss",
-  scaled_dot_product_attention: "scaledDotProductAttention",
-  pixel_shuffle: "pixelShuffle",
-  pixel_unshuffle: "pixelUnshuffle",
-  max_pool2d: "maxPool2d",
-  max_unpool2d: "maxUnpool2d",
-  avg_pool2d: "avgPool2d",
-  conv_transpose2d: "convTranspose2d",
-  matrix_power: "matrixPower",
-  triangular_solve: "triangularSolve",
-  newton_schulz: "newtonSchulz",
-  cosine_similarity: "cosineSimilarity",
-  diag_embed: "diagEmbed",
+  poisson_nll_loss: "poissonNllLoss",
+  ctc_loss: "ctcLoss",
   index_select: "indexSelect",
   masked_select: "maskedSelect",
   take_along_dim: "takeAlongDim",
