@@ -37,6 +37,8 @@ class ConvolutionMixin(ReduceMixin):
         [[[[8.0, 12.0], [20.0, 24.0]]]]
         """
         dims = weight.ndim - 2
+        if dims < 1:
+            raise ShapeError(f"conv2d: expected a weight (out, in, *kernel), got shape {weight.shape}")
         cout, cin, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
         if self.ndim != weight.ndim or not same_size(self.shape[1], groups * cin) or cout % groups:
             raise ShapeError(
@@ -115,12 +117,12 @@ class ConvolutionMixin(ReduceMixin):
         """
         if isinstance(padding, int):
             return [(padding, padding)] * dims
-        sizes = list(padding)
+        sizes = list(padding) if isinstance(padding, (tuple, list)) else []
         if len(sizes) == dims:
             return [(p, p) for p in sizes]
         if len(sizes) == 2 * dims:
             return [(sizes[2 * i], sizes[2 * i + 1]) for i in range(dims)][::-1]
-        raise ArgumentError(f"{what}: expected padding of 1, {dims} or {2 * dims} ints, got {padding}")
+        raise ArgumentError(f"{what}: expected padding of 1, {dims} or {2 * dims} ints, got {padding!r}")
 
 
 def each_of(x: int | Sequence[int], n: int) -> tuple[int, ...]:

@@ -203,6 +203,9 @@ class CreationMixin(TensorBase):
         """
         if stop is None:
             start, stop = 0, start
+        for name, x in (("start", start), ("stop", stop), ("step", step)):
+            if not isinstance(x, (int, float, UOp)) and not hasattr(x, "__index__"):
+                raise ArgumentError(f"arange: {name}: expected a number, got {x!r}")
         if not isinstance(step, UOp) and step == 0:
             raise ArgumentError(f"arange: expected a step other than 0, got {step}")
         if dtype is None:

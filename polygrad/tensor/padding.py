@@ -63,6 +63,11 @@ class PaddingMixin(JoiningMixin):
         )
 
     def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
+        if not isinstance(padding, Sequence) or isinstance(padding, str):
+            raise ArgumentError(
+                "pad: expected (before, after) for each axis, or a flat sequence from the last axis on, got "
+                f"{padding!r}"
+            )
         if all(is_size(p) for p in padding) and len(padding) > 0:
             if len(padding) % 2 or len(padding) // 2 > self.ndim:
                 raise ArgumentError(

@@ -38,7 +38,9 @@ class RandomMixin(CumulativeMixin):
         >>> a == Tensor.rand(3).tolist()
         True
         """
-        generator.reset(int(seed))
+        if not hasattr(seed, "__index__"):
+            raise ArgumentError(f"manual_seed: expected an int, got {seed!r}")
+        generator.reset(seed.__index__())
 
     @classmethod
     def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, Any]:

@@ -232,6 +232,8 @@ class StorageMixin(TensorBase):
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
         [[1, 3], [2, 4]]
         """
+        if opts is not None and not isinstance(opts, str):
+            raise ArgumentError(f"contiguous: expected opts as text or None, got {opts!r}")
         given = None if opts is None else parse_opts(opts)
         if given is not None or not is_contiguous(self):
             return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), given))

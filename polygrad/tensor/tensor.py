@@ -27,6 +27,7 @@ from polygrad.tensor.core.convert import (
     pack,
     unpack,
 )
+from polygrad.tensor.core.misuse import MISUSE, explained
 from polygrad.tensor.core.registry import register
 from polygrad.tensor.core.sizes import check_shape
 from polygrad.tensor.core.sources import buffer_at, buffer_of_file, fetch, path_of
@@ -257,7 +258,7 @@ def _has_float64(home: str | None) -> bool:
 
 
 for _class in Tensor.__mro__[:-1]:
-    synchronize_methods(_class)
+    synchronize_methods(_class, MISUSE, explained)
 
 
 def _scalar(x: Any) -> Any:

@@ -337,6 +337,8 @@ class TensorBase(metaclass=TensorType):
         if axis.__class__ is int and (n := len(self.uop.shape)) and -n <= axis < n:
             return (axis if axis >= 0 else axis + n,)
         if not isinstance(axis, int):
+            if not hasattr(axis, "__iter__"):
+                raise ArgumentError(f"axis: expected an int, a sequence of ints or None, got {axis!r}")
             out = tuple([self._axis(a) for a in axis])
             if len(set(out)) != len(out):
                 raise ArgumentError(f"axis: expected distinct axes, got {tuple(axis)}")
@@ -409,6 +411,8 @@ class TensorBase(metaclass=TensorType):
 
     def _lift(self, x: TensorLike) -> Self:
         """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
+        if x is None:
+            raise DTypeError("operand: expected a Tensor, a number or an array, got None")
         try:
             return type(self)(x, device=self._device)  # type: ignore[call-arg]
         except DTypeError:
