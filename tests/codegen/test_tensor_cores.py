@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from polygrad import Tensor, dtypes
+from polygrad.codegen.actions import neighbours
 from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
@@ -106,6 +107,11 @@ def test_a_core_is_one_of_the_table():
             "expected",
         ),
         (lambda: data(16, 16) @ data(16, 16), f"{ON_CORE}, TENSOR_CORE r0 r1 r2 0", "expected an axis of"),
+        (
+            lambda: data(16, 32) @ data(32, 16),
+            f"{ON_CORE}, STAGE r0.1.0 REDUCE 0",
+            "got one of a tensor core",
+        ),
     ],
 )
 def test_what_does_not_apply_says_why(make, opts, message):
@@ -207,6 +213,27 @@ def test_blocks_overlap_where_sizes_are_no_multiples():
 def test_few_rows_are_better_few_columns():
     assert "TENSOR_CORE r1 r0 r2 0" in chosen(data(8, 256) @ data(256, 256))
     assert "TENSOR_CORE r0 r1 r2 0" in chosen(data(16, 256) @ data(256, 256))
+
+
+# --- what a search tries
+
+
+def test_neighbours_add_take_away_and_change_a_core():
+    """Each is a kernel that can be written, or an OptError says why not."""
+    target = replace(CUDA, tensor_cores=TENSOR_CORES[:2])
+    kernel = kernel_of(data(32, 32) @ data(32, 16))
+    tried = set()
+    for opts in (choose(kernel, target), (), parse_opts("GLOBAL r0, GLOBAL r1"), parse_opts(ON_CORE)):
+        for sequence, made in neighbours(kernel, opts, target):
+            tried.add(render_opts(sequence))
+            try:
+                linear = run_passes(made, Context(target), after="optimize")
+            except OptError:
+                continue
+            emit("k", linear, CUDABuilder(target, aligned=True))
+    assert {ON_CORE, f"{ON_CORE}, LOCAL r1.0 2", f"{ON_CORE}, UPCAST r1.0 2", "GLOBAL r0, GLOBAL r1"} <= tried
+    assert "GLOBAL r0, GLOBAL r1, TENSOR_CORE r1 r0 r2 0" in tried
+    assert not any("TENSOR_CORE r0 r1 r2 1" in text for text in tried)  # the core of bfloat16
 
 
 # --- the kernels of whole graphs
