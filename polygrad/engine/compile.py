@@ -262,7 +262,8 @@ def _assemble(
 
 
 def _variables(done: Schedule) -> list[UOp]:
-    return sorted({v for call in done.calls for v in call.ast.variables()}, key=lambda v: v.arg)
+    asts = {call.ast for call in done.calls}
+    return sorted({v for ast in asts for v in ast.variables()}, key=lambda v: v.arg)
 
 
 def _size(node: UOp) -> int:

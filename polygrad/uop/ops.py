@@ -75,6 +75,7 @@ class Ops(IntEnum):
     SHEAR = auto()
     REDUCE_AXIS = auto()
     SCAN_AXIS = auto()
+    FOR = auto()
     REDUCE = auto()
     SCAN = auto()
     # memory of a kernel's own
