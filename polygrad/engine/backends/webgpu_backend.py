@@ -10,11 +10,12 @@ from polygrad.renderer.emit import emit
 from polygrad.renderer.wgsl import WGSLBuilder
 from polygrad.runtime.webgpu import WebGPURuntime
 from polygrad.runtime.webgpu_host import ALIGNMENT, Adapter
+from polygrad.runtime.webgpu_lanes import neighbours_in_subgroup
 from polygrad.uop.node import UOp
 
 
-def target_of(adapter: Adapter) -> Target:
-    """What code generation may ask of an adapter."""
+def target_of(adapter: Adapter, subgroup: int = 0) -> Target:
+    """What code generation may ask of an adapter. `subgroup`: the neighbours that exchange values."""
     return Target(
         "WEBGPU",
         simd_bytes=16,
@@ -23,6 +24,8 @@ def target_of(adapter: Adapter) -> Target:
             invocations=adapter.invocations,
             count=adapter.workgroups,
             shared_bytes=adapter.shared_bytes,
+            subgroup=subgroup,
+            shuffle_bytes=4 if subgroup else 0,
             software=adapter.software,
         ),
         max_buffers=adapter.storage_buffers,
@@ -32,7 +35,8 @@ def target_of(adapter: Adapter) -> Target:
 
 
 _opened = [WebGPURuntime()]
-_target = target_of(_opened[0].adapter)
+_adapter = _opened[0].adapter
+_target = target_of(_adapter, neighbours_in_subgroup(_opened[0].host) if _adapter.subgroup else 0)
 
 
 def _open() -> WebGPURuntime:
