@@ -1,4 +1,9 @@
-"""WEBGPU: the GPU, through WebGPU: wgpu-native under CPython, the host's own in a page and in Node."""
+"""WEBGPU: the GPU, through WebGPU: wgpu-native under CPython, the host's own in a page and in Node.
+
+With WEBGPU_SUBGROUPS=1 when the device is opened, neighbours exchange registers, where the adapter's
+subgroups have one size. That has to be asked for: what a captured step exports then is right on GPUs of that
+size only.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Callable
 
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.devices import Backend
+from polygrad.helpers import env_int
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wgsl import WGSLBuilder
 from polygrad.runtime.webgpu import WebGPURuntime
@@ -36,7 +42,8 @@ def target_of(adapter: Adapter, subgroup: int = 0) -> Target:
 
 _opened = [WebGPURuntime()]
 _adapter = _opened[0].adapter
-_target = target_of(_adapter, neighbours_in_subgroup(_opened[0].host) if _adapter.subgroup else 0)
+_exchanges = _adapter.subgroup and env_int("WEBGPU_SUBGROUPS", 0)
+_target = target_of(_adapter, neighbours_in_subgroup(_opened[0].host) if _exchanges else 0)
 
 
 def _open() -> WebGPURuntime:

@@ -1,5 +1,5 @@
-"""Subgroups of WEBGPU: which invocations they have, and reductions in their registers. A software adapter's
-subgroups are exchanged in here, too, though its Target names none: it says no size that all have."""
+"""What WEBGPU has on some adapters only: subgroups. Which invocations they have, and reductions in their
+registers: those of a software adapter, too, though its Target names none."""
 
 from __future__ import annotations
 
