@@ -70,6 +70,7 @@ def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
     lanes = cost.VECTOR
     if target.simd_bytes < 4 * lanes or not r.src[0].is_const or r.src[0].arg % lanes:
         return False
+    sizes = (4,) if target.word_memory else (2, 4)
     for n in nodes_of(nest):
         if n.op not in (Ops.LOAD, Ops.STORE):
             wide = n.dtype is not dtypes.index and n.dtype.itemsize > 4
@@ -81,7 +82,11 @@ def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
             continue
         terms, constant = linear_terms(index.src[1])
         others = [f for a, f in terms.items() if a is not r]
-        if dtype.itemsize != 4 or terms.get(r) != 1 or any(r in a.ranges for a in terms if a is not r):
+        if (
+            dtype.itemsize not in sizes
+            or terms.get(r) != 1
+            or any(r in a.ranges for a in terms if a is not r)
+        ):
             return False
         if any(f % lanes for f in (*others, constant)) or (len(index.src) > 2 and r in index.src[2].ranges):
             return False

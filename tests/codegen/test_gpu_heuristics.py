@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import bench_package  # noqa: F401
@@ -76,6 +77,10 @@ def kinds(tensor, target=GPU):
         ),
         (lambda: data(700, 512) @ data(512), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 128"),
         (lambda: data(512) @ data(512, 700), "GLOBAL r0, LOCAL r0 32, GROUP r1 8"),
+        (  # of 16 bits, too
+            lambda: data(64, 512, dtype="float16") + data(64, 512, dtype="float16"),
+            "MERGE r0 r1, GLOBAL r0, SIMD r0 4 1, LOCAL r0.0 256",
+        ),
         (lambda: data(40, 100).softmax(1), "GLOBAL r0, LOCAL r1 32, GROUP r3 32, GROUP r2 32"),
         (lambda: data(40, 768).layernorm(), "GLOBAL r0, LOCAL r1 128, GROUP r3 128, GROUP r2 128"),
         (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 128"),
@@ -115,6 +120,11 @@ def test_a_processor_that_does_a_gpus_work_has_larger_tiles_and_shares_nothing(t
     assert render_opts(chosen(tensor, SOFTWARE)) == opts
     (ast,) = asts(tensor)
     verify(lower(ast, SOFTWARE), "linear")
+
+
+def test_elements_that_lie_in_words_are_no_vectors():
+    add = data(64, 512, dtype="float16") + data(64, 512, dtype="float16")
+    assert OptKind.SIMD in kinds(add) and OptKind.SIMD not in kinds(add, replace(GPU, word_memory=True))
 
 
 def test_sums_that_are_many_and_across_memory_have_an_invocation_each():

@@ -3,6 +3,7 @@ registers: those of a software adapter, too, though its Target names none."""
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 
 import pytest
@@ -36,6 +37,14 @@ def subgroup():
 
 def test_lanes_are_neighbours(subgroup):
     assert subgroup in (4, 8, 16, 32, 64, 128)
+
+
+def test_a_target_names_them_where_they_are_asked_for():
+    adapter = Device["WEBGPU"].adapter
+    target_of = importlib.import_module("polygrad.engine.backends.webgpu_backend").target_of
+    limits = target_of(adapter, 32).workgroups
+    assert (limits.subgroup, limits.shuffle_bytes) == (32, 4)
+    assert target_of(adapter).workgroups.shuffle_bytes == 0
 
 
 @pytest.mark.parametrize("which", GROUPED)

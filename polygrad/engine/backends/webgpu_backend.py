@@ -37,6 +37,7 @@ def target_of(adapter: Adapter, subgroup: int = 0) -> Target:
         max_buffers=adapter.storage_buffers,
         alignment=ALIGNMENT,
         float64=False,
+        word_memory=True,
     )
 
 
