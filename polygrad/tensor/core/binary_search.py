@@ -9,7 +9,7 @@ All functions are of nodes, and go along the last axis.
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
-from polygrad.tensor.sorting_network import taken
+from polygrad.tensor.core.sorting_network import taken
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
