@@ -305,6 +305,18 @@ def _sum(total: UOp) -> _Sum:
     return _Sum(total, over, strides.get(over) == 1)
 
 
+def _outer_sums(nest: UOp) -> list[_Sum]:
+    """The reductions of a nest but for those that another computes in each of its rounds."""
+    totals = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
+    nested = {
+        n
+        for t in totals
+        for n in t.src[0].toposort()
+        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
+    }
+    return [_sum(t) for t in totals if t not in nested]
+
+
 def _merged_sums(kernel: UOp, target: Target) -> Decisions:
     """Neighbouring loops of sums as one, which a workgroup shares as a whole."""
     while (nest := only_nest(kernel, target)) is not None:
@@ -321,15 +333,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     nest = only_nest(kernel, target)
     if nest is None or _is_ordered(nest):
         return
-    order = nodes_of(nest)
-    totals = [n for n in order if n.op is Ops.REDUCE]
-    nested = {
-        n
-        for t in totals
-        for n in t.src[0].toposort()
-        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
-    }
-    sums = [_sum(t) for t in totals if t not in nested]
+    sums = _outer_sums(nest)
     sizes = [sint_max(s.over.src[0]) for s in sums]
     if not sums or min(sizes) < cost.MIN_GROUP:
         return
