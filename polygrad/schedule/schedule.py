@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
 from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
+from polygrad.schedule.isolated_products import isolate_products
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
@@ -30,9 +31,12 @@ class Schedule:
     roots: tuple[UOp, ...]
 
 
-def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedule:
+def schedule(
+    sink: UOp, optimized: bool = False, max_buffers: int = 0, products_apart: bool = False
+) -> Schedule:
     """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
-    reductions fused into their consumers. `max_buffers`: of a kernel; 0: any number."""
+    reductions fused into their consumers. `max_buffers`: of a kernel; 0: any number. `products_apart`: a
+    matrix product shares its kernel with no other sum."""
     sink = prepare(sink)
     if optimized:
         sink = split_reductions(sink)
@@ -41,6 +45,7 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
         stored = materialization_points(order, outputs, optimized)
+        apart = isolate_products(order, stored) if products_apart else set()
         if max_buffers:
             limit_buffers(order, stored, max_buffers)
         produced = [n for n in order if n in stored and 0 not in n.shape]  # no elements need no kernel
@@ -55,7 +60,7 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
         if not hazards:
             roots = tuple(storage_of(s) for s in sink.src)
             if optimized:
-                calls = fuse_reductions(calls, set(roots), max_buffers)
+                calls = fuse_reductions(calls, {*roots, *apart}, max_buffers)
             return Schedule(tuple(calls), roots)
         sink = _values_stored_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
