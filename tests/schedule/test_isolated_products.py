@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from adapter import WEBGPU
 
-from polygrad import Tensor
+from polygrad import Tensor, Variable
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
@@ -117,3 +117,10 @@ def test_the_products_of_attention_and_of_its_gradients_are_apart() -> None:
 
     gradient = attention(x).gradient(w, gradient=g.reshape(1, 2, N, -1))[0]
     assert max(sums_of_kernels(gradient)) == 1
+
+
+def test_sizes_that_vary_are_left_alone() -> None:
+    n = Variable("n", 1, N).bind(40)
+    (x, w, *_), _ = operands()
+    assert sums_of_kernels((x[:n] @ w).sum()) == [2]
+    assert sums_of_kernels((x @ w)[:n].sum()) == [1, 1]
