@@ -113,6 +113,15 @@ def producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Pro
     return Producer(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))
 
 
+def element_of(value: UOp, slot: int, loops: list[UOp]) -> UOp:
+    """What a kernel reads in the place of a value: memory with an element for all of `loops`, argument
+    `slot`."""
+    sizes = tuple(r.src[0].arg for r in loops)
+    memory = UOp(Ops.PARAM, value.dtype, (), Param(slot, int(prod(sizes))))
+    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, tuple(loops))))
+    return UOp(Ops.LOAD, value.dtype, (index,))
+
+
 def _slots(ast: UOp) -> list[int]:
     return sorted(n.arg.slot for n in ast.toposort() if n.op is Ops.PARAM)
 

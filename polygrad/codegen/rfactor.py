@@ -12,13 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.fission import Fission, divided, fission, is_divisible, producer
+from polygrad.codegen.fission import Fission, divided, element_of, fission, is_divisible, producer
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.target import Target
-from polygrad.helpers import prod
-from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import KernelCall
-from polygrad.uop.args import Axis, AxisKind, Param
+from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -49,7 +47,7 @@ def _sum_apart(call: KernelCall, target: Target) -> Fission | None:
     loops = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(outside)]
     value = total.substitute(dict(zip(outside, loops, strict=True)))
     size = cost.rounds(loops)
-    read = _read(total, len(call.args), outside)
+    read = element_of(total, len(call.args), outside)
     return fission(call.ast.substitute({total: read}), [producer(value, tuple(loops), total.dtype, size)])
 
 
@@ -72,7 +70,7 @@ def _in_blocks(call: KernelCall, target: Target) -> Fission | None:
     at = {k: blocks * columns.rows + row, **dict(zip(columns.loops, loops, strict=True))}
     part = UOp(Ops.REDUCE, total.dtype, (value.substitute(at), row), total.arg)
     block = UOp.range(count, k.arg.child(0))
-    read = _read(total, len(call.args), [block, *columns.loops])
+    read = element_of(total, len(call.args), [block, *columns.loops])
     out = UOp(Ops.REDUCE, total.dtype, (read, block), total.arg)
     if rest:
         last = UOp.range(rest, k.arg.child(1))
@@ -80,15 +78,6 @@ def _in_blocks(call: KernelCall, target: Target) -> Fission | None:
         out = UOp(total.arg, total.dtype, (out, UOp(Ops.REDUCE, total.dtype, (beyond, last), total.arg)))
     size = cost.rounds([blocks, *loops])
     return fission(ast.substitute({total: out}), [producer(part, (blocks, *loops), total.dtype, size)])
-
-
-def _read(total: UOp, slot: int, loops: list[UOp]) -> UOp:
-    """What a kernel reads in the place of `total`: memory with an element for all of `loops`, argument
-    `slot`."""
-    sizes = tuple(r.src[0].arg for r in loops)
-    memory = UOp(Ops.PARAM, total.dtype, (), Param(slot, int(prod(sizes))))
-    index = UOp(Ops.INDEX, total.dtype, (memory, flat_index(sizes, tuple(loops))))
-    return UOp(Ops.LOAD, total.dtype, (index,))
 
 
 class _Columns(NamedTuple):
