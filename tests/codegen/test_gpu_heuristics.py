@@ -134,7 +134,7 @@ def test_short_sums_are_not_shared():
 def test_a_processor_that_does_a_gpu_s_work_shares_no_sums_where_there_are_many(tensor, opts):
     tensor = tensor()
     assert render_opts(chosen(tensor, SOFTWARE)) == opts
-    (ast,) = asts(tensor)
+    (ast,) = asts_of(tensor)
     verify(lower(ast, SOFTWARE), "linear")
 
 
