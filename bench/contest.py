@@ -165,6 +165,7 @@ class Contest:
         running: dict[str, Ask] = {}
         limits = {limit.name: limit for limit in case.limits}
         threads = case.threads
+        pages: dict[str, Channel | None] = {}
         for name in ("polygrad", *case.peers, *limits):
             _progress(f"{case.name} {case.host} {case.threads} threads, {name}")
             try:
@@ -173,8 +174,16 @@ class Contest:
                     continue
                 running[name], used = self._contestant(case, name)
                 threads = used or threads if name == "polygrad" else threads
+                pages[name] = self._pages
             except Unavailable as reason:
                 skipped[name] = str(reason)
+        for name, opened in pages.items():  # one that gave no answer has ended the others' pages, too
+            if opened is not self._pages or (opened is not None and opened.closed):
+                try:
+                    running[name], _ = self._contestant(case, name)
+                except Unavailable as reason:
+                    skipped[name] = str(reason)
+                    del running[name]
         samples = self._samples(case, running, skipped)
         found = {
             name: figure(limits[name].flops if name in limits else case.flops, self.sampling.figure(values))

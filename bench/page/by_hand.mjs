@@ -72,7 +72,7 @@ async function hundred(device) {
       await staging.mapAsync(globalThis.GPUMapMode.READ);
       return numbers(new Float32Array(staging.getMappedRange()));
     },
-    dispose: () => device.destroy(),
+    dispose: () => [products, w].forEach((buffer) => buffer.destroy()),
   };
 }
 

@@ -4,7 +4,8 @@
   the operands in chunks in shared memory; several parts of the sums where the grid is small. Where a
   processor does a GPU's work, larger tiles in registers, and nothing in shared memory
 - reductions: one workgroup shares those of an output element, or of a row of them (softmax, normalisations);
-  where memory goes along the output elements, of several
+  where memory goes along the output elements, of several. Where a processor does a GPU's work, one invocation
+  has those of an output element
 - everything else: a flat grid, whose invocations have a vector each where memory allows
 """
 
@@ -340,6 +341,9 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     around = frozenset[UOp]().union(*(s.total.ranges for s in sums))
     loops = loops_of(nest)
     outputs = [r for r in loops if r in around]
+    if limits_of(target).software and cost.rounds(outputs) >= cost.SOFTWARE_INVOCATIONS:
+        yield from _unshared_sums(outputs)
+        return
     across = [r for r in loops if r not in around]
     contiguous = all(s.contiguous for s in sums)
     if not contiguous and not across and cost.rounds(outputs) >= cost.MANY_SUMS:
@@ -384,6 +388,17 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     for s in sums:
         id = (*s.over.arg.id, 0) if s.over is vector else s.over.arg.id
         kernel = yield _opt(OptKind.GROUP, id, count)
+
+
+def _unshared_sums(outputs: Sequence[UOp]) -> Decisions:
+    """Every sum, and the row that is computed of it, by one invocation: where a processor does a GPU's work a
+    barrier switches between all that wait at it, which takes longer than adding."""
+    for r in outputs:
+        yield opt_of(OptKind.GLOBAL, r)
+    last = outputs[-1]
+    count = power(min(cost.SOFTWARE_SIDE**2, sint_max(last.src[0])))
+    if count > 1 and last.src[0].is_const:
+        yield opt_of(OptKind.LOCAL, last, numbers=(count,))
 
 
 def workgroups_of_sum(nest: UOp, total: UOp) -> tuple[int, int]:

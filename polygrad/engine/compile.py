@@ -72,7 +72,8 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    plan_ = schedule(sink, optimized, backend.target.max_buffers)
+    apart = optimized and backend.target.workgroups is not None
+    plan_ = schedule(sink, optimized, backend.target.max_buffers, apart)
     plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     if optimized and backend.target.workgroups is None:  # two are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)

@@ -32,8 +32,8 @@ class ProfiledLaunch:
     """One launch of a computation. `origin`: its kernel, and what that was compiled from; `program`: the
     launch alone, with all buffers of the Program that it is part of.
 
-    `seconds` is the mean over all rounds: of the device's time where it tells (CUDA, METAL), else with what
-    calling it from Python takes.
+    `seconds` is the mean over all rounds: of the device's time where it tells (CUDA, METAL, WEBGPU), else
+    with what calling it from Python takes.
     """
 
     origin: Origin

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
 from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
+from polygrad.schedule.isolated_products import isolate_products
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
@@ -31,9 +32,12 @@ class Schedule:
     roots: tuple[UOp, ...]
 
 
-def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedule:
+def schedule(
+    sink: UOp, optimized: bool = False, max_buffers: int = 0, products_apart: bool = False
+) -> Schedule:
     """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
-    reductions fused into their consumers. `max_buffers`: of a kernel; 0: any number."""
+    reductions fused into their consumers. `max_buffers`: of a kernel; 0: any number. `products_apart`: a
+    matrix product shares its kernel with no other sum."""
     sink = prepare(sink)
     if optimized:
         sink = split_reductions(sink)
@@ -42,6 +46,7 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
         stored = materialization_points(order, outputs, optimized)
+        apart = isolate_products(order, stored) if products_apart else set()
         if max_buffers:
             limit_buffers(order, stored, max_buffers)
         produced = [n for n in order if n in stored and 0 not in n.shape]  # no elements need no kernel
@@ -49,11 +54,13 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
         if len(positions) < len(produced):
             sink = _old_values_copied(sink)
             continue
-        calls, hazards = _kernels([produced[i] for i in positions], stored, optimized, max_buffers)
+        calls, hazards = _kernels(
+            [produced[i] for i in positions], stored, optimized, max_buffers, products_apart
+        )
         if not hazards:
             roots = tuple(storage_of(s) for s in sink.src)
             if optimized:
-                calls = fuse_reductions(calls, set(roots), max_buffers)
+                calls = fuse_reductions(calls, {*roots, *apart}, max_buffers)
             return Schedule(tuple(calls), roots)
         sink = _values_stored_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
@@ -68,7 +75,7 @@ def _in_memory(root: UOp) -> UOp:
 
 
 def _kernels(
-    produced: list[UOp], stored: set[UOp], optimized: bool, max_buffers: int
+    produced: list[UOp], stored: set[UOp], optimized: bool, max_buffers: int, products_apart: bool
 ) -> tuple[list[KernelCall], set[UOp]]:
     """The kernels of `produced`, and which of these are hazards."""
     calls: list[KernelCall] = []
@@ -79,7 +86,7 @@ def _kernels(
             loop = (node.src, node.arg.trips, node.arg.body)
             if loop not in done:  # its results come together
                 done.add(loop)
-                body = schedule(loop_body(node), optimized, max_buffers)
+                body = schedule(loop_body(node), optimized, max_buffers, products_apart)
                 calls += trips(node, body.calls, body.roots)
             continue
         call = make_kernel(node, stored)

@@ -51,7 +51,7 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
     if outputs <= _MAX_OUTPUTS and terms >= _MIN_REDUCED:
         most = min(max(_PARTS, terms // _LONG_PART), _MAX_PARTS)
         wanted = range(most, _MIN_PARTS - 1, -1)
-    elif node.arg.op is Ops.ADD and terms >= _MIN_TERMS and _is_product(node.src[0]):
+    elif node.arg.op is Ops.ADD and terms >= _MIN_TERMS and is_product(node.src[0]):
         wanted = range(ceildiv(terms, _MAX_TERMS), _MAX_STORED // outputs + 1)
     else:
         return None
@@ -62,7 +62,7 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
     return None
 
 
-def _is_product(node: UOp) -> bool:
+def is_product(node: UOp) -> bool:
     """A MUL of two operands that are both broadcast: of matrices, not of a matrix and a vector."""
     return node.op is Ops.MUL and all(
         prod(node.shape) >= _MIN_REUSE * prod(_moved(s).shape) for s in node.src if not s.is_const

@@ -78,3 +78,25 @@ def test_one_without_an_answer_is_skipped_with_the_reason() -> None:
     libraries = {"polygrad": Library(1.0), "torch": fails}
     result = run(libraries)
     assert result.skipped == {"torch": "no memory"} and not result.peers
+
+
+def test_those_whose_pages_a_peer_has_ended_are_prepared_anew() -> None:
+    class Pages:
+        closed = False
+
+    running = contest.Contest("test", False, contest.Sampling(1, 0.05, min))
+    prepared: list[str] = []
+
+    def contestant(case: contest.Case, name: str) -> Any:
+        if running._pages is None or running._pages.closed:
+            running._pages = Pages()  # type: ignore[assignment]
+        prepared.append(name)
+        if name == "slow":
+            running._pages.closed = True  # type: ignore[union-attr]
+            raise contest.Unavailable("no answer")
+        return Library(1.0), None
+
+    running._contestant = contestant  # type: ignore[method-assign]
+    result = running.measure(contest.Case("case", "kind", {}, "chromium", 1, ("jax-js", "slow"), ()))
+    assert prepared == ["polygrad", "jax-js", "slow", "polygrad", "jax-js"]
+    assert (result.value, result.peers, result.skipped) == (1e3, {"jax-js": 1e3}, {"slow": "no answer"})

@@ -46,5 +46,5 @@ def linear_of(tensor: Tensor, target: Target, opts: str | None = None) -> list[U
 
 def arranged(*tensors: Tensor, target: Target) -> list[KernelCall]:
     """The kernels of a graph, as a machine with workgroups gets them."""
-    plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True)
+    plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True, products_apart=True)
     return narrow(split_k(scatter(list(plan.calls)), target), set(plan.roots), target)

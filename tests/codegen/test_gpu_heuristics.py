@@ -120,6 +120,24 @@ def test_short_sums_are_not_shared():
     assert OptKind.GROUP in kinds(data(50, cost.MIN_GROUP).sum(1))
 
 
+@pytest.mark.parametrize(
+    ("tensor", "opts"),
+    [
+        (lambda: data(60, 512).sum(1), "GLOBAL r0, LOCAL r0 16"),
+        (lambda: data(40, 100).softmax(1), "GLOBAL r0, LOCAL r0 16"),
+        (lambda: data(40, 768).layernorm(), "GLOBAL r0, LOCAL r0 16"),
+        # few sums are shared all the same
+        (lambda: data(8, 512).sum(1), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 128"),
+        (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 128"),
+    ],
+)
+def test_a_processor_that_does_a_gpu_s_work_shares_no_sums_where_there_are_many(tensor, opts):
+    tensor = tensor()
+    assert render_opts(chosen(tensor, SOFTWARE)) == opts
+    (ast,) = asts_of(tensor)
+    verify(lower(ast, SOFTWARE), "linear")
+
+
 def test_running_values_stay_in_order():
     assert render_opts(chosen(data(40, 30).cumsum(0))) == "GLOBAL r1, LOCAL r1 30"
 

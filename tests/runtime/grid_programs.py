@@ -1,5 +1,5 @@
-"""What the tests of CUDA and METAL share: Programs of one kernel, `out = 2*x + n`, memory with floats in it,
-and captured steps."""
+"""What the tests of CUDA, METAL and WEBGPU share: Programs of one kernel, `out = 2*x + n`, memory with floats
+in it, and captured steps."""
 
 from __future__ import annotations
 

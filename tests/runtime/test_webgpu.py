@@ -16,14 +16,10 @@ from polygrad import Device, Tensor, compile_step, nn
 from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
 from polygrad.runtime.program import (
-    Binding,
-    BufferSpec,
     Kernel,
-    Launch,
-    Program,
-    Variable,
 )
 from polygrad.runtime.webgpu import WebGPURuntime
+from tests.runtime.grid_programs import FIVE, SCRATCH, filled, floats, programs_of
 
 pytestmark = needs_adapter
 
@@ -53,15 +49,7 @@ KERNEL_OF_ROUNDS = TEXT.replace(
   data0[i] = min(x, arguments.zero) +""",
 ).encode()
 KERNEL = Kernel("double", TEXT.encode(), 2, ("n",), language="wgsl", writes=(0,), workgroup=(1, 1, 1))
-FIVE = BufferSpec(5, "float32", "input")
-SCRATCH = BufferSpec(5, "float32", "scratch", 256)
-
-
-def program(*bindings, buffers=(FIVE, FIVE), kernel=KERNEL, grid=(5, 1, 1)):
-    """Launches of `data0 = 2*data1 + n`, by the numbers of their buffers."""
-    launches = tuple(Launch(0, (Binding(a), Binding(b)), grid) for a, b in bindings)
-    arena = 1024 if SCRATCH in buffers else 0
-    return Program("WEBGPU", "test", tuple(buffers), (kernel,), launches, (Variable("n", 0, 10),), arena)
+program = programs_of("WEBGPU", KERNEL)
 
 
 @pytest.fixture
@@ -70,16 +58,6 @@ def runtime() -> Iterator[WebGPURuntime]:
     made = WebGPURuntime()
     yield made
     made.host.close()
-
-
-def filled(runtime, values):
-    handle = runtime.allocate(4 * len(values))
-    runtime.write(handle, 0, memoryview(struct.pack(f"{len(values)}f", *values)))
-    return handle
-
-
-def floats(runtime, handle, n=5):
-    return list(struct.unpack(f"{n}f", runtime.read(handle, 0, 4 * n)))
 
 
 def test_launches_run_in_order_in_one_submit(runtime):
