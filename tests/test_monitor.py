@@ -176,7 +176,7 @@ WORK = [random_graph, random_graph, gradients, training, captured, writes, error
 
 
 def test_threads_with_graphs_of_their_own(device: str, small_switch_interval: None) -> None:
-    rounds = {"CPU": 40, "WASM": 25, "INTERP": 12}[device]
+    rounds = {"CPU": 40, "WASM": 25, "INTERP": 12, "CC": 4}[device]
     values = np.random.default_rng(1).standard_normal((8, 8)).astype(np.float32)
     shared = Tensor(values, device=device, requires_grad=False), values
 

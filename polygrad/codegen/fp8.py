@@ -8,6 +8,8 @@ has no infinity, the largest, as in torch; `Tensor.cast` has the other conventio
 
 from __future__ import annotations
 
+import functools
+
 from polygrad.dtype import DType, dtypes, float_to_bits
 from polygrad.errors import InternalError
 from polygrad.uop.node import UOp
@@ -22,6 +24,7 @@ _COMPUTED = (GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE, Ops.SCAN}
 _MOVED = {Ops.PARAM, Ops.INDEX, Ops.LOAD, Ops.WHERE, Ops.AFTER, Ops.DEFINE_REG, Ops.STAGE}
 
 
+@functools.lru_cache(maxsize=64)  # equal kernels follow each other
 def store_as_bits(kernel: UOp) -> UOp:
     """The kernel without floats of 8 bits; itself if it has none."""
     order = kernel.toposort()

@@ -74,13 +74,17 @@ def _is_written_by_hand(node: UOp) -> bool:
     return node.op is Ops.AFTER and node.src[1].arg is not None
 
 
-_SIZES_IN_ARG = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.SHEAR, Ops.ARANGE})
+_SIZES_IN_ARG = frozenset({
+    Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.SHEAR, Ops.ARANGE, Ops.FOR
+})  # fmt: skip
 
 
 def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
     """A node's argument, with its symbolic sizes changed."""
     if op not in _SIZES_IN_ARG:
         return arg
+    if op is Ops.FOR:
+        return arg._replace(body=_body_with_sizes(arg.body, change))
     parts = arg if isinstance(arg, tuple) else (arg,)
     if all(part.__class__ is int for part in parts):
         return arg
@@ -91,6 +95,18 @@ def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
         return change(size) if isinstance(size, UOp) else size
 
     return Shear(*changed(tuple(arg))) if op is Ops.SHEAR else changed(arg)
+
+
+def _body_with_sizes(body: UOp, change: Callable[[UOp], UOp]) -> UOp:
+    """The body of a FOR, with its symbolic sizes changed."""
+    new: dict[UOp, UOp] = {}
+    for node in body.toposort(lambda n: n.op is not Ops.BIND):
+        if node.op is Ops.BIND:
+            new[node] = change(node)
+        else:
+            src = tuple([new[s] for s in node.src])
+            new[node] = UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, change))
+    return new[body]
 
 
 def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp] | None = None) -> Normalized:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from polygrad.engine.normalize import Bindings
+from polygrad.engine.normalize import Bindings, with_sizes
 from polygrad.engine.sharding import is_sharded
 from polygrad.errors import InternalError
 from polygrad.runtime.buffer import Allocation
+from polygrad.uop.args import For
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -108,6 +109,8 @@ class Pending:
         def unbound(part: Any) -> Any:
             if part.__class__ is UOp:
                 return bindings.unbind(part)
+            if part.__class__ is For:
+                return with_sizes(Ops.FOR, part, bindings.unbind)
             return tuple([unbound(p) for p in part]) if isinstance(part, tuple) else part
 
         return tuple([unbound(part) for part in self.key]), bindings.variables

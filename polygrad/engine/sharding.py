@@ -13,13 +13,14 @@ The idea is tinygrad's (MULTI), and so are the rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.errors import DeviceError
 from polygrad.helpers import prod
 from polygrad.uop.args import Sharding
+from polygrad.uop.for_loop import for_loop, placeholder, placeholders
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -79,7 +80,7 @@ class _Resolver:
 
     def resolve(self, roots: Sequence[UOp]) -> list[Resolved]:
         for node in UOp.sink(*roots).toposort(uncomputed):
-            if node.op is Ops.SINK:
+            if node.op is Ops.SINK or node in self.done:
                 continue
             value = node if node.op is Ops.BUFFER else value_of(node)
             if value is not None:
@@ -330,6 +331,44 @@ def _scan(node: UOp, src: Sequence[Resolved]) -> Shards:
     return _elementwise(node, src)
 
 
+def _for(node: UOp, src: Sequence[Resolved]) -> Shards:
+    """Each device makes the trips with its parts, where the body needs no others. What is whole at first and
+    in parts after a trip is in parts from the beginning."""
+    trips, body, result = node.arg
+    first = next(s for s in src if isinstance(s, Shards))
+    n = len(first.devices)
+    operands = [x if isinstance(x, Shards) else Shards(first.devices, None, x.shape, (x,) * n) for x in src]
+    inside = placeholders(body)
+    while True:
+        resolver = _Resolver()
+        for slot, stand_in in inside.items():
+            x = operands[slot]
+            part = placeholder(slot, x.local(x.shape, x.axis), stand_in.dtype)
+            resolver.done[stand_in] = replace(x, parts=(part,) * n)
+        results = [
+            r if isinstance(r, Shards) else Shards(first.devices, None, r.shape, (r,) * n)
+            for r in resolver.resolve(body.src)
+        ]
+        grown = False
+        for slot, after in enumerate(results):
+            x = operands[slot]
+            if x.axis is None and after.axis is not None:
+                parts = tuple([_part(p, after.axis, i, n) for i, p in enumerate(x.parts)])
+                operands[slot], grown = Shards(x.devices, after.axis, x.shape, parts), True
+        if not grown:
+            break
+    for x, after in zip(operands, results, strict=False):
+        if x.devices != after.devices or x.axis != after.axis:
+            raise _refused(node, x, f"values that stay as they are laid out, not with {after.words}")
+    if any(p.op is Ops.COPY for p in UOp.sink(*[p for r in results for p in r.parts]).toposort()):
+        raise _refused(node, first, "a body for which each device needs only its own part")
+    own = [
+        for_loop(trips, [r.parts[i] for r in results], [x.parts[i] for x in operands])[result]
+        for i in range(n)
+    ]
+    return Shards(first.devices, operands[result].axis, node.shape, tuple(own))
+
+
 _RULES: dict[Ops, Callable[[UOp, Sequence[Resolved]], Resolved]] = dict.fromkeys(
     GroupOp.Elementwise, _elementwise
 )
@@ -347,4 +386,5 @@ _RULES |= {
     Ops.SHEAR: _shear,
     Ops.REDUCE_AXIS: _reduce,
     Ops.SCAN_AXIS: _scan,
+    Ops.FOR: _for,
 }

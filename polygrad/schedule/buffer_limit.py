@@ -26,6 +26,8 @@ def limit_buffers(order: list[UOp], points: set[UOp], max_buffers: int) -> None:
     for node in order:
         if node.op in GroupOp.Memory:
             reads[node] = frozenset((storage_of(node),))
+        elif node.op is Ops.FOR:  # its trips are limited apart
+            reads[node] = frozenset((node,))
         elif node.op in LEAVES:
             reads[node] = frozenset()
         elif node.op is not Ops.SINK:

@@ -17,7 +17,8 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, InternalError
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import TRUE, flat_index, input_indices
-from polygrad.uop.args import Axis, AxisKind, Param
+from polygrad.uop.args import Axis, AxisKind
+from polygrad.uop.for_loop import placeholder
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.spec import verify
@@ -37,12 +38,6 @@ class StoreKernel:
     reads: tuple[int, ...]
     ast: UOp
     is_whole: bool
-
-
-def placeholder(slot: int, shape: tuple[int, ...], dtype: DType) -> UOp:
-    """What stands for operand number `slot` in a kernel."""
-    pointer = UOp(Ops.PARAM, dtype, (), Param(slot, prod(shape)))
-    return UOp(Ops.RESHAPE, dtype, (pointer,), shape)
 
 
 def custom_kernels(

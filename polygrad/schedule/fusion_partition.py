@@ -10,7 +10,7 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
    is broadcast widely, as an operand of a matrix product is, is materialised unless it is next to no work.
 3. What one kernel would still compute at very many indices is materialised too.
 
-Requested outputs, CONTIGUOUS, ASSIGN and SCAN_AXIS always are.
+Requested outputs, CONTIGUOUS, ASSIGN, SCAN_AXIS and FOR always are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_COPIES = 32  # a kernel computes a node at no more indices than this
 MAX_BROADCAST = 1 << 18  # operations that a broadcast may repeat
 CHEAP = 4  # operations per value that any broadcast may repeat
 MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
-MATERIALIZED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN, Ops.SCAN_AXIS})
+MATERIALIZED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN, Ops.SCAN_AXIS, Ops.FOR})
 LEAVES = GroupOp.Memory | {Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE}
 _SLOW = GroupOp.Transcendental | {Ops.THREEFRY}
 _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS, Ops.SCAN_AXIS}
@@ -91,7 +91,7 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
     duplications: dict[UOp, _Duplication] = {}
     for node in reversed(order):
         op = node.op
-        if op in LEAVES or op is Ops.SINK:
+        if op in LEAVES or op is Ops.SINK or op is Ops.FOR:  # the sources of a FOR are stored
             continue
         node_uses = uses.pop(node)
         distinct = {(u.kernel, u.indices) for u in node_uses}

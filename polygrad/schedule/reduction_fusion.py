@@ -22,6 +22,7 @@ from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
+_STAYS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS})  # memory that is written, or was asked for
 _MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
 
@@ -45,6 +46,7 @@ def fuse(
     """The kernels with some moved into their only readers: where `joined` gives one for a producer and its
     reader. `outputs` stay stored."""
     out: list[KernelCall | None] = list(calls)
+    refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
     readers: dict[UOp, set[int]] = {}
     for i, call in enumerate(calls):
         for arg in call.args[1:]:
@@ -54,7 +56,7 @@ def fuse(
         assert producer is not None
         node = producer.args[0]
         node_readers = readers.get(node, set())
-        if node in outputs or node.op is Ops.BUFFER or len(node_readers) != 1:
+        if node in outputs or node.op in _STAYS or len(node_readers) != 1:
             continue
         j = next(iter(node_readers))
         reader = out[j]
@@ -62,8 +64,12 @@ def fuse(
         written = {c.args[0] for c in out[i + 1 : j + 1] if c is not None}
         if written.intersection(producer.args):
             continue
-        fused = joined(producer, reader)
+        numbers: dict[UOp, int] = {}
+        pattern = tuple([numbers.setdefault(a, len(numbers)) for a in (*producer.args, *reader.args)])
+        pair = (producer.ast, reader.ast, pattern)
+        fused = None if pair in refused else joined(producer, reader)
         if fused is None:
+            refused.add(pair)
             continue
         out[i], out[j] = None, fused
         for arg in producer.args[1:]:

@@ -17,6 +17,7 @@ from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_poi
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
+from polygrad.schedule.trips import loop_body, trips
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -48,10 +49,7 @@ def schedule(sink: UOp, optimized: bool = False, max_buffers: int = 0) -> Schedu
         if len(positions) < len(produced):
             sink = _old_values_copied(sink)
             continue
-        calls = [make_kernel(produced[i], stored) for i in positions]
-        hazards = {
-            produced[i] for i, call in zip(positions, calls, strict=True) if _is_hazard(produced[i], call)
-        }
+        calls, hazards = _kernels([produced[i] for i in positions], stored, optimized, max_buffers)
         if not hazards:
             roots = tuple(storage_of(s) for s in sink.src)
             if optimized:
@@ -67,6 +65,28 @@ def _in_memory(root: UOp) -> UOp:
     while node.op is Ops.RESHAPE:
         node = node.src[0]
     return node if node.op in MATERIALIZED else root
+
+
+def _kernels(
+    produced: list[UOp], stored: set[UOp], optimized: bool, max_buffers: int
+) -> tuple[list[KernelCall], set[UOp]]:
+    """The kernels of `produced`, and which of these are hazards."""
+    calls: list[KernelCall] = []
+    hazards: set[UOp] = set()
+    done: set[tuple[tuple[UOp, ...], int, UOp]] = set()
+    for node in produced:
+        if node.op is Ops.FOR:
+            loop = (node.src, node.arg.trips, node.arg.body)
+            if loop not in done:  # its results come together
+                done.add(loop)
+                body = schedule(loop_body(node), optimized, max_buffers)
+                calls += trips(node, body.calls, body.roots)
+            continue
+        call = make_kernel(node, stored)
+        calls.append(call)
+        if _is_hazard(node, call):
+            hazards.add(node)
+    return calls, hazards
 
 
 _MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})

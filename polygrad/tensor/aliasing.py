@@ -31,7 +31,8 @@ from polygrad.uop.shapes import Shape
 # Ops of a view besides movement ops: they move no element. CONTIGUOUS is one over lazy values only, which it
 # makes contiguous when they are stored.
 _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
-_VIEWS = GroupOp.Movement | _ELEMENTS_STAY
+# PAD is no view: what is padded is a value of its own.
+_VIEWS = (GroupOp.Movement - {Ops.PAD}) | _ELEMENTS_STAY
 
 
 class Storage:
@@ -65,8 +66,9 @@ class Storage:
         old, self.node = self.node, node.base
         if node is not old:
             new = node.reshape(old.shape)
+            done, is_stored = {old: new}, memory_under(new) is not None
             for tensor in self.tensors():
-                tensor.uop = new if tensor.uop is old else rebased(tensor.uop, old, new)
+                tensor.uop = _rebased(tensor.uop, done, is_stored)
 
 
 def storage_of(tensor: Any) -> Storage:
@@ -380,9 +382,23 @@ def _chain(uop: UOp, root: UOp) -> list[UOp]:
 
 def rebased(uop: UOp, old: UOp, new: UOp) -> UOp:
     """The same view of another version, of the same shape."""
-    for node in _chain(uop, old):
-        if node.op is not Ops.CONTIGUOUS or memory_under(new) is None:
+    return _rebased(uop, {old: new}, memory_under(new) is not None)
+
+
+def _rebased(uop: UOp, done: dict[UOp, UOp], is_stored: bool) -> UOp:
+    """`rebased`, of a view of which some nodes are `done`, to which the others are added: views of views have
+    most in common. `is_stored`: the new version is in memory."""
+    chain = []
+    while uop not in done:
+        if uop.op not in _VIEWS:
+            raise InternalError(f"{uop.op} in a view")
+        chain.append(uop)
+        uop = uop.src[0]
+    new = done[uop]
+    for node in reversed(chain):
+        if node.op is not Ops.CONTIGUOUS or not is_stored:
             new = UOp(node.op, node.dtype if node.op is Ops.BITCAST else new.dtype, (new,), node.arg)
+        done[node] = new
     return new
 
 

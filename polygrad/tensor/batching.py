@@ -19,6 +19,7 @@ from polygrad.runtime.interface import Handle
 from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
+from polygrad.uop.for_loop import for_loop, placeholder, placeholders
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -205,6 +206,20 @@ def _copy(batch: _Batch, node: UOp, arg: Any) -> Any:
     return arg
 
 
+def _for(batch: _Batch, node: UOp) -> UOp:
+    """The trips of all examples at once: what is different for them in the end is so from the beginning."""
+    trips, body, result = node.arg
+    inner = _Batch({}, batch.size)
+    operands = []
+    inside = placeholders(body)
+    for slot, s in enumerate(node.src):
+        batched = batch.full(s) if slot < len(body.src) else batch.of(s)
+        operands.append(batched)
+        if batched is not s and slot in inside:
+            inner.done[inside[slot]] = placeholder(slot, batched.shape, s.dtype)
+    return for_loop(trips, [inner.full(b) for b in body.src], operands)[result]
+
+
 _with_size = _movement(lambda batch, node, arg: (batch.size, *arg))
 _RULES: dict[Ops, Callable[[_Batch, UOp], UOp]] = dict.fromkeys(GroupOp.Elementwise, _elementwise)
 _RULES |= {
@@ -221,4 +236,5 @@ _RULES |= {
     Ops.SHEAR: _movement(lambda batch, node, arg: Shear(arg.axis + 1, arg.along + 1, *arg[2:])),
     Ops.REDUCE_AXIS: _movement(_reduction),
     Ops.SCAN_AXIS: _movement(_reduction),
+    Ops.FOR: _for,
 }

@@ -1,10 +1,11 @@
 """Linear systems and decompositions: solve, inv, det, cholesky, qr, eigh, svd.
 
 Each is a fixed number of steps that depends on the sizes alone, so it is lazy, and the same on every device.
-Steps are written so that all are the same kernels: what is done moves to the end of the matrix, and the next
-pivot is always in the first row and column. Gradients are closed formulas in the result (Giles, "An extended
-collection of matrix derivative results", 2008; Murray, "Differentiation of the Cholesky decomposition",
-2016): they do not go back through the steps, and can be differentiated again.
+Steps are written so that all are the same: what is done moves to the end of the matrix, and the next pivot is
+always in the first row and column. So they are one FOR, whose body is all that is built and compiled.
+Gradients are closed formulas in the result (Giles, "An extended collection of matrix derivative results",
+2008; Murray, "Differentiation of the Cholesky decomposition", 2016): they do not go back through the steps,
+and can be differentiated again.
 
 A matrix is the last two axes; those in front are a batch.
 """
@@ -12,6 +13,7 @@ A matrix is the last two axes; those in front are a batch.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 from polygrad.dtype import DType, dtypes, promote
@@ -20,6 +22,7 @@ from polygrad.tensor.core.base import broadcast_to, filled
 from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.sorting import SortingMixin
+from polygrad.uop.for_loop import for_loop, placeholder
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
@@ -67,12 +70,6 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
     def _expanded_batch(self, lead: tuple[Any, ...]) -> Self:
         return self._result(broadcast_to(self.uop, (*lead, *self.shape[-2:])))
 
-    def _unskewed(self) -> Self:
-        """Row k moved k places to the right; the last k elements of row k are zeros."""
-        lead, (k, n) = self.shape[:-2], (int(self.shape[-2]), int(self.shape[-1]))
-        wide = self._padded(0, n).reshape(*lead, 1, k * 2 * n)._part(None, (0, k * (2 * n - 1)))
-        return wide.reshape(*lead, k, 2 * n - 1)._part(None, (0, n))
-
     # --- linear systems
 
     def _eliminated(self, b: Self) -> tuple[Self, Self]:
@@ -85,17 +82,20 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)), self._device)
         free = x._part(None, (0, 1)).const_like(1.0)  # 1 for rows that were no pivot yet, which are the first
         det = x._part((0, 1), (0, 1)).const_like(1.0)
-        for _ in range(n):
+
+        def step(x: Self, det: Self, free: Self) -> tuple[Self, ...]:
             pivot = (x._part(None, (0, 1)).abs() * free + free * 1e-37).argmax(-2, keepdim=True)
             chosen = index.eq(pivot)
             row = chosen.where(x, 0.0).sum(-2, keepdim=True)._made()
             p = row._part(None, (0, 1))
-            det = (det * pivot.eq(0).where(p, -p))._made()
+            det = det * pivot.eq(0).where(p, -p)
             row = row / p
             others = chosen.where(x._part((0, 1), None), x)._part((1, n), None)
             others = others - others._part(None, (0, 1)) * row
-            x = others.cat(row, dim=-2)._part(None, (1, n + m))._padded(0, 1)._made()
-            free = free._part((1, n), None)._padded(1, 0)._made()
+            x = others.cat(row, dim=-2)._part(None, (1, n + m))._padded(0, 1)
+            return x, det, free._part((1, n), None)._padded(1, 0)
+
+        x, det, _ = _repeated(n, step, x, det, free)
         return x._part(None, (0, m)), det.reshape(self.shape[:-2])
 
     def solve(self, b: Self) -> Self:
@@ -204,13 +204,15 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         if upper:
             return self.flip(-1, -2)._substituted(b.flip(-2), False).flip(-2)
         n = int(self.shape[-1])
-        a, rest, rows = self._made(), b._made(), []
-        for _ in range(n):
+        if not n:
+            return b
+
+        def step(a: Self, rest: Self) -> tuple[Self, ...]:
             row = rest._part((0, 1), None) / a._part((0, 1), (0, 1))
-            rows.append(row)
-            rest = (rest - a._part(None, (0, 1)) * row)._part((1, n), None)._padded(1, 0)._made()
-            a = a._part((1, n), (1, n))._padded(1, 1)._made()
-        return _stacked(rows) if rows else b
+            below = rest._part((1, n), None) - a._part((1, n), (0, 1)) * row
+            return a.roll((-1, -1), (-2, -1)), below.cat(row, dim=-2)
+
+        return _repeated(n, step, self.tril(), b)[1]
 
     # --- decompositions
 
@@ -225,12 +227,18 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """
         a = self._matrix("cholesky")
         n = int(a.shape[-1])
-        x, columns = a._detached().tril()._made(), []
-        for _ in range(n):
-            column = (x._part(None, (0, 1)) / x._part((0, 1), (0, 1)).sqrt())._made()
-            columns.append(column.mT)
-            x = (x - column.dot(column.mT))._part((1, n), (1, n))._padded(1, 1)._made()
-        factor = _stacked(columns)._unskewed().mT if columns else a
+
+        def step(x: Self, free: Self) -> tuple[Self, ...]:
+            column = free.where(x._part(None, (0, 1)) / x._part((0, 1), (0, 1)).sqrt(), 0.0)._made()
+            rest = x._part(None, (1, n)) - column.dot(column._part((1, n), None).mT)
+            x = rest.cat(column, dim=-1).roll(-1, -2)
+            return x, free._part((1, n), None)._padded(1, 0)
+
+        factor = a
+        if n:
+            x = a._detached().tril()
+            free = self._of(filled(dtypes.bool, True, (*a.shape[:-1], 1)), self._device)
+            factor = _repeated(n, step, x, free)[0].tril()
 
         def backward(g: Self, y: Self, _: Self) -> Self:
             inner = y.mT.dot(g.tril()).tril()
@@ -282,11 +290,12 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         without the first column; so rows of R come out moved to the left."""
         m, n = int(self.shape[-2]), int(self.shape[-1])
         steps = min(m, n)
-        x = self._made()
-        w = self._identity(m)._expanded_batch(self.shape[:-2])._made()  # becomes the transpose of Q
-        free = self._of(filled(self.dtype, 1.0, (*self.shape[:-2], m, 1)), self._device)._made()
-        r_rows, q_rows = [], []
-        for _ in range(steps):
+        w = self._identity(m)._expanded_batch(self.shape[:-2])  # becomes the transpose of Q
+        if not steps:
+            return w, self
+        free = self._of(filled(self.dtype, 1.0, (*self.shape[:-2], m, 1)), self._device)
+
+        def step(x: Self, w: Self, free: Self) -> tuple[Self, ...]:
             column = x._part(None, (0, 1)) * free
             top = column._part((0, 1), None)
             below = column._part((1, m), None).square().sum(-2, keepdim=True)
@@ -296,21 +305,12 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             head = (top - pivot) if m == 1 else (top - pivot).cat(column._part((1, m), None), dim=-2)
             length = head.square().sum(-2, keepdim=True)
             v = (length.eq(0.0).where(0.0, head * length.eq(0.0).where(1.0, length).rsqrt()))._made()
-            x = x - v * v.mT.dot(x) * 2.0
-            w = w - v * v.mT.dot(w) * 2.0
-            x, w = x._made(), w._made()
-            r_rows.append(x._part((0, 1), None))
-            q_rows.append(w._part((0, 1), None))
-            x = x._part((1, m), (1, n))._padded(1, 1)._made()
-            w = w._part((1, m), None).cat(w._part((0, 1), None), dim=-2)._made()
-            free = free._part((1, m), None)._padded(1, 0)._made()
-        if not steps:
-            return w, self
-        q = _stacked(q_rows)
-        if m > steps:
-            q = q.cat(w._part((0, m - steps), None), dim=-2)
-        r = _stacked(r_rows)._unskewed()
-        return q.mT, r._padded(m - steps, 0)
+            x = (x - v * v.mT.dot(x) * 2.0)._made()
+            w = (w - v * v.mT.dot(w) * 2.0)._made()
+            return x.roll((-1, -1), (-2, -1)), w.roll(-1, -2), free._part((1, m), None)._padded(1, 0)
+
+        r, w, _ = _repeated(steps, step, self, w, free)
+        return w.roll(steps, -2).mT, r.roll((steps, steps), (-2, -1)).triu()
 
     def eigh(self) -> tuple[Self, Self]:
         """The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
@@ -405,10 +405,13 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         scale = self.abs().max((-2, -1), keepdim=True)
         x = (self / scale.eq(0.0).where(1.0, scale)).mT._padded(size - n, 0)  # as rows; beside them V's
         x = x.cat(self._identity(size)._expanded_batch(self.shape[:-2]), dim=-1)._made()
-        for _ in range(_sweeps(n, self.dtype) * (size - 1)):
+
+        def turn(x: Self) -> tuple[Self, ...]:
             left = _pairs(x._part(None, (0, m)))
             products = (left.unsqueeze(-2) * left.unsqueeze(-3)).sum(-1)._made()
-            x = _next_pairing(_rotated(x, _tangent(products)._made()))._made()
+            return (_next_pairing(_rotated(x, _tangent(products)._made())),)
+
+        (x,) = _repeated(_sweeps(n, self.dtype) * (size - 1), turn, x)
         v = x._part(None, (m, m + n))._made()
         lengths = v.dot(self.mT).square().sum(-1)
         if size > n:  # the row of the added column goes last
@@ -443,10 +446,14 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return x
 
 
-def _stacked(rows: list[Any]) -> Any:
-    """Rows that are values of their own as one matrix in memory: what reads it in another order would have
-    conditions for each row in each lane."""
-    return rows[0].cat(*rows[1:], dim=-2)._made()
+def _repeated(trips: int, step: Callable[..., Sequence[Any]], *values: Any) -> list[Any]:
+    """What `values` become when `step`, which gives what they are next, is carried out `trips` times.
+
+    It is called once, with what stands for the values, and may use constants beside them.
+    """
+    inside = [x._of(placeholder(i, x.shape, x.dtype), x._device, False) for i, x in enumerate(values)]
+    results = for_loop(trips, [r.uop for r in step(*inside)], [x.uop for x in values])
+    return [x._result(r) for x, r in zip(values, results, strict=True)]
 
 
 def _right_divided(x: Any, r: Any) -> Any:

@@ -5,12 +5,11 @@ An integer tensor picks as `gather` does.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
-from polygrad.engine.realize import data_of
+from polygrad.engine.realize import data_of, realize
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
 from polygrad.tensor.aliasing import write
@@ -190,8 +189,8 @@ class IndexingMixin(GatherScatterMixin):
     def masked_select(self, mask: Self, size: int | None = None, fill_value: Any = 0) -> Self:
         """The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
 
-        Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
-        last. Raises DTypeError, ShapeError.
+        Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+        Raises DTypeError, ShapeError.
 
         >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
         [1, 3]
@@ -201,7 +200,8 @@ class IndexingMixin(GatherScatterMixin):
         shape = broadcast_shape((self.shape, mask.shape))
         x, m = (t._result(broadcast_to(t.uop, shape)).flatten() for t in (self, mask))
         if size is None:
-            return x.gather(0, m._true_positions())
+            places, count = m._true_positions()
+            return x.gather(0, places)._first_of(count)
         places, is_there = m._first_positions(size)
         if same_size(x.shape[0], 0):
             return self._of(filled(self.dtype, fill_value, (size,)), self._device)
@@ -210,26 +210,28 @@ class IndexingMixin(GatherScatterMixin):
     def nonzero(self, size: int | None = None, fill_value: int = 0) -> Self:
         """The positions of elements that are not 0, in row-major order: (count, axes), int32.
 
-        Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
-        last.
+        Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
 
         >>> Tensor([[0, 1], [2, 0]]).nonzero().tolist()
         [[0, 1], [1, 0]]
         """
         flat = self.ne(0).flatten()
+        is_there: Self | None = None
         if size is None:
-            places = flat._true_positions()
-            is_there = None
+            places, count = flat._true_positions()
         else:
             places, is_there = flat._first_positions(size)
+            count = size
         columns: list[Self] = []
         for n in reversed(self.shape):
             columns.append(places.mod(n) if not same_size(n, 0) else places)
             places = places.div(n, rounding_mode="floor") if not same_size(n, 0) else places
         if not columns:
-            return self._of(filled(dtypes.int32, 0, (*places.shape, 0)), self._device)
+            return self._of(filled(dtypes.int32, 0, (count, 0)), self._device)
         out = columns[-1].stack(*columns[-2::-1], dim=1)
-        return out if is_there is None else is_there.unsqueeze(1).where(out, fill_value)
+        if is_there is None:
+            return out._first_of(count)
+        return is_there.unsqueeze(1).where(out, fill_value)
 
     argwhere = nonzero
 
@@ -237,22 +239,43 @@ class IndexingMixin(GatherScatterMixin):
         """The elements of a 1-D Tensor, computed now."""
         return unpack(data_of(self.uop.contiguous(), self._device), self.dtype) if 0 not in self.shape else []
 
-    def _true_positions(self) -> Self:
-        """The positions (int32) of what is True in a 1-D Tensor, computed now."""
-        n = int(self.shape[0])
-        found = list(itertools.compress(range(n), self._read()))
-        return type(self)(found, device=self.device, dtype=dtypes.int32)  # type: ignore[call-arg]
+    def _true_positions(self) -> tuple[Self, int]:
+        """The positions (int32) of what is True in a 1-D Tensor, with zeros behind, in as many elements as it
+        has: what is computed of them needs no kernel of its own for each count. How many there are is read
+        now."""
+        n = self.shape[0]
+        if same_size(n, 0):
+            return self._of(filled(dtypes.int32, 0, (0,)), self._device), 0
+        ranks = self._ranks()
+        realize([ranks.uop], ranks._device)
+        (count,) = ranks.shrink([(n - 1, n)])._read()
+        return self._ranked(ranks, n), count
+
+    def _first_of(self, count: int) -> Self:
+        """The first elements, computed now: a view of memory that all of them have."""
+        stored = self._with(self.uop.contiguous())
+        realize([stored.uop], self._device)
+        return stored.shrink([(0, count), *[None] * (self.ndim - 1)])
 
     def _first_positions(self, size: int) -> tuple[Self, Self]:
         """The positions (int32) of the first `size` elements of a 1-D Tensor that are True, lazily, and
         whether there are so many."""
-        ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
         places = self._of(UOp(Ops.ARANGE, dtypes.int32, (), size), self._device)
-        before = ranks.unsqueeze(0) <= places.unsqueeze(1)
-        return (
-            before._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32),
-            places < self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32),
-        )
+        count = self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32)
+        return self._ranked(self._ranks(), size), places < count
+
+    def _ranks(self) -> Self:
+        """How many elements of a 1-D bool Tensor are True up to each and with it (int32), stored."""
+        ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
+        return ranks._with(ranks.uop.contiguous())
+
+    def _ranked(self, ranks: Self, size: int) -> Self:
+        """The positions (int32) of the first `size` True elements, and 0 behind the last: each is written
+        where its rank says."""
+        hit = self.where(ranks - 1, -1).is_class(size, 0)
+        positions = broadcast_to(UOp(Ops.ARANGE, dtypes.int32, (), self.shape[0]), hit.shape)
+        found = hit.where(hit._with(positions), 0)._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
+        return found._with(found.uop.contiguous())
 
     # --- setting
 

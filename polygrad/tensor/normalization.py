@@ -142,8 +142,12 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         if enable_gqa:
             key = key.repeat_interleave(self.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(self.shape[-3] // value.shape[-3], -3)
-        wide = sum_dtype(promote(self.dtype, key.dtype))
-        scores = self.dot(key.transpose(-2, -1), dtype=wide) * (1.0 / math.sqrt(self.shape[-1]))
+        narrow = promote(self.dtype, key.dtype)
+        wide = sum_dtype(narrow)
+        scores = self.dot(key.transpose(-2, -1), dtype=wide)
+        if wide != narrow:  # the gradient, of which products are made, is rounded as any other of this dtype
+            scores = scores._with_backward([scores], lambda g, *_: g.cast(narrow).cast(wide))
+        scores = scores * (1.0 / math.sqrt(self.shape[-1]))
         if is_causal:
             rows, columns = scores.shape[-2:]
             i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), rows).reshape((rows, 1)))

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, Self
 
-from polygrad.dtype import dtypes
+from polygrad.dtype import dtypes, promote
+from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.binary_search import places
 from polygrad.tensor.core.sizes import fits, is_negative, same_size
 from polygrad.tensor.core.sorting_network import argsort, greatest
 from polygrad.tensor.indexing import IndexingMixin
@@ -162,9 +164,10 @@ class SortingMixin(IndexingMixin):
                 f"searchsorted: expected values of shape {(*self.shape[:-1], 'm')} for shape {self.shape}, "
                 f"got {v.shape}"
             )
-        keys = self if self.ndim == 1 else self.unsqueeze(-2)
-        before = keys <= v.unsqueeze(-1) if right else keys < v.unsqueeze(-1)
-        return before._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+        dtype = promote(self.dtype, v.dtype)
+        values = v.flatten() if self.ndim == 1 else v
+        found = places(self.uop.cast(dtype), values.uop.cast(dtype), right)
+        return self._join(found.reshape(v.shape), v)
 
     def bincount(self, weights: Self | None = None, minlength: int = 0) -> Self:
         """How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
@@ -234,20 +237,22 @@ class SortingMixin(IndexingMixin):
             return (x, *more) if more else x
         values, order = x.sort()
         values, order = values._with(values.uop.contiguous()), order._with(order.uop.contiguous())
+        realize([values.uop, order.uop], x._device)  # once, for all that is read of them
         before = values.shrink([(0, n - 1)])
         after = values.shrink([(1, n)])
         differs = after.ne(before)
         if self.dtype.is_float:
             differs = differs & (after.isnan() & before.isnan()).logical_not()
         first = self._of(filled(dtypes.bool, True, (1,)), self._device).cat(differs)
-        starts = first._true_positions()
-        found = [values.gather(0, starts)]
+        starts, count = first._true_positions()
+        found = [values.gather(0, starts)._first_of(count)]
         if return_inverse:
-            places = first._with(first.uop.cast(dtypes.int32)).cumsum(0) - 1
-            back = order._with(order.uop).argsort()
-            found.append(places.gather(0, back).reshape(self.shape))
+            place = first._with(first.uop.cast(dtypes.int32)).cumsum(0) - 1
+            back = order.is_class(n, 0).where(place, 0)  # the element that came from each position
+            found.append(back._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32).reshape(self.shape))
         if return_counts:
-            ends = starts.shrink([(1, starts.shape[0])]).cat(starts._of(filled(dtypes.int32, n, (1,))))
+            starts = starts._first_of(count)
+            ends = starts.shrink([(1, count)]).cat(starts._of(filled(dtypes.int32, n, (1,))))
             found.append(ends - starts)
         return tuple(found) if len(found) > 1 else found[0]
 

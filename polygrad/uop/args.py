@@ -149,6 +149,15 @@ class Reduction(NamedTuple):
     axes: tuple[int, ...]
 
 
+class For(NamedTuple):
+    """FOR: `body`, a SINK of what values become in a trip, `trips` times over; of these the one number
+    `result`. In the body, source i of the node is PARAM i under a RESHAPE."""
+
+    trips: int
+    body: UOp
+    result: int
+
+
 class Sharding(NamedTuple):
     """COPY: onto `devices`, each of which has an equal part of the elements along `axis`, in order; None:
     each has all of them."""

@@ -80,7 +80,8 @@ class UOp(KernelNotation):
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
-    SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`);
+    SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`); FOR(*initial values,
+    *other operands, arg=For), what the initial values become in a fixed number of trips;
     CONTIGUOUS(arg=opts or None); DETACH; NOOP (the value itself, never the memory that holds it; with an
     arg, a function of it and the gradient that flows into it, the gradients of its further sources);
     COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
@@ -94,7 +95,8 @@ class UOp(KernelNotation):
     *what must come first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a
     pointer to memory that holds `value` at `index` for all of the ranges, filled inside the loops that the
     value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
-    c: int32, arg=Dot) is c + the products of what a and b hold. SPECIAL(size, arg=Special) is the number
+    c: int32, arg=Dot) is c + the products of what a and b hold. SHUFFLE_XOR(value, arg=mask) is the value
+    of the lane of a subgroup whose number differs by these bits. SPECIAL(size, arg=Special) is the number
     of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
     come to it. A STORE's gate says whether it is done. WMMA(a, b, c, *ranges of c's elements, *of a's and
     b's, arg=TensorCore): the matrix a @ b + c, of which each lane of a subgroup holds some elements.

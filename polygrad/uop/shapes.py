@@ -38,6 +38,8 @@ def shape_of(node: Any) -> Shape:
         return canonical_shape((node.arg,))
     if not node.src:
         raise InternalError(f"shape of {op}: a kernel node has none")
+    if op is Ops.FOR:
+        return node.src[node.arg.result].shape  # type: ignore[no-any-return]
     inner: Shape = node.src[0]._shape
     if op is Ops.PERMUTE:
         return tuple(inner[a] for a in node.arg)

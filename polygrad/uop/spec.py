@@ -16,6 +16,7 @@ from polygrad.uop.args import (
     Axis,
     AxisKind,
     Dot,
+    For,
     Magnitude,
     Memory,
     Param,
@@ -27,6 +28,7 @@ from polygrad.uop.args import (
     Steps,
     Var,
 )
+from polygrad.uop.for_loop import STORED
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.tensor_cores import TensorCore
@@ -188,6 +190,13 @@ def _binds(u: UOp) -> bool:
     return u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST
 
 
+def _loops(u: UOp) -> bool:
+    results = u.arg.body.src
+    pairs = zip(results, u.src, strict=False)
+    alike = all(r.dtype is s.dtype and r.shape == s.shape for r, s in pairs)
+    return u.arg.trips > 0 and len(results) <= len(u.src) and alike and u.dtype is results[u.arg.result].dtype
+
+
 def _shears(u: UOp) -> bool:
     axis, along, start, step, size = u.arg
     if axis == along or not _axes_in_range((axis, along), u):
@@ -236,6 +245,11 @@ _TENSOR |= _table(
         _arg(Reduction),
         ("it combines with ADD, MUL or MAX, or MULACC of a factor", lambda u: _scans(u.arg.op, len(u.src))),
         ("it goes along one axis", lambda u: len(u.arg.axes) == 1 and _axes_in_range(u.arg.axes, u)),
+    )),
+    ((Ops.FOR,), (
+        _arg(For),
+        ("it has a source for each result of its body, alike", _loops),
+        ("its sources are stored", lambda u: all(s.base.op in STORED for s in u.src)),
     )),
     ((Ops.CONTIGUOUS, Ops.DETACH), _MOVEMENT_RULES),
     ((Ops.NOOP,), (
@@ -321,6 +335,13 @@ _STRUCTURE = _table(
         ("its source is its size, an index", lambda u: u.src[0].dtype is dtypes.index),
     )),
     ((Ops.BARRIER,), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
+    ((Ops.SHUFFLE_XOR,), (
+        _sources(1),
+        _ALIKE,
+        _NUMBER,
+        _arg(int),
+        ("its argument is the distance to a lane: a power of 2", lambda u: u.arg > 0 and u.arg & (u.arg - 1) == 0),
+    )),
     ((Ops.WMMA,), (
         _arg(TensorCore),
         ("its operands have the dtypes of its tensor core", lambda u: [s.dtype for s in u.src[:3]]

@@ -103,7 +103,10 @@ def test_large_results_that_were_dropped_go_back_at_once(device):
 def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatch, device):
     """What the algebra folds cannot be an argument: each of these is a Program and a kernel of its own."""
     x = Tensor([1.0, 2, 3, 4], device=device).realize()
-    caches = {realize._graphs: 2_000_000, realize._families: 20_000, kernels._kernels: 100_000}
+    kernels._kernels.clear()
+    (x * 2.5 * 1.7).realize()
+    kernel = kernels._kernels.nbytes  # on CC a whole shared object
+    caches = {realize._graphs: 2_000_000, realize._families: 20_000, kernels._kernels: 20 * kernel}
     for cache, limit in caches.items():
         monkeypatch.setattr(cache, "limit", limit)
         cache.clear()

@@ -1,0 +1,49 @@
+"""A FOR's kernels: those of its body, scheduled once, for each trip.
+
+The trips are unrolled in the list of kernels, where one more costs next to nothing: a trip's kernels are
+those of all others, and only what they read and write has other names. So memory is planned and barriers are
+placed across trips as anywhere else, and what runs a Program knows no loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polygrad.schedule.kernels import KernelCall, storage_of
+from polygrad.uop.args import Param
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+def loop_body(node: UOp) -> UOp:
+    """The body of a FOR as a graph to schedule: BUFFERs stand for its operands."""
+    body: UOp = node.arg.body
+    return body.substitute({n: _operand(n.dtype, n.arg) for n in body.toposort() if n.op is Ops.PARAM})
+
+
+def _operand(dtype: object, param: Param) -> UOp:
+    return UOp(Ops.BUFFER, dtype, (), param)  # type: ignore[arg-type]
+
+
+def trips(node: UOp, body: Sequence[KernelCall], roots: Sequence[UOp]) -> list[KernelCall]:
+    """The kernels of all trips of a FOR. `body`: those of its `loop_body`, whose results are in `roots`."""
+    operands = [storage_of(s.base) for s in node.src]
+    calls = []
+    for trip in range(1, node.arg.trips + 1):
+        results = [
+            UOp(Ops.FOR, r.dtype, node.src, node.arg._replace(trips=trip, result=i))
+            for i, r in enumerate(node.arg.body.src)
+        ]
+        names = dict(zip(roots, results, strict=True))
+        for call in body:
+            args = []
+            for arg in call.args:
+                if arg.op is Ops.BUFFER:
+                    args.append(operands[arg.arg.slot])
+                    continue
+                if arg not in names:  # a value inside the body, in this trip
+                    names[arg] = UOp(Ops.NOOP, arg.dtype, (arg, results[0]))
+                args.append(names[arg])
+            calls.append(KernelCall(call.ast, tuple(args)))
+        operands[: len(results)] = results
+    return calls
