@@ -2595,8 +2595,8 @@ export class Tensor extends TensorBase {
   /**
    * The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
    *
-   * Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
-   * last. Throws DTypeError, ShapeError.
+   * Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+   * Throws DTypeError, ShapeError.
    */
   maskedSelect(
     ...args:
@@ -2612,8 +2612,7 @@ export class Tensor extends TensorBase {
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
-   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
-   * last.
+   * Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
    */
   nonzero(
     ...args:
@@ -2627,8 +2626,7 @@ export class Tensor extends TensorBase {
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
-   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
-   * last.
+   * Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
    */
   argwhere(
     ...args:
