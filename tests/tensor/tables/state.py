@@ -21,11 +21,11 @@ EXACT = [
     ("x.masked_fill(y < 0, 7)", ""), ("x.masked_select(y > 0)", ""), ("(x > 2).nonzero()", "(x > 2).nonzero().int()"), ("x.unique()", ""),
     ("x.take(y.abs() % x.numel())", "x.take((y.abs() % x.numel()).long())"), ("x.flatten()[::2] + 0", ""), ("x.flatten()[-1:].expand(3) + 0", ""),
     ("x.cast('int8').cast('int32')", "x.to(torch.int8).to(torch.int32)"), ("x.cast('uint8').cast('int32')", "x.to(torch.uint8).to(torch.int32)"),
-    ("x.cast('int64').cast('int16').cast('int32')", "x.to(torch.int64).to(torch.int16).to(torch.int32)"), ("x.cast('float16').cast('int32')", "x.clamp(-2048, 2048).half().int()"),
+    ("x.cast('int64').cast('int16').cast('int32')", "x.to(torch.int64).to(torch.int16).to(torch.int32)"), ("x.clamp(-2048, 2048).cast('float16').cast('int32')", "x.clamp(-2048, 2048).half().int()"),
     ("x.double().int()", ""), ("x.bool().int()", ""), ("x.float().bitcast('int32')", "x.float().view(torch.int32)"), ("x.gcd(y)", ""), ("x.one_hot(4).sum(-1)", "((x >= 0) & (x < 4)).int()"),
     ("(x % 7).float().unsqueeze(-1).matmul((y % 7).float().unsqueeze(-2)).int().sum(-1)", "((x % 7).unsqueeze(-1) * (y % 7).unsqueeze(-2)).sum(-1, dtype=torch.int32)"),
-    ("x.reshape(1, 1, -1).float().max_pool2d((2,), 1).int().flatten() if x.numel() > 1 else x.flatten() + 0", "F.max_pool1d(x.reshape(1, 1, -1).float(), 2, 1).int().flatten() if x.numel() > 1 else x.flatten() + 0"),
-    ("x.reshape(1, 1, -1).float().conv2d(Tensor([[[1.0, -2.0]]]), padding=1).int().flatten()", "F.conv1d(x.reshape(1, 1, -1).float(), torch.tensor([[[1.0, -2.0]]]), padding=1).int().flatten()"),
+    ("x.clamp(-999, 999).reshape(1, 1, -1).float().max_pool2d((2,), 1).int().flatten() if x.numel() > 1 else x.flatten() + 0", "F.max_pool1d(x.clamp(-999, 999).reshape(1, 1, -1).float(), 2, 1).int().flatten() if x.numel() > 1 else x.flatten() + 0"),
+    ("x.clamp(-999, 999).reshape(1, 1, -1).float().conv2d(Tensor([[[1.0, -2.0]]]), padding=1).int().flatten()", "F.conv1d(x.clamp(-999, 999).reshape(1, 1, -1).float(), torch.tensor([[[1.0, -2.0]]]), padding=1).int().flatten()"),
     ("x.tril() if x.ndim > 1 else x.diag()", "x.tril() if x.ndim > 1 else x.diag()"), ("x.count_nonzero(a)", "x.count_nonzero(a).int()"),
 ]  # fmt: skip
 # Of floats: continuous ones, whose gradients are, too.
