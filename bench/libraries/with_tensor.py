@@ -143,6 +143,17 @@ class Maker:
 
         return Program(step, check, self.finish, self.threads)
 
+    def eager_selection(self, op: str, size: int) -> Program:
+        """An operation whose result is as large as the elements say, of others in each step."""
+        function, x, steps = ops_tensor.SELECTIONS[op], self.tensor(1, size), self.tensor(2, size).sort()[0]
+
+        def step() -> Any:
+            nonlocal x
+            x = (-x).realize()
+            return function(x, steps).realize()
+
+        return Program(step, lambda: numbers(step()), self.finish, self.threads)
+
     def first_call(self, m: int, k: int, n: int) -> Program:
         """A product at its first call, and captured; the seconds of both are what the check gives."""
         a, b = self.tensor(1, m, k), self.tensor(2, k, n)

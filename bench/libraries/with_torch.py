@@ -129,6 +129,17 @@ def eager_update(compiled: Compile) -> Program:
     return Program(step, check)
 
 
+def eager_selection(compiled: Compile, op: str, size: int) -> Program:
+    function, x, steps = ops_torch.SELECTIONS[op], tensor(1, size), tensor(2, size).sort()[0]
+
+    def step() -> torch.Tensor:
+        nonlocal x
+        x = -x
+        return function(x, steps)
+
+    return Program(step, lambda: numbers(step()))
+
+
 def tiny(compiled: Compile) -> Program:
     return two_layers(compiled, shapes.TINY, tensor(1, 1, 4))
 
@@ -223,6 +234,7 @@ KINDS = {
     "tiny": tiny,
     "eager-mlp": mlp,
     "eager-update": eager_update,
+    "eager-selection": eager_selection,
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,

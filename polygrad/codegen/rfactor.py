@@ -98,7 +98,7 @@ def _columns(total: UOp, target: Target) -> _Columns | None:
         terms, _ = linear_terms(load.src[0].src[1])
         if terms.keys() != load.ranges or 1 not in terms.values():
             continue
-        nbytes = abs(terms[k]) * load.dtype.itemsize
+        nbytes = abs(terms.get(k, 0)) * load.dtype.itemsize
         if nbytes >= cost.MIN_FAR_ROW:
             rows = target.pages * max(target.page // nbytes, 1)
             loops = sorted(load.ranges - {k}, key=lambda r: -abs(terms[r]))

@@ -61,6 +61,11 @@ def test_no_two_kernels_store_in_the_same_memory():
     assert len({call.args[0] for call in calls}) == len(calls)
 
 
+def test_a_sum_of_equal_rows_is_none_of_columns():
+    repeated = empty(1, 1024).expand(2048, 1024).sum(0)
+    assert len(kernels((repeated.exp() * empty(1024)).sum())) == 1
+
+
 def test_two_sums_of_rows_stay_one_kernel():
     assert len(kernels(empty(1024, 1024).var(1))) == 1
 
