@@ -14,11 +14,13 @@ from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
 from polygrad.codegen.stage import values_of
 from polygrad.codegen.target import Target
+from polygrad.codegen.tensor_core_opt import efficiency, product_of
 from polygrad.codegen.tile import is_tile
 from polygrad.errors import OptError
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.tensor_cores import TENSOR_CORES
 
 Opts = tuple[Opt, ...]
 
@@ -26,20 +28,21 @@ _PLACE = {
     OptKind.MERGE: 0,
     OptKind.PARTITION: 1,
     OptKind.GLOBAL: 1,
-    OptKind.SIMD: 2,
-    OptKind.UPCAST: 2,
-    OptKind.UNROLL: 2,
-    OptKind.LOCAL: 2,
-    OptKind.GROUP: 2,
-    OptKind.SPLIT: 3,
-    OptKind.STAGE: 4,
-    OptKind.REORDER: 5,
-    OptKind.PARALLEL: 6,
+    OptKind.TENSOR_CORE: 2,
+    OptKind.SIMD: 3,
+    OptKind.UPCAST: 3,
+    OptKind.UNROLL: 3,
+    OptKind.LOCAL: 3,
+    OptKind.GROUP: 3,
+    OptKind.SPLIT: 4,
+    OptKind.STAGE: 5,
+    OptKind.REORDER: 6,
+    OptKind.PARALLEL: 7,
 }
 _UNROLLS = (2, 3, 4, 6, 8, 12)
 _VECTORS = (1, 2, 3, 4)
 _BLOCKS = (2, 4, 8, 16, 32)
-_INVOCATIONS = (4, 8, 16, 32, 64, 128, 256)
+_INVOCATIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def neighbours(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Opts, UOp]]:
@@ -88,6 +91,7 @@ def actions(kernel: UOp, target: Target) -> list[Opt]:
             out += _tiles(nest, target)
         if target.workgroups is not None:
             out += _workgroups(nest, target.workgroups.invocations)
+            out += _tensor_cores(nest, target)
     out += _stages(kernel)
     if target.threads > 1 and all(n.op is Ops.END for n in kernel.src):
         choices = [[r for r in n.src[1:] if r.src[0].is_const][:2] for n in kernel.src]
@@ -98,6 +102,9 @@ def actions(kernel: UOp, target: Target) -> list[Opt]:
 
 def _loops(nest: UOp) -> Iterator[Opt]:
     loops = [r for r in nest.src[1:] if r.src[0].is_const]
+    for total in nest.toposort():
+        for a, b in itertools.pairwise(total.src[1:]) if total.op is Ops.REDUCE else ():
+            yield Opt(OptKind.MERGE, (a.arg.id, b.arg.id))
     for a, b in itertools.pairwise(loops):
         yield Opt(OptKind.MERGE, (a.arg.id, b.arg.id))
         yield Opt(OptKind.REORDER, (b.arg.id, a.arg.id))
@@ -137,6 +144,18 @@ def _workgroups(nest: UOp, most: int) -> Iterator[Opt]:
             for count in _INVOCATIONS:
                 if count <= min(most, r.src[0].vmax):
                     yield Opt(OptKind.GROUP, (r.arg.id,), (count,))
+
+
+def _tensor_cores(nest: UOp, target: Target) -> Iterator[Opt]:
+    loops = nest.src[1:] if nest.op is Ops.END else ()
+    totals = [n for n in nest.toposort() if n.op is Ops.REDUCE] if target.tensor_cores else []
+    for total in totals:
+        for core in target.tensor_cores:
+            for rows, columns in itertools.permutations(loops, 2):
+                for k in total.src[1:]:
+                    if product_of(total, rows, columns, k, core) and efficiency(rows, columns, k, core):
+                        axes = (rows.arg.id, columns.arg.id, k.arg.id)
+                        yield Opt(OptKind.TENSOR_CORE, axes, (TENSOR_CORES.index(core),))
 
 
 def _stages(kernel: UOp) -> Iterator[Opt]:

@@ -70,6 +70,7 @@ def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
     lanes = cost.VECTOR
     if target.simd_bytes < 4 * lanes or not r.src[0].is_const or r.src[0].arg % lanes:
         return False
+    sizes = (4,) if target.word_memory else (2, 4)
     for n in nodes_of(nest):
         if n.op not in (Ops.LOAD, Ops.STORE):
             wide = n.dtype is not dtypes.index and n.dtype.itemsize > 4
@@ -81,7 +82,11 @@ def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
             continue
         terms, constant = linear_terms(index.src[1])
         others = [f for a, f in terms.items() if a is not r]
-        if dtype.itemsize != 4 or terms.get(r) != 1 or any(r in a.ranges for a in terms if a is not r):
+        if (
+            dtype.itemsize not in sizes
+            or terms.get(r) != 1
+            or any(r in a.ranges for a in terms if a is not r)
+        ):
             return False
         if any(f % lanes for f in (*others, constant)) or (len(index.src) > 2 and r in index.src[2].ranges):
             return False
@@ -300,6 +305,18 @@ def _sum(total: UOp) -> _Sum:
     return _Sum(total, over, strides.get(over) == 1)
 
 
+def _outer_sums(nest: UOp) -> list[_Sum]:
+    """The reductions of a nest but for those that another computes in each of its rounds."""
+    totals = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
+    nested = {
+        n
+        for t in totals
+        for n in t.src[0].toposort()
+        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
+    }
+    return [_sum(t) for t in totals if t not in nested]
+
+
 def _merged_sums(kernel: UOp, target: Target) -> Decisions:
     """Neighbouring loops of sums as one, which a workgroup shares as a whole."""
     while (nest := only_nest(kernel, target)) is not None:
@@ -316,15 +333,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     nest = only_nest(kernel, target)
     if nest is None or _is_ordered(nest):
         return
-    order = nodes_of(nest)
-    totals = [n for n in order if n.op is Ops.REDUCE]
-    nested = {
-        n
-        for t in totals
-        for n in t.src[0].toposort()
-        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
-    }
-    sums = [_sum(t) for t in totals if t not in nested]
+    sums = _outer_sums(nest)
     sizes = [sint_max(s.over.src[0]) for s in sums]
     if not sums or min(sizes) < cost.MIN_GROUP:
         return

@@ -80,6 +80,8 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     if number >= len(values):
         raise OptError(f"expected one of the kernel's {len(values)} values of {op.name}")
     value = values[number]
+    if any(n.op is Ops.WMMA for n in value.toposort()):
+        raise OptError("expected a value that each invocation computes for itself, got one of a tensor core")
     for r in axes:
         if is_bound(r):
             raise OptError(f"expected axes that are bound to no grid, got {axis_name(r.arg.id)}")

@@ -177,8 +177,8 @@ class _Devices:
         backend = self.backend(name)
         if name != kind_of(name) and not backend.indexed:
             raise DeviceError(
-                f"device {name}: expected one of which there are several, got {kind_of(name)}, of which "
-                "there is one here: use that, or CPU:1"
+                f"device {name}: expected {kind_of(name)}, of which a process has one, got another: use that "
+                "(of several GPUs the environment chooses: CUDA_VISIBLE_DEVICES), or CPU:1"
             )
         opened = self._runtimes[name] = backend.open()
         opened.name = name

@@ -25,7 +25,8 @@ class Adapter:
     """What a GPU says of itself. `software`: it is a processor that does a GPU's work.
 
     The limits are those of GPUSupportedLimits: the storage buffers of a kernel, bytes of a buffer and of a
-    binding, workgroups along a dimension of the grid, invocations and bytes of a workgroup.
+    binding, workgroups along a dimension of the grid, invocations and bytes of a workgroup. `subgroup`: how
+    many invocations all subgroups have, where kernels may exchange values in them; else 0.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Adapter:
     workgroups: int
     invocations: int
     shared_bytes: int
+    subgroup: int = 0
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ _ADVICE = (
     "mesa-vulkan-drivers)"
 )
 _TIMESTAMPS = "timestamp-query"
+_SUBGROUPS = "subgroup"
+_ENABLE_SUBGROUPS = "enable subgroups;\n"  # WGSL's; this implementation knows the functions without it
 _PREFERRED = ("DiscreteGPU", "IntegratedGPU")
 _Key = tuple[tuple[int, int, int], ...]  # of a bind group: a buffer, an offset and a size for each binding
 _LINE = re.compile(r"wgsl:(\d+):(\d+)")
@@ -63,7 +65,13 @@ def _describe(adapter: Any) -> Adapter:
         workgroups=limits["max-compute-workgroups-per-dimension"],
         invocations=limits["max-compute-invocations-per-workgroup"],
         shared_bytes=limits["max-compute-workgroup-storage-size"],
+        subgroup=_subgroup(adapter),
     )
+
+
+def _subgroup(adapter: Any) -> int:
+    least, most = (adapter.info.get(f"stackgroup_{word}_size", 0) for word in ("min", "max"))  # so spelled
+    return int(least) if _SUBGROUPS in adapter.features and least == most else 0
 
 
 _ASKED = (
@@ -94,7 +102,8 @@ class NativeHost(WebGPUHost):
         self.adapter = _describe(adapter)
         limits = {name: adapter.limits[name] for name in _ASKED}
         self._device = adapter.request_device_sync(
-            required_limits=limits, required_features=[_TIMESTAMPS] if _TIMESTAMPS in adapter.features else []
+            required_limits=limits,
+            required_features=[f for f in (_TIMESTAMPS, _SUBGROUPS) if f in adapter.features],
         )
         self._queue = self._device.queue
         self._buffers: dict[int, Any] = {}
@@ -211,7 +220,9 @@ class NativeHost(WebGPUHost):
     def _pipeline(self, source: Source) -> Any:
         layout = self._layout(source.n_buffers)[1]
         try:
-            module = self._device.create_shader_module(label=source.name, code=source.text)
+            module = self._device.create_shader_module(
+                label=source.name, code=source.text.removeprefix(_ENABLE_SUBGROUPS)
+            )
             return self._device.create_compute_pipeline(
                 label=source.name, layout=layout, compute={"module": module, "entry_point": source.name}
             )

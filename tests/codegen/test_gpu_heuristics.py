@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import bench_package  # noqa: F401
@@ -10,21 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
-from polygrad import Tensor
 from polygrad.codegen import cost
 from polygrad.codegen.bind import grid_of, workgroup_of
 from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
-from polygrad.codegen.narrow import narrow
+from polygrad.codegen.lower import lower
 from polygrad.codegen.opts import OptKind, render_opts
-from polygrad.codegen.scatter import scatter
-from polygrad.codegen.split_k import split_k
 from polygrad.codegen.target import Target, Workgroups
-from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import UOp
 from polygrad.uop.spec import verify
 from polygrad.uop.tensor_cores import BY_NAME
+from tests.codegen.grid_kernels import arranged, asts_of, data, kernel_of
 
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
 FEW = Workgroups(invocations=64, sizes=(64, 8, 4), count=100, shared_bytes=2048)
@@ -32,19 +27,8 @@ SMALL = Target("GPU", index_bits=32, workgroups=FEW)
 SOFTWARE = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(software=True))
 
 
-def data(*shape, dtype="float32"):
-    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
-
-
-def asts(tensor):
-    return [
-        call.ast.replace(arg=None) for call in schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls
-    ]
-
-
 def chosen(tensor, target=GPU):
-    (ast,) = asts(tensor)
-    return choose(run_passes(ast, Context(target), through=UNOPTIMIZED), target)
+    return choose(kernel_of(tensor, target), target)
 
 
 def kinds(tensor, target=GPU):
@@ -76,6 +60,10 @@ def kinds(tensor, target=GPU):
         ),
         (lambda: data(700, 512) @ data(512), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 128"),
         (lambda: data(512) @ data(512, 700), "GLOBAL r0, LOCAL r0 32, GROUP r1 8"),
+        (  # of 16 bits, too
+            lambda: data(64, 512, dtype="float16") + data(64, 512, dtype="float16"),
+            "MERGE r0 r1, GLOBAL r0, SIMD r0 4 1, LOCAL r0.0 256",
+        ),
         (lambda: data(40, 100).softmax(1), "GLOBAL r0, LOCAL r1 32, GROUP r3 32, GROUP r2 32"),
         (lambda: data(40, 768).layernorm(), "GLOBAL r0, LOCAL r1 128, GROUP r3 128, GROUP r2 128"),
         (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 128"),
@@ -113,8 +101,13 @@ def test_choices(tensor, opts):
 def test_a_processor_that_does_a_gpus_work_has_larger_tiles_and_shares_nothing(tensor, opts):
     tensor = tensor()
     assert render_opts(chosen(tensor, SOFTWARE)) == opts
-    (ast,) = asts(tensor)
+    (ast,) = asts_of(tensor)
     verify(lower(ast, SOFTWARE), "linear")
+
+
+def test_elements_that_lie_in_words_are_no_vectors():
+    add = data(64, 512, dtype="float16") + data(64, 512, dtype="float16")
+    assert OptKind.SIMD in kinds(add) and OptKind.SIMD not in kinds(add, replace(GPU, word_memory=True))
 
 
 def test_sums_that_are_many_and_across_memory_have_an_invocation_each():
@@ -145,7 +138,7 @@ def tensors():
 @given(tensor=tensors(), target=st.sampled_from([GPU, SMALL]))
 def test_what_is_chosen_fits_the_target(tensor, target):
     limits = target.workgroups
-    for ast in asts(tensor):
+    for ast in asts_of(tensor):
         linear = lower(ast, target)  # an OptError would say what does not fit
         verify(linear, "linear")
         size = workgroup_of(linear)
@@ -196,10 +189,8 @@ LAUNCHES = {
 def test_launches_have_invocations_and_read_little(which):
     make, invocations, nbytes = LAUNCHES[which]
     target = NVIDIA if which.startswith("half") else GPU
-    plan = schedule(normalize(UOp.sink(make().uop.base)).sink, True)
-    calls = narrow(split_k(scatter(list(plan.calls)), target), set(plan.roots), target)
     launches = []
-    for call in calls:
+    for call in arranged(make(), target=target):
         linear = lower(call.ast.replace(arg=None), target)
         count = prod(n.vmax for n in grid_of(linear)) * prod(workgroup_of(linear))
         launches.append((traffic_of(linear).read, count))

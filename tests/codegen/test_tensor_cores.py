@@ -9,25 +9,22 @@ from dataclasses import replace
 import pytest
 
 from polygrad import Tensor, dtypes
+from polygrad.codegen.actions import neighbours
 from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
-from polygrad.codegen.narrow import narrow
 from polygrad.codegen.opts import apply_opts, parse_opts, render_opts
-from polygrad.codegen.scatter import scatter
 from polygrad.codegen.target import Target, Workgroups
-from polygrad.engine.normalize import normalize
 from polygrad.errors import OptError
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.msl import MSLBuilder
-from polygrad.schedule.schedule import schedule
-from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
-from polygrad.uop.spec import verify
 from polygrad.uop.tensor_cores import BY_NAME, TENSOR_CORES
+from tests.codegen import grid_kernels
+from tests.codegen.grid_kernels import arranged
 
 CUDA = Target(
     "CUDA",
@@ -43,21 +40,15 @@ ON_CORE = "GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 0"
 
 
 def data(*shape, dtype="float16"):
-    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+    return grid_kernels.data(*shape, dtype=dtype)
 
 
 def kernel_of(tensor, target=CUDA):
-    (call,) = schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls
-    kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
-    assert isinstance(kernel, UOp)
-    return kernel
+    return grid_kernels.kernel_of(tensor, target)
 
 
 def linear_of(tensor, opts=None, target=CUDA):
-    given = None if opts is None else parse_opts(opts)
-    linear = run_passes(kernel_of(tensor), Context(target, True, given), after=UNOPTIMIZED)
-    verify(linear, "linear")
-    return linear
+    return grid_kernels.linear_of(tensor, target, opts)
 
 
 # --- fragments
@@ -106,6 +97,11 @@ def test_a_core_is_one_of_the_table():
             "expected",
         ),
         (lambda: data(16, 16) @ data(16, 16), f"{ON_CORE}, TENSOR_CORE r0 r1 r2 0", "expected an axis of"),
+        (
+            lambda: data(16, 32) @ data(32, 16),
+            f"{ON_CORE}, STAGE r0.1.0 REDUCE 0",
+            "got one of a tensor core",
+        ),
     ],
 )
 def test_what_does_not_apply_says_why(make, opts, message):
@@ -209,14 +205,34 @@ def test_few_rows_are_better_few_columns():
     assert "TENSOR_CORE r0 r1 r2 0" in chosen(data(16, 256) @ data(256, 256))
 
 
+# --- what a search tries
+
+
+def test_neighbours_add_take_away_and_change_a_core():
+    """Each is a kernel that can be written, or an OptError says why not."""
+    target = replace(CUDA, tensor_cores=TENSOR_CORES[:2])
+    kernel = kernel_of(data(32, 32) @ data(32, 16))
+    tried = set()
+    for opts in (choose(kernel, target), (), parse_opts("GLOBAL r0, GLOBAL r1"), parse_opts(ON_CORE)):
+        for sequence, made in neighbours(kernel, opts, target):
+            tried.add(render_opts(sequence))
+            try:
+                linear = run_passes(made, Context(target), after="optimize")
+            except OptError:
+                continue
+            emit("k", linear, CUDABuilder(target, aligned=True))
+    assert {ON_CORE, f"{ON_CORE}, LOCAL r1.0 2", f"{ON_CORE}, UPCAST r1.0 2", "GLOBAL r0, GLOBAL r1"} <= tried
+    assert "GLOBAL r0, GLOBAL r1, TENSOR_CORE r1 r0 r2 0" in tried
+    assert not any("TENSOR_CORE r0 r1 r2 1" in text for text in tried)  # the core of bfloat16
+
+
 # --- the kernels of whole graphs
 
 
 def on_cores(*tensors, target=CUDA):
     """How many kernels of a graph are on tensor cores, and how many others have a sum of products."""
-    plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True)
     counts = [0, 0]
-    for call in narrow(scatter(list(plan.calls)), set(plan.roots), target):
+    for call in arranged(*tensors, target=target):
         linear = run_passes(call.ast.replace(arg=None), Context(target))
         kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
         products = [n for n in kernel.toposort() if n.op is Ops.REDUCE and n.src[0].op is Ops.MUL]

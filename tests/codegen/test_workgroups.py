@@ -5,45 +5,32 @@ from __future__ import annotations
 
 import pytest
 
-from polygrad import Tensor
 from polygrad.codegen.bind import grid_of, workgroup_of
-from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.lower import lower
 from polygrad.codegen.opts import apply_opts, parse_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.launch_grid import launch_grid
-from polygrad.engine.normalize import normalize
 from polygrad.errors import OptError
 from polygrad.runtime.grid import grid_size
-from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.args import AddrSpace, AxisKind
-from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
-from polygrad.uop.spec import verify
+from tests.codegen import grid_kernels
+from tests.codegen.grid_kernels import asts_of, data
 
 LIMITS = Workgroups()
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=LIMITS)
 TILES = "GLOBAL r0, GLOBAL r1, LOCAL r0 16, LOCAL r1 16, SPLIT r2 8, STAGE r2.1 LOAD 0, STAGE r2.1 LOAD 2"
 
 
-def data(*shape, dtype="float32"):
-    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
-
-
 def kernel_of(tensor):
-    (call,) = schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls
-    kernel = run_passes(call.ast.replace(arg=None), Context(GPU), through=UNOPTIMIZED)
-    assert isinstance(kernel, UOp)
-    return kernel
+    return grid_kernels.kernel_of(tensor, GPU)
 
 
 def linear_of(tensor, opts=None, target=GPU):
-    given = None if opts is None else parse_opts(opts)
-    linear = run_passes(kernel_of(tensor), Context(target, True, given), after=UNOPTIMIZED)
-    verify(linear, "linear")
-    return linear
+    return grid_kernels.linear_of(tensor, target, opts)
 
 
 def product():
@@ -297,5 +284,5 @@ def test_barriers_are_outside_of_what_invocations_do_differently():
 
 
 def test_unoptimised_kernels_are_one_invocation():
-    (call,) = schedule(normalize(UOp.sink(product().uop.base)).sink, False).calls
-    assert grid_and_workgroup(lower(call.ast, GPU, optimized=False)) == ((1, 1, 1), (1, 1, 1))
+    (ast,) = asts_of(product())
+    assert grid_and_workgroup(lower(ast, GPU, optimized=False)) == ((1, 1, 1), (1, 1, 1))

@@ -29,6 +29,7 @@ WEBGPU = Target(
     max_buffers=8,
     alignment=256,
     float64=False,
+    word_memory=True,
 )
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(), alignment=256)
 

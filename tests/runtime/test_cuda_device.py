@@ -23,16 +23,24 @@ if shutil.which("g++") is None:
 
 import numpy as np
 
-from polygrad import Device, Tensor, TinyJit, Variable
+from polygrad import Device, Tensor
 from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
 from polygrad.runtime.cuda_device import CUDARuntime
 from polygrad.runtime.cuda_host import COMPUTE, COPY
 from polygrad.runtime.cuda_native import open_host
 from polygrad.runtime.memory_pool import MemoryPool
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
-from polygrad.runtime.program import Variable as ProgramVariable
 from tests.gpu_emulation.driver import library, open_runtime
+from tests.runtime.grid_programs import (
+    FIVE,
+    SCRATCH,
+    check_captured_steps_of_many_sizes,
+    filled,
+    floats,
+    programs_of,
+    run_captured_steps,
+    twice,
+)
 
 DEVICE = "EMULATED_DRIVER"
 ILLEGAL_ADDRESS, INVALID_VALUE = 700, 1  # CUDA's numbers
@@ -42,17 +50,8 @@ extern "C" __global__ void twice(float *out, float *x, int n) {
   out[i] = 2.0f * x[i] + (float)n;
 }
 """
-KERNEL = Kernel("twice", TEXT.encode(), 2, ("n",), language="cuda", writes=(0,), workgroup=(1, 1, 1))
-FIVE = BufferSpec(5, "float32", "input")
-SCRATCH = BufferSpec(5, "float32", "scratch", 256)
-
-
-def program(*bindings, buffers=(FIVE, FIVE), kernel=KERNEL, grid=(5, 1, 1)):
-    """Launches of `out = 2*x + n`, by the numbers of their buffers."""
-    launches = tuple(Launch(0, (Binding(a), Binding(b)), grid) for a, b in bindings)
-    arena = 1024 if SCRATCH in buffers else 0
-    variables = (ProgramVariable("n", 0, 10),)
-    return Program(DEVICE, "test", tuple(buffers), (kernel,), launches, variables, arena)
+KERNEL = twice("cuda", TEXT)
+program = programs_of(DEVICE, KERNEL)
 
 
 @pytest.fixture(params=[None, COMPUTE, COPY], ids=["at once", "COMPUTE is late", "COPY is late"])
@@ -64,16 +63,6 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[CUDARuntime]:
     yield made
     library().fake_reset()
     made.host.close()
-
-
-def filled(runtime, values):
-    handle = runtime.allocate(4 * len(values))
-    runtime.write(handle, 0, memoryview(struct.pack(f"{len(values)}f", *values)))
-    return handle
-
-
-def floats(runtime, handle, n=5):
-    return list(struct.unpack(f"{n}f", runtime.read(handle, 0, 4 * n)))
 
 
 # --- Programs
@@ -335,32 +324,13 @@ def emulated() -> str:
 
 def test_a_captured_step_is_one_graph_launch(emulated):
     host = Device[emulated].host
-
-    @TinyJit
-    def step(x):
-        return ((x @ x).softmax(1) @ x).sum().realize()
-
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        x = rng.standard_normal((24, 24)).astype(np.float32)
-        before = replace(host.counters)
-        got = step(Tensor(x, device=emulated).realize()).item()
-        e = np.exp(x.astype(np.float64) @ x)
-        assert got == pytest.approx(float((e / e.sum(1, keepdims=True) @ x).sum()), rel=1e-3)
-    assert host.counters.graph_launches == before.graph_launches + 1
-    assert host.counters.launches == before.launches
+    before, after = run_captured_steps(emulated, lambda: replace(host.counters))
+    assert after.graph_launches == before.graph_launches + 1
+    assert after.launches == before.launches
 
 
 def test_a_captured_step_of_many_sizes(emulated):
-    @TinyJit
-    def step(x):
-        return ((x * 2).sum() + x.max()).realize()
-
-    x = np.arange(40, dtype=np.float32)
-    for n in (40, 7, 1, 23, 40, 8):
-        size = Variable("n", 1, 40).bind(n)
-        got = step(Tensor(x, device=emulated)[:size]).item()
-        assert got == 2 * x[:n].sum() + x[:n].max()
+    check_captured_steps_of_many_sizes(emulated)
 
 
 def test_a_search_takes_the_device_s_times(emulated, monkeypatch):

@@ -7,14 +7,21 @@ import shutil
 import struct
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from polygrad import Device, Tensor, TinyJit, Variable
+from polygrad import Device, Tensor
 from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
-from polygrad.runtime.program import Variable as ProgramVariable
 from tests.gpu_emulation.metal import EmulatedMetalHost, EmulatedMetalRuntime
+from tests.runtime.grid_programs import (
+    FIVE,
+    SCRATCH,
+    check_captured_steps_of_many_sizes,
+    filled,
+    floats,
+    programs_of,
+    run_captured_steps,
+    twice,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
@@ -31,32 +38,13 @@ kernel void twice(device float *data0 [[buffer(0)]],
   data0[i] = 2.0f * data1[i] + (float)n;
 }
 """
-KERNEL = Kernel("twice", TEXT.encode(), 2, ("n",), language="msl", writes=(0,), workgroup=(1, 1, 1))
-FIVE = BufferSpec(5, "float32", "input")
-SCRATCH = BufferSpec(5, "float32", "scratch", 256)
-
-
-def program(*bindings, buffers=(FIVE, FIVE), kernel=KERNEL, grid=(5, 1, 1)):
-    """Launches of `out = 2*x + n`, by the numbers of their buffers."""
-    launches = tuple(Launch(0, (Binding(a), Binding(b)), grid) for a, b in bindings)
-    arena = 1024 if SCRATCH in buffers else 0
-    variables = (ProgramVariable("n", 0, 10),)
-    return Program(DEVICE, "test", tuple(buffers), (kernel,), launches, variables, arena)
+KERNEL = twice("msl", TEXT)
+program = programs_of(DEVICE, KERNEL)
 
 
 @pytest.fixture
 def runtime() -> EmulatedMetalRuntime:
     return EmulatedMetalRuntime(EmulatedMetalHost())
-
-
-def filled(runtime, values):
-    handle = runtime.allocate(4 * len(values))
-    runtime.write(handle, 0, memoryview(struct.pack(f"{len(values)}f", *values)))
-    return handle
-
-
-def floats(runtime, handle, n=5):
-    return list(struct.unpack(f"{n}f", runtime.read(handle, 0, 4 * n)))
 
 
 def test_a_run_is_one_command_buffer(runtime):
@@ -150,32 +138,13 @@ def test_another_device_s_program_is_refused(runtime):
 
 def test_a_captured_step_is_one_command_buffer():
     host = Device[DEVICE].host
-
-    @TinyJit
-    def step(x):
-        return ((x @ x).softmax(1) @ x).sum().realize()
-
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        x = rng.standard_normal((24, 24)).astype(np.float32)
-        arranged = Tensor(x, device=DEVICE).realize()
-        before = replace(host.counters)
-        got = step(arranged).item()
-        e = np.exp(x.astype(np.float64) @ x)
-        assert got == pytest.approx(float((e / e.sum(1, keepdims=True) @ x).sum()), rel=1e-3)
-    assert host.counters.command_buffers == before.command_buffers + 1
-    assert host.counters.pipelines == before.pipelines
+    before, after = run_captured_steps(DEVICE, lambda: replace(host.counters))
+    assert after.command_buffers == before.command_buffers + 1
+    assert after.pipelines == before.pipelines
 
 
 def test_a_captured_step_of_many_sizes():
-    @TinyJit
-    def step(x):
-        return ((x * 2).sum() + x.max()).realize()
-
-    x = np.arange(40, dtype=np.float32)
-    for n in (40, 7, 1, 23, 40, 8):
-        size = Variable("n", 1, 40).bind(n)
-        assert step(Tensor(x, device=DEVICE)[:size]).item() == 2 * x[:n].sum() + x[:n].max()
+    check_captured_steps_of_many_sizes(DEVICE)
 
 
 def test_float64_is_refused_and_float32_named():

@@ -1,0 +1,50 @@
+"""Kernels of tensor expressions for machines with workgroups: what the tests of those share."""
+
+from __future__ import annotations
+
+from polygrad import Tensor
+from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.narrow import narrow
+from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.scatter import scatter
+from polygrad.codegen.split_k import split_k
+from polygrad.codegen.target import Target
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.schedule import schedule
+from polygrad.uop.node import UOp
+from polygrad.uop.spec import verify
+
+
+def data(*shape: int, dtype: str = "float32") -> Tensor:
+    """Memory."""
+    return Tensor.zeros(*shape, dtype=dtype, device="INTERP").contiguous().realize()
+
+
+def asts_of(tensor: Tensor) -> list[UOp]:
+    """The kernels of an expression as they are scheduled."""
+    plan = schedule(normalize(UOp.sink(tensor.uop.base)).sink, True)
+    return [call.ast.replace(arg=None) for call in plan.calls]
+
+
+def kernel_of(tensor: Tensor, target: Target) -> UOp:
+    """The only kernel of an expression, as Opts are applied to it."""
+    (ast,) = asts_of(tensor)
+    kernel = run_passes(ast, Context(target), through=UNOPTIMIZED)
+    assert isinstance(kernel, UOp)
+    return kernel
+
+
+def linear_of(tensor: Tensor, target: Target, opts: str | None = None) -> list[UOp]:
+    """Its linear form, with these Opts or what the heuristics choose."""
+    given = None if opts is None else parse_opts(opts)
+    linear = run_passes(kernel_of(tensor, target), Context(target, True, given), after=UNOPTIMIZED)
+    assert isinstance(linear, list)
+    verify(linear, "linear")
+    return linear
+
+
+def arranged(*tensors: Tensor, target: Target) -> list[KernelCall]:
+    """The kernels of a graph, as a machine with workgroups gets them."""
+    plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True)
+    return narrow(split_k(scatter(list(plan.calls)), target), set(plan.roots), target)
