@@ -19,7 +19,7 @@ from polygrad.engine.recording import Recording, recorded, watch
 from polygrad.errors import CaptureError
 from polygrad.monitor import exclusive
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.tensor.aliasing import (
+from polygrad.tensor.core.aliasing import (
     Storage,
     is_constant,
     is_derived,

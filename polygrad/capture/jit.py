@@ -19,7 +19,7 @@ from polygrad.errors import CaptureError
 from polygrad.monitor import computing, exclusive, synchronized
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
-from polygrad.tensor.aliasing import Storage, storage_of, watch_writes
+from polygrad.tensor.core.aliasing import Storage, storage_of, watch_writes
 
 
 class TinyJit:

@@ -21,7 +21,7 @@ from polygrad.engine.sharding import axis_of
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Buffer
 from polygrad.runtime.sharded import ShardedBuffer
-from polygrad.tensor.aliasing import (
+from polygrad.tensor.core.aliasing import (
     Storage,
     device_of,
     is_whole,

@@ -21,7 +21,7 @@ from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.tensor.aliasing import (
+from polygrad.tensor.core.aliasing import (
     has_symbolic_views,
     memory_under,
     owner_of,

@@ -67,7 +67,7 @@ def factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
         elif v.op is Ops.WHERE and v.src[2].is_const and v.src[2].arg == 0:
             picks.append(v.src[0])
             stack.append(v.src[1])
-        elif v.op is Ops.AND:
+        elif v.op is Ops.AND and v.dtype.is_bool:  # of integers it is none of conditions
             stack.extend(reversed(v.src))
         else:
             terms.append(v)

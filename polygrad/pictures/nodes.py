@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from polygrad.errors import ArgumentError
+from polygrad.errors import ArgumentError, InternalError
 from polygrad.pictures.svg import CHARACTER, INK, LINE, MUTED, document, element, text, title
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -165,7 +165,7 @@ def _said(arg: object) -> str:
 def _shape(node: UOp) -> str:
     try:
         shape = node.shape
-    except (AttributeError, NotImplementedError, TypeError, ValueError):
+    except InternalError:  # the nodes of kernels have none
         return ""
     return str(tuple(shape)) if shape else ""
 

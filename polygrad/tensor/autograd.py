@@ -14,7 +14,7 @@ from polygrad.engine.realize import buffer_from
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import carries_gradient, differentiable, gradient, uniform_value
 from polygrad.runtime.buffer import Allocation
-from polygrad.tensor.aliasing import as_value, is_constant
+from polygrad.tensor.core.aliasing import as_value, is_constant
 from polygrad.tensor.core.base import TensorBase, filled
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import live_tensors

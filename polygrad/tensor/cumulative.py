@@ -94,7 +94,7 @@ class CumulativeMixin(ReduceMixin):
         """
         if n < 0:
             raise ArgumentError(f"diff: expected n of at least 0, got {n}")
-        axis, out = self._axis(dim), self
+        axis, out = self._axis(dim), self._with(self.uop)
         for _ in range(n):
             size = fixed_size(out.shape[axis], "diff")
             length = max(size - 1, 0)

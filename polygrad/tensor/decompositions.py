@@ -149,7 +149,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """
         if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
             raise ShapeError(f"matrix_power: expected square matrices, got shape {self.shape}")
-        square = self.inv() if n < 0 else self
+        square = self.inv() if n < 0 else self._with(self.uop)
         eye = type(self).eye(fixed_size(self.shape[-1], "matrix_power"), dtype=self.dtype, device=self.device)
         out: Self | None = None
         left = abs(n)

@@ -79,7 +79,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         >>> Tensor([1, 2]).usum(3, Tensor([4, 5])).tolist()
         [8, 10]
         """
-        out = self
+        out = self._with(self.uop)
         for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
             out = out | x if self.dtype.is_bool else out + x
         return out
@@ -90,7 +90,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         >>> Tensor([1, 2]).uprod(3, Tensor([4, 5])).tolist()
         [12, 30]
         """
-        out = self
+        out = self._with(self.uop)
         for x in xs[0] if len(xs) == 1 and isinstance(xs[0], (tuple, list)) else xs:
             out = out & x if self.dtype.is_bool else out * x
         return out

@@ -12,7 +12,7 @@ from polygrad.dtype import dtypes
 from polygrad.engine.realize import data_of, realize
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
-from polygrad.tensor.aliasing import write
+from polygrad.tensor.core.aliasing import write
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller

@@ -198,7 +198,7 @@ class JoiningMixin(MovementMixin):
         dims = (dims,) if isinstance(dims, int) else tuple(dims)
         if len(shifts) != len(dims):
             raise ArgumentError(f"roll: expected as many shifts as dims, got {shifts} and {dims}")
-        out = self
+        out = self._with(self.uop)
         for shift, dim in zip(shifts, dims, strict=True):
             axis, n = self._axis(dim), self.shape[self._axis(dim)]
             k = 0 if same_size(n, 0) else canonical(shift % n)

@@ -228,7 +228,7 @@ class MovementMixin(TensorBase):
         if k % 4 == 2:
             return self.flip((a, b))
         turned = {1: self.flip(b).transpose(a, b), 3: self.flip(a).transpose(a, b)}
-        return turned.get(k % 4, self)
+        return turned.get(k % 4, self._view_of(self.uop))
 
     def squeeze(self, dim: int | None = None) -> Self:
         """Axes of size 1 dropped; only `dim`, if given.

@@ -16,7 +16,7 @@ from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Buffer
-from polygrad.tensor.aliasing import (
+from polygrad.tensor.core.aliasing import (
     is_constant,
     is_contiguous,
     is_whole,

@@ -12,11 +12,11 @@ from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
+from polygrad.tensor.core.aliasing import live_values, storage_of
 from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.core.convert import (
     array_like,

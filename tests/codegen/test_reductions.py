@@ -61,6 +61,13 @@ def test_one_hot_needs_no_loop():
     assert count(simplified(hot.where(Tensor.arange(9).reshape(1, 9) * 3, 0).sum(1)), Ops.REDUCE) == 0
 
 
+def test_the_bits_of_two_integers_are_no_product_of_conditions():
+    a, b, at = buffer(6, dtype="int32"), buffer(6, dtype="int32"), buffer(6, dtype="int32")
+    sink = simplified((a & b).gather(0, at))
+    assert count(sink, Ops.REDUCE) == 0
+    assert any(n.op is Ops.AND and n.dtype == "int32" for n in sink.toposort())
+
+
 def test_a_sum_of_guarded_sums_is_one_sum_unless_the_guard_is_the_sum_itself():
     x, chosen = buffer(5, 6, 7), buffer(5, 6)
     for guarded, sums in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from polygrad.errors import ArgumentError
 from polygrad.pictures import chart, graph, profile, timeline
 from polygrad.pictures.curves import round_ticks
 from polygrad.pictures.launches import count_of, time_of
+from polygrad.uop.ops import Ops
+from polygrad.uop.parser import parse
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -102,6 +105,17 @@ def test_no_boxes_of_a_graph_overlap_and_all_are_inside() -> None:
         assert x1 >= 0 and y1 >= 0 and x1 + w1 <= size[0] and y1 + h1 <= size[1]
         for x2, y2, w2, h2 in boxes[:i]:
             assert x1 + w1 <= x2 or x2 + w2 <= x1 or y1 + h1 <= y2 or y2 + h2 <= y1
+
+
+@pytest.mark.parametrize("stage", ["simplify", "optimize", "lower-stages", "linearize"])
+def test_a_kernel_is_drawn_at_every_stage(stage: str) -> None:
+    file = sorted((Path(__file__).parent.parent / "filetests" / stage).glob("*.ir"))[0]
+    for kernel in file.read_text(encoding="utf-8").split("; becomes"):
+        lines = [line for line in kernel.splitlines() if line and not line.startswith(";")]
+        if lines:
+            nodes = parse("\n".join(lines))
+            drawn = texts(graph(nodes[-1]))
+            assert all(any(t.startswith(n.op.name) for t in drawn) for n in nodes if n.op is not Ops.CONST)
 
 
 def test_a_graph_of_too_many_nodes_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from adapter import SLOW_WEBGPU
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensor.oracle import evaluate
@@ -193,7 +194,9 @@ def graphs(draw, smooth=False):
     return [pool[-1], draw(st.sampled_from(pool)), pool[0]]
 
 
-@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize(
+    "device", ["CPU", "WASM", pytest.param("INTERP", marks=pytest.mark.slow), SLOW_WEBGPU]
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(outputs=graphs())
 def test_random_graphs_agree_with_the_oracle_to_1e_4(device, default_device, outputs):

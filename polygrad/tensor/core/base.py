@@ -21,7 +21,7 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.helpers import prod
-from polygrad.tensor.aliasing import Storage, as_value, is_constant, storage_of
+from polygrad.tensor.core.aliasing import Storage, as_value, is_constant, storage_of
 from polygrad.tensor.core.modes import TensorType, modes
 from polygrad.tensor.core.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical

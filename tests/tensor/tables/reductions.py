@@ -162,3 +162,12 @@ for _a in (0, 1, -1):
         f"x.gather({_a}, x.mode({_a}, True)[1])", f"torch.mode(x, {_a}, True)[0]", ints(6, 9, low=0, high=3)
     )
 TABLE.add("x.floor().mode(0)[0]", "x.floor().mode(0)[0]", floats(7, 3), gradient=False)
+# bits are no products of conditions, which a sum over a one-hot is made of
+for _e in ("(x & y)", "(x | y)", "(x ^ y)"):
+    TABLE.add(
+        f"{_e}.sort()[0]",
+        f"{_e}.sort(stable=True)[0]",
+        ints(6),
+        ints(6),
+        dtypes=("int64",) if "&" in _e else (),
+    )

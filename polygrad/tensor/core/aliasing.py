@@ -31,8 +31,9 @@ from polygrad.uop.shapes import Shape
 # Ops of a view besides movement ops: they move no element. CONTIGUOUS is one over lazy values only, which it
 # makes contiguous when they are stored.
 _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
-# PAD is no view: what is padded is a value of its own.
-_VIEWS = (GroupOp.Movement - {Ops.PAD}) | _ELEMENTS_STAY
+# PAD is one, too: strided views and diagonals are padded, cut into rows, and lose again what they were padded
+# with. What a user pads is a value, by a NOOP (`as_value`).
+_VIEWS = GroupOp.Movement | _ELEMENTS_STAY
 
 
 class Storage:
