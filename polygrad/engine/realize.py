@@ -48,6 +48,7 @@ _COLLECT_BYTES = 1 << 18
 
 
 _WRITING = frozenset({Ops.AFTER, Ops.ASSIGN})
+_IN_PLACE = GroupOp.Memory | GroupOp.Movement | {Ops.DETACH, Ops.NOOP}  # what may be elements in memory
 
 
 @dataclass(slots=True)
@@ -179,6 +180,9 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     pending = Pending(todo)
     home = next(iter(pending.devices), None) or device or Device.DEFAULT
     if pending.copies or len(pending.devices) > 1 or home.__class__ is tuple:
+        if pending.writes:
+            todo = _written(todo)
+            pending = Pending(todo)
         if pending.is_sharded or home.__class__ is tuple:
             return _realize_sharded(todo, device, pending)
         constants = _constants(todo, pending)
@@ -239,14 +243,9 @@ def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> l
 
 def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp, UOp]:
     """Compute nodes of which some are on several devices: what each of these computes of them."""
-    if watch.recording is not None:
-        earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
-        if earlier:
-            _compute_now(earlier)
-            todo = [n for n in todo if uncomputed(n)]
-            pending = Pending(todo)
-    roots, moved = _with_writes(todo, pending)
-    resolved = resolve(roots)
+    if _compute_earlier(pending):
+        todo = [n for n in todo if uncomputed(n)]
+    roots, resolved = todo, resolve(todo)
     everywhere: set[UOp] = set()  # constants, of which each device gets a copy
     if isinstance(device, tuple):
         everywhere = {r for r in _constants(roots, pending) if r.op is not Ops.COPY}
@@ -255,45 +254,129 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp
                 (resolved[i],) = resolve([root.copy_to(Sharding(device, None))])
     parts = _distinct_parts(roots, resolved)
     wanted = [p for ps in parts.values() for p in ps]
-
-    def unfinished(since: int) -> list[UOp]:
-        return wanted
-
-    live_roots.append(unfinished)  # what a write for one root overwrites may be read for another
-    try:
-        done = dict(zip(wanted, realize(wanted, device if isinstance(device, str) else None), strict=True))
-    finally:
-        live_roots.remove(unfinished)
+    done = dict(zip(wanted, realize(wanted, device if isinstance(device, str) else None), strict=True))
     placeless: dict[UOp, UOp] = {}
     for root, result in zip(roots, resolved, strict=True):
         values = [done[p].base for p in parts[root]]
         if isinstance(result, Shards):
-            allocation = root.buffer.arg.allocation if root.op is Ops.AFTER else None
-            whole = ShardedBuffer([v.arg for v in values], result.shape, result.axis, allocation)
-            values = [UOp.buffer_of(whole, root.dtype)]
+            values = [_joined(result, [v.arg for v in values], root.dtype)]
         if root in everywhere or (root.value is None and parts[root] == [root]):
             placeless[root] = values[0]
         elif isinstance(result, Shards) or root.value is None:
             root.value = values[0]
-    for node, copy in moved.items():
-        node.value = copy.value
     return placeless
 
 
-def _with_writes(todo: list[UOp], pending: Pending) -> tuple[list[UOp], dict[UOp, UOp]]:
-    """`todo`, the writes to carry out, and the live values that these overwrite; of those in memory the
-    copies that they move to."""
-    if not pending.writes:
-        return todo, {}
-    memory = {n.buffer.arg.allocation for n in pending.writes}
-    stale = [n for n in _stale_values(memory, pending) if n not in todo]
-    separate = [n for n in stale if _is_older(n)]
-    _preserve_apart(separate)
-    stale = [n for n in stale if n not in separate]
-    moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
-    older = {n.src[0] for n in pending.writes}  # versions that later ones replace
-    newest = [n for n in pending.writes if n not in older]
-    return dedup([*newest, *todo, *(moved.get(n, n) for n in stale)]), moved
+def _joined(
+    shards: Shards, parts: Sequence[Buffer], dtype: DType, allocation: Allocation | None = None
+) -> UOp:
+    """The BUFFER of a value on several devices, of its parts'. `allocation`: of memory that was written."""
+    return UOp.buffer_of(ShardedBuffer(parts, shards.shape, shards.axis, allocation), dtype)
+
+
+# --- writes among several devices
+
+
+def _written(todo: list[UOp]) -> list[UOp]:
+    """Those of `todo` that are still to be computed, once the writes that any waits for have been made.
+
+    Writes that wait for no others are made together, each device's in one Program. Before, what reads the
+    memory as it was is computed or, where that waits for a write itself, what it reads is copied; so nothing
+    that one device overwrites is read by another any more.
+    """
+    while True:
+        _compute_earlier(Pending(todo))
+        todo = [n for n in todo if uncomputed(n)]
+        pending = Pending(todo)
+        if not pending.writes:
+            return todo
+        writes = _first_writes(pending)
+        moved = _stored_before(writes, todo)
+        values = [v for w in writes for v in w.src[1].src[1:] if uncomputed(v) and _takes_transfers(v)]
+        _compute_apart({v: v for v in values} | moved)
+        _write(writes)
+        for node, copy in moved.items():
+            if copy is not node:
+                node.value = copy.value
+
+
+def _first_writes(pending: Pending) -> list[UOp]:
+    """The writes that wait for no other."""
+    writes, first = set(pending.writes), []
+    waiting: set[UOp] = set()
+    for node in pending.order:
+        if not waiting.isdisjoint(node.src) and node.value is None:
+            waiting.add(node)
+        elif node in writes:
+            waiting.add(node)
+            first.append(node)
+    return first
+
+
+def _stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
+    """What has to be stored before `writes` are made, for `todo` and live values that read memory as it is,
+    and as what: itself, or a copy of what is in memory."""
+    memory = {w.buffer.arg.allocation for w in writes}
+    now = {w.src[1] for w in writes}
+    live = [_base(uop) for hook in live_roots for uop in hook(0)]
+    roots = dedup([*todo, *live])
+    reading: set[UOp] = set()  # what reads the memory
+    waiting: set[UOp] = set()  # what waits for a write
+    found: dict[UOp, None] = {}
+    for node in UOp.sink(*roots).toposort(uncomputed):
+        value = value_of(node) or (node if node.op is Ops.BUFFER else None)
+        if value is not None:
+            if value.arg.allocation in memory:
+                reading.add(node)
+            continue
+        src = node.src[1:] if node.op in _WRITING else node.src  # a write's target is not read
+        if node.op in _WRITING or not waiting.isdisjoint(src):
+            waiting.add(node)
+            if node not in now and node.op is not Ops.SINK:
+                found |= {s: None for s in src if s in reading}
+        elif not reading.isdisjoint(src):
+            reading.add(node)
+    found |= {r: None for r in roots if r in reading and r.op not in GroupOp.Memory}
+    in_memory = {n for n in found if value_of(n) is not None or n.op in _IN_PLACE}
+    return {n: _stored_apart(n) if n in in_memory else n for n in found}
+
+
+def _takes_transfers(value: UOp) -> bool:
+    """Whether what a device writes comes from others."""
+    (found,) = resolve([value])
+    parts = found.parts if isinstance(found, Shards) else (found,)
+    return any(n.op is Ops.COPY for n in UOp.sink(*parts).toposort(uncomputed))
+
+
+def _compute_apart(stored: dict[UOp, UOp]) -> None:
+    """Store values: no part of a capture in progress are those that are older, and neither is what stores
+    them."""
+    older = [n for n in stored if n.op not in GroupOp.Memory and _is_older(n)]
+    if older:
+        with watch.paused():
+            realize([stored[n] for n in older])
+    realize([stored[n] for n in stored if n not in older])
+
+
+def _write(writes: list[UOp]) -> None:
+    """Make writes (AFTERs) for which nothing is to be transferred, and which wait for no others."""
+    resolved = resolve(writes)
+    by_device: dict[str, list[UOp]] = {}
+    for result in resolved:
+        for part in result.parts if isinstance(result, Shards) else (result,):
+            node = _base(part)
+            by_device.setdefault(node.buffer.arg.device, []).append(node)
+    for name, nodes in by_device.items():
+        pending = Pending(nodes)
+        roots = dedup([*pending.writes, *nodes])
+        ready, variables = _ready(roots, pending, name)
+        _execute(ready, roots, pending.buffers, variables, name)
+    for write, result in zip(writes, resolved, strict=True):
+        if isinstance(result, Shards):
+            buffers = [_value(_base(part)).arg for part in result.parts]
+            write.value = _joined(result, buffers, write.dtype, write.buffer.arg.allocation)
+        elif write.value is None:
+            write.value = _value(_base(result))
 
 
 def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, list[UOp]]:
@@ -390,12 +473,9 @@ def _copy(copies: list[UOp], others: list[UOp]) -> None:
 
 def _run(todo: list[UOp], device: str, pending: Pending) -> None:
     """Compute nodes, under which is `pending`, in one Program."""
-    if watch.recording is not None:
-        earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
-        if earlier:
-            _compute_now(earlier)
-            todo = [n for n in todo if uncomputed(n)]
-            pending = Pending(todo)
+    if _compute_earlier(pending):
+        todo = [n for n in todo if uncomputed(n)]
+        pending = Pending(todo)
     stale: list[UOp] = []
     n_versions = 0
     while (
@@ -405,11 +485,16 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
         memory = {n.buffer.arg.allocation for n in pending.writes}
         stale = _stale_values(memory, pending)
         pending.add([n for n in stale if uncomputed(n)])
-        if watch.recording is None and not pending.copies:
-            continue
-        separate = [n for n in stale if _is_older(n) or _takes_copies(n)]
+        if pending.copies:  # a live value is made of what is on other devices
+            todo = _written(todo)
+            if not todo:
+                return
+            stale, pending = [], Pending(todo)
+            break
+        separate = [n for n in stale if _is_older(n)] if watch.recording is not None else []
         if separate:
-            _preserve_apart(separate)
+            with watch.paused():
+                _preserve(separate)
             stale = [n for n in stale if n not in separate]
             pending = Pending(todo)
             pending.add([n for n in stale if uncomputed(n)])
@@ -482,22 +567,15 @@ def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: 
     return _Ready(compiled, [node.arg for node in arguments.values()])
 
 
-def _compute_now(earlier: list[UOp]) -> None:
-    """Compute values that are older than the capture in progress: they are no part of it."""
-    with watch.paused():
-        realize(earlier)
-
-
-def _preserve_apart(values: list[UOp]) -> None:
-    """Compute values before a Program that overwrites what they read; no part of the capture in progress are
-    those that are older."""
-    older = [n for n in values if _is_older(n)]
-    if older:
+def _compute_earlier(pending: Pending) -> bool:
+    """Compute what is older than the capture in progress: it is no part of it. Whether there was any."""
+    if watch.recording is None:
+        return False
+    earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
+    if earlier:
         with watch.paused():
-            _preserve(older)
-    rest = [n for n in values if n not in older]
-    if rest:
-        _preserve(rest)
+            realize(earlier)
+    return bool(earlier)
 
 
 def _is_older(node: UOp) -> bool:
@@ -506,11 +584,6 @@ def _is_older(node: UOp) -> bool:
     if recording is None:
         return False
     return node in recording.lazy_values or (value is not None and value.arg.allocation.is_allocated)
-
-
-def _takes_copies(node: UOp) -> bool:
-    """Whether a value comes from another device."""
-    return value_of(node) is None and any(n.op is Ops.COPY and uncomputed(n) for n in _pending([node]))
 
 
 def _stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:

@@ -73,6 +73,19 @@ def axis_of(node: UOp) -> int | None:
     return found.axis if isinstance(found, Shards) else None
 
 
+def check_writable(view: UOp) -> None:
+    """Raises DeviceError for a view of memory on several devices of which some of these have no part."""
+    memory = view
+    while memory.op in GroupOp.Movement:
+        memory = memory.src[0]
+    if is_sharded(memory.buffer.arg.device):
+        (shown,) = resolve([view.substitute({memory: memory.buffer})])
+        (whole,) = resolve([memory.buffer])
+        assert isinstance(shown, Shards) and isinstance(whole, Shards)
+        if (shown.axis is None) != (whole.axis is None):
+            raise _refused(view, whole, "to write to all of the axis that is sharded")
+
+
 class _Resolver:
     def __init__(self) -> None:
         self.done: dict[UOp, Resolved] = {}
