@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import stored_value, uncomputed
 from polygrad.errors import DeviceError
 from polygrad.helpers import prod
 from polygrad.uop.args import Sharding
@@ -95,7 +95,7 @@ class _Resolver:
         for node in UOp.sink(*roots).toposort(uncomputed):
             if node.op is Ops.SINK or node in self.done:
                 continue
-            value = node if node.op is Ops.BUFFER else value_of(node)
+            value = stored_value(node)
             if value is not None:
                 self.done[node] = self._stored(node, value)
                 continue
