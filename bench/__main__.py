@@ -1,6 +1,7 @@
 """`python -m bench SUITE [--json] [--quick]`: progress on standard error, results on standard output.
 
-`python -m bench breadth --only REGEX --host HOST --threads N` runs some of its rows.
+`python -m bench breadth --only REGEX --host HOST --threads N` runs some of its rows, `python -m bench gpu
+--part cuda` those that need an NVIDIA GPU, with `--small` on sizes that only show that they run.
 """
 
 from __future__ import annotations
@@ -39,12 +40,24 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="REGEX", help="breadth: the rows with such a name")
     parser.add_argument("--host", choices=breadth.HOSTS, help="breadth: the rows of one host")
     parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
+    parser.add_argument(
+        "--part", default="all", choices=("all", "page", "cuda"), help="gpu: some of its rows"
+    )
+    parser.add_argument("--small", action="store_true", help="gpu: the rows on CUDA on small sizes")
     arguments = parser.parse_args()
     chosen = {"only": arguments.only, "host": arguments.host, "threads": arguments.threads}
     partial = any(chosen.values())
     if partial and arguments.suite != "breadth":
         parser.error("--only, --host and --threads: expected the suite breadth")
-    runs = SUITES | {"breadth": functools.partial(breadth.run, **chosen)}
+    of_gpu = arguments.part != "all" or arguments.small
+    if of_gpu and arguments.suite != "gpu":
+        parser.error("--part and --small: expected the suite gpu")
+    if arguments.small and arguments.save:
+        parser.error("--small: expected no --save, as its figures mean nothing")
+    runs = SUITES | {
+        "breadth": functools.partial(breadth.run, **chosen),
+        "gpu": functools.partial(gpu.run, part=arguments.part, small=arguments.small),
+    }
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
         found = []
         for result in runs[suite](arguments.quick):
@@ -54,7 +67,11 @@ def main() -> None:
         if not arguments.json:
             print(f"\n{suite}\n\n{report.table(found)}", flush=True)
         if arguments.save:
-            results.save(suite, breadth.renewed(results.kept(suite), found) if partial else found)
+            if partial:
+                found = breadth.renewed(results.kept(suite), found)
+            elif of_gpu:
+                found = gpu.renewed(results.kept(suite), found)
+            results.save(suite, found)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -39,7 +40,9 @@ PAGES = {
     "tfjs-wasm": "tfjs",
     "tfjs-webgpu": "tfjs",
     "peak": "peak",
+    "by hand": "by_hand",
 }
+TORCH_DEVICES = {"CUDA": "cuda"}  # where torch computes for another device, it is on the CPU
 SETTLING = 0.1  # seconds in which idle threads, which wait by spinning at first, go to sleep
 AGREEMENT = 1.03  # of the two fastest samples
 MODELS = ROOT / "bench" / ".cache"
@@ -90,7 +93,10 @@ MEDIANS, QUICK_MEDIANS = Sampling(7, 0.3, median), Sampling(3, 0.1, median)
 
 @dataclass(frozen=True)
 class Limit:
-    """What ours is measured against that is no peer: something a library does, in the same rounds."""
+    """What ours is measured against that is no peer: something a library does, in the same rounds.
+
+    `on`: the device, where it is not the case's.
+    """
 
     name: str
     library: str
@@ -98,6 +104,7 @@ class Limit:
     kind: str
     sizes: dict[str, Any]
     flops: float = 0.0
+    on: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ class Contest:
     def __init__(self, suite: str, quick: bool, sampling: Sampling | None = None) -> None:
         self.suite = suite
         self.sampling = sampling or (QUICK_MEDIANS if quick else MEDIANS)
-        self._natives: dict[tuple[str, int], Channel] = {}
+        self._natives: dict[tuple[str, int, str], Channel] = {}
         self._references: dict[str, list[float]] = {}
         self._pages: Channel | None = None
 
@@ -230,7 +237,7 @@ class Contest:
         """A library that has shown that it computes what the reference does; the threads it says it uses."""
         ask = self._asker(library, case, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
-        got, expected = answer["check"], self.reference(case.kind, case.sizes)
+        got, expected = answer["check"], self.reference(case.kind, case.sizes, case.device)
         if len(got) != len(expected):
             raise Unavailable(f"wrong result: expected {len(expected)} numbers, got {len(got)}")
         scale = max(abs(x) for x in expected) or 1.0
@@ -244,17 +251,24 @@ class Contest:
         return self._contestant(case, library)[0]
 
     def _limit(self, case: Case, limit: Limit) -> Ask:
-        of = replace(case, threads=limit.threads, kind=limit.kind, sizes=limit.sizes)
+        on = limit.on or case.on
+        of = replace(case, threads=limit.threads, kind=limit.kind, sizes=limit.sizes, on=on)
         ask = self._asker(limit.library, of, "limit")
         ask({"op": "prepare", "kind": limit.kind, "sizes": limit.sizes})
         return ask
 
-    def reference(self, kind: str, sizes: dict[str, Any]) -> list[float]:
-        """What torch computes."""
+    def reference(self, kind: str, sizes: dict[str, Any], device: str = "CPU") -> list[float]:
+        """What torch computes: on the device, where it has that, else on the CPU."""
         key = _key(kind, sizes)
         if key not in self._references:
             request = {"op": "prepare", "slot": "reference", "kind": kind, "sizes": sizes}
-            self._references[key] = self._native("torch", 1).ask(request)["check"]
+            try:
+                answer = self._native("torch", 1, device if device in TORCH_DEVICES else "CPU").ask(request)
+            except Unavailable:
+                if device not in TORCH_DEVICES:
+                    raise
+                answer = self._native("torch", 1, "CPU").ask(request)
+            self._references[key] = answer["check"]
         return self._references[key]
 
     def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[float]:
@@ -275,7 +289,7 @@ class Contest:
     def _asker(self, library: str, case: Case, slot: str) -> Ask:
         """What answers for a library: its process, or its page, where the case runs."""
         if case.host == CPYTHON:
-            native = self._native(library, case.threads)
+            native = self._native(library, case.threads, case.device)
             return lambda request: native.ask(request | {"slot": slot})
         name = _key(case.kind, case.sizes)
         if library == "onnxruntime-web":
@@ -284,22 +298,26 @@ class Contest:
         where |= {"name": name, "slot": slot}
         return lambda request: self._browser.ask(request | where)
 
-    def _native(self, library: str, threads: int) -> Channel:
-        if (library, threads) not in self._natives:
+    def _native(self, library: str, threads: int, device: str) -> Channel:
+        if (library, threads, device) not in self._natives:
             ours = library in ("polygrad", "peak")
             python = sys.executable if ours else str(peer_python())
             environment = {
-                "PYTHONPATH": str(ROOT),
-                "DEVICE": "CPU",
-                "DEV": "CPU",
+                "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
+                    os.pathsep
+                ),
+                "DEVICE": device,
+                "DEV": device,
+                "TORCH_DEVICE": TORCH_DEVICES.get(device, "cpu"),
                 "TRAINING": "1",
                 "POLYGRAD_THREADS": str(threads),
                 "OMP_NUM_THREADS": str(threads),
                 "OPENBLAS_NUM_THREADS": str(threads),
                 "THREADS": "1" if threads > 1 else "0",  # tinygrad: all processors or one
             }
-            self._natives[library, threads] = Channel([python, "-m", "bench.worker", library], environment)
-        return self._natives[library, threads]
+            command = [python, "-m", "bench.worker", library]
+            self._natives[library, threads, device] = Channel(command, environment)
+        return self._natives[library, threads, device]
 
     @property
     def _browser(self) -> Channel:

@@ -31,6 +31,12 @@ def share_of(limit: str, share: float) -> Goal:
     return Goal(words, lambda f: limit in f.limits and f.value >= share * f.limits[limit])
 
 
+def share_of_peer(peer: str, share: float) -> Goal:
+    """Of a peer's rate; met where it could not run."""
+    words = f"≥ {share:.0%} of {peer}'s".replace("%", " %")
+    return Goal(words, lambda f: peer not in f.peers or f.value >= share * f.peers[peer])
+
+
 def times(limit: str, factor: float) -> Goal:
     """At least as many times a limit that is a rate."""
     words = f"≥ {factor:g}× {limit}"

@@ -66,7 +66,10 @@ def peer(library: str, case: str) -> dict[str, float]:
 
 
 def peer_python() -> Path:
-    """The Python of the peers' own environment, made unless it is there with the same requirements."""
+    """The Python of the peers' own environment, made unless it is there with the same requirements; or the
+    one that BENCH_PYTHON names, where they cannot be installed."""
+    if named := os.environ.get("BENCH_PYTHON"):
+        return Path(named)
     python, stamp = PEERS / "bin" / "python", PEERS / "requirements"
     wanted = REQUIREMENTS.read_text()
     if not stamp.exists() or stamp.read_text() != wanted:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.autograd import checkpoint, custom_gradient
     from polygrad.tensor.batching import vmap
-    from polygrad.tensor.sources import fetch
+    from polygrad.tensor.core.sources import fetch
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
     from polygrad.uop.node import UOp
@@ -69,7 +69,7 @@ __all__ = [
 # Where each name that loads late comes from; None: it is a module of its own.
 _LATE = {
     "getenv": "polygrad.helpers",
-    "fetch": "polygrad.tensor.sources",
+    "fetch": "polygrad.tensor.core.sources",
     "custom_gradient": "polygrad.tensor.autograd",
     "checkpoint": "polygrad.tensor.autograd",
     "GlobalCounters": "polygrad.engine.counters",

@@ -21,10 +21,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# Of a function, its arguments and its error: what to raise in the place of that; None: the error itself.
+Explain: TypeAlias = Callable[[Callable[..., Any], Any, Any, Exception], Exception | None]
 
 HAS_THREADS = sys.platform != "emscripten"
 
@@ -113,22 +115,43 @@ def _acquire_in_turn() -> None:
                 _State.overdue = False
 
 
-def synchronize_methods(cls: type) -> None:
-    """Let the public methods and operators of a class hold the lock.
+def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], explain: Explain) -> None:
+    """Let the public methods and operators of a class hold the lock, and raise what `explain` makes of their
+    `errors`, if it makes anything.
 
     Properties and `__hash__` do not, as they read one thing that never changes; nor do context managers,
     which would hold it for no longer than it takes to make them.
     """
-    if not HAS_THREADS:
-        return
     for name, member in list(vars(cls).items()):
         if (name.startswith("_") and not name.endswith("__")) or name == "__hash__":
             continue
         if isinstance(member, (classmethod, staticmethod)):
             if not inspect.isgeneratorfunction(inspect.unwrap(member.__func__)):
-                setattr(cls, name, type(member)(synchronized(member.__func__)))
+                setattr(cls, name, type(member)(_method(member.__func__, errors, explain)))
         elif inspect.isfunction(member):
-            setattr(cls, name, synchronized(member))
+            setattr(cls, name, _method(member, errors, explain))
+
+
+def _method(
+    function: Callable[P, R], errors: tuple[type[Exception], ...], explain: Explain
+) -> Callable[P, R]:
+    """The function with the lock, and its errors explained: in one wrapper, as every call pays for it."""
+
+    @functools.wraps(function)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _State.overdue or not _acquire(False):
+            _acquire_in_turn()
+        try:
+            return function(*args, **kwargs)
+        except errors as e:
+            found = explain(function, args, kwargs, e)
+            if found is None:
+                raise
+            raise found from e
+        finally:
+            _release()
+
+    return locked
 
 
 def wait_until_idle() -> None:

@@ -346,11 +346,7 @@ def _matmul(a, b):
     rows = a2.moved(a2.uop.reshape((a2.shape[0], 1, k)).expand((a2.shape[0], n, k)))
     columns = b2.moved(b2.uop.permute((1, 0)).reshape((1, n, k)).expand((a2.shape[0], n, k)))
     product = _mul(rows, columns)
-    out = product.uop.reduce_axis(Ops.ADD, (2,)).reshape((a2.shape[0], n))
-    new = Node(out, product.most * k, product.step, product.error * k)
-    if not new.exact:
-        new = Node(out, new.most, 1.0, new.error + 2 * k * _eps(out.dtype) * new.most)
-    return _kept(new, a)
+    return _sum(product, (2,), (a2.shape[0], n), a)
 
 
 def _take(draw, x, at):
@@ -365,11 +361,40 @@ def _take(draw, x, at):
     wanted = at.uop.reshape((count, 1, 1)).expand((count, rows, width))
     hit = UOp(draw(st.sampled_from([Ops.CMPEQ, Ops.CMPLT])), dtypes.bool, (ramp, wanted))
     zero = table.const_like(0)
-    out = hit.where(table, zero).reduce_axis(Ops.ADD, (1,)).reshape((count, width))
-    new = Node(out, x.most * rows, x.step, x.error * rows)
+    return _sum(x.moved(hit.where(table, zero)), (1,), (count, width), x)
+
+
+def _scatter(draw, x, at):
+    """Rows of `x`, each added to the row of the result that `at` names, or none."""
+    rows = x.shape[0]
+    width = math.prod(x.shape[1:])
+    count = draw(st.sampled_from(SIZES))
+    if rows * width * count > 4 * MOST_ELEMENTS or not at.dtype.is_int:
+        return x
+    shape = (count, rows, width)
+    at = _fit(at, (rows,)).uop.reshape((1, rows, 1)).expand(shape)
+    if draw(st.booleans()):  # some are beyond the ends
+        at = at & at.const_like(7)
+    ramp = UOp(Ops.ARANGE, at.dtype, (), count).reshape((count, 1, 1)).expand(shape)
+    values = x.uop.reshape((1, rows, width)).expand(shape)
+    picked = UOp(Ops.CMPEQ, dtypes.bool, (at, ramp)).where(values, values.const_like(0))
+    return _sum(x.moved(picked), (1,), (count, width), x)
+
+
+def _columns(draw, x):
+    """The sums of the columns of a matrix that has the elements of `x`."""
+    count = math.prod(x.shape)
+    rows = draw(st.sampled_from(_divisors(count)))
+    return _sum(x.moved(x.uop.reshape((rows, count // rows))), (0,), (count // rows,), x)
+
+
+def _sum(x, axes, shape, otherwise):
+    """A sum over `axes`, as `shape`; `otherwise` where its error is not known."""
+    n = math.prod(x.shape[a] for a in axes)
+    new = Node(x.uop.reduce_axis(Ops.ADD, axes).reshape(shape), x.most * n, x.step, x.error * n)
     if not new.exact:
-        new = Node(out, new.most, 1.0, new.error + 2 * rows * _eps(out.dtype) * new.most)
-    return _kept(new, x)
+        new = Node(new.uop, new.most, 1.0, new.error + 2 * n * _eps(x.dtype) * new.most)
+    return _kept(new, otherwise)
 
 
 # --- graphs
@@ -377,7 +402,7 @@ def _take(draw, x, at):
 KINDS = (
     "move", "binary", "reduce",
     "move", "binary", "reduce", "constant", "where", "function", "cast", "compare",
-    "matmul", "take", "contiguous", "join",
+    "matmul", "take", "scatter", "columns", "contiguous", "join",
 )  # fmt: skip
 
 
@@ -428,6 +453,10 @@ def _step(draw, nodes):
             return _matmul(x, other) if x.shape and other.dtype is x.dtype else x
         case "take":
             return _take(draw, x, _pick(draw, nodes)) if x.shape else x
+        case "scatter":
+            return _scatter(draw, x, _pick(draw, nodes)) if x.shape else x
+        case "columns":
+            return _columns(draw, x)
         case "contiguous":
             return x.moved(x.uop.contiguous())
         case _:

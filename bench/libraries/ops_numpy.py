@@ -182,6 +182,12 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "scatter_add": lambda x, index, size: np.bincount(index, x, size).astype(np.float32),
     "histogram": lambda x, bins: np.histogram(x, bins, (-1, 1))[0].astype(np.float32),
 }
+SELECTIONS = {
+    "masked_select": lambda x, steps: x[x > 0.5],
+    "nonzero": lambda x, steps: np.argwhere(x > 0.5),
+    "unique": lambda x, steps: np.unique((x * 1000).astype(np.int32)),
+    "searchsorted": lambda x, steps: np.searchsorted(steps, x),
+}
 INTO = {
     "matmul",
     "matmul_int8",

@@ -110,6 +110,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "histogram": lambda x, bins: x.histc(bins, -1, 1),
 }
 
+# What the elements decide the size of, or where they go: as written, nothing captured.
+SELECTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "masked_select": lambda x, steps: x.masked_select(x > 0.5),
+    "nonzero": lambda x, steps: (x > 0.5).nonzero(),
+    "unique": lambda x, steps: (x * 1000).int().unique(),
+    "searchsorted": lambda x, steps: steps.searchsorted(x),
+}
+
 
 def creations(lib: Any) -> dict[str, Callable[..., Any]]:
     """The operations that take no array."""

@@ -156,6 +156,12 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "scatter_add": lambda x, index, size: x.new_zeros(size).scatter_add(0, index, x),
     "histogram": lambda x, bins: torch.histc(x, bins, -1, 1),
 }
+SELECTIONS = {
+    "masked_select": lambda x, steps: x.masked_select(x > 0.5),
+    "nonzero": lambda x, steps: (x > 0.5).nonzero(),
+    "unique": lambda x, steps: (x * 1000).int().unique(),
+    "searchsorted": lambda x, steps: torch.searchsorted(steps, x),
+}
 INTO = {
     "matmul",
     "matmul_int8",

@@ -34,7 +34,7 @@ def sample(program: Program, seconds: float, clock: Callable[[], float] = time.p
 
 
 LABELS = [7 * i % 10 for i in range(64)]
-MLP_LR, CONVNET_LR = 0.1, 0.05
+MLP_LR, CONVNET_LR, BLOCK_LR = 0.1, 0.05, 1e-4
 HUNDRED, HUNDRED_SCALE = 100, 0.6  # products one after the other
 GRADIENT_SEED = 99  # of the gradient that comes in at an output
 STEPS_CHECKED = 3  # losses of a training program that are compared
@@ -67,6 +67,44 @@ BLOCK = [
     ("down_w", 12, (4 * WIDTH, WIDTH), 0.05),
     ("down_b", 13, (WIDTH,), 0.1),
 ]
+
+GPT2_LR = 1e-3
+GPT2_BLOCK = tuple(name for name, _, _, _ in BLOCK)  # the names of a block's parameters
+
+
+@dataclass(frozen=True)
+class GPT2:
+    """The sizes of a GPT-2 and of what it is trained on: `batch` rows of `length` tokens."""
+
+    batch: int
+    length: int
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+
+
+def gpt2_parameters(sizes: GPT2) -> list[tuple[str, int, tuple[int, ...], float]]:
+    """Name, seed, shape and scale of each. The head's weights are those of the tokens."""
+    found = [
+        ("tokens", 1, (sizes.vocabulary, sizes.width), 0.02),
+        ("positions", 2, (sizes.length, sizes.width), 0.02),
+        ("ln_w", 3, (sizes.width,), 1.0),
+        ("ln_b", 4, (sizes.width,), 0.1),
+    ]
+    for i in range(sizes.layers):
+        for name, seed, shape, scale in BLOCK:
+            own = tuple(n * sizes.width // WIDTH for n in shape)
+            found.append((f"{name}{i}", seed + 20 * (i + 1), own, scale))
+    return found
+
+
+def tokens(sizes: GPT2, seed: int) -> list[list[int]]:
+    """Token ids `(batch, length)`."""
+    count = sizes.batch * sizes.length
+    flat = [int((uniform(seed, i) + 1) / 2 * sizes.vocabulary) for i in range(count)]
+    return [flat[i : i + sizes.length] for i in range(0, count, sizes.length)]
+
 
 # y = min(max(y * a + b, c) ** 2, d), four times: twenty operations that no algebra makes fewer.
 CHAIN = [(1.1, 0.2, -0.5, 1.5), (0.9, -0.3, -0.4, 1.2), (1.2, 0.1, -0.6, 1.4), (0.8, -0.2, -0.3, 1.1)]

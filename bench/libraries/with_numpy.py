@@ -79,6 +79,17 @@ def copy(n: int) -> Program:
     return into(step, y)
 
 
+def eager_selection(op: str, size: int) -> Program:
+    function, x, steps = ops_numpy.SELECTIONS[op], uniform(1, size), np.sort(uniform(2, size))
+
+    def step() -> np.ndarray:
+        nonlocal x
+        x = -x
+        return function(x, steps)
+
+    return Program(step, lambda: numbers(step()))
+
+
 KINDS = {
     "matmul": matmul,
     "softmax": softmax,
@@ -86,5 +97,6 @@ KINDS = {
     "layernorm": layernorm,
     "chain": chain,
     "copy": copy,
+    "eager-selection": eager_selection,
     "operation": ops_numpy.make,
 }

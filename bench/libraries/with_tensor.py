@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 try:
-    from bench.libraries import ops_tensor, shapes
+    from bench.libraries import gpt2_tensor, ops_tensor, shapes
 except ImportError:  # in a page the files lie side by side
+    import gpt2_tensor
     import ops_tensor
     import shapes
 
@@ -25,6 +26,7 @@ class Maker:
         self.lib, self.uniform = lib, uniform
         count = getattr(lib, "get_num_threads", lambda: 1)
         self.threads = count() if lib.__name__ == "polygrad" else None
+        self.fence = lib.Tensor([0.0]).contiguous().realize()
         lib.Tensor.training = True  # tinygrad is told by TRAINING=1 in the environment
 
     def make(self, kind: str, sizes: dict[str, Any]) -> Program:
@@ -35,8 +37,10 @@ class Maker:
         return (flat * scale).reshape(*shape).contiguous().realize()
 
     def finish(self) -> None:
-        device = self.lib.Device[self.lib.Device.DEFAULT]
-        getattr(device, "synchronize", lambda: None)()
+        if self.lib.__name__ == "polygrad":
+            self.fence.item()  # which waits for what a device has still to do
+        else:
+            self.lib.Device[self.lib.Device.DEFAULT].synchronize()
 
     def forward(
         self, function: Callable[..., Any], *inputs: Any, seen: Callable[[Any], list[float]] | None = None
@@ -44,8 +48,9 @@ class Maker:
         captured = self.lib.TinyJit(lambda *inputs: (function(*inputs).realize(),))
         return self.repeated(captured, inputs, seen or numbers)
 
-    def matmul(self, m: int, k: int, n: int) -> Program:
-        return self.forward(lambda a, b: a @ b, self.tensor(1, m, k), self.tensor(2, k, n))
+    def matmul(self, m: int, k: int, n: int, dtype: str = "float32") -> Program:
+        operands = (self.tensor(1, m, k), self.tensor(2, k, n))
+        return self.forward(lambda a, b: a @ b, *(t.cast(dtype).contiguous().realize() for t in operands))
 
     def hundred(self) -> Program:
         """Products of 8 by 8, one after the other: next to nothing to compute in a hundred kernels."""
@@ -138,6 +143,17 @@ class Maker:
 
         return Program(step, check, self.finish, self.threads)
 
+    def eager_selection(self, op: str, size: int) -> Program:
+        """An operation whose result is as large as the elements say, of others in each step."""
+        function, x, steps = ops_tensor.SELECTIONS[op], self.tensor(1, size), self.tensor(2, size).sort()[0]
+
+        def step() -> Any:
+            nonlocal x
+            x = (-x).realize()
+            return function(x, steps).realize()
+
+        return Program(step, lambda: numbers(step()), self.finish, self.threads)
+
     def first_call(self, m: int, k: int, n: int) -> Program:
         """A product at its first call, and captured; the seconds of both are what the check gives."""
         a, b = self.tensor(1, m, k), self.tensor(2, k, n)
@@ -205,6 +221,9 @@ class Maker:
 
         return Program(step, check, self.finish, self.threads)
 
+    def gpt2(self, dtype: str, **sizes: int) -> Program:
+        return gpt2_tensor.make(self, shapes.GPT2(**sizes), dtype)
+
     def block_forward(self) -> Program:
         p = self.parameters(shapes.BLOCK)
         return self.forward(lambda x: block(p, x), self.tensor(1, 1, shapes.LENGTH, shapes.WIDTH))
@@ -220,6 +239,27 @@ class Maker:
             return gradients
 
         return self.repeated(captured, (x, g), numbers)
+
+    def block_step(self) -> Program:
+        """A training step: gradients for the one that comes in, and every parameter updated."""
+        p = self.parameters(shapes.BLOCK)
+        parameters = list(p.values())
+        inputs = [self.tensor(seed, 1, shapes.LENGTH, shapes.WIDTH) for seed in (1, 14)]
+        optimizer = self.lib.nn.optim.SGD(parameters, lr=shapes.BLOCK_LR)
+
+        @self.lib.TinyJit
+        def captured(x: Any, g: Any) -> Any:
+            optimizer.zero_grad()
+            loss = (block(p, x) * g).sum().backward()
+            self.lib.Tensor.realize(loss, *optimizer.schedule_step())
+            return loss
+
+        def check() -> list[float]:
+            for _ in range(shapes.STEPS_CHECKED):
+                captured(*inputs)
+            return [v for parameter in parameters for v in numbers(parameter)]
+
+        return Program(lambda: captured(*inputs), check, self.finish, self.threads)
 
 
 def block(p: dict[str, Any], x: Any) -> Any:

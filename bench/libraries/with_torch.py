@@ -1,17 +1,19 @@
-"""PyTorch on the CPU, eager, or the same functions through `torch.compile`."""
+"""PyTorch, eager, or the same functions through `torch.compile`; on the CPU, or where TORCH_DEVICE says."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-from bench.libraries import ops_torch, shapes
-from bench.libraries.inputs import into, numbers, uniform
+from bench.libraries import gpt2_torch, inputs, ops_torch, shapes
+from bench.libraries.inputs import into, uniform
 from bench.libraries.shapes import Program
 
+DEVICE = torch.device(os.environ.get("TORCH_DEVICE", "cpu"))
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -20,7 +22,16 @@ def make(kind: str, sizes: dict[str, Any], compiled: bool = False) -> Program:
 
 
 def tensor(seed: int, *shape: int) -> torch.Tensor:
-    return torch.from_numpy(uniform(seed, *shape))
+    return torch.from_numpy(uniform(seed, *shape)).to(DEVICE)
+
+
+def numbers(x: torch.Tensor) -> list[float]:
+    return inputs.numbers(x.detach().float().cpu())
+
+
+def finish() -> None:
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
 
 
 def forward(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> Program:
@@ -28,11 +39,12 @@ def forward(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> Pro
     def step() -> torch.Tensor:
         return function(*inputs)
 
-    return Program(step, lambda: numbers(step()))
+    return Program(step, lambda: numbers(step()), finish)
 
 
-def matmul(compiled: Compile, m: int, k: int, n: int) -> Program:
-    return forward(compiled(torch.matmul), tensor(1, m, k), tensor(2, k, n))
+def matmul(compiled: Compile, m: int, k: int, n: int, dtype: str = "float32") -> Program:
+    operands = (tensor(1, m, k), tensor(2, k, n))
+    return forward(compiled(torch.matmul), *(t.to(getattr(torch, dtype)) for t in operands))
 
 
 def hundred(compiled: Compile) -> Program:
@@ -68,7 +80,7 @@ def chain(compiled: Compile, n: int) -> Program:
 
 
 def copy(compiled: Compile, n: int) -> Program:
-    x, y = tensor(1, n), torch.empty(n)
+    x, y = tensor(1, n), torch.empty(n, device=DEVICE)
 
     def step() -> None:
         y.copy_(x)
@@ -85,7 +97,7 @@ def parameters(specs: Specs) -> dict[str, torch.Tensor]:
 
 def training(compiled: Compile, loss_of: Callable[..., torch.Tensor], p: Any, lr: float, x: Any) -> Program:
     optimizer = torch.optim.SGD(p.values(), lr=lr)
-    labels = torch.tensor(shapes.LABELS[: len(x)])
+    labels = torch.tensor(shapes.LABELS[: len(x)], device=DEVICE)
     function = compiled(loss_of)
 
     def step() -> torch.Tensor:
@@ -95,7 +107,7 @@ def training(compiled: Compile, loss_of: Callable[..., torch.Tensor], p: Any, lr
         optimizer.step()
         return loss.detach()
 
-    return Program(step, lambda: [float(step()) for _ in range(shapes.STEPS_CHECKED)])
+    return Program(step, lambda: [float(step()) for _ in range(shapes.STEPS_CHECKED)], finish)
 
 
 def mlp(compiled: Compile) -> Program:
@@ -115,6 +127,17 @@ def eager_update(compiled: Compile) -> Program:
         return numbers(y)
 
     return Program(step, check)
+
+
+def eager_selection(compiled: Compile, op: str, size: int) -> Program:
+    function, x, steps = ops_torch.SELECTIONS[op], tensor(1, size), tensor(2, size).sort()[0]
+
+    def step() -> torch.Tensor:
+        nonlocal x
+        x = -x
+        return function(x, steps)
+
+    return Program(step, lambda: numbers(step()))
 
 
 def tiny(compiled: Compile) -> Program:
@@ -172,7 +195,31 @@ def block_backward(compiled: Compile) -> Program:
     def check() -> list[float]:
         return [v for gradient in step() for v in numbers(gradient)]
 
-    return Program(step, check)
+    return Program(step, check, finish)
+
+
+def block_step(compiled: Compile) -> Program:
+    p = parameters(shapes.BLOCK)
+    x, g = (tensor(seed, 1, shapes.LENGTH, shapes.WIDTH) for seed in (1, 14))
+    optimizer = torch.optim.SGD(p.values(), lr=shapes.BLOCK_LR)
+    function = compiled(lambda p, x, g: (block(p, x) * g).sum())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        function(p, x, g).backward()
+        optimizer.step()
+
+    def check() -> list[float]:
+        for _ in range(shapes.STEPS_CHECKED):
+            step()
+        return [v for parameter in p.values() for v in numbers(parameter)]
+
+    return Program(step, check, finish)
+
+
+def gpt2(compiled: Compile, dtype: str, **sizes: int) -> Program:
+    of = shapes.GPT2(**sizes)
+    return gpt2_torch.make(parameters(shapes.gpt2_parameters(of)), of, dtype, compiled, finish)
 
 
 KINDS = {
@@ -187,8 +234,11 @@ KINDS = {
     "tiny": tiny,
     "eager-mlp": mlp,
     "eager-update": eager_update,
+    "eager-selection": eager_selection,
     "convnet": convnet,
     "block-forward": block_forward,
     "block-backward": block_backward,
+    "block-step": block_step,
+    "gpt2": gpt2,
     "operation": lambda compiled, **row: ops_torch.make(**row),
 }

@@ -6,6 +6,7 @@
 const queues = new Set();
 const [texts, made] = [new WeakMap(), new Set()];
 let submitted = 0; // when the last submit returned
+let recording; // when the first commands since `began` began to be recorded
 
 /** `...Again`: what was made although it was there, a pipeline of the same text, a group of the same ranges. */
 const counts = {
@@ -68,6 +69,7 @@ watch(GPUAdapter, "requestDevice", async (_, promise) => {
     if (reason !== "destroyed") errors.push(`the device was lost: ${message}`); // else by who asked for it
   });
 });
+watch(GPUDevice, "createCommandEncoder", () => (recording ??= performance.now()));
 watch(GPUQueue, "submit", (queue) => {
   submitted = performance.now();
   queues.add(queue);
@@ -92,7 +94,10 @@ export function counted() {
   return found;
 }
 
-/** When the last submit returned, in the time of `performance.now()`. */
-export function lastSubmit() {
-  return submitted;
+/** A step begins now; what it gives says how long, in milliseconds, until its last submit returned, and how much of that
+ * went by since the first of its commands was recorded. */
+export function began() {
+  recording = undefined;
+  const begin = performance.now();
+  return () => ({ handed: submitted - begin, recorded: submitted - (recording ?? submitted) });
 }

@@ -64,6 +64,7 @@ export function numbers(array) {
 export const LABELS = Array.from({ length: 64 }, (_, i) => (7 * i) % 10);
 export const MLP_LR = 0.1;
 export const CONVNET_LR = 0.05;
+export const BLOCK_LR = 1e-4;
 export const [HUNDRED, HUNDRED_SCALE] = [100, 0.6]; // products one after the other
 export const GRADIENT_SEED = 99; // of the gradient that comes in at an output
 export const STEPS_CHECKED = 3;

@@ -2,6 +2,7 @@
 
 import {
   BLOCK,
+  BLOCK_LR,
   CONVNET,
   CONVNET_LR,
   HEADS,
@@ -151,6 +152,29 @@ const KINDS = {
         return all.flatMap((a) => numbers(a));
       },
       dispose: () => tree.dispose([inputs, g]),
+    };
+  },
+  "block-step": () => {
+    let p = parameters(BLOCK);
+    const [x, g] = [tensor(1, LENGTH, WIDTH), tensor(14, LENGTH, WIDTH)];
+    const loss = (p, x, g) => block(p, x).mul(g).sum();
+    const update = jit((p, x, g) => {
+      const [value, gradients] = valueAndGrad(loss)(tree.ref(p), x, g);
+      return [tree.map((w, g) => w.sub(g.mul(BLOCK_LR)), p, gradients), value];
+    });
+    const step = async () => {
+      const [next, value] = update(p, x.ref, g.ref);
+      p = next;
+      tree.dispose(await blockUntilReady([value, tree.ref(p)]));
+    };
+    return {
+      step,
+      check: async () => {
+        for (let i = 0; i < STEPS_CHECKED; i++) await step();
+        const all = await Promise.all(Object.values(p).map((a) => a.ref.data()));
+        return all.flatMap((a) => numbers(a));
+      },
+      dispose: () => tree.dispose([p, x, g]),
     };
   },
 };

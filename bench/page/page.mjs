@@ -8,7 +8,7 @@
  * until the GPU is done, for there are libraries that do nothing before they are waited for.
  */
 
-import { counted, finished, lastSubmit } from "./gpu.mjs";
+import { began, counted, finished } from "./gpu.mjs";
 
 const query = new URL(document.URL).searchParams;
 const { start } = await import(`./${query.get("library")}.mjs`);
@@ -38,20 +38,28 @@ async function done({ finish }) {
   if (onGpu) await finished();
 }
 
-/** Of so many steps: what the page did with the GPU in all, and of each how long it was until all was submitted. */
-async function onTheGpu(program, steps) {
+/**
+ * Of so many steps: what the page did with the GPU in all; and how many milliseconds it was until all of a step was
+ * submitted, and how many of these commands were recorded: means over `row` steps, between which nothing is waited for but
+ * what the library itself waits for.
+ */
+async function onTheGpu(program, steps, row) {
   await done(program);
   counted();
-  const milliseconds = [];
-  for (let i = 0; i < steps; i++) {
-    const begin = performance.now();
-    const pending = program.step();
-    if (pending instanceof Promise) await pending;
-    await program.finish?.();
-    milliseconds.push(lastSubmit() - begin);
+  const found = { handed: [], recorded: [] };
+  for (let i = 0; i < steps; i += row) {
+    const sums = { handed: 0, recorded: 0 };
+    for (let j = 0; j < row; j++) {
+      const times = began();
+      const pending = program.step();
+      if (pending instanceof Promise) await pending;
+      await program.finish?.();
+      for (const [name, milliseconds] of Object.entries(times())) sums[name] += milliseconds / row;
+    }
+    for (const [name, mean] of Object.entries(sums)) found[name].push(mean);
     await finished();
   }
-  return { ...counted(), milliseconds };
+  return { ...counted(), ...found };
 }
 
 /** Errors are answers: the reason why a library was skipped. */
@@ -79,6 +87,7 @@ globalThis.bench = {
       await done(program);
       return { check, threads: program.threads };
     }),
-  gpu: ({ slot, steps }) => answer(() => onTheGpu(programs[slot], steps)),
+  gpu: ({ slot, steps, row }) => answer(() => onTheGpu(programs[slot], steps, row)),
+  calls: ({ slot }) => answer(() => programs[slot].calls()),
   sample: ({ slot, seconds }) => answer(async () => ({ value: await sample(programs[slot], seconds) })),
 };

@@ -2,7 +2,7 @@
 
 import { uniform } from "./inputs.mjs";
 
-const FILES = ["shapes.py", "ops_tensor.py", "with_tensor.py"];
+const FILES = ["shapes.py", "ops_tensor.py", "gpt2_tensor.py", "with_tensor.py"];
 
 async function script(address) {
   await new Promise((resolve, reject) => {

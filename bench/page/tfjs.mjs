@@ -2,6 +2,7 @@
 
 import {
   BLOCK,
+  BLOCK_LR,
   CONVNET,
   CONVNET_LR,
   HEADS,
@@ -184,6 +185,24 @@ const KINDS = {
         return all.flatMap((data) => numbers(data));
       },
       dispose: () => tf.dispose([inputs, g]),
+    };
+  },
+  "block-step": () => {
+    const p = Object.fromEntries(
+      Object.entries(parameters(BLOCK)).map(([name, t]) => [name, tf.variable(t)]),
+    );
+    const [x, g] = [tensor(1, LENGTH, WIDTH), tensor(14, LENGTH, WIDTH)];
+    const optimizer = tf.train.sgd(BLOCK_LR);
+    const list = Object.values(p);
+    const step = () => void optimizer.minimize(() => block(p, x).mul(g).sum(), false, list);
+    return {
+      step,
+      check: async () => {
+        for (let i = 0; i < STEPS_CHECKED; i++) step();
+        const all = await Promise.all(list.map((t) => t.data()));
+        return all.flatMap((data) => numbers(data));
+      },
+      dispose: () => tf.dispose([list, x, g]),
     };
   },
 };

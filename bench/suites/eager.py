@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.contest import Case, Contest, agrees
-from bench.goals import milliseconds
+from bench.goals import milliseconds, times_best_peer
 from bench.hosts import CHROMIUM, CPYTHON, DEVICES, NODE, Unavailable, pyodide_node
 from bench.report import Result
 
 SUITE = "breadth"
 FIRST_CALLS, PRODUCT = 3, {"m": 1024, "k": 1024, "n": 1024}
 TIMES_STEADY = 3.0  # what a first call may take
+LEAST = 0.8  # of the best peer's speed, as of every row
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,13 @@ EAGER = [
     Eager("eager: y * 1.0001 + x, four elements", "eager-update", {CPYTHON: 0.040, NODE: 0.060}),
     Eager("eager: MLP 64×784→128→10, SGD", "eager-mlp", {CPYTHON: 1.0, NODE: 1.43}),
 ]
+SELECTIONS = {
+    "algorithm: masked_select of 1 M": "masked_select",
+    "algorithm: nonzero of 1 M": "nonzero",
+    "algorithm: unique of 1 M": "unique",
+    "algorithm: searchsorted, 1 M in 1 M": "searchsorted",
+}
+MILLION = 1 << 20
 FIRST_CALL = "first call: product 1024"
 
 
@@ -39,6 +47,10 @@ def run(contest: Contest, wanted: Callable[[str, str], bool]) -> Iterator[Result
             yield contest.measure(Case(row.name, row.kind, {}, CPYTHON, 1, ("torch",), goals))
         if wanted(row.name, NODE):
             yield in_node(contest, row)
+    for name, op in SELECTIONS.items():
+        if wanted(name, CPYTHON):
+            sizes, goals = {"op": op, "size": MILLION}, (times_best_peer(LEAST, "lower"),)
+            yield contest.measure(Case(name, "eager-selection", sizes, CPYTHON, 1, ("numpy", "torch"), goals))
     if wanted(FIRST_CALL, CHROMIUM):
         yield first_call(contest)
 

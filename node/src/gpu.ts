@@ -116,6 +116,10 @@ export class GpuInWorker {
     this.#tell("submit", number, table, grids);
   }
 
+  measure(number: number, table: Uint32Array, grids: Uint32Array): number {
+    return this.#ask("measure", number, table, grids) as number;
+  }
+
   close(): void {
     this.#ask("close");
   }

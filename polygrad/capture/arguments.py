@@ -12,7 +12,7 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.errors import ArgumentError, CaptureError
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.core.base import TensorBase
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 

@@ -29,8 +29,8 @@ from polygrad.tensor.aliasing import (
     settle,
     storage_of,
 )
-from polygrad.tensor.generator import generator
-from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.core.generator import generator
+from polygrad.tensor.core.registry import live_tensors
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 

@@ -30,9 +30,9 @@ from polygrad.tensor.aliasing import (
     storage_of,
     view_ops,
 )
-from polygrad.tensor.generator import CapturedDraws
-from polygrad.tensor.registry import changes, newest
-from polygrad.tensor.sizes import value_with
+from polygrad.tensor.core.generator import CapturedDraws
+from polygrad.tensor.core.registry import changes, newest
+from polygrad.tensor.core.sizes import value_with
 from polygrad.uop.node import UOp
 
 

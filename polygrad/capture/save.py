@@ -21,7 +21,7 @@ from polygrad.nn.safetensors import Entry, write_entries
 from polygrad.runtime.buffer import Borrowed, Buffer
 from polygrad.runtime.program import Program, Variable
 from polygrad.tensor.aliasing import is_whole, memory_under
-from polygrad.tensor.sizes import unbound_size
+from polygrad.tensor.core.sizes import unbound_size
 from polygrad.uop.ops import Ops
 
 Sizes = tuple[int | str, ...]

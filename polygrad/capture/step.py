@@ -15,7 +15,7 @@ from polygrad.monitor import computing
 from polygrad.nn.optim import Optimizer, OptimizerGroup
 from polygrad.nn.state import get_parameters, get_state_dict
 from polygrad.runtime.program import Program
-from polygrad.tensor.convert import array_like, from_memoryview
+from polygrad.tensor.core.convert import array_like, from_memoryview
 from polygrad.tensor.tensor import Tensor
 
 

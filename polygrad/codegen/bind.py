@@ -6,7 +6,8 @@ and barriers.
                             invocations
     STAGE, SHARED           memory that the invocations fill together, element e by invocation e % count
     REDUCE over LOCAL axes  a tree in shared memory: each invocation stores its part, then half of them add
-                            what the other half has, then half of those, ...
+                            what the other half has, then half of those, ...; where subgroups exchange values
+                            in registers, what they can of the tree, by SHUFFLE_XOR
     STORE                   gated where several invocations would do it
 
     for k:                              for k:
@@ -39,6 +40,9 @@ from polygrad.uop.symbolic import simplify
 
 _DIMENSIONS = 3
 _VECTOR_BYTES = 16  # that an invocation copies at once
+_EXCHANGED = frozenset(
+    {dtypes.float32, dtypes.int32, dtypes.uint32, dtypes.float64, dtypes.int64, dtypes.uint64}
+)
 _MIN_WIDTH = 1024  # workgroups along x that are worth looking for where a grid is folded
 
 
@@ -161,6 +165,7 @@ class _Workgroup:
                 f"dimensions, no more than {limits.sizes}, got {sizes}"
             )
         self.numbers = [_special(UOp.index(n), AxisKind.LOCAL, i) for i, n in enumerate(sizes)]
+        self.strides = [int(prod(sizes[:i])) for i in range(len(sizes))]  # in the invocation's number
         self.position = UOp.index(0)
         for number, size in reversed(list(zip(self.numbers, sizes, strict=True))):
             self.position = simplify(self.position * size + number)
@@ -168,6 +173,7 @@ class _Workgroup:
             lane, *others = self.numbers
             self.numbers = [*map(simplify, _coordinates(lane, [r.src[0] for r in lanes])), *others]
             self.axes = [*([r] for r in lanes), *self.axes]
+            self.strides = [*(0 for _ in lanes), *self.strides[1:]]
 
 
 def _lanes(order: Sequence[UOp], limits: Workgroups) -> list[UOp]:
@@ -212,6 +218,9 @@ class _Binder:
                 pending, level = {}, depth
             if node in self.new:
                 continue
+            if node.op is Ops.REDUCE and self._is_in_registers(node):
+                self.new[node] = self._exchanged(node)
+                continue
             item = self._item(node)
             if item is not None:
                 loops = frozenset(r for r in node.ranges if not is_tile(r) and not is_bound(r))
@@ -232,7 +241,9 @@ class _Binder:
         return [(depth[n], i, n) for i, n in enumerate(self.order)]
 
     def _is_item(self, node: UOp) -> bool:
-        return node.op is Ops.STAGE or (node.op is Ops.REDUCE and any(map(_is_local, node.src[1:])))
+        if node.op is not Ops.REDUCE:
+            return node.op is Ops.STAGE
+        return any(map(_is_local, node.src[1:])) and not self._is_in_registers(node)
 
     def _item(self, node: UOp) -> _Item | None:
         if not self._is_item(node):
@@ -242,12 +253,7 @@ class _Binder:
     def _complete(self, pending: dict[frozenset[UOp], list[tuple[UOp, _Item]]]) -> None:
         for loops, found in pending.items():
             outer = [self.new[r] for r in sorted(loops, key=lambda r: r.arg)]
-            for r in outer:
-                if any(n.op is Ops.SPECIAL and n.arg.kind is AxisKind.LOCAL for n in r.src[0].toposort()):
-                    raise OptError(
-                        f"expected barriers in loops that all invocations go round equally often, got one in "
-                        f"{axis_name(r.arg.id)}"
-                    )
+            _require_uniform(outer)
             before = _barrier(outer) if outer else None
             for phase in range(max(len(item.phases) for _, item in found)):
                 active = [item for _, item in found if phase < len(item.phases)]
@@ -312,12 +318,8 @@ class _Binder:
 
     def _grouped(self, node: UOp) -> _Item:
         """A REDUCE over one LOCAL axis: a tree of the invocations' parts."""
-        axis, *more = [r for r in node.src[1:] if _is_local(r)]
-        if more:
-            raise OptError("expected a reduction that one GROUP shares")
-        loops = [self.new[r] for r in node.src[1:] if not _is_local(r)]
-        value = self.new[node.src[0]]
-        part = UOp(Ops.REDUCE, node.dtype, (value, *loops), node.arg) if loops else value
+        axis = _shared_axis(node)
+        part = self._part(node)
         number, size = self.new[axis], axis.src[0].arg
         gate = self._idle([axis, *self._beside(node)])
 
@@ -325,6 +327,8 @@ class _Binder:
             store = _store(pointer, self._place(node, axis, number), part)
             return store if gate is None else gated(store, gate)
 
+        if self._has_shuffles(node):  # the rest is in registers, of all invocations: see _total
+            return _Item(self._memory(node, self._extent(node, axis)), [start])
         slot = self.slots
 
         def half(count: int) -> Callable[[UOp], UOp]:
@@ -362,8 +366,60 @@ class _Binder:
         return simplify(flat_index(sizes, (number, *(self.new[r] for r in beside))))
 
     def _total(self, node: UOp, pointer: UOp) -> UOp:
-        axis = next(filter(_is_local, node.src[1:]))
-        return _load(pointer, self._place(node, axis, UOp.index(0)))
+        axis = _shared_axis(node)
+        if not self._has_shuffles(node):
+            return _load(pointer, self._place(node, axis, UOp.index(0)))
+        inner = self._exchanging(axis)
+        lane = simplify(self.new[axis] % inner)
+        count = axis.src[0].arg // inner
+        values = [_load(pointer, self._place(node, axis, lane + i * inner)) for i in range(count)]
+        while count > 1:  # as the tree does
+            count //= 2
+            values = [UOp(node.arg, node.dtype, (values[i], values[i + count])) for i in range(count)]
+        return self._butterfly(node, values[0], inner)
+
+    def _part(self, node: UOp) -> UOp:
+        """What an invocation has of a reduction."""
+        loops = [self.new[r] for r in node.src[1:] if not _is_local(r)]
+        value = self.new[node.src[0]]
+        return UOp(Ops.REDUCE, node.dtype, (value, *loops), node.arg) if loops else value
+
+    # --- reductions in registers
+
+    def _has_shuffles(self, node: UOp) -> bool:
+        """Whether the invocations of a subgroup exchange such values."""
+        is_word = node.dtype in _EXCHANGED and node.dtype.itemsize <= self.limits.shuffle_bytes
+        return is_word and self.group.count % self.limits.subgroup == 0
+
+    def _exchanging(self, axis: UOp) -> int:
+        """How many neighbours along an axis are in one subgroup."""
+        at = next(i for i, members in enumerate(self.group.axes) if axis in members)
+        stride = self.group.strides[at]
+        if stride & (stride - 1):
+            return 1
+        return max(min(axis.src[0].arg, self.limits.subgroup // stride), 1)
+
+    def _is_in_registers(self, node: UOp) -> bool:
+        """Whether a reduction needs no memory of the workgroup."""
+        axes = [r for r in node.src[1:] if _is_local(r)]
+        if len(axes) != 1 or not self._has_shuffles(node):
+            return False
+        return self._exchanging(axes[0]) == axes[0].src[0].arg
+
+    def _exchanged(self, node: UOp) -> UOp:
+        loops = [self.new[r] for r in node.ranges if not is_tile(r) and not is_bound(r)]
+        _require_uniform(loops)
+        return self._butterfly(node, self._part(node), _shared_axis(node).src[0].arg)
+
+    def _butterfly(self, node: UOp, value: UOp, count: int) -> UOp:
+        """`value` of `count` neighbours combined: the sums of the tree, in all of them."""
+        axis = _shared_axis(node)
+        at = next(i for i, members in enumerate(self.group.axes) if axis in members)
+        while count > 1:
+            count //= 2
+            mask = count * self.group.strides[at]
+            value = UOp(node.arg, node.dtype, (value, UOp(Ops.SHUFFLE_XOR, node.dtype, (value,), mask)))
+        return value
 
     # --- stores
 
@@ -391,6 +447,24 @@ class _Binder:
                 store = gated(store, condition)
         loops = [new for r, new in zip(axes, src[1:], strict=is_loop) if not is_bound(r)]
         return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
+
+
+def _require_uniform(loops: Iterable[UOp]) -> None:
+    """Raises OptError for a loop that some invocations go round more often than others."""
+    for r in loops:
+        if any(n.op is Ops.SPECIAL and n.arg.kind is AxisKind.LOCAL for n in r.src[0].toposort()):
+            raise OptError(
+                f"expected barriers in loops that all invocations go round equally often, got one in "
+                f"{axis_name(r.arg.id)}"
+            )
+
+
+def _shared_axis(node: UOp) -> UOp:
+    """The LOCAL axis that a reduction is over."""
+    axis, *more = [r for r in node.src[1:] if _is_local(r)]
+    if more:
+        raise OptError("expected a reduction that one GROUP shares")
+    return axis
 
 
 def _is_local(r: UOp) -> bool:

@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.decisions import Decide, Decisions, merges, opt_of, stage_of
+from polygrad.codegen.decisions import Decide, Decisions, opt_of, stage_of
+from polygrad.codegen.loops import mergeable
 from polygrad.codegen.opts import AxisId, Opt, OptKind
 from polygrad.codegen.split import reads_its_output
 from polygrad.codegen.stage import nodes_of
@@ -298,6 +300,18 @@ def _sum(total: UOp) -> _Sum:
     return _Sum(total, over, strides.get(over) == 1)
 
 
+def _merged_sums(kernel: UOp, target: Target) -> Decisions:
+    """Neighbouring loops of sums as one, which a workgroup shares as a whole."""
+    while (nest := only_nest(kernel, target)) is not None:
+        totals = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
+        pairs = (pair for n in totals for pair in itertools.pairwise(n.src[1:]))
+        constant = (p for p in pairs if all(r.src[0].is_const for r in p))
+        found = next((pair for pair in constant if mergeable(nest, *pair)), None)
+        if found is None or reused_sum(nest) is not None:
+            return
+        kernel = yield opt_of(OptKind.MERGE, *found)
+
+
 def _sums(kernel: UOp, target: Target) -> Decisions:
     nest = only_nest(kernel, target)
     if nest is None or _is_ordered(nest):
@@ -322,7 +336,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     if not contiguous and not across and cost.rounds(outputs) >= cost.MANY_SUMS:
         return
     width = min(limits_of(target).invocations, cost.INVOCATIONS)
-    count = power(max(min(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP))
+    count = power(min(max(max(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP), min(sizes)))
     row = across[-1] if across else None  # what each workgroup computes with its sums
     if row is not None and (not row.src[0].is_const or reads_its_output(nest)):
         return
@@ -361,6 +375,21 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     for s in sums:
         id = (*s.over.arg.id, 0) if s.over is vector else s.over.arg.id
         kernel = yield _opt(OptKind.GROUP, id, count)
+
+
+def workgroups_of_sum(nest: UOp, total: UOp) -> tuple[int, int]:
+    """How many workgroups the only sum of a nest has, about, and how many terms each part of it should have
+    that has as many."""
+    outputs = cost.rounds(total.ranges)
+    if (product := reused_sum(nest)) is not None:
+        sides = [r.src[0].arg for r in product[1:]]
+        tile = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
+        tiles = outputs // prod(sides) * prod(ceildiv(side, tile) for side in sides)
+        return int(tiles), cost.MIN_PART_TERMS
+    if _sum(total).contiguous:
+        return outputs, cost.MIN_PART_ROW
+    each = cost.INVOCATIONS if outputs >= cost.MANY_SUMS else cost.GROUP_COLUMNS
+    return ceildiv(outputs, each), cost.MIN_PART_TERMS
 
 
 # --- everything else
@@ -405,4 +434,4 @@ def _invocations(size: UOp, most: int, in_place: bool) -> int:
     return most
 
 
-WORKGROUP_DECISIONS: tuple[Decide, ...] = (merges, _products, _sums, _flat)
+WORKGROUP_DECISIONS: tuple[Decide, ...] = (_products, _merged_sums, _sums, _flat)

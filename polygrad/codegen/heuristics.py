@@ -56,7 +56,7 @@ def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
 
 def _decisions(target: Target) -> Sequence[Decide]:
     if target.workgroups is not None:
-        return (merges, tensor_core_products, *WORKGROUP_DECISIONS[1:])
+        return (merges, tensor_core_products, *WORKGROUP_DECISIONS)
     return _DECISIONS if target.simd_bytes else _LOOP_DECISIONS
 
 

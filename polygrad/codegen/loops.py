@@ -40,8 +40,10 @@ def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
 
     for i < 4: for j < 8: out[8*i + j] = a[8*i + j]   ->   for i < 32: out[i] = a[i]
 
-    They are loops of one output nest, or fill one STAGE.
+    They are loops of one output nest, fill one STAGE, or are of the same reductions.
     """
+    if outer.arg.kind is AxisKind.REDUCE:
+        return _merge_reduced(kernel, outer, inner)
     nest = filled_over(kernel, outer) or nest_of(kernel, outer)
     loops = nest.src[nest.src.index(outer) :]
     if (outer, inner) not in itertools.pairwise(loops):
@@ -57,15 +59,39 @@ def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
     return replaced(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})
 
 
+def _merge_reduced(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
+    positions, merged = _merged_reduced(kernel, outer, inner)
+    new: dict[UOp, UOp] = {}
+    for node in kernel.substitute(positions).toposort():
+        if node.op is Ops.REDUCE and outer in node.src[1:]:
+            loops = [merged if s is outer else s for s in node.src[1:] if s is not inner]
+            src = (new[node.src[0]], *loops)
+        else:
+            src = tuple([new[s] for s in node.src])
+        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return next(reversed(new.values()))
+
+
+def _merged_reduced(kernel: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
+    """What each index becomes, and the loop. Raises OptError."""
+    totals = [n for n in kernel.toposort() if n.op is Ops.REDUCE and not {outer, inner}.isdisjoint(n.src[1:])]
+    if not totals or any((outer, inner) not in itertools.pairwise(n.src[1:]) for n in totals):
+        raise OptError("expected two loops one directly inside the other")
+    if inner.arg.kind is not AxisKind.REDUCE:
+        raise OptError(f"expected reduced loops, got {axis_name(inner.arg.id)}, a {inner.arg.kind.name}")
+    return _merged_positions(kernel, outer, inner)
+
+
 def filled_over(kernel: UOp, r: UOp) -> UOp | None:
     """The STAGE that `r` is a loop of."""
     return next((n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]), None)
 
 
 def mergeable(nest: UOp, outer: UOp, inner: UOp) -> bool:
-    """Whether `merge` takes two neighbouring loops of an output nest or a STAGE."""
+    """Whether `merge` takes two neighbouring loops of an output nest or a STAGE, or of reductions in it."""
+    reduced = outer.arg.kind is AxisKind.REDUCE
     try:
-        _merged_positions(nest, outer, inner)
+        (_merged_reduced if reduced else _merged_positions)(nest, outer, inner)
     except OptError:
         return False
     return True
@@ -86,7 +112,8 @@ def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp]
         elif node.op is Ops.STAGE and outer in node.src[2:]:
             positions[node.src[1]] = _merged_index(node.src[1], outer, inner, n, merged)
         elif node.dtype is not dtypes.index and node.op not in (Ops.INDEX, Ops.END):
-            if any(s.dtype is dtypes.index and not both.isdisjoint(s.ranges) for s in node.src):
+            read = [s for s in node.src if s not in both] if node.op is Ops.REDUCE else node.src
+            if any(s.dtype is dtypes.index and not both.isdisjoint(s.ranges) for s in read):
                 raise OptError("expected loops that only indices depend on")
     return positions, merged
 

@@ -93,8 +93,9 @@ def equality_with(condition: UOp, r: UOp) -> UOp | None:
 
 def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
     """`value` at r = position. Its loads that move with r are made where `inside` holds: none leaves its
-    buffer."""
-    new: dict[UOp, UOp] = {r: position}
+    buffer. What else it computes of r may rely on where r is, so elsewhere that is computed at 0."""
+    computed = value.toposort(lambda n: n.op is not Ops.LOAD)
+    new: dict[UOp, UOp] = {r: inside.where(position, 0) if r in computed else position}
     for node in value.toposort():
         if node in new:
             continue

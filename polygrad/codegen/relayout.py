@@ -19,16 +19,16 @@ from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.dot_products import dot_form
+from polygrad.codegen.fission import Fission, Producer, divided, fission, is_divisible, producer
 from polygrad.codegen.polyphase import polyphase
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
-from polygrad.codegen.rfactor import rfactor
 from polygrad.codegen.target import Target
 from polygrad.codegen.tiling import Tiling
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import dtypes
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import KernelCall
-from polygrad.uop.args import AxisKind, Param
+from polygrad.uop.args import Param
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -40,88 +40,13 @@ Form = dict[UOp, int]  # a sum of ranges, with their coefficients
 
 def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
-    out: list[KernelCall] = []
-    copied: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}  # the copies that are up to date
-    splits: dict[tuple[UOp, int], _Split | None] = {}
-    count = 0
-    for call in _column_sums_apart(calls, target):
-        key = call.ast, len(call.args)
-        if key not in splits:
-            splits[key] = _split(call, target)
-        split = splits[key]
-        if split is not None:
-            args = list(call.args)
-            for copy in split.copies:
-                read = tuple(call.args[slot] for slot in copy.slots)
-                made = copied.get((copy.ast, read))
-                if made is None:
-                    count += 1
-                    made = UOp.buffer_of(Param(-count, copy.size), copy.dtype)
-                    copied[copy.ast, read] = made
-                    out.append(KernelCall(copy.ast, (made, *read)))
-                args.append(made)
-            call = KernelCall(split.ast, tuple(args[slot] for slot in split.slots))
-        out.append(call)
-        copied = {key: made for key, made in copied.items() if call.args[0] not in key[1]}
-    return out
+    return divided(calls, lambda call: _copies_apart(call, target))
 
 
-def _column_sums_apart(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, with column sums that other sums need (the mean, of a variance) in kernels of their own:
-    each goes through memory a block of rows at a time."""
-    out: list[KernelCall] = []
-    pending = calls[::-1]
-    while pending:
-        call = pending.pop()
-        split = _apart(call, target)
-        if split is None:
-            out.append(call)
-            continue
-        (copy,) = split.copies
-        made = UOp.buffer_of(Param(-1, copy.size), copy.dtype)
-        args = (*call.args, made)
-        out.append(KernelCall(copy.ast, (made, *(call.args[slot] for slot in copy.slots))))
-        pending.append(KernelCall(split.ast, tuple(args[slot] for slot in split.slots)))
-    return out
-
-
-def _apart(call: KernelCall, target: Target) -> _Split | None:
-    ast = call.ast
-    if ast.arg is not None or not target.pages or len(ast.src) != 1 or not _is_large(ast):
-        return None
-    sums = [n for n in ast.toposort() if n.op is Ops.REDUCE]
-    first = sums[0]
-    if len(sums) < 2 or rfactor(first, len(call.args), target) is None:
-        return None
-    loops = sorted(first.ranges, key=lambda r: r.arg)
-    sizes = tuple(r.src[0].arg for r in loops)
-    memory = UOp(Ops.PARAM, first.dtype, (), Param(len(call.args), int(prod(sizes))))
-    index = UOp(Ops.INDEX, first.dtype, (memory, flat_index(sizes, tuple(loops))))
-    read = ast.substitute({first: UOp(Ops.LOAD, first.dtype, (index,))})
-    return _joined(read, [_filled(first, tuple(loops), first.dtype, int(prod(sizes)))])
-
-
-class _Copy(NamedTuple):
-    """A kernel that copies an operand; `slots`: the arguments of the product's kernel that it reads."""
-
-    ast: UOp
-    dtype: DType
-    size: int
-    slots: tuple[int, ...]
-
-
-class _Split(NamedTuple):
-    """A kernel that reads copies; `slots`: which arguments it takes, of those before and then the copies."""
-
-    ast: UOp
-    copies: tuple[_Copy, ...]
-    slots: tuple[int, ...]
-
-
-def _split(call: KernelCall, target: Target) -> _Split | None:
+def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
     """A kernel divided into copies and the rest; None where that would not pay."""
     ast, first = call.ast, len(call.args)
-    if ast.arg is not None or not _is_large(ast):  # Opts are given for this kernel, or it is not worth a look
+    if not is_divisible(ast):
         return None
     ast = graph_rewrite(graph_rewrite(graph_rewrite(ast, symbolic), simplify_reductions), flatten_reductions)
     ast = polyphase(ast)
@@ -130,15 +55,11 @@ def _split(call: KernelCall, target: Target) -> _Split | None:
     if len(sums) != 1 or len(ast.src) != 1:
         return None
     (total,) = sums
-    if (partials := rfactor(total, first, target)) is not None:
-        size = cost.rounds(partials.loops)
-        parts = _filled(partials.value, partials.loops, total.dtype, size)
-        return _joined(ast.substitute({total: partials.total}), [parts])
     if total.arg is not Ops.ADD or total.src[0].op is not Ops.MUL:
         return None
     product = total.src[0]
     work = cost.rounds(product.ranges)
-    copies: list[_Copy] = []
+    copies: list[Producer] = []
     changes: dict[UOp, UOp] = {}
     tiles = Tiling(ast.src[0], target).choose()
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
@@ -147,7 +68,7 @@ def _split(call: KernelCall, target: Target) -> _Split | None:
         if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
             return None
         changes[total] = dots.total
-        copies += [_filled(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
+        copies += [producer(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
     for factor in dedup(product.src) if dots is None else ():
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
@@ -161,33 +82,7 @@ def _split(call: KernelCall, target: Target) -> _Split | None:
         copies.append(_copy(factor, axes))
     if not copies:
         return None
-    return _joined(ast.substitute(changes), copies)
-
-
-def _joined(made: UOp, copies: list[_Copy]) -> _Split:
-    slots = sorted(n.arg.slot for n in made.toposort() if n.op is Ops.PARAM)
-    return _Split(_renumbered(made, slots), tuple(copies), tuple(slots))
-
-
-def _is_large(ast: UOp) -> bool:
-    """A kernel with a sum and constant sizes, worth copying for."""
-    ranges = [n for n in ast.toposort() if n.op is Ops.RANGE]
-    return (
-        any(r.arg.kind is AxisKind.REDUCE for r in ranges)
-        and all(r.src[0].is_const for r in ranges)
-        and cost.rounds(ranges) >= cost.MIN_COPIED_FOR
-    )
-
-
-def _renumbered(ast: UOp, slots: list[int]) -> UOp:
-    """PARAMs by their place in `slots`."""
-    return ast.substitute(
-        {
-            n: n.replace(arg=n.arg._replace(slot=slots.index(n.arg.slot)))
-            for n in ast.toposort()
-            if n.op is Ops.PARAM
-        }
-    )
+    return fission(ast.substitute(changes), copies)
 
 
 # --- the box of elements that an operand has
@@ -348,7 +243,7 @@ def _is_computed(factor: UOp, box: _Box, lanes: UOp | None) -> bool:
 # --- the kernel that copies
 
 
-def _copy(value: UOp, axes: list[_Axis]) -> _Copy:
+def _copy(value: UOp, axes: list[_Axis]) -> Producer:
     """copy[u, v, ...] = the operand where its sums are u, v, ..."""
     loops = [UOp.range(a.size, i) if a.size > 1 else UOp.index(0) for i, a in enumerate(axes)]
     changes: dict[UOp, UOp] = {}
@@ -356,17 +251,4 @@ def _copy(value: UOp, axes: list[_Axis]) -> _Copy:
         unit = next(r for r, f in a.form.items() if abs(f) == 1)
         changes |= {r: UOp.index(0) for r in a.form}
         changes[unit] = (loop + a.low) * a.form[unit]
-    return _filled(value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes)))
-
-
-def _filled(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> _Copy:
-    """A kernel that stores `value` for all of the loops, outermost first, in memory that is read as `size`
-    elements of `dtype`."""
-    sizes = tuple(loop.vmax + 1 for loop in loops)
-    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
-    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
-    store = UOp(Ops.STORE, dtypes.void, (index, value))
-    ranges = [r for r in loops if r.op is Ops.RANGE]
-    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
-    slots = sorted(n.arg.slot for n in sink.toposort() if n.op is Ops.PARAM)
-    return _Copy(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))
+    return producer(value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes)))

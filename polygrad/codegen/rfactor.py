@@ -12,63 +12,95 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
+from polygrad.codegen.fission import Fission, divided, element_of, fission, is_divisible, producer
+from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.target import Target
-from polygrad.helpers import prod
-from polygrad.schedule.index_maps import flat_index
-from polygrad.uop.args import Axis, AxisKind, Param
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import symbolic
 
 
-class Partials(NamedTuple):
-    """A reduction in terms of those of blocks: `value` for all of `loops`, outermost first, which `total`
-    reads from memory."""
+def rfactor(calls: list[KernelCall], target: Target) -> list[KernelCall]:
+    """The kernels, with sums of columns in two: of blocks, and of what these have. A sum of columns that
+    another sum needs (the mean, of a variance) is first computed by a kernel of its own."""
+    if not target.pages:
+        return calls
+    before = None
+    while calls != before:
+        before, calls = calls, divided(calls, lambda call: _sum_apart(call, target))
+    return divided(calls, lambda call: _in_blocks(call, target))
 
-    total: UOp
-    value: UOp
-    loops: tuple[UOp, ...]
 
-
-def rfactor(total: UOp, slot: int, target: Target) -> Partials | None:
-    """The reduction `total` in blocks of rows, if that pays; `slot`: the number of their memory's PARAM."""
-    if not target.pages or len(total.src) != 2:
+def _sum_apart(call: KernelCall, target: Target) -> Fission | None:
+    """The innermost of several sums, if it is of columns, before the rest of the kernel."""
+    if not is_divisible(call.ast):
         return None
-    k = total.src[1]
-    columns, nbytes = _columns(total, k)
-    rows = target.pages * max(target.page // nbytes, 1)
-    if not columns or k.src[0].arg < cost.MIN_ROW_BLOCKS * rows:
+    sums = [n for n in call.ast.toposort() if n.op is Ops.REDUCE]
+    if len(sums) < 2 or _columns(sums[0], target) is None:
         return None
-    count, rest = divmod(k.src[0].arg, rows)
-    depth = len(columns) + 1
-    blocks = UOp.range(count, Axis((0,), AxisKind.LOOP))
-    loops = [UOp.range(c.src[0].arg, Axis((i,), AxisKind.LOOP)) for i, c in enumerate(columns, 1)]
-    row = UOp.range(rows, Axis((depth,), AxisKind.REDUCE))
-    at = {k: blocks * rows + row, **dict(zip(columns, loops, strict=True))}
-    part = UOp(Ops.REDUCE, total.dtype, (total.src[0].substitute(at), row), total.arg)
+    total = sums[0]
+    outside = sorted(total.ranges, key=lambda r: r.arg)
+    loops = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(outside)]
+    value = total.substitute(dict(zip(outside, loops, strict=True)))
+    size = cost.rounds(loops)
+    read = element_of(total, len(call.args), outside)
+    return fission(call.ast.substitute({total: read}), [producer(value, tuple(loops), total.dtype, size)])
+
+
+def _in_blocks(call: KernelCall, target: Target) -> Fission | None:
+    """The only sum of a kernel, if it is of columns: of blocks of rows, then of the blocks."""
+    if not is_divisible(call.ast):
+        return None
+    ast = graph_rewrite(
+        graph_rewrite(graph_rewrite(call.ast, symbolic), simplify_reductions), flatten_reductions
+    )
+    sums = [n for n in ast.toposort() if n.op is Ops.REDUCE]
+    if len(sums) != 1 or not (columns := _columns(sums[0], target)):
+        return None
+    (total,) = sums
+    value, k = total.src
+    count, rest = divmod(k.src[0].arg, columns.rows)
+    blocks = UOp.range(count, 0)
+    loops = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(columns.loops, 1)]
+    row = UOp.range(columns.rows, len(loops) + 1, AxisKind.REDUCE)
+    at = {k: blocks * columns.rows + row, **dict(zip(columns.loops, loops, strict=True))}
+    part = UOp(Ops.REDUCE, total.dtype, (value.substitute(at), row), total.arg)
     block = UOp.range(count, k.arg.child(0))
-    sizes = (count, *(c.src[0].arg for c in columns))
-    memory = UOp(Ops.PARAM, total.dtype, (), Param(slot, int(prod(sizes))))
-    index = UOp(Ops.INDEX, total.dtype, (memory, flat_index(sizes, (block, *columns))))
-    out = UOp(Ops.REDUCE, total.dtype, (UOp(Ops.LOAD, total.dtype, (index,)), block), total.arg)
+    read = element_of(total, len(call.args), [block, *columns.loops])
+    out = UOp(Ops.REDUCE, total.dtype, (read, block), total.arg)
     if rest:
         last = UOp.range(rest, k.arg.child(1))
-        beyond = total.src[0].substitute({k: last + count * rows})
+        beyond = value.substitute({k: last + count * columns.rows})
         out = UOp(total.arg, total.dtype, (out, UOp(Ops.REDUCE, total.dtype, (beyond, last), total.arg)))
-    return Partials(out, part, (blocks, *loops))
+    size = cost.rounds([blocks, *loops])
+    return fission(ast.substitute({total: out}), [producer(part, (blocks, *loops), total.dtype, size)])
 
 
-def _columns(total: UOp, k: UOp) -> tuple[list[UOp], int]:
-    """The loops that a reduction is inside of, outermost first, if it reads something once, row by row; and
-    how many bytes a row is."""
-    value = total.src[0]
+class _Columns(NamedTuple):
+    """What a sum of columns is inside of, outermost first; `rows`: of a block."""
+
+    loops: list[UOp]
+    rows: int
+
+
+def _columns(total: UOp, target: Target) -> _Columns | None:
+    """The columns that a reduction is of, if it reads something once, row by row, and has rows for blocks."""
+    if len(total.src) != 2:
+        return None
+    value, k = total.src
     for load in value.toposort():
         if load.op is not Ops.LOAD or load.ranges != value.ranges:
             continue
         terms, _ = linear_terms(load.src[0].src[1])
         if terms.keys() != load.ranges or 1 not in terms.values():
             continue
-        nbytes = abs(terms[k]) * load.dtype.itemsize
+        nbytes = abs(terms.get(k, 0)) * load.dtype.itemsize
         if nbytes >= cost.MIN_FAR_ROW:
-            return sorted(load.ranges - {k}, key=lambda r: -abs(terms[r])), nbytes
-    return [], 1
+            rows = target.pages * max(target.page // nbytes, 1)
+            loops = sorted(load.ranges - {k}, key=lambda r: -abs(terms[r]))
+            return _Columns(loops, rows) if loops and k.src[0].arg >= cost.MIN_ROW_BLOCKS * rows else None
+    return None

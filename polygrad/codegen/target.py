@@ -14,8 +14,9 @@ class Workgroups:
 
     `invocations`: the most in a workgroup; `sizes`: along each dimension. `count`: the most workgroups along
     a dimension of the grid. `shared_bytes`: memory of a workgroup. `subgroup`: how many invocations run in
-    step and exchange values in registers (0: not known). `software`: a processor does a GPU's work; memory of
-    a workgroup is no nearer than buffers then, and a barrier takes longer than most loops.
+    step (0: not known): those that follow each other along x, then y, then z. `shuffle_bytes`: the most that
+    a number has which they exchange in registers (0: they do not). `software`: a processor does a GPU's work;
+    memory of a workgroup is no nearer than buffers then, and a barrier takes longer than most loops.
     """
 
     invocations: int = 256
@@ -23,6 +24,7 @@ class Workgroups:
     count: int = 65_535
     shared_bytes: int = 16 << 10
     subgroup: int = 0
+    shuffle_bytes: int = 0
     software: bool = False
 
     @property
@@ -30,7 +32,8 @@ class Workgroups:
         """A string that names these limits."""
         sizes = "x".join(map(str, self.sizes))
         software = "-software" if self.software else ""
-        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{self.subgroup}{software}"
+        subgroup = f"{self.subgroup}x{self.shuffle_bytes}"
+        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{subgroup}{software}"
 
 
 @dataclass(frozen=True)

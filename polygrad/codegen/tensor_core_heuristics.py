@@ -12,6 +12,7 @@ through shared memory. The numbers are in cost.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.decisions import Decisions, opt_of, stage_of
@@ -26,7 +27,7 @@ from polygrad.codegen.gpu_heuristics import (
 from polygrad.codegen.opts import AxisId, Opt, OptKind
 from polygrad.codegen.stage import nodes_of
 from polygrad.codegen.target import Target
-from polygrad.codegen.tensor_core_opt import fits, product_of
+from polygrad.codegen.tensor_core_opt import efficiency, product_of
 from polygrad.helpers import ceildiv, prod
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp, sint_max
@@ -44,8 +45,8 @@ def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
     chosen = _core(total, rows, columns, target)
     if chosen is None:
         return
-    core, terms = chosen
-    blocks = [rows.src[0].arg // core.m, columns.src[0].arg // core.n]
+    core, rows, columns, terms = chosen
+    blocks = [ceildiv(rows.src[0].arg, core.m), ceildiv(columns.src[0].arg, core.n)]
     others = int(prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns)))
     each, subgroups = _shares(blocks, others, limits_of(target).invocations // core.size)
     for r in loops_of(nest):
@@ -65,7 +66,7 @@ def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
         * sum(n * count * size for n, count, size in zip(each, subgroups, (core.m, core.n), strict=True))
     )
     most = min(cost.CORE_CHUNK // core.k, limits_of(target).shared_bytes // nbytes)
-    count = terms.src[0].arg // core.k
+    count = ceildiv(terms.src[0].arg, core.k)
     chunk = next((n for n in range(min(most, count), 0, -1) if count % n == 0), 0)
     if max(subgroups) < 2 or chunk < 1 or count < 2:  # nobody would share what is copied
         return
@@ -85,14 +86,27 @@ def _sum_of(kernel: UOp) -> UOp:
     return next(n for n in nodes_of(kernel) if n.op is Ops.REDUCE)
 
 
-def _core(total: UOp, rows: UOp, columns: UOp, target: Target) -> tuple[TensorCore, UOp] | None:
-    """The target's first core that takes a sum, and the loop of its terms."""
+class _Chosen(NamedTuple):
+    core: TensorCore
+    rows: UOp
+    columns: UOp
+    terms: UOp
+
+
+def _core(total: UOp, rows: UOp, columns: UOp, target: Target) -> _Chosen | None:
+    """The target's first core that takes a sum, and which loops are its rows, columns and terms: those that
+    leave least of its blocks unused. A product of few rows is better one of few columns."""
     for core in target.tensor_cores:
-        for k in reversed(total.src[1:]):
-            if k.arg.kind is not AxisKind.REDUCE or not fits(rows, columns, k, core):
-                continue
-            if product_of(total, rows, columns, k, core) is not None:
-                return core, k
+        best, most = None, cost.MIN_CORE_USE
+        for m, n in ((rows, columns), (columns, rows)):
+            for k in reversed(total.src[1:]):
+                if k.arg.kind is not AxisKind.REDUCE or product_of(total, m, n, k, core) is None:
+                    continue
+                use = efficiency(m, n, k, core)
+                if use > most or (best is None and use == most):
+                    best, most = _Chosen(core, m, n, k), use
+        if best is not None:
+            return best
     return None
 
 

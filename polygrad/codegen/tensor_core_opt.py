@@ -13,6 +13,11 @@ replace the rest of the rows, columns and terms:
 
 The blocks are loops as any others: LOCAL gives subgroups of a workgroup theirs, UPCAST several to a subgroup,
 SPLIT and STAGE bring chunks of the operands to shared memory, where they lie in the order that lanes read.
+
+Sizes that the core's do not divide end in a block that overlaps the one before, so all loads are in bounds:
+a row or column is stored by the block that has it first, and of the terms those that were counted before are
+zero in both operands (zero in one alone would leave what an infinity of the other makes). A size that is less
+than a block stops at its last element.
 """
 
 from __future__ import annotations
@@ -20,14 +25,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen.loops import nest_of, replaced
-from polygrad.codegen.split import overlaps, reads_its_output, substituted
+from polygrad.codegen.narrow import narrowed
+from polygrad.codegen.split import gated, overlaps, reads_its_output, substituted
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
+from polygrad.helpers import ceildiv
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.symbolic import simplify
 from polygrad.uop.tensor_cores import TENSOR_CORES, Fragment, TensorCore, Terms
 
 
@@ -46,15 +54,11 @@ def product_of(total: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> _Product
     product = total.src[0]
     if product.op is not Ops.MUL or total.dtype is not core.total:
         return None
-    operands = []
-    for factor in product.src:
-        if factor.dtype is core.operands:
-            operands.append(factor)
-        elif factor.op is Ops.CAST and factor.src[0].dtype is core.operands:
-            operands.append(factor.src[0])
-        else:
-            return None
-    a, b = operands if m in operands[0].ranges else reversed(operands)
+    operands = [narrowed(factor, core.operands) for factor in product.src]
+    first, second = operands
+    if first is None or second is None:
+        return None
+    a, b = (first, second) if m in first.ranges else (second, first)
     if m not in a.ranges or n in a.ranges or n not in b.ranges or m in b.ranges:
         return None
     if any(k not in x.ranges or any(y.op is Ops.REDUCE for y in x.toposort()) for x in (a, b)):
@@ -62,10 +66,14 @@ def product_of(total: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> _Product
     return _Product(total, a, b)
 
 
-def fits(m: UOp, n: UOp, k: UOp, core: TensorCore) -> bool:
-    """Whether a core's blocks divide rows, columns and terms."""
-    sizes = ((m, core.m), (n, core.n), (k, core.k))
-    return all(r.src[0].is_const and r.src[0].arg % block == 0 for r, block in sizes)
+def efficiency(m: UOp, n: UOp, k: UOp, core: TensorCore) -> float:
+    """The part of a core's work that counts, as its blocks overlap; 0 where a size is not constant."""
+    out = 1.0
+    for r, block in ((m, core.m), (n, core.n), (k, core.k)):
+        if not r.src[0].is_const:
+            return 0.0
+        out *= r.src[0].arg / (ceildiv(r.src[0].arg, block) * block)
+    return out
 
 
 def use_tensor_core(kernel: UOp, m: UOp, n: UOp, k: UOp, number: int) -> UOp:
@@ -92,8 +100,6 @@ def _check(kernel: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> UOp:
     for r in (m, n):
         if r.arg.kind not in (AxisKind.LOOP, AxisKind.GLOBAL) or overlaps(nest, r):
             raise OptError(f"expected loops that are not tiled yet, got {axis_name(r.arg.id)}")
-    if not fits(m, n, k, core):
-        raise OptError(f"expected multiples of {core.m}, {core.n} and {core.k} rows, columns and terms")
     if reads_its_output(nest) or any(x.op in (Ops.STAGE, Ops.WMMA) for x in order):
         raise OptError("expected a kernel that writes to new memory, and has none of its own yet")
     if any(x.op is Ops.RANGE and x not in (m, n, k) and {m, n, k} & x.ranges for x in order):
@@ -101,45 +107,60 @@ def _check(kernel: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> UOp:
     return nest
 
 
+class _Blocks:
+    """The blocks of an axis that has `size` elements each: `loops` over them (none for a single one)."""
+
+    def __init__(self, r: UOp, size: int) -> None:
+        self.size, self.count = size, r.src[0].arg
+        blocks = ceildiv(self.count, size)
+        self.block = UOp.range(blocks, r.arg.child(0)) if blocks > 1 else UOp.index(0)
+        self.loops = [self.block] if blocks > 1 else []
+
+    def place(self, offset: UOp) -> tuple[UOp, UOp | None]:
+        """The element at an offset in a block, and the condition that no block before has it, nor this one
+        at another offset (None: that is so)."""
+        first = self.block * self.size
+        if self.count % self.size == 0:
+            return first + offset, None
+        if self.count < self.size:
+            last = UOp.index(self.count - 1)
+            return (offset < last).where(offset, last), offset < self.count
+        last = UOp.index(self.count - self.size)
+        element = (first < last).where(first, last) + offset
+        return element, element >= first
+
+
 def _on_core(nest: UOp, product: _Product, m: UOp, n: UOp, k: UOp, core: TensorCore) -> UOp:
     sizes = enumerate(core.lanes)
     lanes = [UOp.range(size, k.arg.child(1).child(i, AxisKind.SUBGROUP)) for i, size in sizes]
     a_elements, b_elements = (_elements(x, k.arg.child(2).child(i)) for i, x in enumerate((core.a, core.b)))
     c_elements = _elements(core.c, m.arg.child(1))
-    blocks = {r: _block(r, size) for r, size in ((m, core.m), (n, core.n), (k, core.k))}
+    blocks = {r: _Blocks(r, size) for r, size in ((m, core.m), (n, core.n), (k, core.k))}
 
-    def place(r: UOp, size: int, terms: Terms, elements: list[UOp]) -> UOp:
-        value = blocks[r] * size
+    def place(r: UOp, terms: Terms, elements: list[UOp]) -> tuple[UOp, UOp | None]:
+        offset = UOp.index(0)
         for term in terms:
-            value = value + (lanes if term.is_lane else elements)[term.axis] * term.step
-        return value
+            offset = offset + (lanes if term.is_lane else elements)[term.axis] * term.step
+        return blocks[r].place(offset)
 
-    a = substituted(product.a, {
-        m: place(m, core.m, core.a.rows, a_elements), k: place(k, core.k, core.a.columns, a_elements)
-    })  # fmt: skip
-    b = substituted(product.b, {
-        k: place(k, core.k, core.b.rows, b_elements), n: place(n, core.n, core.b.columns, b_elements)
-    })  # fmt: skip
+    def operand(value: UOp, r: UOp, along_r: Terms, along_k: Terms, elements: list[UOp]) -> UOp:
+        (at, _), (term, counts) = place(r, along_r, elements), place(k, along_k, elements)
+        placed = substituted(value, {r: at, k: term})
+        return placed if counts is None else simplify(counts).where(placed, UOp.const(value.dtype, 0))
+
+    a = operand(product.a, m, core.a.rows, core.a.columns, a_elements)
+    b = operand(product.b, n, core.b.columns, core.b.rows, b_elements)
     zero = UOp.const(core.total, 0)
     value = UOp(Ops.WMMA, core.total, (a, b, zero, *c_elements, *a_elements, *b_elements), core)
-    loops = [x for q in product.total.src[1:] for x in (_loops(blocks[k]) if q is k else [q])]
+    loops = [x for q in product.total.src[1:] for x in (blocks[k].loops if q is k else [q])]
     total = UOp(Ops.REDUCE, value.dtype, (value, *loops), Ops.ADD) if loops else value
-    store = substituted(nest.src[0], {
-        product.total: total,
-        m: place(m, core.m, core.c.rows, c_elements),
-        n: place(n, core.n, core.c.columns, c_elements),
-    })  # fmt: skip
-    outer = [x for q in nest.src[1:] for x in (_loops(blocks[q]) if q in (m, n) else [q])]
+    rows, columns = place(m, core.c.rows, c_elements), place(n, core.c.columns, c_elements)
+    store = substituted(nest.src[0], {product.total: total, m: rows[0], n: columns[0]})
+    for _, stores in (rows, columns):
+        if stores is not None:
+            store = gated(store, stores)
+    outer = [x for q in nest.src[1:] for x in (blocks[q].loops if q in (m, n) else [q])]
     return UOp(Ops.END, dtypes.void, (store, *outer, *lanes))
-
-
-def _block(r: UOp, size: int) -> UOp:
-    count = r.src[0].arg // size
-    return UOp.range(count, r.arg.child(0)) if count > 1 else UOp.index(0)
-
-
-def _loops(block: UOp) -> list[UOp]:
-    return [block] if block.op is Ops.RANGE else []
 
 
 def _elements(fragment: Fragment, axis: Axis) -> list[UOp]:

@@ -12,8 +12,11 @@ from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
+from polygrad.codegen.narrow import narrow
 from polygrad.codegen.relayout import relayout
+from polygrad.codegen.rfactor import rfactor
 from polygrad.codegen.scatter import scatter
+from polygrad.codegen.split_k import split_k
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key
 from polygrad.engine.cache import DiskCache
@@ -73,9 +76,10 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     if optimized and backend.target.workgroups is None:  # two are for caches
         calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
-        plan_ = replace(plan_, calls=tuple(relayout(scatter(calls), backend.target)))
+        plan_ = replace(plan_, calls=tuple(relayout(rfactor(scatter(calls), backend.target), backend.target)))
     elif optimized:
-        plan_ = replace(plan_, calls=tuple(scatter(list(plan_.calls))))
+        calls = split_k(scatter(list(plan_.calls)), backend.target)
+        plan_ = replace(plan_, calls=tuple(narrow(calls, set(plan_.roots), backend.target)))
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
         _check_sizes(plan_, device, backend)

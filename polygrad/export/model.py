@@ -20,7 +20,7 @@ from polygrad.monitor import computing
 from polygrad.nn.safetensors import Entry, read_entries, write_entries
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.program import Program, read_program
-from polygrad.tensor.convert import array_like, from_memoryview
+from polygrad.tensor.core.convert import array_like, from_memoryview
 from polygrad.tensor.tensor import Tensor
 
 _KEPT = ("param", "state")  # what a model holds between runs

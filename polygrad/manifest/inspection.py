@@ -107,7 +107,7 @@ def _class(name: str, cls: type) -> dict[str, Any]:
     maker = MAKERS.get(name, init)
     doc = _doc(cls if maker in (init, None) else maker)
     out: dict[str, Any] = {"id": name, "name": name.rpartition(".")[2], "doc": doc}
-    base = next((k for k, v in CLASSES.items() if v in cls.__bases__), None)
+    base = next((k for b in cls.__mro__[1:] for k, v in CLASSES.items() if v is b), None)
     if base is not None:
         out["base"] = base
     if maker is not None:

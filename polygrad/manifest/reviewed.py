@@ -60,6 +60,7 @@ ANNOTATIONS = {
     "float | Sequence[float] | None": "float | floats | None",
     "int | Sequence[int] | None": "int | ints | None",
     "tuple[float, ...]": "floats",
+    "tuple[float, float]": "floats",
     "DTypeLike | None": "dtype | None",
     "TensorLike": "operand",
     "TensorLike | None": "operand | None",
@@ -74,6 +75,7 @@ ANNOTATIONS = {
     "tuple[Tensor, Tensor] | None": "Tensors | None",
     "Axes": "int | ints | None",
     "int | Sequence[int]": "int | ints",
+    "int | Sequence[int | None]": "int | ints",
     "int | tuple[int, ...]": "int | ints",
     "int | tuple[int, ...] | None": "int | ints | None",
     "int | tuple[int, ...] | str": "int | ints | 'same' | 'valid'",
@@ -129,6 +131,8 @@ ARGUMENTS = {
     "Tensor.keccak(cfg)": "str | ints",
     "Tensor.kl_div(reduction)": "'mean' | 'sum' | 'none' | 'batchmean'",
     "Tensor.interpolate(mode)": "'nearest' | 'nearest-exact' | 'linear' | 'bilinear' | 'trilinear'",
+    "Tensor.grid_sample(mode)": "'nearest' | 'bilinear' | 'bicubic'",
+    "Tensor.grid_sample(padding_mode)": "'zeros' | 'border' | 'reflection'",
     "Tensor.quantile(interpolation)": "'linear' | 'lower' | 'higher' | 'nearest' | 'midpoint'",
     "Tensor.gelu(approximate)": "'tanh' | 'none'",
     "Tensor.is_class(num_classes)": "size",
@@ -190,7 +194,11 @@ PYTHON_ONLY = {
 }  # fmt: skip
 
 # Arguments that only Python can give.
-HOST_ARGUMENTS = {"nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)"}
+HOST_ARGUMENTS = {
+    "nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)",
+    "Tensor.adaptive_max_pool1d(return_indices)", "Tensor.adaptive_max_pool2d(return_indices)",
+    "Tensor.adaptive_max_pool3d(return_indices)",
+}  # fmt: skip
 
 # A shape that is given as one sequence or as arguments.
 SHAPE_ARGUMENTS = "sizes | size"
@@ -224,6 +232,9 @@ KEYWORDS = {
 
 # What a callable returns, where its annotation says too little. See `inspection.result_of`.
 RESULTS = {
+    "Tensor.adaptive_max_pool1d": "Tensor",
+    "Tensor.adaptive_max_pool2d": "Tensor",
+    "Tensor.adaptive_max_pool3d": "Tensor",
     "Tensor.custom_kernel": "host",
     "Tensor.from_blob": "host",
     "Tensor.from_url": "host",
@@ -451,6 +462,61 @@ ATTRIBUTES = {
         "b": "Tensors",
     },
     "nn.optim.LAMB": {"adam": "bool"},
+    "nn.optim.Adamax": {
+        "b1": "float",
+        "b2": "float",
+        "eps": "float",
+        "weight_decay": "float",
+        "decoupled": "bool",
+        "t": "Tensor",
+        "m": "Tensors",
+        "v": "Tensors",
+    },
+    "nn.optim.NAdam": {
+        "b1": "float",
+        "b2": "float",
+        "eps": "float",
+        "weight_decay": "float",
+        "decoupled": "bool",
+        "t": "Tensor",
+        "m": "Tensors",
+        "v": "Tensors",
+        "momentum_decay": "float",
+        "mu_product": "Tensor",
+    },
+    "nn.optim.RAdam": {
+        "b1": "float",
+        "b2": "float",
+        "eps": "float",
+        "weight_decay": "float",
+        "decoupled": "bool",
+        "t": "Tensor",
+        "m": "Tensors",
+        "v": "Tensors",
+    },
+    "nn.optim.Adagrad": {
+        "lr_decay": "float",
+        "weight_decay": "float",
+        "eps": "float",
+        "t": "Tensor",
+        "total": "Tensors",
+    },
+    "nn.optim.Adadelta": {
+        "rho": "float",
+        "eps": "float",
+        "weight_decay": "float",
+        "v": "Tensors",
+        "steps": "Tensors",
+    },
+    "nn.optim.Rprop": {"etas": "floats", "step_sizes": "floats", "before": "Tensors", "size": "Tensors"},
+    "nn.optim.ASGD": {
+        "lambd": "float",
+        "alpha": "float",
+        "t0": "float",
+        "weight_decay": "float",
+        "t": "Tensor",
+        "ax": "Tensors",
+    },
     "nn.optim.RMSprop": {
         "alpha": "float",
         "eps": "float",

@@ -18,12 +18,14 @@ from polygrad.tensor.tensor import Tensor
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
     "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
     "orthogonal_",
+    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
@@ -110,6 +112,45 @@ def eye_(tensor: Tensor) -> Tensor:
         raise ShapeError(f"eye_: expected a matrix, got shape {tensor.shape}")
     rows, columns = tensor.shape
     return _write(tensor, Tensor.eye(rows, columns, dtype=tensor.dtype, device=tensor.device))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Of a convolution's weight (out, in, *kernel), what passes inputs on unchanged, in each of `groups`.
+
+    Raises ShapeError for other than 1 to 3 axes of a kernel, or outputs that `groups` do not divide.
+    """
+    if not 3 <= tensor.ndim <= 5 or groups < 1 or tensor.shape[0] % groups:
+        raise ShapeError(
+            f"dirac_: expected (n * {groups}, in, *kernel) with a kernel of 1 to 3 axes, got {tensor.shape}"
+        )
+    places = [
+        Tensor.arange(n, device=tensor.device).reshape([n if j == i else 1 for j in range(tensor.ndim)])
+        for i, n in enumerate(tensor.shape)
+    ]
+    passes = (places[0] % (tensor.shape[0] // groups)).eq(places[1])
+    for place, n in zip(places[2:], tensor.shape[2:], strict=True):
+        passes = passes & place.eq(n // 2)
+    return _write(tensor, passes.cast(tensor.dtype))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """Normal with that deviation, but for zeros: a part `sparsity` of each column (Martens, 2010).
+
+    Raises ShapeError unless it is a matrix, ArgumentError, DTypeError.
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: expected a matrix, got shape {tensor.shape}")
+    if not 0 <= sparsity <= 1 or not std >= 0:
+        raise ArgumentError(
+            f"sparse_: expected sparsity in 0..1 and std of at least 0, got {sparsity}, {std}"
+        )
+    zeros = math.ceil(sparsity * tensor.shape[0])
+
+    def values(dtype: Any) -> Tensor:
+        ranks = _rand(tensor, dtypes.float32).argsort(0).argsort(0)
+        return (ranks < zeros).where(0.0, _randn(tensor, dtype) * std)
+
+    return _fill("sparse_", tensor, values)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:

@@ -58,6 +58,11 @@ class Optimizer(_Clipping):
         in_range(f"{type(self).__name__}: lr", lr, 0)
         self.max_norm = self.max_value = self.initial_lr = None
         for x in params:
+            if not isinstance(x, Tensor):
+                raise ArgumentError(
+                    f"{type(self).__name__}: params: expected a sequence of Tensors, got one with a "
+                    f"{type(x).__name__}"
+                )
             if x.requires_grad is None:
                 x.requires_grad = True
         self.params = [x for x in dedup(params) if x.requires_grad]
@@ -134,7 +139,7 @@ class OptimizerGroup(_Clipping):
 
 def in_range(what: str, x: float, low: float, below: float = math.inf) -> None:
     """Raises ArgumentError unless low <= x < below; NaN is not."""
-    if not low <= x < below:
+    if not isinstance(x, (int, float)) or not low <= x < below:
         bounds = f"a number of at least {low}" if below == math.inf else f"a number in [{low}, {below})"
         raise ArgumentError(f"{what}: expected {bounds}, got {x}")
 

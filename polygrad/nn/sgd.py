@@ -1,4 +1,4 @@
-"""Optimizers that follow the gradient, with momentum: SGD, LARS, Muon."""
+"""Optimizers that follow the gradient, with momentum or a mean of the steps: SGD, ASGD, LARS, Muon."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
 from polygrad.nn.optimizer import Optimizer, in_range, wide, write, zeros
 from polygrad.tensor.tensor import Tensor
@@ -53,6 +54,46 @@ class SGD(Optimizer):
                 g = g + self.b[i] * self.momentum if self.nesterov else self.b[i]
             write(p, p.detach() - (g if self.classic else g * lr))
         return self.b
+
+
+class ASGD(Optimizer):
+    """SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
+
+    The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
+    `t0`, `ax` are the parameters. As torch's.
+    """
+
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        lr: float = 0.01,
+        lambd: float = 0.0001,
+        alpha: float = 0.75,
+        t0: float = 1000000.0,
+        weight_decay: float = 0.0,
+        device: str | None = None,
+    ) -> None:
+        super().__init__(params, lr, device)
+        in_range("ASGD: lambd", lambd, 0)
+        in_range("ASGD: weight_decay", weight_decay, 0)
+        self.lambd, self.alpha, self.t0, self.weight_decay = lambd, alpha, t0, weight_decay
+        self.t = Tensor([0.0], device=self.device, dtype=dtypes.float32)
+        self.ax = [zeros(p) for p in self.params]
+
+    def _step(self, grads: list[Any]) -> list[Tensor]:
+        started = self.t > 0
+        rate = started.where(self.lr / (self.t * self.lr * self.lambd + 1.0).pow(self.alpha), self.lr)
+        share = started.where((self.t - self.t0).maximum(1.0).reciprocal(), 1.0)
+        for p, g, ax in zip(self.params, grads, self.ax, strict=True):
+            g, old = g.cast(ax.dtype), p.detach().cast(ax.dtype)
+            if self.weight_decay:
+                g = g + old * self.weight_decay
+            eta = rate.cast(ax.dtype)
+            new = old * (1.0 - eta * self.lambd) - g * eta
+            ax.assign(ax + (new - ax) * share.cast(ax.dtype))
+            write(p, new)
+        self.t.assign(self.t + 1.0)
+        return [self.t, *self.ax]
 
 
 class LARS(Optimizer):

@@ -182,6 +182,11 @@ class Builder(ABC):
         the core's fragments, the first axis of elements fastest."""
         raise InternalError(f"{type(self).__name__}.wmma: expected no WMMA: its Target names no tensor core")
 
+    def shuffle_xor(self, value: Value, dtype: DType, mask: int, lanes: int) -> Value:
+        """What the invocation has whose number in the subgroup differs by the bits `mask`. All invocations
+        come to it, so it is computed where it is asked for, and not in a branch."""
+        raise InternalError(f"{type(self).__name__}.shuffle_xor: expected a device whose subgroups exchange")
+
     def barrier(self) -> None:
         """Wait for all invocations of the workgroup; all then see what any wrote to workgroup memory."""
         raise InternalError(f"{type(self).__name__}.barrier: expected a device with workgroups")

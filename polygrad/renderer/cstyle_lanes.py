@@ -62,6 +62,18 @@ class LanesBuilder(CStyleBuilder):
             return super().bitcast(value, src, dst, 1)
         return tuple(self.bitcast(v, src, dst, 1) for v in value)
 
+    @abstractmethod
+    def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
+        """The call that is `shuffle_xor` of a scalar."""
+
+    def shuffle_xor(self, value: Any, dtype: DType, mask: int, lanes: int) -> Any:
+        if lanes != 1:
+            return tuple(self.shuffle_xor(v, dtype, mask, 1) for v in value)
+        # a statement of its own: as a part of another expression it could be in one side of a selection
+        register = self.register(dtype, 1)
+        self.set(register, self.shuffled(value, mask, self.type(dtype, 1)))
+        return self.get(register)
+
     def splat(self, value: Any, dtype: DType, lanes: int) -> Any:
         return value if lanes == 1 else (value,) * lanes
 

@@ -225,6 +225,9 @@ class CUDABuilder(LanesBuilder):
             for component in "xyzw"
         ]
 
+    def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
+        return self._source.value(f"__shfl_xor_sync(0xffffffffu, {{}}, {mask})", [value], type_, data=NOTHING)
+
     def barrier(self) -> None:
         self._source.statement("__syncthreads();", ())
 

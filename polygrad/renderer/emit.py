@@ -242,6 +242,10 @@ class _Emitter:
             self._emit_reduce(node)
         elif op is Ops.WMMA:
             self._emit_wmma(node)
+        elif op is Ops.SHUFFLE_XOR:
+            lanes = self.lanes if self.simd[node] else 1
+            values = self.values[node.src[0]]
+            self.values[node] = [b.shuffle_xor(v, node.dtype, node.arg, lanes) for v in values]
         elif op is Ops.SPECIAL:
             self.values[node] = [
                 b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])
@@ -564,9 +568,10 @@ class _Emitter:
         if gate is not None and one_gate:
             values = [self._value(value, p, simd) for p in positions]  # made outside of the block
             b.begin_if(self.values[gate][0])
-        if self.has_wmma and not simd and (gate is None or one_gate):
+        if self.has_wmma and not simd:
             made = values if one_gate else [self._value(value, p, False) for p in positions]
-            store_runs(b, target, value.dtype, self._addresses(index, axes), made)
+            conditions = None if one_gate or gate is None else [self.values[gate][g] for g in gates]
+            store_runs(b, target, value.dtype, self._addresses(index, axes), made, conditions)
             if one_gate:
                 b.end_if()
             return

@@ -135,6 +135,9 @@ class MSLBuilder(LanesBuilder):
             for component in "xy"
         ]
 
+    def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
+        return self._source.value(f"simd_shuffle_xor({{}}, (ushort){mask})", [value], type_, data=NOTHING)
+
     def barrier(self) -> None:
         self._source.statement("threadgroup_barrier(mem_flags::mem_threadgroup);", ())
 

@@ -54,8 +54,27 @@ def store_runs(
     dtype: DType,
     addresses: Sequence[tuple[Any, int]],
     values: Sequence[Value],
+    conditions: Sequence[Value] | None = None,
 ) -> None:
-    """Store a value at each address."""
+    """Store a value at each address, those of one condition in one block."""
+    if conditions is None:
+        return _store(builder, pointer, dtype, addresses, values)
+    positions: dict[Value, list[int]] = {}
+    for k, condition in enumerate(conditions):
+        positions.setdefault(condition, []).append(k)
+    for condition, found in positions.items():
+        builder.begin_if(condition)
+        _store(builder, pointer, dtype, [addresses[k] for k in found], [values[k] for k in found])
+        builder.end_if()
+
+
+def _store(
+    builder: Builder,
+    pointer: Pointer,
+    dtype: DType,
+    addresses: Sequence[tuple[Any, int]],
+    values: Sequence[Value],
+) -> None:
     for run in runs_of(addresses):
         base, offset = addresses[run[0]]
         stored = tuple([values[position] for position in run])

@@ -79,6 +79,7 @@ class WGSLBuilder(LanesBuilder):
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
         self._specials: set[str] = set()
+        self._exchanges = False  # values between the invocations of a subgroup
 
     # --- how the language spells things
 
@@ -152,7 +153,8 @@ class WGSLBuilder(LanesBuilder):
     def finish(self) -> Function:
         """The kernel's module."""
         body = self._source.lines()
-        parts = [self._arguments(), *map(self._binding, range(len(self._params))), *self._shared]
+        parts = ["enable subgroups;\n"] if self._exchanges else []
+        parts += [self._arguments(), *map(self._binding, range(len(self._params))), *self._shared]
         parts += [f"\n{text}" for text in source(self._functions)]
         parts += [f"\n{text}" for i in range(len(self._params)) for text in self._accessors(i)]
         builtins = [
@@ -490,6 +492,10 @@ class WGSLBuilder(LanesBuilder):
             data=NOTHING,
             hint="g" if kind == "workgroup" else "l",
         )
+
+    def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
+        self._exchanges = True
+        return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32", NOTHING)], type_)
 
     def barrier(self) -> None:
         self._source.statement("workgroupBarrier();", [])

@@ -233,6 +233,22 @@ class WebGPUExecutable(Executable):
         if last is not None and last.buffers == given and last.arena == arena and last.values is self._values:
             self._host.submit_again(last.commands)
             return
+        commands, table = self._bound_to(given, arena)
+        self._last = None
+        self._host.submit(commands.number, table, self._grids)
+        self._last = _Run(given, arena, self._values, commands.number)
+
+    def measure(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> float:
+        """By the GPU's own clock, where the adapter has timestamp queries."""
+        self._set(variables)
+        commands, table = self._bound_to(list(buffers), arena)
+        self._last = None
+        return self._host.measure(commands.number, table, self._grids)
+
+    def _bound_to(self, buffers: list[int | None], arena: int | None) -> tuple[_Commands, array[int]]:
+        """The steps for these buffers, and the table of a run on them. Raises ProgramError."""
         handles = [handle or 0 for handle in buffers]
         missing = [i for i in self._bound if not handles[i]]
         if missing or len(handles) != self._arena or (self._program.arena and arena is None):
@@ -241,12 +257,8 @@ class WebGPUExecutable(Executable):
                 f"{self._program.arena} bytes, got none for {missing}"
             )
         commands = self._commands_for(handles)
-        table = array(
-            WORD, [*handles, arena or 0, self._uniform or self._runtime.constants(), *commands.copies]
-        )
-        self._last = None
-        self._host.submit(commands.number, table, self._grids)
-        self._last = _Run(given, arena, self._values, commands.number)
+        uniform = self._uniform or self._runtime.constants()
+        return commands, array(WORD, [*handles, arena or 0, uniform, *commands.copies])
 
     def _set(self, variables: Mapping[str, int]) -> None:
         """Write what the Variables are, and the grids that depend on them, if that has changed."""

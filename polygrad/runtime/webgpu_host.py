@@ -155,5 +155,10 @@ class WebGPUHost(ABC):
         """The same with the table and the grids of its last `submit`."""
 
     @abstractmethod
+    def measure(self, commands: int, table: array[int], grids: array[int]) -> float:
+        """`submit`, and wait until the steps are done: the seconds that they took. By the GPU's clock where
+        the adapter has timestamp queries, else until the answer was here. Raises as `read` does."""
+
+    @abstractmethod
     def close(self) -> None:
         """Destroy the device and all that it holds."""

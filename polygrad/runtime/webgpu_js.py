@@ -199,6 +199,12 @@ class JsWebGPUHost(WebGPUHost):
         except JsException as e:
             raise _error(e) from e
 
+    def measure(self, commands: int, table: array[int], grids: array[int]) -> float:
+        if not self._device.synchronous:
+            _check_suspends("a measurement")
+        args = (commands, _words(table), _words(grids))
+        return float(_result(self._device.measure, args, "a measurement"))
+
     def close(self) -> None:
         self._device.close()
 

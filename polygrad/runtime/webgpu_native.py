@@ -9,10 +9,12 @@ buffers live.
 from __future__ import annotations
 
 import re
+import time
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import wgpu
@@ -33,6 +35,7 @@ _ADVICE = (
     "install a driver for the GPU (Vulkan, Metal or Direct3D 12), or a software one (Debian: "
     "mesa-vulkan-drivers)"
 )
+_TIMESTAMPS = "timestamp-query"
 _PREFERRED = ("DiscreteGPU", "IntegratedGPU")
 _Key = tuple[tuple[int, int, int], ...]  # of a bind group: a buffer, an offset and a size for each binding
 _LINE = re.compile(r"wgsl:(\d+):(\d+)")
@@ -90,7 +93,9 @@ class NativeHost(WebGPUHost):
     def __init__(self, adapter: Any) -> None:
         self.adapter = _describe(adapter)
         limits = {name: adapter.limits[name] for name in _ASKED}
-        self._device = adapter.request_device_sync(required_limits=limits)
+        self._device = adapter.request_device_sync(
+            required_limits=limits, required_features=[_TIMESTAMPS] if _TIMESTAMPS in adapter.features else []
+        )
         self._queue = self._device.queue
         self._buffers: dict[int, Any] = {}
         self._pipelines: dict[int, Any] = {}
@@ -99,6 +104,7 @@ class NativeHost(WebGPUHost):
         self._last: dict[int, tuple[tuple[int, ...], array[int]]] = {}  # table and grids, by commands
         self._groups: OrderedDict[_Key, Any] = OrderedDict()
         self._groups_of: dict[int, set[_Key]] = {}  # by buffer
+        self._clock: _Clock | None = None
         self._lost = ""
         self._counters = Counters()
 
@@ -139,8 +145,11 @@ class NativeHost(WebGPUHost):
     # --- buffers
 
     def create_buffer(self, nbytes: int) -> int:
+        return self._create_buffer(nbytes, _USAGE)
+
+    def _create_buffer(self, nbytes: int, usage: int) -> int:
         buffer = self._call(
-            f"allocate {nbytes} bytes", lambda: self._device.create_buffer(size=nbytes, usage=_USAGE)
+            f"allocate {nbytes} bytes", lambda: self._device.create_buffer(size=nbytes, usage=usage)
         )
         number = next(numbers)
         self._buffers[number] = buffer
@@ -241,21 +250,45 @@ class NativeHost(WebGPUHost):
         self._last.pop(commands, None)
 
     def submit(self, commands: int, table: array[int], grids: array[int]) -> None:
-        self._check()
-        steps = self._commands[commands]
-        words = tuple(table)
-        for step in steps:
-            if isinstance(step, _DispatchStep) and step.words != words:
-                step.group, step.words = self._group(step, words), words
-        self._last[commands] = words, grids[:]
-        self._call("submit", lambda: self._record(steps, words, grids))
-        self._counters.submits += 1
+        self._bind(commands, table, grids)
+        self.submit_again(commands)
 
     def submit_again(self, commands: int) -> None:
         self._check()
-        steps, (words, grids) = self._commands[commands], self._last[commands]
-        self._call("submit", lambda: self._record(steps, words, grids))
+        self._call("submit", lambda: self._record(commands))
         self._counters.submits += 1
+
+    def measure(self, commands: int, table: array[int], grids: array[int]) -> float:
+        self._bind(commands, table, grids)
+        clock = self._stamps()
+        self.read(clock.buffer, 0, 4)  # what was submitted before is done
+        started = time.perf_counter()
+        self._call("submit", lambda: self._record(commands, clock))
+        self._counters.submits += 1
+        begun, done = self.read(clock.buffer, 0, 16).cast("Q")
+        if clock.queries is None:
+            return time.perf_counter() - started
+        return (done - begun) * clock.period
+
+    def _stamps(self) -> _Clock:
+        """What a measurement needs, made at the first."""
+        if self._clock is None:
+            buffer = self._create_buffer(256, wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC)
+            if _TIMESTAMPS in self.adapter.features:
+                period = 1e-9 * lib.wgpuQueueGetTimestampPeriod(self._queue._internal)
+                self._clock = _Clock(buffer, self._device.create_query_set(type="timestamp", count=2), period)
+            else:
+                self._clock = _Clock(buffer, None, 0.0)
+        return self._clock
+
+    def _bind(self, commands: int, table: array[int], grids: array[int]) -> None:
+        """Let the steps be those of this table and these grids."""
+        self._check()
+        words = tuple(table)
+        for step in self._commands[commands]:
+            if isinstance(step, _DispatchStep) and step.words != words:
+                step.group, step.words = self._group(step, words), words
+        self._last[commands] = words, grids[:]
 
     def _group(self, step: _DispatchStep, table: tuple[int, ...]) -> Any:
         """The bind group of a dispatch."""
@@ -279,9 +312,16 @@ class NativeHost(WebGPUHost):
             self._forget_group(next(iter(self._groups)))
         return made
 
-    def _record(self, steps: Sequence[_Step], table: Sequence[int], grids: array[int]) -> None:
+    def _record(self, commands: int, clock: _Clock | None = None) -> None:
+        """Record and submit; where there is a clock, what it says before the steps and after them."""
+        steps, (table, grids) = self._commands[commands], self._last[commands]
         encoder = self._device.create_command_encoder()
-        compute = None
+        queries = None if clock is None else clock.queries
+        if queries is not None:
+            _stamp(encoder, queries, 0)
+        compute: Any = None
+        recorder: Any = None
+        pipeline: Any = None  # the pass's
         for step in steps:
             if isinstance(step, _CopyStep):
                 if compute is not None:
@@ -298,19 +338,42 @@ class NativeHost(WebGPUHost):
                 continue
             if compute is None:
                 compute = encoder.begin_compute_pass()
+                recorder, pipeline = compute._internal, None
             # What is wrong with these, `finish` tells.
-            recorder, at = compute._internal, step.grid
-            lib.wgpuComputePassEncoderSetPipeline(recorder, step.pipeline._internal)
+            at = step.grid
+            if step.pipeline is not pipeline:
+                pipeline = step.pipeline
+                lib.wgpuComputePassEncoderSetPipeline(recorder, pipeline._internal)
             lib.wgpuComputePassEncoderSetBindGroup(recorder, 0, step.group._internal, 0, ffi.NULL)
             lib.wgpuComputePassEncoderDispatchWorkgroups(recorder, grids[at], grids[at + 1], grids[at + 2])
             self._counters.dispatches += 1
         if compute is not None:
             compute.end()
+        if clock is not None and queries is not None:
+            _stamp(encoder, queries, 1)
+            encoder.resolve_query_set(queries, 0, 2, self._buffer(clock.buffer), 0)
         self._queue.submit([encoder.finish()])
 
     def close(self) -> None:
         self._lost = self._lost or "it was closed"
         self._device.destroy()
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """A buffer for what the GPU's clock says, the queries that ask it (None: the adapter has none), and the
+    seconds of a tick."""
+
+    buffer: int
+    queries: Any
+    period: float
+
+
+def _stamp(encoder: Any, queries: Any, index: int) -> None:
+    """What the clock says between the passes before and those after, which an empty pass asks it."""
+    encoder.begin_compute_pass(
+        timestamp_writes={"query_set": queries, "beginning_of_pass_write_index": index}
+    ).end()
 
 
 class _DispatchStep:

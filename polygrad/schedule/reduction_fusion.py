@@ -22,6 +22,7 @@ from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
+_STAYS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS})  # memory that is written, or was asked for
 _MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
 
@@ -55,7 +56,7 @@ def fuse(
         assert producer is not None
         node = producer.args[0]
         node_readers = readers.get(node, set())
-        if node in outputs or node.op is Ops.BUFFER or len(node_readers) != 1:
+        if node in outputs or node.op in _STAYS or len(node_readers) != 1:
             continue
         j = next(iter(node_readers))
         reader = out[j]

@@ -18,7 +18,8 @@ from polygrad.uop.ops import GroupOp, Ops
 
 _MIN_REDUCED = 1 << 17  # elements that one sum takes in
 _MAX_OUTPUTS = 16  # with more of them there is enough to divide
-_MIN_PARTS, _MAX_PARTS = 8, 64
+_MIN_PARTS, _PARTS, _MAX_PARTS = 8, 64, 256
+_LONG_PART = 1 << 14  # elements: with more of them in each there are more parts than usual
 _MIN_TERMS, _MAX_TERMS = 6 << 10, 4 << 10  # of a product's sums: from so many on, parts of no more
 _MIN_REUSE = 16  # how often a product reads each element of both operands
 _MAX_STORED = 1 << 22  # elements of its first stage
@@ -48,7 +49,8 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
         return None
     outputs, terms = prod(node.shape), prod(shape[a] for a in axes)
     if outputs <= _MAX_OUTPUTS and terms >= _MIN_REDUCED:
-        wanted = range(_MAX_PARTS, _MIN_PARTS - 1, -1)
+        most = min(max(_PARTS, terms // _LONG_PART), _MAX_PARTS)
+        wanted = range(most, _MIN_PARTS - 1, -1)
     elif node.arg.op is Ops.ADD and terms >= _MIN_TERMS and _is_product(node.src[0]):
         wanted = range(ceildiv(terms, _MAX_TERMS), _MAX_STORED // outputs + 1)
     else:
@@ -56,7 +58,7 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
     for axis in axes:
         parts = next((p for p in wanted if p <= shape[axis] and shape[axis] % p == 0), None)
         if parts is not None:
-            return None if _has_arange(node) else (axis, parts)
+            return None if _needs_no_loop(node) else (axis, parts)
     return None
 
 
@@ -74,8 +76,17 @@ def _moved(node: UOp) -> UOp:
     return node
 
 
-def _has_arange(node: UOp) -> bool:
-    return any(n.op is Ops.ARANGE for n in node.toposort(lambda n: n.op is not Ops.REDUCE_AXIS or n is node))
+def _needs_no_loop(node: UOp) -> bool:
+    """Whether a reduction is over an ARANGE: but the maximum of positions that data picks has its loop."""
+    inside = node.toposort(lambda n: n.op is not Ops.REDUCE_AXIS or n is node)
+    picked = node.arg.op is Ops.MAX and any(n.op is Ops.WHERE and _is_data(n.src[0]) for n in inside)
+    return any(n.op is Ops.ARANGE for n in inside) and not picked
+
+
+def _is_data(condition: UOp) -> bool:
+    """Whether a condition depends on elements of memory and on no position."""
+    order = condition.toposort()
+    return any(n.op is Ops.BUFFER for n in order) and not any(n.op is Ops.ARANGE for n in order)
 
 
 def _split(node: UOp, axis: int, parts: int) -> UOp:

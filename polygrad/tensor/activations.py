@@ -6,8 +6,8 @@ import math
 from typing import Any, Self
 
 from polygrad.dtype import to_dtype
-from polygrad.errors import ArgumentError
-from polygrad.tensor.base import DTypeLike
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.reduce import Axes, ReduceMixin
 
 
@@ -186,6 +186,53 @@ class ActivationsMixin(ReduceMixin):
         """
         return self / (self.abs() + 1.0)
 
+    def hardshrink(self, lambd: float = 0.5) -> Self:
+        """0 where the magnitude is at most `lambd`.
+
+        >>> Tensor([-1.0, 0.25]).hardshrink().tolist()
+        [-1.0, 0.0]
+        """
+        return (self.abs() <= lambd).where(self.const_like(0), self)
+
+    def softshrink(self, lambd: float = 0.5) -> Self:
+        """`lambd` nearer to 0, and 0 where the magnitude is at most that.
+
+        >>> Tensor([-1.0, 0.25]).softshrink().tolist()
+        [-0.5, 0.0]
+        """
+        moved = self - self.sign() * lambd
+        return (self.abs() <= lambd).where(self * 0.0, moved)
+
+    def tanhshrink(self) -> Self:
+        """self - tanh(self).
+
+        >>> Tensor([0.0, 2.0]).tanhshrink().tolist()
+        [0.0, 1.0359...]
+        """
+        return self - self.tanh()
+
+    def threshold(self, threshold: float, value: float) -> Self:
+        """`value` where self is not greater than `threshold`.
+
+        >>> Tensor([0.5, 2.0]).threshold(1.0, 9.0).tolist()
+        [9.0, 2.0]
+        """
+        return (self <= threshold).where(self.const_like(value), self)
+
+    def prelu(self, weight: Self) -> Self:
+        """self where it is at least 0, else self * weight: one, or one for each channel (axis 1).
+
+        Raises ShapeError.
+
+        >>> Tensor([-2.0, 3.0]).prelu(Tensor([0.25])).tolist()
+        [-0.5, 3.0]
+        """
+        channels = self.shape[1] if self.ndim > 1 else 1
+        if weight.numel() not in (1, channels):
+            raise ShapeError(f"prelu: expected a weight of 1 or {channels} elements, got {weight.shape}")
+        column = [-1 if i == 1 else 1 for i in range(self.ndim)] if weight.numel() != 1 else [1] * self.ndim
+        return (self < 0).where(self * weight.reshape(column), self)
+
     # --- of rows
 
     def _shifted(self, axis: Axes) -> Self:
@@ -223,6 +270,20 @@ class ActivationsMixin(ReduceMixin):
 
     def _softmax_input(self, dtype: DTypeLike | None) -> Self:
         return self if dtype is None else self._with(self.uop.cast(to_dtype(dtype)))
+
+    def glu(self, dim: int = -1) -> Self:
+        """The first half along `dim` times the sigmoid of the second (Dauphin et al., 2017).
+
+        Raises AxisError, ShapeError for an odd size.
+
+        >>> Tensor([3.0, 0.0]).glu().tolist()
+        [1.5]
+        """
+        size = self.shape[self._axis(dim)]
+        if not isinstance(size, int) or size % 2:
+            raise ShapeError(f"glu: expected an even size along axis {dim}, got {size}")
+        first, second = self.chunk(2, dim)
+        return first * second.sigmoid()
 
     def sequential(self, ll: list[Any]) -> Self:
         """The callables of `ll`, one after the other.

@@ -24,7 +24,7 @@ from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.tensor.registry import changes, live_tensors
+from polygrad.tensor.core.registry import changes, live_tensors
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import Shape

@@ -15,9 +15,9 @@ from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import carries_gradient, differentiable, gradient, uniform_value
 from polygrad.runtime.buffer import Allocation
 from polygrad.tensor.aliasing import as_value, is_constant
-from polygrad.tensor.base import TensorBase, filled
-from polygrad.tensor.modes import modes
-from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.core.base import TensorBase, filled
+from polygrad.tensor.core.modes import modes
+from polygrad.tensor.core.registry import live_tensors
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 

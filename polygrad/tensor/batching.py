@@ -16,7 +16,7 @@ from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
 from polygrad.uop.for_loop import for_loop, placeholder, placeholders

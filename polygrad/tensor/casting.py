@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.errors import DTypeError, ShapeError
-from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to
-from polygrad.tensor.sizes import fits
+from polygrad.tensor.core.base import DTypeLike, TensorBase, broadcast_to
+from polygrad.tensor.core.sizes import fits
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -91,6 +91,16 @@ class CastingMixin(TensorBase):
         places = UOp(Ops.ARANGE, wide, (), count) * (8 * own // count)
         parts = UOp(Ops.SHR, wide, (words, broadcast_to(places, whole))).cast(narrow)
         return self._with(parts.reshape((*lead, n * count)))
+
+    def cast_like(self, other: Self) -> Self:
+        """self in the dtype of `other`.
+
+        >>> Tensor([1, 2]).cast_like(Tensor([0.5])).tolist()
+        [1.0, 2.0]
+        """
+        return self._with(self.uop.cast(other.dtype))
+
+    type_as = cast_like
 
     def float(self) -> Self:
         """Cast to float32.

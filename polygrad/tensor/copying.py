@@ -10,7 +10,7 @@ from typing import Any, Self
 from polygrad.dtype import to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.sharding import axis_of
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.core.base import TensorBase
 from polygrad.uop.args import Sharding
 
 

@@ -12,9 +12,8 @@ from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
-from polygrad.tensor.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
-from polygrad.tensor.movement import args_of, check_shape, is_size
-from polygrad.tensor.sizes import larger
+from polygrad.tensor.core.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
+from polygrad.tensor.core.sizes import args_of, check_shape, is_size, larger
 from polygrad.uop.args import Sharding
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
@@ -152,6 +151,38 @@ class CreationMixin(TensorBase):
         """
         return self.full_like(0, **kwargs)
 
+    def const_like(self, value: Any) -> Self:
+        """The constant `value` in this Tensor's dtype and shape.
+
+        >>> Tensor([1, 2]).const_like(7).tolist()
+        [7, 7]
+        """
+        return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
+
+    def new_full(self, shape: tuple[int, ...], fill_value: Any) -> Self:
+        """`fill_value` in `shape`, with this dtype and on this device.
+
+        >>> Tensor([1, 2]).new_full((2,), 7).tolist()
+        [7, 7]
+        """
+        return type(self).full(shape, fill_value, dtype=self.dtype, device=self.device)
+
+    def new_zeros(self, *shape: Any) -> Self:
+        """Zeros of `shape`, with this dtype and on this device.
+
+        >>> Tensor([1, 2]).new_zeros(2).tolist()
+        [0, 0]
+        """
+        return self.new_full(_shape_of(shape), 0)
+
+    def new_ones(self, *shape: Any) -> Self:
+        """Ones of `shape`, with this dtype and on this device.
+
+        >>> Tensor([1, 2]).new_ones(2).tolist()
+        [1, 1]
+        """
+        return self.new_full(_shape_of(shape), 1)
+
     @classmethod
     def arange(
         cls,
@@ -172,6 +203,9 @@ class CreationMixin(TensorBase):
         """
         if stop is None:
             start, stop = 0, start
+        for name, x in (("start", start), ("stop", stop), ("step", step)):
+            if not isinstance(x, (int, float, UOp)) and not hasattr(x, "__index__"):
+                raise ArgumentError(f"arange: {name}: expected a number, got {x!r}")
         if not isinstance(step, UOp) and step == 0:
             raise ArgumentError(f"arange: expected a step other than 0, got {step}")
         if dtype is None:
@@ -266,3 +300,7 @@ def _int_dtype(start: Any, stop: Any, step: Any) -> DType:
 
 def _ceil(x: float) -> int:
     return -int(-x // 1)
+
+
+def _shape_of(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape

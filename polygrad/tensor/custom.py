@@ -10,7 +10,7 @@ from polygrad.errors import ArgumentError, DeviceError, GradientError, ShapeErro
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Buffer
 from polygrad.schedule.custom_kernel import custom_kernels
-from polygrad.tensor.base import TensorBase
+from polygrad.tensor.core.base import TensorBase
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 

@@ -18,9 +18,9 @@ from typing import Any, Literal, Self
 
 from polygrad.dtype import DType, dtypes, promote
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.base import broadcast_to, filled
+from polygrad.tensor.core.base import broadcast_to, filled
+from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.linalg import LinalgMixin
-from polygrad.tensor.sizes import fits
 from polygrad.tensor.sorting import SortingMixin
 from polygrad.uop.for_loop import for_loop, placeholder
 from polygrad.uop.node import UOp
@@ -138,6 +138,27 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         n = int(a.shape[-1])
         x = a._detached()._eliminated(a._identity(n)._expanded_batch(a.shape[:-2]))[0] if n else a
         return self._in_result_dtype(x._with_backward([a], lambda g, x, _: -x.mT.dot(g).dot(x.mT)))
+
+    inverse = inv
+
+    def matrix_power(self, n: int) -> Self:
+        """The product of n such matrices; of their inverse if n is less than 0. Raises ShapeError.
+
+        >>> Tensor([[1, 1], [0, 1]]).matrix_power(5).tolist()
+        [[1, 5], [0, 1]]
+        """
+        if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
+            raise ShapeError(f"matrix_power: expected square matrices, got shape {self.shape}")
+        square = self.inv() if n < 0 else self
+        eye = type(self).eye(fixed_size(self.shape[-1], "matrix_power"), dtype=self.dtype, device=self.device)
+        out: Self | None = None
+        left = abs(n)
+        while left:
+            if left & 1:
+                out = square if out is None else out.matmul(square)
+            left >>= 1
+            square = square.matmul(square) if left else square
+        return eye.expand(self.shape) if out is None else out
 
     def det(self) -> Self:
         """The determinant of each matrix (..., n, n), (...). Raises ShapeError.

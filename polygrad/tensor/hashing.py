@@ -10,7 +10,6 @@ from typing import Any, Self
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import ceildiv, prod
-from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -54,7 +53,7 @@ def _places() -> tuple[list[int], list[int]]:
     return source, [shifts[i] for i in source]
 
 
-class HashingMixin(IndexingMixin, CastingMixin):
+class HashingMixin(IndexingMixin):
     """Hashes and random bits."""
 
     __slots__ = ()

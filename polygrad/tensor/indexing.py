@@ -1,32 +1,29 @@
-"""Indexing by ints, slices with any step, None, Ellipsis and integer tensors; setting; gather and scatter.
+"""Indexing by ints, slices with any step, None, Ellipsis, integer tensors and masks; setting.
 
-An integer tensor picks by comparing positions: sum over j of (index == j) * x[j]. Code generation turns that
-sum into one load, so it costs what a gather costs, its gradient is a scatter, and nothing leaves the graph.
+An integer tensor picks as `gather` does.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
-from polygrad.engine.realize import data_of
+from polygrad.engine.realize import data_of, realize
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
 from polygrad.tensor.aliasing import write
-from polygrad.tensor.base import TensorBase, TensorLike, broadcast_to, filled
-from polygrad.tensor.convert import unpack
-from polygrad.tensor.movement import is_size, same_size
-from polygrad.tensor.reduce import ReduceMixin
-from polygrad.tensor.sizes import fits, is_negative, larger, smaller
+from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.core.convert import unpack
+from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller
+from polygrad.tensor.gather_scatter import GatherScatterMixin, last_writer
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
 
 
-class IndexingMixin(ReduceMixin):
-    """`t[...]`, `t[...] = v`, gather, scatter."""
+class IndexingMixin(GatherScatterMixin):
+    """`t[...]`, `t[...] = v`, and what picks by masks and positions."""
 
     __slots__ = ()
 
@@ -45,6 +42,41 @@ class IndexingMixin(ReduceMixin):
         if not self.shape:
             raise ShapeError("iteration: expected a tensor with axes, got shape ()")
         return (self[i] for i in range(len(self)))
+
+    def select(self, dim: int, index: int) -> Self:
+        """What is at `index` along `dim`, without that axis: a view. Raises AxisError.
+
+        >>> Tensor([[1, 2], [3, 4]]).select(1, 0).tolist()
+        [1, 3]
+        """
+        axis = self._axis(dim)
+        return self[(slice(None),) * axis + (index,)]
+
+    def unbind(self, dim: int = 0) -> tuple[Self, ...]:
+        """The parts along `dim`, without that axis. Raises AxisError.
+
+        >>> [row.tolist() for row in Tensor([[1, 2], [3, 4]]).unbind()]
+        [[1, 2], [3, 4]]
+        """
+        return tuple(self.select(dim, i) for i in range(fixed_size(self.shape[self._axis(dim)], "unbind")))
+
+    def index_select(self, dim: int, index: Self) -> Self:
+        """What is at the positions `index` (one axis of integers) along `dim`. Raises AxisError, ShapeError.
+
+        >>> Tensor([[1, 2, 3], [4, 5, 6]]).index_select(1, Tensor([2, 0])).tolist()
+        [[3, 1], [6, 4]]
+        """
+        if index.ndim > 1:
+            raise ShapeError(f"index_select: expected an index with one axis, got {index.shape}")
+        return self[(slice(None),) * self._axis(dim) + (index.reshape(-1),)]
+
+    def take(self, index: Self) -> Self:
+        """The elements at positions counted over the whole Tensor, in the shape of `index`.
+
+        >>> Tensor([[1, 2], [3, 4]]).take(Tensor([3, 0])).tolist()
+        [4, 1]
+        """
+        return self.flatten()[index]
 
     # --- basic indexing: a view by movement ops
 
@@ -152,179 +184,13 @@ class IndexingMixin(ReduceMixin):
         order = [*range(first), *range(len(rest), len(rest) + k), *range(first, len(rest))]
         return out._with(out.uop.permute(tuple(order)))
 
-    def gather(self, dim: int, index: Self) -> Self:
-        """out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
-
-        The result has the shape of `index`, which may be smaller than self on the other axes. Raises
-        ShapeError, DTypeError.
-
-        >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
-        [[2], [3]]
-        """
-        x, index, axis = self._along(dim, index, "gather")
-        hit = index.is_class(x.shape[axis], -1)
-        moved = x.unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
-        chosen = hit.where(moved, 0) if not x.dtype.is_bool else hit & moved
-        return chosen._reduce(Ops.MAX if x.dtype.is_bool else Ops.ADD, -1, False, x.dtype, x.dtype)
-
-    def _check_index(self, dim: int, index: Self, what: str) -> int:
-        """`dim` counted from 0, for an `index` no larger than self but along it."""
-        axis = self._axis(dim)
-        if index.ndim != self.ndim:
-            raise ShapeError(
-                f"{what}: expected an index with {self.ndim} axes for shape {self.shape}, got {index.shape}"
-            )
-        if not index.dtype.is_int:
-            raise DTypeError(f"{what}: expected an integer index, got {index.dtype}")
-        sizes = zip(index.shape, self.shape, strict=True)
-        if not all(fits(i, s) for k, (i, s) in enumerate(sizes) if k != axis):
-            raise ShapeError(
-                f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
-            )
-        return axis
-
-    def _along(self, dim: int, index: Self, what: str) -> tuple[Self, Self, int]:
-        """self cut to the sizes of `index` everywhere but along `dim`."""
-        axis = self._check_index(dim, index, what)
-        cut = self.shrink([None if k == axis else (0, i) for k, i in enumerate(index.shape)])
-        return cut, index, axis
-
-    def _scattered(self, dim: int, index: Self, src: TensorLike, what: str) -> tuple[Self, Self, int]:
-        """Which writers write to each element (bool), and what; writers are a new last axis of both."""
-        axis = self._check_index(dim, index, what)
-        if isinstance(src, TensorBase):
-            if not all(fits(i, s) for i, s in zip(index.shape, src.shape, strict=True)):
-                raise ShapeError(
-                    f"{what}: expected a source at least as large as {index.shape}, got {src.shape}"
-                )
-            source = self._tensor(src).shrink([(0, i) for i in index.shape])
-        else:
-            source = index._of(filled(self.dtype, src, index.shape))
-        if source.dtype is not self.dtype:
-            raise DTypeError(f"{what}: expected a source of {self.dtype}, got {source.dtype}: use .cast()")
-        n = self.shape[axis]
-        grow: list[Any] = [
-            (0, 0) if k == axis else (0, s - i)
-            for k, (s, i) in enumerate(zip(self.shape, index.shape, strict=True))
-        ]
-        hit = index.is_class(n, -1)
-        hit = hit._with(hit.uop.pad((*grow, (0, 0)))).transpose(axis, -1)  # (..., n at axis, ..., writers)
-        values = source._with(source.uop.pad(tuple(grow))).unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
-        return hit, values, axis
-
-    def scatter(self, dim: int, index: Self, src: TensorLike, reduce: str | None = None) -> Self:
-        """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
-
-        `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
-        ShapeError, DTypeError, ArgumentError.
-
-        >>> Tensor.zeros(3).scatter(0, Tensor([2, 0]), Tensor([5.0, 6.0])).tolist()
-        [6.0, 0.0, 5.0]
-        """
-        if reduce not in (None, "add", "multiply"):
-            raise ArgumentError(f"scatter: expected reduce None, 'add' or 'multiply', got {reduce!r}")
-        if reduce is not None:
-            return self.scatter_reduce(
-                dim, index, _as_source(self, index, src), "sum" if reduce == "add" else "prod"
-            )
-        hit, values, _ = self._scattered(dim, index, src, "scatter")
-        return _last_writer(self, hit, values)
-
-    def scatter_reduce(
-        self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
-    ) -> Self:
-        """`scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
-
-        `include_self`: with what is there too. Raises ShapeError, DTypeError, ArgumentError.
-
-        >>> Tensor.zeros(2).scatter_reduce(0, Tensor([0, 0]), Tensor([5.0, 6.0]), "sum").tolist()
-        [11.0, 0.0]
-        """
-        if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-            raise ArgumentError(
-                f"scatter_reduce: expected 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}"
-            )
-        hit, values, _ = self._scattered(dim, index, src, "scatter_reduce")
-        touched = hit.any(-1)
-        if reduce in ("sum", "mean"):
-            total = hit.where(values, 0)._reduce(Ops.ADD, -1, False, self.dtype, self.dtype)
-            out = self + total if include_self else touched.where(total, self)
-            if reduce == "sum":
-                return out
-            writers = hit._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
-            count = writers + 1 if include_self else touched.where(writers, 1)
-            return (
-                out.div(count.cast_like(self))
-                if self.dtype.is_float
-                else out.div(count, rounding_mode="floor").cast_like(self)
-            )
-        if reduce == "prod":
-            product = hit.where(values, 1)._reduce(Ops.MUL, -1, False, self.dtype, self.dtype)
-            return self * product if include_self else touched.where(product, self)
-        if reduce == "amax":
-            top = hit.where(values, values.const_like(self.dtype.min)).max(-1)
-            return self.maximum(top) if include_self else touched.where(top, self)
-        least = hit.where(values, values.const_like(self.dtype.max)).min(-1)
-        return self.minimum(least) if include_self else touched.where(least, self)
-
-    # --- classes
-
-    def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result.
-
-        >>> Tensor([0, 2]).is_class(3, -1).tolist()
-        [[True, False, False], [False, False, True]]
-        """
-        self._need_int("one_hot")
-        axis = self._axis(axis, 1)
-        shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
-        column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
-        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
-        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
-        return self._with(
-            UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
-        )
-
-    def one_hot(self, num_classes: int) -> Self:
-        """1 (int32) at the class each integer names, along a new last axis.
-
-        Raises DTypeError, ArgumentError.
-
-        >>> Tensor([0, 2]).one_hot(3).tolist()
-        [[1, 0, 0], [0, 0, 1]]
-        """
-        if not isinstance(num_classes, int) or num_classes < 0:
-            raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
-        return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
-
     # --- by masks
-
-    def _read(self) -> list[Any]:
-        """The elements of a 1-D Tensor, computed now."""
-        return unpack(data_of(self.uop.contiguous(), self._device), self.dtype) if 0 not in self.shape else []
-
-    def _true_positions(self) -> Self:
-        """The positions (int32) of what is True in a 1-D Tensor, computed now."""
-        n = int(self.shape[0])
-        found = list(itertools.compress(range(n), self._read()))
-        return type(self)(found, device=self.device, dtype=dtypes.int32)  # type: ignore[call-arg]
-
-    def _first_positions(self, size: int) -> tuple[Self, Self]:
-        """The positions (int32) of the first `size` elements of a 1-D Tensor that are True, lazily, and
-        whether there are so many."""
-        ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
-        places = self._of(UOp(Ops.ARANGE, dtypes.int32, (), size), self._device)
-        before = ranks.unsqueeze(0) <= places.unsqueeze(1)
-        return (
-            before._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32),
-            places < self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32),
-        )
 
     def masked_select(self, mask: Self, size: int | None = None, fill_value: Any = 0) -> Self:
         """The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
 
-        Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
-        last. Raises DTypeError, ShapeError.
+        Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+        Raises DTypeError, ShapeError.
 
         >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
         [1, 3]
@@ -334,7 +200,8 @@ class IndexingMixin(ReduceMixin):
         shape = broadcast_shape((self.shape, mask.shape))
         x, m = (t._result(broadcast_to(t.uop, shape)).flatten() for t in (self, mask))
         if size is None:
-            return x.gather(0, m._true_positions())
+            places, count = m._true_positions()
+            return x.gather(0, places)._first_of(count)
         places, is_there = m._first_positions(size)
         if same_size(x.shape[0], 0):
             return self._of(filled(self.dtype, fill_value, (size,)), self._device)
@@ -343,26 +210,72 @@ class IndexingMixin(ReduceMixin):
     def nonzero(self, size: int | None = None, fill_value: int = 0) -> Self:
         """The positions of elements that are not 0, in row-major order: (count, axes), int32.
 
-        Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
-        last.
+        Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
 
         >>> Tensor([[0, 1], [2, 0]]).nonzero().tolist()
         [[0, 1], [1, 0]]
         """
         flat = self.ne(0).flatten()
+        is_there: Self | None = None
         if size is None:
-            places = flat._true_positions()
-            is_there = None
+            places, count = flat._true_positions()
         else:
             places, is_there = flat._first_positions(size)
+            count = size
         columns: list[Self] = []
         for n in reversed(self.shape):
             columns.append(places.mod(n) if not same_size(n, 0) else places)
             places = places.div(n, rounding_mode="floor") if not same_size(n, 0) else places
         if not columns:
-            return self._of(filled(dtypes.int32, 0, (*places.shape, 0)), self._device)
+            return self._of(filled(dtypes.int32, 0, (count, 0)), self._device)
         out = columns[-1].stack(*columns[-2::-1], dim=1)
-        return out if is_there is None else is_there.unsqueeze(1).where(out, fill_value)
+        if is_there is None:
+            return out._first_of(count)
+        return is_there.unsqueeze(1).where(out, fill_value)
+
+    argwhere = nonzero
+
+    def _read(self) -> list[Any]:
+        """The elements of a 1-D Tensor, computed now."""
+        return unpack(data_of(self.uop.contiguous(), self._device), self.dtype) if 0 not in self.shape else []
+
+    def _true_positions(self) -> tuple[Self, int]:
+        """The positions (int32) of what is True in a 1-D Tensor, with zeros behind, in as many elements as it
+        has: what is computed of them needs no kernel of its own for each count. How many there are is read
+        now."""
+        n = self.shape[0]
+        if same_size(n, 0):
+            return self._of(filled(dtypes.int32, 0, (0,)), self._device), 0
+        ranks = self._ranks()
+        realize([ranks.uop], ranks._device)
+        (count,) = ranks.shrink([(n - 1, n)])._read()
+        return self._ranked(ranks, n), count
+
+    def _first_of(self, count: int) -> Self:
+        """The first elements, computed now: a view of memory that all of them have."""
+        stored = self._with(self.uop.contiguous())
+        realize([stored.uop], self._device)
+        return stored.shrink([(0, count), *[None] * (self.ndim - 1)])
+
+    def _first_positions(self, size: int) -> tuple[Self, Self]:
+        """The positions (int32) of the first `size` elements of a 1-D Tensor that are True, lazily, and
+        whether there are so many."""
+        places = self._of(UOp(Ops.ARANGE, dtypes.int32, (), size), self._device)
+        count = self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32)
+        return self._ranked(self._ranks(), size), places < count
+
+    def _ranks(self) -> Self:
+        """How many elements of a 1-D bool Tensor are True up to each and with it (int32), stored."""
+        ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
+        return ranks._with(ranks.uop.contiguous())
+
+    def _ranked(self, ranks: Self, size: int) -> Self:
+        """The positions (int32) of the first `size` True elements, and 0 behind the last: each is written
+        where its rank says."""
+        hit = self.where(ranks - 1, -1).is_class(size, 0)
+        positions = broadcast_to(UOp(Ops.ARANGE, dtypes.int32, (), self.shape[0]), hit.shape)
+        found = hit.where(hit._with(positions), 0)._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
+        return found._with(found.uop.contiguous())
 
     # --- setting
 
@@ -448,7 +361,7 @@ class IndexingMixin(ReduceMixin):
             writers *= n
         hits = self._of(hit.permute(order).reshape((*rest_shape, *picked, writers)))
         values = v.reshape((*rest_shape, *[1] * len(picked), writers)).expand(hits.shape)
-        written = _last_writer(None, hits, self._of(values))
+        written = last_writer(None, hits, self._of(values))
         own_order = argsort((*rest, *axes))
         return hits.any(-1).uop.permute(own_order), written.uop.permute(own_order)
 
@@ -494,23 +407,6 @@ def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, whole: Any)
     column = [1] * (lead + len(shape) + count)
     column[lead + len(shape) + j] = n
     return UOp(Ops.CMPEQ, dtypes.bool, (index.expand(whole), positions.reshape(tuple(column)).expand(whole)))
-
-
-def _last_writer(old: Any, hit: Any, values: Any) -> Any:
-    """Along the last axis, the value of the last hit; `old` (or 0) where there is none."""
-    writers = hit.shape[-1]
-    order = hit._of(UOp(Ops.ARANGE, dtypes.int32, (), writers)) + 1
-    last = hit.where(order, 0)._reduce(Ops.MAX, -1, True, dtypes.int32, dtypes.int32)
-    wins = hit & last.eq(order)
-    if values.dtype.is_bool:
-        out = (wins & values).any(-1)
-    else:
-        out = wins.where(values, 0)._reduce(Ops.ADD, -1, False, values.dtype, values.dtype)
-    return out if old is None else hit.any(-1).where(out, old)
-
-
-def _as_source(x: Any, index: Any, src: TensorLike) -> Any:
-    return src if isinstance(src, TensorBase) else x._of(filled(x.dtype, src, index.shape), x._device)
 
 
 def _is_index_of_its_own(i: Any) -> bool:

@@ -7,9 +7,17 @@ from typing import Any, Self
 from polygrad.dtype import promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import ceildiv
-from polygrad.tensor.base import TensorBase
-from polygrad.tensor.movement import MovementMixin, args_of, is_size, same_size
-from polygrad.tensor.sizes import equal, fits, is_negative, smaller
+from polygrad.tensor.core.base import TensorBase
+from polygrad.tensor.core.sizes import (
+    args_of,
+    equal,
+    fits,
+    is_negative,
+    is_size,
+    same_size,
+    smaller,
+)
+from polygrad.tensor.movement import MovementMixin
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -148,6 +156,14 @@ class JoiningMixin(MovementMixin):
             .uop.reshape(tuple([r * s for r, s in zip(counts, base, strict=True)]))
         )
         return self._with(whole)
+
+    def tile(self, *dims: int) -> Self:
+        """Repeated along each axis; axes that `dims` does not name are the first ones.
+
+        >>> Tensor([1, 2]).tile(2).tolist()
+        [1, 2, 1, 2]
+        """
+        return self.repeat([1] * (self.ndim - len(dims)) + list(dims))
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element repeated along `dim`; of the flattened Tensor when None.

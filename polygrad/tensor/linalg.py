@@ -6,12 +6,12 @@ import math
 from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, promote, sum_dtype, to_dtype
-from polygrad.errors import ArgumentError, ShapeError
+from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.helpers import argsort
-from polygrad.tensor.base import DTypeLike, TensorLike
-from polygrad.tensor.contraction import contraction_path
-from polygrad.tensor.movement import same_size
-from polygrad.tensor.operators import operators
+from polygrad.tensor.core.base import DTypeLike, TensorLike
+from polygrad.tensor.core.contraction import contraction_path
+from polygrad.tensor.core.operators import operators
+from polygrad.tensor.core.sizes import fixed_size, same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
@@ -58,6 +58,8 @@ class LinalgMixin(ReduceMixin):
         """
         x = x if isinstance(x, type(self)) else self._lift(x)
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
+
+    mm = bmm = mv = matmul
 
     __matmul__, __rmatmul__, __imatmul__ = operators("@", matmul)
 
@@ -128,6 +130,8 @@ class LinalgMixin(ReduceMixin):
         if self.ndim != 1 or other.ndim != 1:
             raise ShapeError(f"outer: expected two 1-D tensors, got shapes {self.shape} and {other.shape}")
         return self.unsqueeze(1) * other.unsqueeze(0)
+
+    ger = outer
 
     def kron(self, other: Self) -> Self:
         """The Kronecker product: each element of self times the whole of `other`; sizes multiply.
@@ -260,6 +264,75 @@ class LinalgMixin(ReduceMixin):
         [[1.0, 0.0], [1.0, 1.0]]
         """
         return self._triangular(diagonal, False)
+
+    # --- combinations and distances
+
+    def addmm(self, mat1: Self, mat2: Self, beta: float = 1.0, alpha: float = 1.0) -> Self:
+        """beta * self + alpha * mat1 @ mat2. Raises ShapeError.
+
+        >>> Tensor([[1.0]]).addmm(Tensor([[2.0]]), Tensor([[3.0]]), beta=0.5).tolist()
+        [[6.5]]
+        """
+        product = mat1.matmul(mat2)
+        return (self if beta == 1 else self * beta) + (product if alpha == 1 else product * alpha)
+
+    baddbmm = addmv = addmm
+
+    def inner(self, other: Self) -> Self:
+        """The sums over the last axes of both. Raises ShapeError.
+
+        >>> Tensor([1, 2]).inner(Tensor([3, 4])).item()
+        11
+        """
+        if not self.ndim or not other.ndim:
+            return self * other
+        if self.shape[-1] != other.shape[-1]:
+            raise ShapeError(f"inner: expected equal last sizes, got {self.shape} and {other.shape}")
+        left = self.reshape(*self.shape[:-1], *[1] * (other.ndim - 1), self.shape[-1])
+        return (left * other).sum(-1)
+
+    vdot = inner
+
+    def dist(self, other: Self, p: float = 2.0) -> Self:
+        """The p-norm of the difference.
+
+        >>> Tensor([1.0, 2.0]).dist(Tensor([4.0, 6.0])).item()
+        5.0
+        """
+        return (self - other).norm(p)
+
+    def pairwise_distance(
+        self, other: Self, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False
+    ) -> Self:
+        """The p-norms of self - other + eps along the last axis.
+
+        >>> Tensor([[0.0, 0.0]]).pairwise_distance(Tensor([[3.0, 4.0]]), eps=0.0).tolist()
+        [5.0]
+        """
+        return (self - other + eps).norm(p, -1, keepdim)
+
+    def cosine_similarity(self, other: Self, dim: int = 1, eps: float = 1e-08) -> Self:
+        """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
+
+        Raises AxisError, ShapeError.
+
+        >>> Tensor([[3.0, 4.0]]).cosine_similarity(Tensor([[4.0, 3.0]])).tolist()
+        [0.9599...]
+        """
+        if dim not in range(-self.ndim, self.ndim):
+            raise AxisError(f"cosine_similarity: expected an axis of {self.ndim}, got {dim}")
+        lengths = [(x * x).sum(dim).sqrt().maximum(eps) for x in (self, other)]
+        return (self * other).sum(dim) / (lengths[0] * lengths[1])
+
+    def diag_embed(self) -> Self:
+        """Matrices with the last axis on their diagonals.
+
+        >>> Tensor([1, 2]).diag_embed().tolist()
+        [[1, 0], [0, 2]]
+        """
+        n = fixed_size(self.shape[self._axis(-1)], "diag_embed")
+        at = type(self).arange(n, device=self.device)
+        return at.unsqueeze(1).eq(at).where(self.unsqueeze(-1), self.const_like(0).unsqueeze(-1))
 
 
 # --- einsum

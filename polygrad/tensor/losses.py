@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
-from typing import Self
+import itertools
+import math
+from typing import Any, Self
 
+from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.base import filled
+from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.sizes import same_size
 from polygrad.tensor.indexing import IndexingMixin
-from polygrad.tensor.movement import same_size
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_NO_PATH = -1e30  # the logarithm of no probability: finite, so that gradients are no NaN
 
 
 class LossesMixin(IndexingMixin, ActivationsMixin):
@@ -212,6 +219,8 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         self._need_match(Y, "binary_crossentropy")
         return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
 
+    binary_cross_entropy = binary_crossentropy
+
     def binary_crossentropy_logits(
         self,
         Y: Self,
@@ -230,8 +239,231 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         positive = Y * log_p if pos_weight is None else Y * log_p * pos_weight
         return (-(positive + (1 - Y) * log_1_p))._reduced(reduction)
 
+    binary_cross_entropy_with_logits = binary_crossentropy_logits
+
     def _need_match(self, Y: Self, what: str) -> None:
         if len(Y.shape) != len(self.shape) or not all(map(same_size, Y.shape, self.shape)):
             raise ShapeError(f"{what}: expected Y of shape {self.shape}, got {Y.shape}")
         if Y.dtype.is_bool:
             raise DTypeError(f"{what}: expected numeric labels, got bool: use .float()")
+
+    # --- of values
+
+    def mse_loss(self, Y: Self, reduction: str = "mean") -> Self:
+        """The squared difference from Y. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 4.0]).mse_loss(Tensor([1.0, 2.0])).item()
+        2.0
+        """
+        self._need_match(Y, "mse_loss")
+        return (self - Y).square()._reduced(reduction)
+
+    def l1_loss(self, Y: Self, reduction: str = "mean") -> Self:
+        """The magnitude of the difference from Y. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 4.0]).l1_loss(Tensor([1.0, 2.0])).item()
+        1.0
+        """
+        self._need_match(Y, "l1_loss")
+        return (self - Y).abs()._reduced(reduction)
+
+    def smooth_l1_loss(self, Y: Self, reduction: str = "mean", beta: float = 1.0) -> Self:
+        """d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+
+        Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.5, 3.0]).smooth_l1_loss(Tensor([0.0, 0.0])).item()
+        1.3125
+        """
+        if beta < 0:
+            raise ArgumentError(f"smooth_l1_loss: expected a beta of at least 0, got {beta}")
+        if beta == 0:
+            return self.l1_loss(Y, reduction)
+        return self.huber_loss(Y, "none", beta).div(beta)._reduced(reduction)
+
+    def gaussian_nll_loss(
+        self, Y: Self, variance: Self, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+    ) -> Self:
+        """Y's negative log-likelihood under normal distributions with these means and variances.
+
+        (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+        see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+        one that broadcasts to it. Raises ShapeError, ArgumentError.
+
+        >>> Tensor([1.0, 4.0]).gaussian_nll_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])).item()
+        0.59657...
+        """
+        self._need_match(Y, "gaussian_nll_loss")
+        if eps <= 0:
+            raise ArgumentError(f"gaussian_nll_loss: expected an eps above 0, got {eps}")
+        bounded = variance + (variance.maximum(eps) - variance)._detached()
+        loss = (bounded.log() + (self - Y).square() / bounded) * 0.5
+        return (loss + 0.5 * math.log(2 * math.pi) if full else loss)._reduced(reduction)
+
+    def poisson_nll_loss(
+        self, Y: Self, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = "mean"
+    ) -> Self:
+        """Y's negative log-likelihood under Poisson distributions with means exp(self), or self without
+        `log_input` (then log(self + eps) is taken).
+
+        `full`: with Stirling's approximation of log(Y!), where Y is above 1.
+        Raises ShapeError, ArgumentError.
+
+        >>> Tensor([0.0]).poisson_nll_loss(Tensor([2.0])).item()
+        1.0
+        """
+        self._need_match(Y, "poisson_nll_loss")
+        loss = self.exp() - Y * self if log_input else self - Y * (self + eps).log()
+        if full:
+            large = (Y > 1).where(Y, 2.0)
+            stirling = large * large.log() - large + 0.5 * (2 * math.pi * large).log()
+            loss = loss + (Y > 1).where(stirling, 0.0)
+        return loss._reduced(reduction)
+
+    def ctc_loss(
+        self,
+        targets: Self,
+        input_lengths: TensorLike,
+        target_lengths: TensorLike,
+        blank: int = 0,
+        reduction: str = "mean",
+        zero_infinity: bool = False,
+    ) -> Self:
+        """Connectionist temporal classification (Graves et al., 2006) of log-probabilities.
+
+        self: (t, n, classes), or (t, classes).
+
+        targets: (n, s) integers, or all one after the other (which reads the lengths); no `blank`s.
+        Lengths: n integers each. 'mean' divides each loss by its target's length first. A target that is
+        too long has an infinite loss, 0 with `zero_infinity`. There is a kernel for each of the t steps.
+        Raises ShapeError, DTypeError, ArgumentError.
+
+        >>> logs = Tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
+        >>> logs.ctc_loss(Tensor([[1]]), [2], [1]).item()
+        0.28768...
+        """
+        if self.ndim == 2:
+            one = self.unsqueeze(1).ctc_loss(
+                targets.unsqueeze(0) if targets.ndim == 1 else targets,
+                targets._tensor(input_lengths).reshape(1),
+                targets._tensor(target_lengths).reshape(1),
+                blank, "none", zero_infinity,
+            )  # fmt: skip
+            lengths = targets._tensor(target_lengths).reshape(1).maximum(1)
+            return (one / lengths if reduction == "mean" else one).reshape(())._reduced(reduction)
+        ins, outs = targets._tensor(input_lengths), targets._tensor(target_lengths)
+        self._check_ctc(targets, ins, outs, blank)
+        if targets.ndim == 1:
+            targets = targets._in_rows(outs)
+        loss = self._in_accumulation_dtype()._ctc(targets, ins, outs, blank)
+        endless = loss > -0.5 * _NO_PATH
+        loss = endless.where(0.0 if zero_infinity else math.inf, loss)
+        loss = loss / outs.maximum(1) if reduction == "mean" else loss
+        return self._in_result_dtype(loss._reduced(reduction))
+
+    def _check_ctc(self, targets: Self, ins: Self, outs: Self, blank: int) -> None:
+        if self.ndim != 3 or targets.ndim not in (1, 2) or not all(isinstance(n, int) for n in self.shape):
+            raise ShapeError(
+                f"ctc_loss: expected log-probabilities (t, n, classes) and targets (n, s), got {self.shape} "
+                f"and {targets.shape}"
+            )
+        n = self.shape[1]
+        if ins.shape != (n,) or outs.shape != (n,) or (targets.ndim == 2 and targets.shape[0] != n):
+            raise ShapeError(
+                f"ctc_loss: expected {n} targets and lengths, got targets {targets.shape}, input_lengths "
+                f"{ins.shape} and target_lengths {outs.shape}"
+            )
+        if not 0 <= blank < self.shape[2]:
+            raise ArgumentError(f"ctc_loss: expected a blank in 0..{self.shape[2] - 1}, got {blank}")
+        for x in (targets, ins, outs):
+            x._need_int("ctc_loss: targets and lengths")
+
+    def _in_rows(self, lengths: Self) -> Self:
+        """Targets one after the other as rows, filled up with zeros."""
+        sizes = lengths._read()
+        width = max(sizes, default=0)
+        ends = list(itertools.accumulate(sizes))
+        if self.shape[0] != (ends[-1] if ends else 0):
+            raise ShapeError(f"ctc_loss: expected targets of all lengths {sizes}, got shape {self.shape}")
+        rows = [self.shrink([(e - n, e)]).pad([(0, width - n)]) for e, n in zip(ends, sizes, strict=True)]
+        return rows[0].stack(*rows[1:])
+
+    def _ctc(self, targets: Self, ins: Self, outs: Self, blank: int) -> Self:
+        """The losses by the forward algorithm, their gradients by the forward-backward algorithm.
+
+        There are 2s + 1 states: blanks, and the targets between them. All steps are the same kernels, for
+        they pick their terms by a position that is counted in memory.
+        """
+        steps, n = int(self.shape[0]), int(self.shape[1])
+        states = 2 * int(targets.shape[1]) + 1
+        labels = targets.unsqueeze(-1).pad([None, None, (1, 0)], value=blank).flatten(1)
+        labels = labels.pad([None, (0, 1)], value=blank)
+        before = labels.pad([None, (2, 0)], value=blank).shrink([None, (0, states)])
+        may_skip = labels.ne(blank) & labels.ne(before)
+        may_skip, ins, outs = (x._with(x.uop.contiguous()) for x in (may_skip, ins, outs))
+        terms = self.maximum(_NO_PATH).gather(2, labels.unsqueeze(0).expand(steps, n, states))
+        terms = terms._with(terms.uop.contiguous())
+        place = self._of(UOp(Ops.ARANGE, dtypes.int32, (), states), self._device)
+        last = outs.unsqueeze(1) * 2
+        ends = (place.eq(last) | place.eq(last - 1)).where(0.0, terms.const_like(_NO_PATH)[0])
+
+        def backward(g: Self, loss: Self, terms: Self) -> Self:
+            before, after = terms._paths_to(may_skip, ins), terms._paths_from(may_skip, ins, ends)
+            part = _stack(before) + _stack(after) + loss.unsqueeze(-1)
+            is_step = self._of(UOp(Ops.ARANGE, dtypes.int32, (), steps)).unsqueeze(1) < ins
+            return is_step.unsqueeze(-1).where(-part.minimum(0.0).exp() * g.unsqueeze(-1), 0.0)
+
+        paths = terms._detached()._paths_to(may_skip, ins)[-1]
+        return (-(paths + ends).logsumexp(1))._with_backward([terms], backward)
+
+    def _counted(self, count: int, first: int, step: int) -> list[Self]:
+        """`first`, `first` + step, ..., each in memory, made of the one before it."""
+        start = self._of(filled(dtypes.int32, first, (1,)).contiguous(), self._device)
+        out = [start]
+        for _ in range(count - 1):
+            out.append(start._of((out[-1].uop + step).contiguous(), self._device))
+        return out
+
+    def _paths_to(self, may_skip: Self, ins: Self) -> list[Self]:
+        """For each step the logarithms of the probabilities of all paths to each state, with its term."""
+        steps, _, states = (int(k) for k in self.shape)
+        first = self._of(UOp(Ops.ARANGE, dtypes.int32, (), states), self._device) < 2
+        paths = first.where(self[0], _NO_PATH)
+        out = [paths._with(paths.uop.contiguous())]
+        for t in self._counted(steps, 0, 1)[1:]:
+            paths = out[-1]
+            one, two = (paths.pad([None, (k, 0)], value=_NO_PATH).shrink([None, (0, states)]) for k in (1, 2))
+            moved = _log_sum(paths, one, may_skip.where(two, _NO_PATH)) + self[t].squeeze(0)
+            paths = (ins.unsqueeze(1) > t).where(moved.maximum(_NO_PATH), paths)
+            out.append(paths._with(paths.uop.contiguous()))
+        return out
+
+    def _paths_from(self, may_skip: Self, ins: Self, ends: Self) -> list[Self]:
+        """For each step the logarithms of the probabilities of all paths behind each state."""
+        steps, _, states = (int(k) for k in self.shape)
+        out = [ends._with(ends.uop.contiguous())]
+        for t in self._counted(steps, steps - 1, -1)[:-1]:
+            paths = out[-1] + self[t].squeeze(0)
+            one, two = (
+                x.pad([None, (0, k)], value=_NO_PATH).shrink([None, (k, states + k)])
+                for x, k in ((paths, 1), (may_skip.where(paths, _NO_PATH), 2))
+            )
+            moved = (ins.unsqueeze(1) > t).where(_log_sum(paths, one, two).maximum(_NO_PATH), ends)
+            out.append(moved._with(moved.uop.contiguous()))
+        return out[::-1]
+
+
+def _log_sum(a: Any, b: Any, c: Any) -> Any:
+    """log(exp(a) + exp(b) + exp(c)), of finite numbers."""
+    top = a.maximum(b).maximum(c)._detached()
+    return ((a - top).exp() + (b - top).exp() + (c - top).exp()).log() + top
+
+
+def _stack(parts: list[Any]) -> Any:
+    """The parts along a new first axis, joined in pairs, so that there are few different kernels."""
+    level = [x.unsqueeze(0) for x in parts]
+    level += [level[-1]] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
+    while len(level) > 1:
+        pairs = [a.cat(b) for a, b in zip(level[::2], level[1::2], strict=True)]
+        level = [x._with(x.uop.contiguous()) for x in pairs]
+    return level[0].shrink([(0, len(parts)), *[None] * parts[0].ndim])

@@ -5,47 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import argsort, ceildiv, prod
-from polygrad.tensor.base import TensorBase
-from polygrad.tensor.rearrange import plan as rearrangement
-from polygrad.tensor.sizes import equal, fits, is_negative, larger, smaller
+from polygrad.tensor.core.base import TensorBase
+from polygrad.tensor.core.rearrange import plan as rearrangement
+from polygrad.tensor.core.sizes import (
+    args_of,
+    check_shape,
+    equal,
+    fits,
+    fixed_size,
+    is_negative,
+    larger,
+    same_size,
+    smaller,
+)
 from polygrad.uop.args import Shear
-from polygrad.uop.linear import canonical, canonical_shape
-from polygrad.uop.node import UOp
-from polygrad.uop.shapes import Shape, Sint
-
-
-def args_of(first: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`f(2, 3)` and `f((2, 3))` alike."""
-    return (first, *rest) if rest or not isinstance(first, (tuple, list)) else tuple(first)
-
-
-def is_size(x: Any) -> bool:
-    """Whether `x` can be a size: an int, or a symbolic integer."""
-    return isinstance(x, int) or (isinstance(x, UOp) and x.dtype is dtypes.index)
-
-
-def check_shape(shape: Sequence[Any], subject: str) -> Shape:
-    """`shape` as a tuple of canonical sizes. Raises ShapeError, ArgumentError for an unbound Variable that
-    decides whether a size is negative.
-    """
-    out = tuple(
-        [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
-    )
-    for s in out:
-        if not is_size(s) or is_negative(s):
-            raise ShapeError(f"{subject}: expected sizes of at least 0, got {out}")
-    return canonical_shape(out)
-
-
-def same_size(a: Sint, b: Sint) -> bool:
-    """Whether two sizes are equal for all values of their Variables."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a == b
-    a, b = canonical(a), canonical(b)
-    return a is b or (isinstance(a, int) and a == b)
+from polygrad.uop.linear import canonical
+from polygrad.uop.shapes import Sint
 
 
 class MovementMixin(TensorBase):
@@ -125,6 +102,8 @@ class MovementMixin(TensorBase):
                 )
         return self._view_of(self.uop.reshape(own).expand(wanted))
 
+    broadcast_to = expand
+
     def permute(self, order: Any, *args: Any) -> Self:
         """Axis i of the result is axis `order[i]`. Raises ArgumentError unless every axis is named once.
 
@@ -178,6 +157,8 @@ class MovementMixin(TensorBase):
         order[a], order[b] = b, a
         return self._view_of(self.uop.permute(tuple(order)))
 
+    swapaxes = swapdims = transpose
+
     @property
     def T(self) -> Self:
         """The matrix transposed.
@@ -186,6 +167,68 @@ class MovementMixin(TensorBase):
         [[1, 3], [2, 4]]
         """
         return self.transpose()
+
+    def t(self) -> Self:
+        """The transpose of a matrix; fewer axes stay as they are. Raises ShapeError for more than 2.
+
+        >>> Tensor([[1, 2], [3, 4]]).t().tolist()
+        [[1, 3], [2, 4]]
+        """
+        if self.ndim > 2:
+            raise ShapeError(f"t: expected at most 2 axes, got shape {self.shape}: use mT or transpose")
+        return self.transpose(0, 1) if self.ndim == 2 else self.reshape(self.shape)
+
+    def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Self:
+        """Axes `source` at the places `destination`, the others in their order.
+
+        Raises ArgumentError for axes that are not as many or occur twice, AxisError.
+
+        >>> Tensor.zeros(2, 3, 4).movedim(0, -1).shape
+        (3, 4, 2)
+        """
+        given = [source] if isinstance(source, int) else list(source)
+        wanted = [destination] if isinstance(destination, int) else list(destination)
+        froms, tos = [self._axis(i) for i in given], [self._axis(i) for i in wanted]
+        if not len(froms) == len(tos) == len(set(froms)) == len(set(tos)):
+            raise ArgumentError(
+                f"movedim: expected as many sources as destinations, got {source} and {destination}"
+            )
+        rest = iter([i for i in range(self.ndim) if i not in froms])
+        placed = dict(zip(tos, froms, strict=True))
+        return self.permute([placed[i] if i in placed else next(rest) for i in range(self.ndim)])
+
+    moveaxis = movedim
+
+    def flipud(self) -> Self:
+        """The first axis in reverse.
+
+        >>> Tensor([[1, 2], [3, 4]]).flipud().tolist()
+        [[3, 4], [1, 2]]
+        """
+        return self.flip(0)
+
+    def fliplr(self) -> Self:
+        """The second axis in reverse. Raises AxisError.
+
+        >>> Tensor([[1, 2], [3, 4]]).fliplr().tolist()
+        [[2, 1], [4, 3]]
+        """
+        return self.flip(1)
+
+    def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Self:
+        """Turned by k quarters, from the first of `dims` towards the second. Raises ArgumentError, AxisError.
+
+        >>> Tensor([[1, 2], [3, 4]]).rot90().tolist()
+        [[2, 4], [1, 3]]
+        """
+        axes = [self._axis(d) for d in dims]
+        if len(axes) != 2 or axes[0] == axes[1]:
+            raise ArgumentError(f"rot90: expected two different axes, got {tuple(dims)}")
+        a, b = axes
+        if k % 4 == 2:
+            return self.flip((a, b))
+        turned = {1: self.flip(b).transpose(a, b), 3: self.flip(a).transpose(a, b)}
+        return turned.get(k % 4, self)
 
     def squeeze(self, dim: int | None = None) -> Self:
         """Axes of size 1 dropped; only `dim`, if given.
@@ -220,6 +263,14 @@ class MovementMixin(TensorBase):
             raise ArgumentError(f"flatten: expected start_dim up to end_dim, got {start_dim} and {end_dim}")
         return self.reshape((*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :]))
 
+    def ravel(self) -> Self:
+        """One axis of all elements.
+
+        >>> Tensor([[1, 2], [3, 4]]).ravel().tolist()
+        [1, 2, 3, 4]
+        """
+        return self.flatten()
+
     def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
         """Axis `dim` split into `sizes`, one of which may be -1. Raises ShapeError.
 
@@ -234,6 +285,24 @@ class MovementMixin(TensorBase):
             raise ShapeError(f"unflatten: expected sizes that multiply to {n}, got {sizes}")
         return self.reshape(self.shape[:axis] + tuple(sizes) + self.shape[axis + 1 :])
 
+    def expand_as(self, other: Self) -> Self:
+        """Expanded to the shape of `other`. Raises ShapeError.
+
+        >>> Tensor([1, 2]).expand_as(Tensor.zeros(2, 2)).tolist()
+        [[1, 2], [1, 2]]
+        """
+        return self.expand(other.shape)
+
+    def reshape_as(self, other: Self) -> Self:
+        """In the shape of `other`. Raises ShapeError.
+
+        >>> Tensor([1, 2]).reshape_as(Tensor.zeros(2, 1)).tolist()
+        [[1], [2]]
+        """
+        return self.reshape(other.shape)
+
+    view_as = reshape_as
+
     def shrink_to(self, shape: Any, *args: Any) -> Self:
         """The first elements of each axis, as many as `shape` says; None keeps an axis.
 
@@ -241,6 +310,19 @@ class MovementMixin(TensorBase):
         [1, 2]
         """
         return self.shrink([None if s is None else (0, s) for s in args_of(shape, args)])
+
+    def narrow(self, dim: int, start: int, length: int) -> Self:
+        """`length` elements along `dim`, from `start` on: a view. Raises AxisError, ShapeError.
+
+        >>> Tensor([1, 2, 3, 4]).narrow(0, 1, 2).tolist()
+        [2, 3]
+        """
+        axis = self._axis(dim)
+        size = fixed_size(self.shape[axis], "narrow")
+        first = start + size if start < 0 else start
+        if not 0 <= first <= first + length <= size:
+            raise ShapeError(f"narrow: expected a part of {size} elements, got {length} from {start}")
+        return self.shrink([(first, first + length) if i == axis else None for i in range(self.ndim)])
 
     def rearrange(self, formula: str, **sizes: int) -> Self:
         """Axes split, permuted and merged by an einops formula: `x.rearrange("b (h w) c -> b c h w", h=8)`.
@@ -255,7 +337,7 @@ class MovementMixin(TensorBase):
         plan = rearrangement(formula, self.shape, sizes)
         return self.reshape(plan.split).permute(plan.order).reshape(plan.merged)
 
-    # --- joining and splitting
+    # --- diagonals and windows
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
         """The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.

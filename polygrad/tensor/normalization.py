@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote, sum_dtype
-from polygrad.errors import ArgumentError
+from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.linalg import LinalgMixin
@@ -15,7 +15,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
+class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
     """Normalisation, dropout and attention."""
 
     __slots__ = ()
@@ -82,6 +82,40 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
         kept = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
         return kept._of(kept.uop.contiguous(), kept._device).where(self, 0) * (1.0 / (1.0 - p))
 
+    def alpha_dropout(self, p: float = 0.5) -> Self:
+        """Dropout that keeps mean and variance behind `selu` (Klambauer et al., 2017): in training,
+        elements become selu's least value with probability `p`, and all are scaled and shifted.
+
+        Raises ArgumentError.
+
+        >>> Tensor([1.0, 2.0]).alpha_dropout(0.5).tolist()
+        [1.0, 2.0]
+        """
+        return self._alpha_dropout("alpha_dropout", p, self.shape)
+
+    def feature_alpha_dropout(self, p: float = 0.5) -> Self:
+        """`alpha_dropout` of whole channels: what axes 0 and 1 count. Raises ArgumentError, ShapeError.
+
+        >>> Tensor([[1.0, 2.0]]).feature_alpha_dropout(0.5).tolist()
+        [[1.0, 2.0]]
+        """
+        if self.ndim < 2:
+            raise ShapeError(f"feature_alpha_dropout: expected (n, channels, ...), got shape {self.shape}")
+        return self._alpha_dropout("feature_alpha_dropout", p, (*self.shape[:2], *[1] * (self.ndim - 2)))
+
+    def _alpha_dropout(self, what: str, p: float, shape: tuple[Any, ...]) -> Self:
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"{what}: expected a probability p in 0..1, got {p}")
+        if not self.training or p == 0:
+            return self
+        if p == 1:
+            return self * 0.0
+        least = -1.7580993408473766  # selu's, of minus infinity
+        scale = ((least * least * p + 1.0) * (1.0 - p)) ** -0.5
+        kept = self.rand(*shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
+        kept = kept._of(kept.uop.contiguous(), kept._device)
+        return kept.where(self, least) * scale - least * p * scale
+
     def scaled_dot_product_attention(
         self,
         key: Self,
@@ -108,8 +142,12 @@ class NormalizationMixin(RandomMixin, LinalgMixin, ActivationsMixin):
         if enable_gqa:
             key = key.repeat_interleave(self.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(self.shape[-3] // value.shape[-3], -3)
-        wide = sum_dtype(promote(self.dtype, key.dtype))
-        scores = self.dot(key.transpose(-2, -1), dtype=wide) * (1.0 / math.sqrt(self.shape[-1]))
+        narrow = promote(self.dtype, key.dtype)
+        wide = sum_dtype(narrow)
+        scores = self.dot(key.transpose(-2, -1), dtype=wide)
+        if wide != narrow:  # the gradient, of which products are made, is rounded as any other of this dtype
+            scores = scores._with_backward([scores], lambda g, *_: g.cast(narrow).cast(wide))
+        scores = scores * (1.0 / math.sqrt(self.shape[-1]))
         if is_causal:
             rows, columns = scores.shape[-2:]
             i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), rows).reshape((rows, 1)))

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.base import filled
+from polygrad.tensor.core.base import filled
+from polygrad.tensor.core.sizes import args_of, fits, is_negative, is_size, larger, same_size, smaller
 from polygrad.tensor.joining import JoiningMixin
-from polygrad.tensor.movement import args_of, is_size, same_size
-from polygrad.tensor.sizes import fits, is_negative, larger, smaller
 from polygrad.uop.shapes import Sint
 
 
@@ -64,6 +63,11 @@ class PaddingMixin(JoiningMixin):
         )
 
     def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
+        if not isinstance(padding, Sequence) or isinstance(padding, str):
+            raise ArgumentError(
+                "pad: expected (before, after) for each axis, or a flat sequence from the last axis on, got "
+                f"{padding!r}"
+            )
         if all(is_size(p) for p in padding) and len(padding) > 0:
             if len(padding) % 2 or len(padding) // 2 > self.ndim:
                 raise ArgumentError(

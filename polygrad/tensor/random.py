@@ -14,17 +14,16 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device, placement_of
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.base import DTypeLike
-from polygrad.tensor.creation import CreationMixin
-from polygrad.tensor.generator import generator
-from polygrad.tensor.movement import args_of, check_shape
-from polygrad.tensor.reduce import ReduceMixin
+from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.core.generator import generator
+from polygrad.tensor.core.sizes import args_of, check_shape
+from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import Ops
 
 
-class RandomMixin(CreationMixin, ReduceMixin):
+class RandomMixin(CumulativeMixin):
     """Random tensors. Keywords everywhere: device, dtype, requires_grad."""
 
     __slots__ = ()
@@ -39,7 +38,9 @@ class RandomMixin(CreationMixin, ReduceMixin):
         >>> a == Tensor.rand(3).tolist()
         True
         """
-        generator.reset(int(seed))
+        if not hasattr(seed, "__index__"):
+            raise ArgumentError(f"manual_seed: expected an int, got {seed!r}")
+        generator.reset(seed.__index__())
 
     @classmethod
     def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, Any]:
@@ -264,7 +265,7 @@ class RandomMixin(CreationMixin, ReduceMixin):
                 f"multinomial: expected num_samples 1, or replacement=True, got {num_samples}"
             )
         weights = self.unsqueeze(0) if self.ndim == 1 else self
-        ends = weights.float().cumsum(1)  # type: ignore[attr-defined]
+        ends = weights.float().cumsum(1)
         ends = ends / ends.shrink([None, (ends.shape[1] - 1, ends.shape[1])])
         draws = self.rand(num_samples, ends.shape[0], 1, device=self._device)
         picked = (draws < ends.unsqueeze(0)).logical_not().sum(2).permute(1, 0)
@@ -272,6 +273,15 @@ class RandomMixin(CreationMixin, ReduceMixin):
 
     def _with_int(self) -> Self:
         return self._with(self.uop.cast(dtypes.int32))
+
+    def bernoulli(self) -> Self:
+        """1 with these probabilities, else 0, in this dtype.
+
+        >>> Tensor([0.0, 1.0]).bernoulli().tolist()
+        [0.0, 1.0]
+        """
+        drawn = type(self).rand(*self.shape, device=self.device, dtype=dtypes.float32)
+        return (drawn < self._detached()).cast_like(self)
 
 
 def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:

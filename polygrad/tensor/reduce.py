@@ -1,4 +1,4 @@
-"""Reductions, and what is made of them: means, extremes' positions, cumulative forms.
+"""Reductions, and what is made of them: means, norms, extremes and their positions.
 
 `axis`: an int, a sequence of ints, or None for all axes; `keepdim` keeps reduced axes as size 1.
 """
@@ -12,9 +12,9 @@ from typing import Any, Self
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
 from polygrad.helpers import prod
-from polygrad.tensor.base import DTypeLike, TensorLike, broadcast_to, filled
-from polygrad.tensor.functions import FunctionsMixin
+from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_to, filled
 from polygrad.tensor.padding import PaddingMixin
+from polygrad.tensor.special import SpecialFunctionsMixin
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -22,16 +22,7 @@ from polygrad.uop.ops import Ops
 Axes = int | Sequence[int] | None
 
 
-def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
-    """What a sum of `dtype` accumulates in, and its result's dtype: `wanted`, unless that is None."""
-    if wanted is None:
-        accumulate = sum_dtype(dtype)
-        return accumulate, dtype if dtype.is_float else accumulate
-    result = to_dtype(wanted)
-    return sum_dtype(result) if result.is_float else result, result
-
-
-class ReduceMixin(PaddingMixin, FunctionsMixin):
+class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
     """Reductions. All raise AxisError for an axis that is not there."""
 
     __slots__ = ()
@@ -55,6 +46,14 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         """
         return self._reduce(Ops.ADD, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
+    def nansum(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The sum of what is no NaN. Raises AxisError.
+
+        >>> Tensor([1.0, float("nan"), 2.0]).nansum().item()
+        3.0
+        """
+        return self.isnan().where(self.const_like(0), self).sum(axis, keepdim)
+
     def prod(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:
         """The product, in the dtype of a sum.
 
@@ -74,6 +73,8 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         self._need_elements(axis, "max")
         return self._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)
 
+    amax = max
+
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The least element; NaN if there is one. Raises ShapeError.
 
@@ -82,6 +83,16 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         """
         self._need_elements(axis, "min")
         return self._mirrored()._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)._mirrored()
+
+    amin = min
+
+    def aminmax(self, axis: Axes = None, keepdim: bool = False) -> tuple[Self, Self]:
+        """The least and the greatest element. Raises ShapeError, AxisError.
+
+        >>> [t.item() for t in Tensor([3, 1, 2]).aminmax()]
+        [1, 3]
+        """
+        return self.min(axis, keepdim), self.max(axis, keepdim)
 
     def _mirrored(self) -> Self:
         return self.neg() if self.dtype.is_float else self.bitwise_not()
@@ -108,6 +119,14 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         """
         return self.logical_not().any(axis, keepdim).logical_not()
 
+    def count_nonzero(self, axis: Axes = None) -> Self:
+        """How many elements are other than 0. Raises AxisError.
+
+        >>> Tensor([[0, 2], [3, 4]]).count_nonzero(0).tolist()
+        [1, 2]
+        """
+        return self.ne(0).sum(axis)
+
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """log(sum(exp(self))) along `axis`, without overflow.
 
@@ -121,6 +140,20 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         axes = self._axes(axis)
         return out if keepdim else out.reshape(tuple([s for i, s in enumerate(self.shape) if i not in axes]))
 
+    def isclose(
+        self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+    ) -> Self:
+        """|self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`.
+
+        >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0, 2.1])).tolist()
+        [True, False]
+        """
+        other = self._tensor(other)
+        close = (
+            self.isfinite() & other.isfinite() & ((self - other).abs() <= atol + rtol * other.abs())
+        ) | self.eq(other)
+        return close | (self.isnan() & other.isnan()) if equal_nan else close
+
     def allclose(
         self, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
     ) -> Self:
@@ -130,6 +163,25 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         True
         """
         return self.isclose(other, rtol, atol, equal_nan).all()
+
+    def norm(self, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Self:
+        """(sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
+
+        Raises AxisError.
+
+        >>> Tensor([3.0, 4.0]).norm().item()
+        5.0
+        """
+        size = self.abs()
+        if p in (float("inf"), float("-inf")):
+            return size.max(axis, keepdim) if p > 0 else size.min(axis, keepdim)
+        if p == 0:
+            return self.ne(0).sum(axis, keepdim).cast_like(self)
+        if p == 1:
+            return size.sum(axis, keepdim)
+        return (
+            self.square().sum(axis, keepdim).sqrt() if p == 2 else size.pow(p).sum(axis, keepdim).pow(1 / p)
+        )
 
     # --- statistics
 
@@ -163,6 +215,14 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
 
     def _mean(self, axis: Axes, keepdim: bool) -> Self:
         return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._divided_by(self._count(axis))
+
+    def nanmean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The mean of what is no NaN. Raises AxisError.
+
+        >>> Tensor([1.0, float("nan"), 2.0]).nanmean().item()
+        1.5
+        """
+        return self.nansum(axis, keepdim) / self.isnan().logical_not().sum(axis, keepdim)
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The variance, divided by count - `correction`.
@@ -243,95 +303,14 @@ class ReduceMixin(PaddingMixin, FunctionsMixin):
         """
         return self._mirrored().argmax(axis, keepdim)
 
-    # --- cumulative
 
-    def cumsum(self, axis: int = 0) -> Self:
-        """Running sums along `axis`.
-
-        >>> Tensor([1, 2, 3]).cumsum().tolist()
-        [1, 3, 6]
-        """
-        accumulate = sum_dtype(self.dtype)
-        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.ADD)
-        return out.cast_like(self) if self.dtype.is_float else out
-
-    def cumprod(self, axis: int) -> Self:
-        """Running products along `axis`.
-
-        >>> Tensor([1, 2, 3]).cumprod(0).tolist()
-        [1, 2, 6]
-        """
-        accumulate = sum_dtype(self.dtype)
-        out = self._with(self.uop.cast(accumulate))._cumulative(self._axis(axis), Ops.MUL)
-        return out.cast_like(self) if self.dtype.is_float else out
-
-    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
-        """Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
-
-        NaN is the greatest.
-
-        >>> [t.tolist() for t in Tensor([1, 3, 2, 5]).cummax()]
-        [[1, 3, 3, 5], [0, 1, 1, 3]]
-        """
-        axis = self._axis(axis)
-        values = self._cumulative(axis, Ops.MAX)
-        if not self.shape:
-            return values, self._of(filled(dtypes.int32, 0, ()), self._device)
-        n = self.shape[axis]
-        column = tuple([n if i == axis else 1 for i in range(self.ndim)])
-        index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape(column), self._device)
-        is_top = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
-        return values, is_top.where(index, 0)._cumulative(axis, Ops.MAX)
-
-    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
-        """Running minima along `axis`, and the positions (int32) where they are, the last of equals.
-
-        NaN is the least.
-
-        >>> [t.tolist() for t in Tensor([4, 3, 5, 1]).cummin()]
-        [[4, 3, 3, 1], [0, 1, 1, 3]]
-        """
-        values, positions = self._mirrored().cummax(axis)
-        return values._mirrored(), positions
-
-    def logcumsumexp(self, axis: int = 0) -> Self:
-        """Running logsumexp along `axis`.
-
-        >>> Tensor([0.0, 0.0]).logcumsumexp().tolist()
-        [0.0, 0.69314...]
-        """
-        axis = self._axis(axis)
-        if not self.shape or self.shape[axis] == 0:
-            return self._with(self._as_float())
-        x = self._in_accumulation_dtype()
-        most = x._detached()._cumulative(axis, Ops.MAX)
-        top = most.isfinite().where(most, 0.0)
-        # sums of exp(x - top), scaled down when the running maximum rises: s[i] = s[i-1] factor[i] + term[i]
-        before, top_before = most._one_later(axis, -math.inf), top._one_later(axis, 0.0)
-        factor = before.eq(-math.inf).where(0.0, (top_before - top).exp())
-        total = x._with((x - top).exp().uop.scan_axis(Ops.MULACC, axis, factor=factor.uop))
-        return self._in_result_dtype(total.log() + top)
-
-    def _one_later(self, axis: int, first: float) -> Self:
-        """Each element one place later along `axis`, `first` before them; the last falls off."""
-        n = self.shape[axis]
-        padding = [(1, 0) if i == axis else None for i in range(self.ndim)]
-        kept = [(0, n) if i == axis else None for i in range(self.ndim)]
-        return self.pad(padding, value=first).shrink(kept)
-
-    def cast_like(self, other: Self) -> Self:
-        """self in the dtype of `other`.
-
-        >>> Tensor([1, 2]).cast_like(Tensor([0.5])).tolist()
-        [1.0, 2.0]
-        """
-        return self._with(self.uop.cast(other.dtype))
-
-    def _cumulative(self, axis: int, op: Ops) -> Self:
-        """Each element combined with those before it."""
-        if not self.shape or self.shape[axis] == 0:
-            return self._with(self.uop)
-        return self._with(self.uop.scan_axis(op, axis))
+def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
+    """What a sum of `dtype` accumulates in, and its result's dtype: `wanted`, unless that is None."""
+    if wanted is None:
+        accumulate = sum_dtype(dtype)
+        return accumulate, dtype if dtype.is_float else accumulate
+    result = to_dtype(wanted)
+    return sum_dtype(result) if result.is_float else result, result
 
 
 def _countdown(n: UOp) -> UOp:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, Self
 
-from polygrad.dtype import dtypes
+from polygrad.dtype import dtypes, promote
+from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.base import TensorLike, filled
+from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.binary_search import places
+from polygrad.tensor.core.sizes import fits, is_negative, same_size
+from polygrad.tensor.core.sorting_network import argsort, greatest
 from polygrad.tensor.indexing import IndexingMixin
-from polygrad.tensor.movement import same_size
-from polygrad.tensor.sizes import fits, is_negative
-from polygrad.tensor.sorting_network import argsort, greatest
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
@@ -108,6 +110,46 @@ class SortingMixin(IndexingMixin):
         """
         return self.quantile(0.5, axis, keepdim)
 
+    def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
+        """The k-th least element (1 is the least) along `dim`, and its position (int32). NaN is the greatest.
+
+        Raises AxisError, ArgumentError.
+
+        >>> [t.item() for t in Tensor([3, 1, 2]).kthvalue(2)]
+        [2, 2]
+        """
+        axis = self._axis(dim)
+        size = self.shape[axis] if self.shape else 1
+        if not isinstance(k, int) or k < 1 or not fits(k, size):
+            raise ArgumentError(f"kthvalue: expected an int k in 1..{size}, got {k!r}")
+        values, positions = self.reshape(1 if not self.shape else self.shape).topk(k, dim, largest=False)
+        found = [t._at(axis, k - 1) for t in (values, positions)]
+        kept = self.shape if not self.shape or keepdim else [*self.shape[:axis], *self.shape[axis + 1 :]]
+        kept = [1 if i == axis else n for i, n in enumerate(kept)] if keepdim and self.shape else kept
+        return found[0].reshape(kept), found[1].reshape(kept)
+
+    def mode(self, dim: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
+        """The most frequent element along `dim`, the least of several, and its last position (int32).
+
+        Raises AxisError, ShapeError.
+
+        >>> [t.item() for t in Tensor([2, 3, 1, 3, 2]).mode()]
+        [2, 4]
+        """
+        axis = self._axis(dim)
+        self._need_elements(axis, "mode")
+        if not self.shape:
+            return self._with(self.uop), self._with(filled(dtypes.int32, 0, ()))
+        values, order = self._detached().sort(axis)
+        n = values.shape[axis]
+        column = [n if i == axis else 1 for i in range(self.ndim)]
+        place = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape(tuple(column)), self._device)
+        differs = values.ne(values._one_later(axis, 0)) | place.eq(0)
+        length = place - differs.where(place, 0)._cumulative(axis, Ops.MAX)
+        position = order.gather(axis, length.argmax(axis, keepdim=True))
+        found = self.gather(axis, position)
+        return (found, position) if keepdim else (found.squeeze(axis), position.squeeze(axis))
+
     def searchsorted(self, values: TensorLike, right: bool = False) -> Self:
         """Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
 
@@ -122,9 +164,10 @@ class SortingMixin(IndexingMixin):
                 f"searchsorted: expected values of shape {(*self.shape[:-1], 'm')} for shape {self.shape}, "
                 f"got {v.shape}"
             )
-        keys = self if self.ndim == 1 else self.unsqueeze(-2)
-        before = keys <= v.unsqueeze(-1) if right else keys < v.unsqueeze(-1)
-        return before._reduce(Ops.ADD, -1, False, dtypes.int32, dtypes.int32)
+        dtype = promote(self.dtype, v.dtype)
+        values = v.flatten() if self.ndim == 1 else v
+        found = places(self.uop.cast(dtype), values.uop.cast(dtype), right)
+        return self._join(found.reshape(v.shape), v)
 
     def bincount(self, weights: Self | None = None, minlength: int = 0) -> Self:
         """How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
@@ -194,20 +237,22 @@ class SortingMixin(IndexingMixin):
             return (x, *more) if more else x
         values, order = x.sort()
         values, order = values._with(values.uop.contiguous()), order._with(order.uop.contiguous())
+        realize([values.uop, order.uop], x._device)  # once, for all that is read of them
         before = values.shrink([(0, n - 1)])
         after = values.shrink([(1, n)])
         differs = after.ne(before)
         if self.dtype.is_float:
             differs = differs & (after.isnan() & before.isnan()).logical_not()
         first = self._of(filled(dtypes.bool, True, (1,)), self._device).cat(differs)
-        starts = first._true_positions()
-        found = [values.gather(0, starts)]
+        starts, count = first._true_positions()
+        found = [values.gather(0, starts)._first_of(count)]
         if return_inverse:
-            places = first._with(first.uop.cast(dtypes.int32)).cumsum(0) - 1
-            back = order._with(order.uop).argsort()
-            found.append(places.gather(0, back).reshape(self.shape))
+            place = first._with(first.uop.cast(dtypes.int32)).cumsum(0) - 1
+            back = order.is_class(n, 0).where(place, 0)  # the element that came from each position
+            found.append(back._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32).reshape(self.shape))
         if return_counts:
-            ends = starts.shrink([(1, starts.shape[0])]).cat(starts._of(filled(dtypes.int32, n, (1,))))
+            starts = starts._first_of(count)
+            ends = starts.shrink([(1, count)]).cat(starts._of(filled(dtypes.int32, n, (1,))))
             found.append(ends - starts)
         return tuple(found) if len(found) > 1 else found[0]
 
@@ -226,3 +271,12 @@ class SortingMixin(IndexingMixin):
         order = greatest(self.transpose(axis, -1).uop, k, largest).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
+
+    def isin(self, elements: TensorLike) -> Self:
+        """Whether each element is one of `elements`.
+
+        >>> Tensor([1, 2, 3]).isin([3, 1]).tolist()
+        [True, False, True]
+        """
+        among = self._tensor(elements)
+        return self.unsqueeze(-1).eq(among.flatten()).any(-1)

@@ -26,10 +26,10 @@ from polygrad.tensor.aliasing import (
     storage_of,
     write,
 )
-from polygrad.tensor.base import TensorBase, TensorLike
-from polygrad.tensor.convert import nest, unpack
-from polygrad.tensor.formatting import SHORTENED, shown, text_of
-from polygrad.tensor.registry import changes
+from polygrad.tensor.core.base import TensorBase, TensorLike
+from polygrad.tensor.core.convert import nest, unpack
+from polygrad.tensor.core.formatting import SHORTENED, shown, text_of
+from polygrad.tensor.core.registry import changes
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -232,6 +232,8 @@ class StorageMixin(TensorBase):
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
         [[1, 3], [2, 4]]
         """
+        if opts is not None and not isinstance(opts, str):
+            raise ArgumentError(f"contiguous: expected opts as text or None, got {opts!r}")
         given = None if opts is None else parse_opts(opts)
         if given is not None or not is_contiguous(self):
             return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), given))

@@ -15,33 +15,50 @@ from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.aliasing import live_values, storage_of
 from polygrad.tensor.autograd import AutogradMixin
-from polygrad.tensor.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.casting import CastingMixin
-from polygrad.tensor.convert import array_like, check_count, dtype_of, flatten, from_memoryview, pack, unpack
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
+from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
+from polygrad.tensor.core.convert import (
+    array_like,
+    check_count,
+    dtype_of,
+    flatten,
+    from_memoryview,
+    pack,
+    unpack,
+)
+from polygrad.tensor.core.misuse import MISUSE, explained
+from polygrad.tensor.core.registry import register
+from polygrad.tensor.core.sizes import check_shape
+from polygrad.tensor.core.sources import buffer_at, buffer_of_file, fetch, path_of
 from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.tensor.custom import CustomKernelMixin
 from polygrad.tensor.decompositions import DecompositionsMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
+from polygrad.tensor.exponential import ExponentialMixin
 from polygrad.tensor.fourier import FourierMixin
-from polygrad.tensor.functions import FunctionsMixin
+from polygrad.tensor.gather_scatter import GatherScatterMixin
 from polygrad.tensor.hashing import HashingMixin
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.joining import JoiningMixin
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.losses import LossesMixin
-from polygrad.tensor.movement import MovementMixin, check_shape
+from polygrad.tensor.margin_losses import MarginLossesMixin
+from polygrad.tensor.movement import MovementMixin
 from polygrad.tensor.normalization import NormalizationMixin
 from polygrad.tensor.padding import PaddingMixin
+from polygrad.tensor.pooling import PoolingMixin
 from polygrad.tensor.random import RandomMixin
 from polygrad.tensor.reduce import ReduceMixin
-from polygrad.tensor.registry import register
+from polygrad.tensor.resampling import ResamplingMixin
+from polygrad.tensor.rounding import RoundingMixin
+from polygrad.tensor.selection import SelectionMixin
 from polygrad.tensor.sorting import SortingMixin
-from polygrad.tensor.sources import buffer_at, buffer_of_file, fetch, path_of
+from polygrad.tensor.special import SpecialFunctionsMixin
 from polygrad.tensor.storage import StorageMixin
-from polygrad.tensor.torch_functions import TorchFunctionsMixin
-from polygrad.tensor.torch_names import TorchNamesMixin
+from polygrad.tensor.trigonometric import TrigonometricMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -50,30 +67,37 @@ live_roots.append(live_values)
 
 class Tensor(
     StorageMixin,  # realize, numpy, item, to, assign
-    TorchFunctionsMixin,  # mse_loss, glu, clamp_min, arctan: torch's names
-    TorchNamesMixin,  # mm, norm, unbind, index_add, new_zeros: torch's names
     AutogradMixin,  # backward, gradient, train
-    LossesMixin,  # cross_entropy, binary_crossentropy
+    MarginLossesMixin,  # triplet_margin_loss, multi_margin_loss
     NormalizationMixin,  # layernorm, batchnorm, dropout, scaled_dot_product_attention
-    RandomMixin,  # rand, randn, randint, manual_seed
-    CreationMixin,  # full, zeros, arange, linspace, eye
-    ConvolutionMixin,  # conv2d, max_pool2d
+    ResamplingMixin,  # interpolate, pixel_shuffle
+    PoolingMixin,  # max_pool2d, avg_pool2d
+    ConvolutionMixin,  # conv2d, conv_transpose2d
     FourierMixin,  # fft, rfft
     HashingMixin,  # hash, keccak, threefry
     DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
     LinalgMixin,  # dot, einsum, triu
-    SortingMixin,  # sort, argsort, topk
-    IndexingMixin,  # t[...], gather, scatter, one_hot
+    LossesMixin,  # cross_entropy, mse_loss
+    SortingMixin,  # sort, argsort, topk, unique
+    IndexingMixin,  # t[...], masked_select, nonzero
+    GatherScatterMixin,  # gather, scatter, one_hot
+    RandomMixin,  # rand, randn, randint, manual_seed
+    CumulativeMixin,  # cumsum, cummax, diff
     ActivationsMixin,  # relu, gelu, softmax
-    ReduceMixin,  # sum, mean, argmax, cumsum
+    ReduceMixin,  # sum, mean, norm, argmax
     PaddingMixin,  # pad, pad_to
     JoiningMixin,  # cat, stack, split, repeat, roll
     MovementMixin,  # reshape, permute, shrink, flatten
-    FunctionsMixin,  # pow, exp, log, sin, tanh, erf
-    ElementwiseMixin,  # add, where, maximum, round, isnan; operators
+    SpecialFunctionsMixin,  # erf, lgamma
+    TrigonometricMixin,  # sin, atan2, tanh
+    ExponentialMixin,  # pow, sqrt, exp, log
+    RoundingMixin,  # round, floor, sign, abs
+    SelectionMixin,  # where, maximum, clamp, isnan
+    ElementwiseMixin,  # add, div, eq; operators
+    CreationMixin,  # full, zeros, arange, linspace, eye
+    CastingMixin,  # cast, bitcast, float
     CustomKernelMixin,  # custom_kernel
     CopyingMixin,  # copy, pickle
-    CastingMixin,  # cast, bitcast, float
 ):
     """A lazy n-dimensional array with gradients: `Tensor(data, device=None, dtype=None, requires_grad=None)`.
 
@@ -235,7 +259,7 @@ def _has_float64(home: str | None) -> bool:
 
 
 for _class in Tensor.__mro__[:-1]:
-    synchronize_methods(_class)
+    synchronize_methods(_class, MISUSE, explained)
 
 
 def _scalar(x: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import THREAD_VARIABLES
-from polygrad.tensor.base import DTypeLike, check_fits
+from polygrad.tensor.core.base import DTypeLike, check_fits
 from polygrad.uop.node import UOp
 
 

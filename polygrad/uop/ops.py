@@ -87,6 +87,8 @@ class Ops(IntEnum):
     BARRIER = auto()
     # matrices that lanes hold together
     WMMA = auto()
+    # what another lane of a subgroup holds
+    SHUFFLE_XOR = auto()
 
     __hash__ = int.__hash__  # an Enum hashes its name in Python; every UOp look-up hashes an op
 

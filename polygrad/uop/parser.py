@@ -18,7 +18,7 @@ from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.tensor_cores import BY_NAME, TensorCore
 
 _ARITY = {
-    **dict.fromkeys(GroupOp.Unary | {Ops.CAST, Ops.BITCAST}, 1),
+    **dict.fromkeys(GroupOp.Unary | {Ops.CAST, Ops.BITCAST, Ops.SHUFFLE_XOR}, 1),
     **dict.fromkeys(GroupOp.Binary | {Ops.STORE}, 2),
     **dict.fromkeys(GroupOp.Ternary, 3),
     **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
@@ -204,6 +204,10 @@ def _magnitude(line: _Line, dtype: DType) -> Magnitude | None:
     return line.choice(dict(Magnitude.__members__), "what is known of the argument") if line.peek() else None
 
 
+def _mask(line: _Line, dtype: DType) -> int:
+    return line.integer("the bits that two lanes' numbers differ by")
+
+
 def _tensor_core(line: _Line, dtype: DType) -> TensorCore:
     return line.choice(BY_NAME, "a tensor core")
 
@@ -211,6 +215,7 @@ def _tensor_core(line: _Line, dtype: DType) -> TensorCore:
 _OPS = {op.name: op for op in (*_ARITY, *_AT_LEAST)}
 _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.CONST: _constant,
+    Ops.SHUFFLE_XOR: _mask,
     Ops.PARAM: _param,
     Ops.DEFINE_REG: _register,
     Ops.DEFINE_VAR: _variable,

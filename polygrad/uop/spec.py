@@ -335,6 +335,13 @@ _STRUCTURE = _table(
         ("its source is its size, an index", lambda u: u.src[0].dtype is dtypes.index),
     )),
     ((Ops.BARRIER,), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
+    ((Ops.SHUFFLE_XOR,), (
+        _sources(1),
+        _ALIKE,
+        _NUMBER,
+        _arg(int),
+        ("its argument is the distance to a lane: a power of 2", lambda u: u.arg > 0 and u.arg & (u.arg - 1) == 0),
+    )),
     ((Ops.WMMA,), (
         _arg(TensorCore),
         ("its operands have the dtypes of its tensor core", lambda u: [s.dtype for s in u.src[:3]]

@@ -21,12 +21,16 @@ class Pages:
         self.found = found
 
     def prepared(self, library: str, case: Any) -> Any:
-        seen = self.found.get(library.replace("-", "_"))
+        seen = self.found.get(library.replace("-", "_").replace(" ", "_"))
         if seen is None:
             raise Unavailable("no adapter")
-        return lambda request: {
-            k: v * request["steps"] if k != "milliseconds" else v for k, v in seen.items()
-        }
+
+        def answer(request: Any) -> dict[str, Any]:
+            if request["op"] == "calls":
+                return self.found["calls"]
+            return {k: v if isinstance(v, list) else v * request["steps"] for k, v in seen.items()}
+
+        return answer
 
 
 def test_a_product_of_1024_reads_a_32nd_of_what_the_naive_kernel_does() -> None:
@@ -55,13 +59,20 @@ def test_without_ours_no_goal_is_met() -> None:
 
 
 @pytest.mark.parametrize(("milliseconds", "met"), [((0.07, 0.05), True), ((0.09, 0.07), False)])
+@pytest.mark.parametrize("row", [1, 10])
 def test_the_hosts_part_is_that_of_the_quickest_step(
-    milliseconds: tuple[float, ...], met: bool, monkeypatch: pytest.MonkeyPatch
+    row: int, milliseconds: tuple[float, ...], met: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu, "tinygrad_host_seconds", lambda: 0.5)
-    found = gpu.host_time(Pages(polygrad={"milliseconds": list(milliseconds)}))  # type: ignore[arg-type]
+    ours = {"handed": list(milliseconds), "recorded": [0.03, 0.04]}
+    pages: Any = Pages(
+        polygrad=ours, by_hand={"handed": [0.02, 0.03], "recorded": [0.02]}, calls={"submit": 1.25}
+    )
+    found = gpu.host_time(pages, row, {})
     assert found.value == pytest.approx(1e3 * min(milliseconds)) and found.met is met
     assert found.peers == {"tinygrad": 500_000}
+    assert "recording and submit 30 µs of it; the same calls by hand 20 µs" in found.target
+    assert ("of that submit 1.2" in found.target) is (row > 1)
 
 
 def test_who_asks_a_process_that_was_ended_is_told_so() -> None:

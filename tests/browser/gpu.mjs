@@ -3,8 +3,19 @@
 import { launchChromium } from "../../web/chromium.mjs";
 import { startServer } from "../../web/serve.mjs";
 
+/** Seconds of a product of small and of large matrices, by the profile; whether Python cannot wait for them is said. */
+const PROFILE = `
+from polygrad import Tensor, TinyJit
+from polygrad.engine.profile import profile
+product = TinyJit(lambda a, b: (a @ b).realize())
+def seconds(n):
+    a = Tensor.ones(n, n, device="WEBGPU").contiguous().realize()
+    product.reset()
+    return sum(launch.seconds for launch in profile(lambda: product(a, a), 0.01).launches)
+`;
+
 /** What happens in the page before the process is killed. */
-async function before() {
+async function before(profile) {
   const message = async (call) => {
     try {
       return ["", await call()];
@@ -38,6 +49,8 @@ async function before() {
     waited: await python.runPythonAsync("str(x.tolist())"),
     awaited: await python.runPythonAsync("str((await x.data_async()).tolist())"),
     atOnce: await message(() => python.runPython("x.tolist()")),
+    seconds: (await python.runPythonAsync(`${profile}[seconds(16), seconds(256)]`)).toJs(),
+    measuredAtOnce: await message(() => python.runPython("seconds(16)")),
     still: await python.runPythonAsync("str(x.sum().item())"),
     defaultDevice: String(Device.DEFAULT),
     product: await product.tolist(),
@@ -67,7 +80,7 @@ const browser = await launchChromium();
 try {
   const page = await browser.newPage();
   await page.goto(`${server.url}/run.html`);
-  const seen = await page.evaluate(before);
+  const seen = await page.evaluate(before, PROFILE);
   const session = await browser.newBrowserCDPSession();
   session.send("Browser.crashGpuProcess").catch(() => undefined);
   await new Promise((resolve) => setTimeout(resolve, 2000));

@@ -11,7 +11,7 @@ from polygrad import Device, Tensor, TinyJit, nn
 from polygrad.capture.captured_program import CapturedProgram
 from polygrad.runtime.buffer import Allocation
 from polygrad.runtime.program import Program
-from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.core.registry import live_tensors
 from polygrad.uop.intern import collect, node_count
 from polygrad.wasm.reader import read_module
 

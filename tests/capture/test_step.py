@@ -19,7 +19,7 @@ from polygrad.errors import (
 )
 from polygrad.nn.optim import SGD, Adam, AdamW, OptimizerGroup
 from polygrad.runtime.buffer import Allocation
-from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.core.registry import live_tensors
 
 pytestmark = pytest.mark.usefixtures("default_device")
 

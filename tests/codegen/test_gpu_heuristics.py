@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from math import prod
+
+import bench_package  # noqa: F401
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.traffic import traffic_of
 from polygrad import Tensor
 from polygrad.codegen import cost
 from polygrad.codegen.bind import grid_of, workgroup_of
 from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.narrow import narrow
 from polygrad.codegen.opts import OptKind, render_opts
+from polygrad.codegen.scatter import scatter
+from polygrad.codegen.split_k import split_k
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.spec import verify
+from polygrad.uop.tensor_cores import BY_NAME
 
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
 FEW = Workgroups(invocations=64, sizes=(64, 8, 4), count=100, shared_bytes=2048)
@@ -144,3 +152,57 @@ def test_what_is_chosen_fits_the_target(tensor, target):
         assert all(n <= most for n, most in zip(size, limits.sizes, strict=True))
         assert size[0] * size[1] * size[2] <= limits.invocations
         assert all(n.vmax <= limits.count for n in grid_of(linear))
+
+
+# --- launches: how much of a GPU they keep busy, and what they read, beside what a kernel by hand does
+
+KB, MB = 1 << 10, 1 << 20
+LARGE = Workgroups(invocations=1024, sizes=(1024, 1024, 64), shared_bytes=48 * KB, subgroup=32)
+CORES = (BY_NAME["mma_m16n8k16_half"],)
+NVIDIA = Target("CUDA", simd_bytes=16, index_bits=32, workgroups=LARGE, alignment=256, tensor_cores=CORES)
+
+
+def convolution_gradient():
+    x, w = data(16, 32, 28, 28), data(32, 32, 3, 3)
+    w.requires_grad = True
+    (out,) = x.conv2d(w, padding=1).gradient(w, gradient=data(16, 32, 28, 28))
+    return out
+
+
+# the operands' bytes, each counted as often as tiles of 32 x 32 read it
+LAUNCHES = {
+    "sum": (lambda: data(4 * MB).sum(), 64 * KB, 16 * MB),
+    "mean of two axes": (lambda: data(2048, 2048).mean(), 64 * KB, 16 * MB),
+    "argmax": (lambda: data(MB).argmax(), 4 * KB, 8 * MB),
+    "columns of a tall matrix": (lambda: data(64 * KB, 64).sum(0), 64 * KB, 16 * MB),
+    "four columns": (lambda: data(MB, 4).sum(0), 64 * KB, 16 * MB),
+    "rows": (lambda: data(64, 64 * KB).sum(1), 64 * KB, 16 * MB),
+    "the gradient of a bias": (lambda: data(16, 64, 64, 64).sum((0, 2, 3)), 32 * KB, 16 * MB),
+    "the gradient of a scale": (lambda: (data(8 * KB, 768) * data(8 * KB, 768)).sum(0), 48 * KB, 48 * MB),
+    "softmax of long rows": (lambda: data(8, 128 * KB).softmax(1), 128 * KB, 13 * MB),
+    "matrix and vector": (lambda: data(4096, 4096) @ data(4096), 1 * MB, 128 * MB),
+    "vector and matrix": (lambda: data(64 * KB) @ data(64 * KB, 64), 64 * KB, 32 * MB),
+    "product": (lambda: data(1024, 1024) @ data(1024, 1024), 64 * KB, 256 * MB),
+    "product of few elements": (lambda: data(128, 4096) @ data(4096, 128), 16 * KB, 16 * MB),
+    "product of a tile": (lambda: data(32, 8192) @ data(8192, 32), 2 * KB, 2 * MB),
+    "half product of few elements": (
+        lambda: data(128, 4096, dtype="float16") @ data(4096, 128, dtype="float16"), 4 * KB, 8 * MB,
+    ),
+    "the gradient of a convolution": (convolution_gradient, 9 * KB, 64 * MB),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", LAUNCHES)
+def test_launches_have_invocations_and_read_little(which):
+    make, invocations, nbytes = LAUNCHES[which]
+    target = NVIDIA if which.startswith("half") else GPU
+    plan = schedule(normalize(UOp.sink(make().uop.base)).sink, True)
+    calls = narrow(split_k(scatter(list(plan.calls)), target), set(plan.roots), target)
+    launches = []
+    for call in calls:
+        linear = lower(call.ast.replace(arg=None), target)
+        count = prod(n.vmax for n in grid_of(linear)) * prod(workgroup_of(linear))
+        launches.append((traffic_of(linear).read, count))
+    # all but what is next to nothing has as many invocations
+    assert all(count >= invocations for read, count in launches if read > nbytes // 10)
+    assert sum(read for read, _ in launches) <= 1.2 * nbytes

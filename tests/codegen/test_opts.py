@@ -119,6 +119,30 @@ def test_a_product_computed_in_any_way(device, opts, transposed):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
+    "opts", ["", "MERGE r1 r2", "MERGE r1 r2, SIMD r1 4 2", "MERGE r2 r3, MERGE r1 r2, UNROLL r1 8"]
+)
+def test_a_sum_over_neighbouring_loops_as_one(device, opts):
+    x = numbers(5, 6, 7, 8)
+    got = Tensor(x, device=device).sum((1, 2, 3)).contiguous(opts=opts).numpy()
+    np.testing.assert_allclose(got, x.astype(np.float64).sum((1, 2, 3)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "opts", "message"),
+    [
+        (lambda x: x.sum((0, 2)), "MERGE r1 r2", "expected indices that step 7 times as far"),
+        (lambda x: x.sum((1, 2)), "MERGE r2 r1", "expected two loops one directly inside the other"),
+        (lambda x: x.sum((1, 2)), "MERGE r1 r0", "expected two loops one directly inside the other"),
+        (lambda x: (x * Tensor.arange(7, device="CPU").float()).sum((1, 2)), "MERGE r1 r2", "only"),
+    ],
+)
+def test_other_loops_of_sums_do_not_merge(tensor, opts, message):
+    with pytest.raises(OptError, match=message):
+        tensor(Tensor(numbers(5, 6, 7), device="CPU")).contiguous(opts=opts).numpy()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
     "opts",
     ["", "STAGE r2 EXP2 1", "STAGE r2 EXP2 1, SIMD r1 4 2, SIMD r2 4 1", "STAGE r2 EXP2 1, SIMD r2.4 4 2",
      "UNROLL r2 3, UNROLL r3 2", "SIMD r2 4 1", "STAGE r2 EXP2 1, PARALLEL r0 4"],

@@ -126,3 +126,12 @@ def test_a_reduction_becomes_a_register_that_its_loop_accumulates_in():
 def test_a_reduction_in_a_reduction_has_a_register_of_its_own():
     sink = lower_stages(simplified((buffer(4, 3).sum(1) * 2).max(0)))
     assert count(sink, Ops.DEFINE_REG) == 2
+
+
+def test_what_is_computed_of_a_position_is_picked_also_from_beyond_the_ends(device):
+    positions = Tensor([3, -1, 50, 0], device=device)
+    count = Tensor.arange(28, device=device)
+    assert positions.is_class(28, -1).where(100 // (count + 1), 0).sum(-1).tolist() == [25, 0, 0, 100]
+    shifted = count << (count & 31)
+    places = [i << i for i in range(28)]
+    assert shifted[shifted].tolist() == [i << i if i < 28 else 0 for i in places]

@@ -9,14 +9,15 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from polygrad import Tensor, dtypes  # noqa: E402
-from polygrad.codegen.relayout import relayout  # noqa: E402
+from polygrad.codegen.rfactor import rfactor  # noqa: E402
+from polygrad.uop.args import AxisKind  # noqa: E402
 from tests.codegen.test_relayout import TARGET, empty, scheduled  # noqa: E402
 
 SMALL_PAGES = replace(TARGET, pages=64)
 
 
 def kernels(*outputs):
-    return relayout(scheduled(*outputs), SMALL_PAGES)
+    return rfactor(scheduled(*outputs), SMALL_PAGES)
 
 
 def test_a_sum_of_columns_takes_in_a_block_of_rows_at_a_time():
@@ -46,6 +47,25 @@ def test_each_of_two_sums_goes_through_memory_in_blocks():
     assert parts.args[0] in variance.args
 
 
+def test_a_sum_of_what_columns_have_is_over_loops_of_its_own():
+    calls = kernels(empty(1024, 32, 40).max(0).exp().sum(-1))
+    for call in calls:
+        (end,) = call.ast.src
+        assert {r.arg.kind for r in end.src[1:]} <= {AxisKind.LOOP}
+    assert len({call.args[0] for call in calls}) == len(calls) == 3
+
+
+def test_no_two_kernels_store_in_the_same_memory():
+    x = empty(1024, 1024)
+    calls = kernels(x.var(0), (x - x.mean(0) - x.max(0)).square().sum(0))
+    assert len({call.args[0] for call in calls}) == len(calls)
+
+
+def test_a_sum_of_equal_rows_is_none_of_columns():
+    repeated = empty(1, 1024).expand(2048, 1024).sum(0)
+    assert len(kernels((repeated.exp() * empty(1024)).sum())) == 1
+
+
 def test_two_sums_of_rows_stay_one_kernel():
     assert len(kernels(empty(1024, 1024).var(1))) == 1
 
@@ -70,7 +90,7 @@ def test_a_matrix_product_reads_again_what_it_read():
 
 
 def test_large_pages_need_no_blocks():
-    assert len(relayout(scheduled(empty(1024, 1024).sum(0)), TARGET)) == 1
+    assert len(rfactor(scheduled(empty(1024, 1024).sum(0)), TARGET)) == 1
 
 
 @pytest.mark.parametrize("rows", [1024, 1023, 257, 513])
@@ -85,6 +105,23 @@ def test_columns_on_every_device(device, rows, dtype):
     assert (x * 2).max(0).cast(dtypes.int32).tolist() == (2 * values.max(0)).tolist()
     spread = x.cast(dtypes.float32).std(0).tolist()
     np.testing.assert_allclose(spread, values.std(0, ddof=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda t: t.max(0).exp().sum(-1), id="sum of exp of max"),
+        pytest.param(lambda t: (t - t.mean(0)).square().sum((0, 2)), id="spread"),
+        pytest.param(lambda t: t.var((0, 2)), id="var"),
+        pytest.param(lambda t: ((t - t.max(0)).exp().sum(0) * t.sum(0)).sum(-1), id="three sums"),
+        pytest.param(lambda t: t.softmax(0), id="softmax"),
+    ],
+)
+def test_sums_of_sums_on_every_device(device, function):
+    shape = (1024, 32, 40) if device != "INTERP" else (1024, 4, 5)
+    x = np.random.default_rng(1).random(shape, dtype=np.float32)
+    expected = function(Tensor(x, device="CPU").cast(dtypes.float64)).numpy()
+    np.testing.assert_allclose(function(Tensor(x, device=device)).numpy(), expected, rtol=1e-4, atol=1e-7)
 
 
 def test_the_rest_of_the_rows_keeps_a_nan(device):

@@ -19,6 +19,8 @@ from polygrad.tensor.variable import Variable
 from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.parser import parse
+from polygrad.uop.printer import render
 from polygrad.uop.spec import verify
 
 LIMITS = Workgroups()
@@ -124,7 +126,7 @@ def prefix():
 )
 def test_opts_that_do_not_apply(tensor, opts, why):
     with pytest.raises(OptError) as raised:
-        apply_opts(kernel_of(tensor() if tensor is in_place else tensor().contiguous() + 0), parse_opts(opts))
+        apply_opts(kernel_of(tensor() if tensor is in_place else tensor() + 0), parse_opts(opts))
     assert why in str(raised.value)
 
 
@@ -221,6 +223,58 @@ def test_stages_of_one_loop_share_its_barriers():
 def test_a_group_of_64_has_a_barrier_for_each_round_of_its_tree_and_one_before():
     linear = linear_of(data(4, 128).sum(1), "GLOBAL r0, GROUP r1 64")
     assert len(barriers_of(linear)) == 7
+
+
+# --- reductions in registers
+
+EXCHANGE = Target(
+    "GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(subgroup=32, shuffle_bytes=4), float64=False
+)
+
+
+def memories_of(linear):
+    return [n for n in linear if n.op is Ops.PARAM and n.arg.space is AddrSpace.SHARED]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "opts", "masks", "barriers"),
+    [
+        (lambda: data(4, 128).sum(1), "GLOBAL r0, GROUP r1 32", [16, 8, 4, 2, 1], 0),
+        (lambda: data(4, 128).sum(1), "GLOBAL r0, LOCAL r0 4, GROUP r1 8", [4, 2, 1], 0),
+        (lambda: data(4, 256).sum(1), "GLOBAL r0, GROUP r1 128", [16, 8, 4, 2, 1], 1),
+        # 32 columns lie along x: the rows' parts are in other subgroups
+        (lambda: data(64, 32).sum(0), "GLOBAL r0, LOCAL r0 32, GROUP r1 8", [], 1),
+        # 4 columns do: 8 rows are in one subgroup
+        (lambda: data(64, 4).sum(0), "GLOBAL r0, LOCAL r0 4, GROUP r1 32", [16, 8, 4], 1),
+        # of a number of columns that is no power of 2, none
+        (lambda: data(64, 12).sum(0), "GLOBAL r0, LOCAL r0 12, GROUP r1 8", [], 1),
+        # half a subgroup: not all of the lanes that would exchange are there
+        (lambda: data(4, 128).sum(1), "GLOBAL r0, GROUP r1 16", [], 5),
+        # what is no word of 32 bits
+        (lambda: data(4, 128, dtype="int8").max(1), "GLOBAL r0, GROUP r1 32", [], 6),
+        (lambda: data(4, 128, dtype="float64").sum(1), "GLOBAL r0, GROUP r1 32", [], 6),
+        (lambda: data(8, 64).softmax(1), None, [16, 8, 4, 2, 1] * 2, 0),
+    ],
+)
+def test_what_subgroups_exchange(tensor, opts, masks, barriers):
+    linear = linear_of(tensor(), opts, EXCHANGE)
+    assert [n.arg for n in linear if n.op is Ops.SHUFFLE_XOR] == masks
+    assert len(barriers_of(linear)) == barriers and bool(memories_of(linear)) == bool(barriers)
+    assert render(parse(render(linear))) == render(linear)
+
+
+def test_no_exchange_in_a_loop_that_invocations_go_round_differently_often():
+    nested = (data(16, 10, 32).sum(2) * 2).exp().sum(1)
+    with pytest.raises(OptError, match="expected barriers in loops that all invocations go round equally"):
+        linear_of(nested, "GLOBAL r0, GROUP r1 4, GROUP r2 32", EXCHANGE)
+
+
+def test_a_target_that_exchanges_nothing_has_the_tree():
+    linear = linear_of(data(4, 128).sum(1), "GLOBAL r0, GROUP r1 32")
+    assert not any(n.op is Ops.SHUFFLE_XOR for n in linear) and len(barriers_of(linear)) == 6
+
+
+# --- the heuristics' kernels
 
 
 def test_passes_over_a_row_are_the_same_invocations():

@@ -7,6 +7,7 @@ import os
 import random
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ from hypothesis import HealthCheck, assume, given, note, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from plain import dtypes_of  # noqa: E402
 
-from polygrad.codegen import lower  # noqa: E402
+from polygrad.codegen import cost, lower  # noqa: E402
 from polygrad.codegen.actions import actions  # noqa: E402
 from polygrad.codegen.opts import apply, render_opts  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
+from polygrad.engine.devices import Device  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.engine.realize import data_of, realize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
@@ -117,6 +119,38 @@ def random_opts(chance, kernel, target):
         steps.append((opt, kernel))
     note(render_opts(opt for opt, _ in steps))
     return steps
+
+
+# What the cost model asks for before it does something to a kernel; the graphs here are too small for most.
+THRESHOLDS = (
+    "MIN_PART", "MIN_ROW", "MIN_BLOCK_ROWS", "MIN_STAGED_ROWS", "MIN_ROW_TILES", "MIN_CONFLICTING_ROW_TILES",
+    "MIN_GATHERED_ROW_TILES", "STAGED_READS", "MIN_ROW_BLOCKS", "MIN_FAR_ROW", "MIN_SCATTERED",
+    "MIN_COPIED_FOR", "MIN_COPIED_READS", "MIN_BLOCKS", "PARALLEL",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@thorough
+@given(graph=graphs(), data=st.data())
+def test_heuristics_for_which_little_is_much(device, graph, data):
+    note(show(graph))
+    expected = arrays(graph, "INTERP")
+    backend = Device.backend(device)
+    cache = data.draw(st.sampled_from([(64, 256), (256, 4096), backend.target.cache]))
+    pages, page = data.draw(st.sampled_from([(0, 64), (2, 16), (4, 64)]))
+    threads = data.draw(st.sampled_from([1, backend.target.threads]))
+    target = replace(backend.target, cache=cache, pages=pages, page=page, threads=threads)
+    least = data.draw(st.fixed_dictionaries({name: st.sampled_from([1, 2, 4]) for name in THRESHOLDS}))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in least.items():
+            patch.setattr(cost, name, min(value, getattr(cost, name)))
+        patch.setitem(Device._backends, device, replace(backend, target=target, caches_on_disk=False))
+        patch.setattr(compile, "_kernels", LRU(1 << 24))
+        patch.setenv("SPEC", "1")
+        clear_caches()
+        got = arrays(graph, device)
+    clear_caches()
+    agree(graph, got, expected, device)
 
 
 @pytest.mark.parametrize("optimised", [True, False], ids=["optimised", "plain"])

@@ -10,7 +10,7 @@ import pytest
 np = pytest.importorskip("numpy", reason="it compares the results")
 
 from polygrad import Tensor, Variable, nn  # noqa: E402
-from polygrad.tensor.sizes import value_with  # noqa: E402
+from polygrad.tensor.core.sizes import value_with  # noqa: E402
 
 I, J = Variable("i", 1, 6), Variable("j", 2, 5)
 BINDINGS = ((3, 4), (5, 2), (6, 5))

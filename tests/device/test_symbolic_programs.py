@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, note, settings  # noqa: E402
 
 from polygrad import Tensor, TinyJit  # noqa: E402
 from polygrad.errors import CaptureError  # noqa: E402
-from polygrad.tensor.sizes import value_with  # noqa: E402
+from polygrad.tensor.core.sizes import value_with  # noqa: E402
 
 # 500 programs on each device, twenty thousand in the thorough profile
 COUNT = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 500

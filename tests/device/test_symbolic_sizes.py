@@ -14,7 +14,7 @@ from polygrad import Tensor, TinyJit, Variable, compile_step, nn  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.devices import Device  # noqa: E402
 from polygrad.errors import ArgumentError, AxisError, CaptureError, OverflowError_, ShapeError  # noqa: E402
-from polygrad.tensor.sizes import value_with  # noqa: E402
+from polygrad.tensor.core.sizes import value_with  # noqa: E402
 
 A = np.arange(30, dtype=np.float32).reshape(3, 10)
 I, J = Variable("i", 1, 10), Variable("j", 0, 9)

@@ -61,6 +61,7 @@ NARROW = {
 
 
 CORES = replace(GPU, workgroups=Workgroups(subgroup=32), tensor_cores=(BY_NAME["mma_m16n8k16_half"],))
+EXCHANGE = replace(GPU, workgroups=Workgroups(subgroup=32, shuffle_bytes=4))
 SIMDGROUPS = replace(CORES, tensor_cores=(BY_NAME["simdgroup_8x8_half"],))
 
 
@@ -83,6 +84,12 @@ def test_tensor_cores(golden):
     for name, target, builder in (("cu", CORES, CUDABuilder), ("metal", SIMDGROUPS, MSLBuilder)):
         product = data(32, 64, dtype="float16") @ data(64, 16, dtype="float16")
         golden(f"tensor_cores.{name}", text_of("product", product, target, builder))
+
+
+def test_sums_that_subgroups_exchange(golden):
+    languages = {"cu": CUDABuilder, "metal": MSLBuilder, "wgsl": WGSLBuilder}
+    for name, builder in languages.items():
+        golden(f"shuffles.{name}", text_of("max_rows", data(9, 256).max(1), EXCHANGE, builder))
 
 
 def test_kernels_in_wgsl(golden):

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ HERE = Path(__file__).parent
 CACHE = Path(tempfile.gettempdir()) / f"polygrad-emulation-{os.getuid()}"
 ALIGNMENT = 256
 LIMITS = Workgroups(subgroup=32)
+SHUFFLE_BYTES = {"cuda": 8, "msl": 4}
 CORES = {
     "cuda": ("mma_m16n8k16_half", "mma_m16n8k16_bfloat"),
     "msl": ("simdgroup_8x8_half", "simdgroup_8x8_bfloat", "simdgroup_8x8_float"),
@@ -62,7 +63,7 @@ def target_of(language: str) -> Target:
         f"EMULATED_{language.upper()}",
         simd_bytes=16,
         index_bits=32,
-        workgroups=LIMITS,
+        workgroups=replace(LIMITS, shuffle_bytes=SHUFFLE_BYTES[language]),
         alignment=ALIGNMENT,
         float64=language != "msl",
         tensor_cores=tuple(BY_NAME[name] for name in CORES[language]),
@@ -125,7 +126,8 @@ def compile_kernel(kernel: Kernel, checked: bool) -> Path:
 
 def waits(text: str) -> bool:
     """Whether a kernel's invocations wait for each other."""
-    return any(word in text for word in ("barrier", "__syncthreads", "mma_m16", "simdgroup_8x8"))
+    words = ("barrier", "__syncthreads", "mma_m16", "simdgroup_8x8", "__shfl_xor_sync", "simd_shuffle_xor")
+    return any(word in text for word in words)
 
 
 class LoadedKernel:

@@ -168,8 +168,8 @@ void emulated_barrier(int line) {
   if (!_setjmp(current->jump)) _longjmp(scheduler, 1);
 }
 
-void emulated_exchange() {
-  current->line = -1;
+void emulated_exchange(int line) {
+  current->line = -line;
   if (!_setjmp(current->jump)) _longjmp(scheduler, 1);
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from dataclasses import replace
 
 import bench_package  # noqa: F401
 import numpy as np
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
 from polygrad import Device, Tensor, TinyJit
+from polygrad.codegen import cost
 from polygrad.codegen.actions import actions
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
 from polygrad.codegen.opts import apply, render_opts
 from polygrad.engine.normalize import normalize
+from polygrad.engine.programs import clear_caches
+from polygrad.engine.stats import stats
 from polygrad.errors import OptError
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
@@ -314,6 +318,87 @@ def test_random_opts(device, which, picks):
     except OptError:  # more than a workgroup has, or a barrier in divergent control flow
         return
     assert (got == want).all(), render_opts(opts)
+
+
+# --- sums in parts, as if little was much
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    sizes = {"MIN_COPIED_FOR": 1 << 8, "MIN_PART_TERMS": 8, "MIN_PART_ROW": 32, "MIN_LONG_ROW": 64}
+    for name, value in sizes.items():
+        monkeypatch.setattr(cost, name, value)
+    clear_caches()
+    yield
+    clear_caches()
+
+
+IN_PARTS = {
+    "columns": (lambda x, w: x.sum(0), (300, 40), (1,)),
+    "columns, an odd number": (lambda x, w: x.max(0), (301, 5), (1,)),
+    "rows": (lambda x, w: x.sum(1), (5, 640), (1,)),
+    "all": (lambda x, w: (x * 2).sum(), (30, 50), (1,)),
+    "a bias": (lambda x, w: x.sum((0, 2, 3)), (4, 6, 8, 12), (1,)),
+    "a product": (lambda x, w: (x @ w).tanh(), (20, 600), (600, 24)),
+    "a product of odd sizes": (lambda x, w: x @ w, (9, 123), (123, 17)),
+    "a matrix and a vector": (lambda x, w: x @ w, (12, 512), (512,)),
+    "a vector and a matrix": (lambda x, w: x @ w, (512,), (512, 12)),
+    "a softmax of long rows": (lambda x, w: x.softmax(1), (3, 400), (1,)),
+    "a normalisation of long rows": (lambda x, w: (x - x.mean(1, keepdim=True)) * x.std(), (3, 400), (1,)),
+    "a product and a sum": (lambda x, w: (x.T @ w) + x.sum(), (160, 9), (160, 10)),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES[:1])
+@pytest.mark.parametrize("which", IN_PARTS)
+def test_sums_in_parts_within_1e_5(device, which, few_are_many):
+    make, *shapes = IN_PARTS[which]
+    x, w = (normal(*shape) for shape in shapes)
+    want = make(*(torch.tensor(v, dtype=torch.float64) for v in (x, w)))
+    want = want[0] if isinstance(want, tuple) else want  # values and positions of a maximum
+    before = stats.kernels_compiled
+    got = make(Tensor(x, device=device).realize(), Tensor(w, device=device).realize()).realize()
+    assert stats.kernels_compiled - before >= 2
+    close(got, want.numpy())
+
+
+@pytest.mark.parametrize("device", DEVICES[:1])
+def test_a_convolutions_gradients_in_parts_within_1e_4(device, few_are_many):
+    x, w, b = normal(4, 8, 9, 9), normal(8, 8, 3, 3), normal(8)
+    got = [Tensor(v, device=device, requires_grad=True) for v in (x, w, b)]
+    want = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (x, w, b)]
+    got[0].conv2d(got[1], got[2], padding=1).square().sum().backward()
+    torch.conv2d(*want, padding=1).square().sum().backward()
+    for g, t in zip(got, want, strict=True):
+        close(g.grad, t.grad.numpy(), 1e-4)
+
+
+# --- reductions in registers
+
+GROUPED = {
+    "rows": lambda x: x.sum(1),
+    "few long rows": lambda x: x[:3].reshape(1, -1).sum(),
+    "columns": lambda x: x.sum(0),
+    "maxima": lambda x: x.max(1),
+    "a softmax": lambda x: x.softmax(1),
+    "a normalisation": lambda x: x.layernorm(),
+    "doubles": lambda x: (x.double() if x.device == "EMULATED_CUDA" else x).sum(1),
+    "a matrix and a vector": lambda x: x @ x[0],
+    "sums in four parts": lambda x: x[:16].reshape(16, -1) @ x[:16].reshape(-1, 16),
+}
+
+
+@both
+@pytest.mark.parametrize("which", GROUPED)
+def test_registers_give_the_same_bits_as_shared_memory(device, which, monkeypatch):
+    make, x = GROUPED[which], Tensor(normal(40, 256), device=device).realize()
+    got = make(x).numpy()
+    backend = Device.backend(device)
+    limits = replace(backend.target.workgroups, shuffle_bytes=0)
+    target = replace(backend.target, workgroups=limits)
+    monkeypatch.setitem(Device._backends, device, replace(backend, target=target))
+    clear_caches()
+    assert make(x).numpy().tobytes() == got.tobytes()
 
 
 # --- how much memory is read

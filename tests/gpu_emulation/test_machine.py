@@ -19,10 +19,17 @@ HEADS = {
     "uint3 invocation [[thread_position_in_threadgroup]]) {\n",
 }
 WORDS = {
-    "cuda": {"SHARED": "__shared__", "BARRIER": "__syncthreads();", "G": "blockIdx.x", "L": "threadIdx.x"},
+    "cuda": {
+        "SHARED": "__shared__",
+        "BARRIER": "__syncthreads();",
+        "SHUFFLE(": "__shfl_xor_sync(0xffffffffu, ",
+        "G": "blockIdx.x",
+        "L": "threadIdx.x",
+    },
     "msl": {
         "SHARED": "threadgroup",
         "BARRIER": "threadgroup_barrier(mem_flags::mem_threadgroup);",
+        "SHUFFLE(": "simd_shuffle_xor(",
         "G": "workgroup.x",
         "L": "invocation.x",
     },
@@ -69,9 +76,33 @@ def test_variables_are_given(language):
     assert run("out[(int)G * 8 + (int)L] = (float)n;", language)[0].tolist() == [3.0] * 16
 
 
+EXCHANGED = "out[(int)G * 32 + (int)L] = SHUFFLE(x[(int)G * 32 + (int)L], 2);"
+
+
+@pytest.mark.parametrize("language", ["cuda", "msl"])
+def test_subgroups_exchange_values(language):
+    got, _ = run(EXCHANGED, language, size=64, invocations=32)
+    assert got.tolist() == [float(i ^ 2) for i in range(64)]
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [
+        (
+            "int l = (int)L; float y = 0.0f; if (l < 4) y = SHUFFLE(x[l], 2);\n out[(int)G * 8 + l] = y;",
+            "divergence: 4 invocations of workgroup 0 wait at a barrier that 4 never come to",
+        ),
+        (
+            "int l = (int)L; float y;\n if (l < 4)\n y = SHUFFLE(x[l], 2);\n else\n y = SHUFFLE(1.0f, 2);\n"
+            "out[(int)G * 8 + l] = y;",
+            "divergence: invocations of workgroup 0 wait at different barriers",
+        ),
+        (
+            # an exchange orders no memory
+            "SHARED float shared0[8]; int l = (int)L; shared0[l] = SHUFFLE(x[l], 2);\n"
+            "float y = SHUFFLE(x[l], 2);\n out[(int)G * 8 + l] = shared0[7 - l] + y;",
+            "race: byte",
+        ),
         (REVERSED.replace("BARRIER", ""), "(undefined|race): byte"),
         ("out[0] = x[0];", r"race: byte 0 of buffer 0: two invocations \(the second: 1 of workgroup 0\)"),
         ("if ((int)L == 0) out[0] = 1.0f;", r"race: .* \(the second: 0 of workgroup 1\)"),

@@ -73,6 +73,11 @@ def launched(monkeypatch, device):
         ("float16", 128, 256, 64),  # chunks, and all of a workgroup
         ("bfloat16", 48, 80, 40),  # the last workgroup overlaps
         ("bfloat16", 160, 96, 72),
+        ("float16", 17, 30, 9),  # edges in all of rows, terms and columns: blocks overlap
+        ("bfloat16", 100, 100, 100),
+        ("float16", 9, 20, 8),  # fewer rows than a block has
+        ("float16", 8, 12, 64),  # which is one of few columns, of few terms
+        ("bfloat16", 33, 200, 50),
     ],
 )
 def test_products_round_once(device, launched, dtype, m, k, n):
@@ -130,7 +135,19 @@ def test_float32_on_request_within_2e_3(device, launched, monkeypatch):
 
 
 @both
-def test_sums_that_do_not_fit_are_right(device, launched):
-    x, y = filled(device, "float16", 17, 30), filled(device, "float16", 30, 9)
+def test_terms_that_were_counted_before_are_none(device, launched):
+    """Of 24 terms the second block has 8 that the first had: an infinity among them counts once."""
+    x, y = np.ones((16, 24), np.float16), np.ones((24, 16), np.float16)
+    x[3, 10], y[12, 5], x[7, 20] = np.inf, -np.inf, 0
+    y[20, 9] = np.inf
+    got = (Tensor(x, device=device) @ Tensor(y, device=device)).numpy()
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(got, x @ y)
+    assert any(launched.on_cores)
+
+
+@both
+def test_a_product_of_hardly_a_block_is_not_on_cores(device, launched):
+    x, y = filled(device, "float16", 9, 8), filled(device, "float16", 8, 8)
     close(x @ y, exact(x) @ exact(y), ULP["float16"])
-    assert not any(launched.on_cores)
+    assert any(launched.on_cores) == (device == "EMULATED_MSL")  # blocks of 8 x 8 x 8

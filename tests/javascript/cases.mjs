@@ -413,7 +413,9 @@ export const cases = {
   async lifetimes({ Tensor, nn, scope, dispose, python }) {
     // Of this case alone: tensors with an axis of 7. Others may be freed at any time.
     const count = () =>
-      python("from polygrad.tensor.registry import live_tensors; sum(7 in t.shape for t in live_tensors())");
+      python(
+        "from polygrad.tensor.core.registry import live_tensors; sum(7 in t.shape for t in live_tensors())",
+      );
     const seven = () => new Tensor([1, 2, 3, 4, 5, 6, 7]);
     const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
     await settle();

@@ -10,7 +10,7 @@ export async function grow(pg, collect) {
     }
     const found = await pg.python(
       [
-        "import gc; from polygrad.tensor.registry import _alive; from polygrad import Device",
+        "import gc; from polygrad.tensor.core.registry import _alive; from polygrad import Device",
         "from polygrad.uop.intern import collect; collect()",
         "[len(_alive), Device['WASM'].heap.allocated]",
       ].join("\n"),

@@ -120,3 +120,26 @@ def test_what_torch_refuses_is_refused(name):
 def test_a_truncated_normal_of_nothing_is_refused(a, b, std):
     with pytest.raises(ArgumentError, match="expected a < b"):
         init.trunc_normal_(X(3), 0.0, std, a, b)
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 3), (3, 5, 2, 3), (4, 2, 1, 3, 3)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_dirac_is_torchs(shape, groups):
+    if shape[0] % groups:
+        with pytest.raises(ShapeError, match="dirac_"):
+            init.dirac_(Tensor.zeros(shape), groups)
+        return
+    want = torch.nn.init.dirac_(torch.empty(shape), groups).numpy()
+    np.testing.assert_array_equal(init.dirac_(Tensor.ones(shape), groups).numpy(), want)
+
+
+def test_sparse_has_so_many_zeros_in_each_column():
+    t = init.sparse_(Tensor.zeros(50, 7), 0.29, std=2.0).numpy()
+    assert ((t == 0).sum(0) == 15).all()
+    assert t[t != 0].std() == pytest.approx(2.0, rel=0.15)
+    assert len({tuple(column) for column in (t == 0).T.tolist()}) > 1
+    for arguments in ((Tensor.zeros(2, 2), 1.5), (Tensor.zeros(2, 2), 0.5, -1.0)):
+        with pytest.raises(ArgumentError, match="sparse_"):
+            init.sparse_(*arguments)
+    with pytest.raises(ShapeError, match="sparse_"):
+        init.sparse_(Tensor.zeros(2), 0.5)

@@ -79,6 +79,73 @@ def test_six_steps_agree_with_torch_within_2e_5(device, name):
         np.testing.assert_allclose(a.numpy(), t.detach().numpy(), rtol=2e-5, atol=2e-6)
 
 
+# Twenty steps of each: (our class and torch's, our arguments, torch's where they are other ones).
+TWENTY_STEPS = [
+    ("Adagrad", {}, {}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.05, "initial_accumulator_value": 0.2}, {}),
+    ("Adadelta", {}, {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-3, "weight_decay": 0.05}, {}),
+    ("Adamax", {}, {}),
+    ("Adamax", {"lr": 0.05, "eps": 1e-3, "weight_decay": 0.05}, {"b1": 0.8, "b2": 0.95}),
+    ("NAdam", {}, {}),
+    ("NAdam", {"lr": 0.05, "momentum_decay": 0.01, "weight_decay": 0.05}, {"b1": 0.8, "b2": 0.95}),
+    ("NAdam", {"weight_decay": 0.1}, {"decoupled": True}),
+    ("RAdam", {"lr": 0.05}, {}),
+    ("RAdam", {"lr": 0.05, "eps": 1e-3, "weight_decay": 0.05}, {"b1": 0.8, "b2": 0.95}),
+    ("RAdam", {"weight_decay": 0.1}, {"decoupled": True}),
+    ("Rprop", {}, {}),
+    ("Rprop", {"lr": 0.05, "etas": (0.3, 1.5), "step_sizes": (1e-3, 0.2)}, {}),
+    ("ASGD", {}, {}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.01, "alpha": 0.6, "t0": 3, "weight_decay": 0.05}, {}),
+]
+
+
+def to_torch(ours):
+    """Arguments that torch calls otherwise."""
+    names = {"decoupled": "decoupled_weight_decay"}
+    theirs = {names.get(k, k): v for k, v in ours.items() if k not in ("b1", "b2")}
+    return {**theirs, "betas": (ours["b1"], ours["b2"])} if "b1" in ours else theirs
+
+
+@pytest.mark.parametrize("device", ["CPU"])
+@pytest.mark.parametrize(
+    ("name", "same", "other"), TWENTY_STEPS, ids=lambda x: x if x and isinstance(x, str) else ""
+)
+def test_twenty_steps_agree_with_torch_within_2e_6(device, name, same, other):
+    x, y, w, b = data()
+    ours = [Tensor(w), Tensor(b)]
+    theirs = [torch.tensor(w, requires_grad=True), torch.tensor(b, requires_grad=True)]
+    opt = getattr(optim, name)(ours, **same, **other)
+    opt_torch = getattr(torch.optim, name)(theirs, **same, **to_torch(other))
+    for _ in range(20):
+        with Tensor.train():
+            opt.zero_grad()
+            (Tensor(x) @ ours[0] + ours[1]).cross_entropy(Tensor(y)).backward()
+            opt.step()
+        opt_torch.zero_grad()
+        logits = torch.tensor(x) @ theirs[0] + theirs[1]
+        torch.nn.functional.cross_entropy(logits, torch.tensor(y).long()).backward()
+        opt_torch.step()
+    for i, (a, t) in enumerate(zip(ours, theirs, strict=True)):
+        np.testing.assert_allclose(a.numpy(), t.detach().numpy(), rtol=2e-6, atol=2e-6)
+        if name == "ASGD":
+            np.testing.assert_allclose(opt.ax[i].numpy(), opt_torch.state[t]["ax"].numpy(), atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("Adagrad", {"lr_decay": -1}), ("Adadelta", {"rho": 1.5}), ("Adamax", {"b1": 1.0}),
+        ("NAdam", {"b2": -0.1}),
+        ("RAdam", {"eps": -1e-8}), ("Rprop", {"etas": (1.5, 0.5)}), ("Rprop", {"step_sizes": (1.0, 0.1)}),
+        ("ASGD", {"weight_decay": -1.0}), ("NAdam", {"lr": -0.1}), ("RAdam", {"b2": 0.0}),
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense_are_refused(name, arguments):
+    with pytest.raises(ArgumentError, match=next(iter(arguments))):
+        getattr(optim, name)([Tensor([1.0])], **arguments)
+
+
 TINYGRAD = {
     "lars": ("LARS", {"lr": 0.1}),
     "lars_popular": ("LARS", {"lr": 0.1, "classic": False, "nesterov": True, "tcoef": 0.01}),

@@ -30,7 +30,9 @@ KERNEL = 'extern "C" __global__ void k(float *x) { x[threadIdx.x] = 1.0f; }'
 
 def goldens() -> list[tuple[str, str]]:
     """The kernels of the golden files, each with what stands before it."""
-    kernels = re.split(r"^(?=//)", (GOLDEN / "workgroups.cu").read_text(encoding="utf-8"), flags=re.M)
+    texts = (GOLDEN / name for name in ("workgroups.cu", "shuffles.cu"))
+    whole = "\n".join(path.read_text(encoding="utf-8") for path in texts)
+    kernels = re.split(r"^(?=//)", whole, flags=re.M)
     out = [(text.split(":")[0], text) for text in kernels if "__global__" in text]
     out += [("kernels.cu", (GOLDEN / "kernels.cu").read_text(encoding="utf-8"))]
     return out

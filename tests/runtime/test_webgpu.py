@@ -45,6 +45,13 @@ fn double(@builtin(workgroup_id) workgroup: vec3<u32>) {
   data0[i] = data1[i] * 2.0f + f32(arguments.v_n);
 }
 """
+# The same, after some work that no compiler can leave out.
+KERNEL_OF_ROUNDS = TEXT.replace(
+    "  data0[i] =",
+    """  var x: f32 = data1[i];
+  for (var k: i32 = 0; k < ROUNDS; k++) { x = x * 0.5f + 1.0f; }
+  data0[i] = min(x, arguments.zero) +""",
+).encode()
 KERNEL = Kernel("double", TEXT.encode(), 2, ("n",), language="wgsl", writes=(0,), workgroup=(1, 1, 1))
 FIVE = BufferSpec(5, "float32", "input")
 SCRATCH = BufferSpec(5, "float32", "scratch", 256)
@@ -123,6 +130,20 @@ def test_a_grid_of_variables(runtime):
     assert floats(runtime, out) == [4, 6, 8, 0, 0]
     run.run([out, x], None, {"n": 3})
     assert floats(runtime, out) == [5, 7, 9, 11, 0]
+
+
+@pytest.mark.parametrize("has_clock", [True, False])
+def test_a_measurement_waits_for_the_gpu(runtime, has_clock):
+    if not has_clock:
+        runtime.host.adapter = replace(runtime.adapter, features=frozenset())
+    x, out = filled(runtime, [1, 2, 3, 4, 5]), runtime.allocate(20)
+    heavy = KERNEL_OF_ROUNDS.replace(b"ROUNDS", b"300000")
+    seconds = []
+    for code in (KERNEL_OF_ROUNDS.replace(b"ROUNDS", b"1"), heavy):
+        run = runtime.load(program((0, 1), kernel=replace(KERNEL, code=code)))
+        seconds.append(min(run.measure([out, x], None, {"n": 1}) for _ in range(3)))
+        assert floats(runtime, out) == [3, 5, 7, 9, 11]
+    assert 0 < seconds[0] < seconds[1] < 60
 
 
 def test_a_buffer_that_is_read_and_written_is_copied_for_the_reader(runtime):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.tensor.contraction import contraction_path
+from polygrad.tensor.core.contraction import contraction_path
 
 SIZES = dict(zip("abcdefg", (2, 3, 4, 5, 6, 7, 3), strict=True))
 

@@ -124,6 +124,40 @@ def test_counts(device: str) -> None:
     assert Tensor.zeros(0).unique().shape == (0,)
 
 
+def test_many_masks(device: str) -> None:
+    x = RNG.normal(size=(40, 50) if device != "INTERP" else (4, 50)).astype(np.float32)
+    t = Tensor(x, requires_grad=True)
+    for least in (-9.0, 0.3, 2.0, 9.0):  # all, some, few, none
+        picked = t.masked_select(t.detach() > least)
+        assert picked.tolist() == x[x > least].tolist()
+        assert (t.detach() > least).nonzero().tolist() == np.argwhere(x > least).tolist()
+        (gradient,) = picked.square().sum().gradient(t)
+        np.testing.assert_allclose(gradient.numpy(), np.where(x > least, 2 * x, 0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_in_long_rows(device: str, right: bool) -> None:
+    n = 300 if device != "INTERP" else 70
+    side = "right" if right else "left"
+    for dtype, odd in (("float32", [np.nan, np.inf, -np.inf, -0.0]), ("int32", []), ("uint8", [])):
+        rows = np.sort(np.append(RNG.integers(0, 99, n - len(odd)), odd).astype(dtype))
+        values = np.append(RNG.integers(-1 if dtype != "uint8" else 0, 101, 40), odd).astype(dtype)
+        got = Tensor(rows).searchsorted(Tensor(values), right)
+        np.testing.assert_array_equal(got.numpy(), np.searchsorted(rows, values, side))
+    batch = np.sort(RNG.normal(size=(3, n)).astype(np.float32))
+    values = RNG.normal(size=(3, 5)).astype(np.float32)
+    want = [np.searchsorted(b, v, side) for b, v in zip(batch, values, strict=True)]
+    np.testing.assert_array_equal(Tensor(batch).searchsorted(Tensor(values), right).numpy(), want)
+    assert Tensor(batch[0]).searchsorted(0.5, right).item() == np.searchsorted(batch[0], 0.5, side)
+
+
+def test_distinct_among_many(device: str) -> None:
+    x = RNG.integers(0, 30, 400 if device != "INTERP" else 40).astype(np.int32)
+    wanted = np.unique(x, return_inverse=True, return_counts=True)
+    for got, want in zip(Tensor(x).unique(True, True), wanted, strict=True):
+        np.testing.assert_array_equal(got.numpy(), want)
+
+
 def test_small_arguments(device: str) -> None:
     assert Tensor([1, 2, 3]).roll((1,)).tolist() == [3, 1, 2]
     assert Tensor.zeros(6, 4).reshape(6, 2, None).shape == (6, 2, 2)

@@ -11,7 +11,7 @@ from tensor.oracle import threefry
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError, DTypeError
-from polygrad.tensor import generator
+from polygrad.tensor.core import generator
 
 
 @pytest.fixture(autouse=True)

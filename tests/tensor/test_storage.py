@@ -13,7 +13,7 @@ import pytest
 
 from polygrad import Device, Tensor, Variable, dtypes
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from polygrad.tensor.registry import live_tensors
+from polygrad.tensor.core.registry import live_tensors
 from polygrad.uop.intern import collect, node_count
 
 # --- creation

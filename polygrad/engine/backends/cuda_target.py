@@ -32,6 +32,7 @@ def target_of(gpu: GPU) -> Target:
             count=min(gpu.grid),
             shared_bytes=gpu.shared_bytes,
             subgroup=gpu.warp,
+            shuffle_bytes=8,
         ),
         alignment=ALIGNMENT,
         tensor_cores=tuple(BY_NAME[name] for name in _cores(gpu)),

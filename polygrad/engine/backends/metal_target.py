@@ -28,6 +28,7 @@ def target_of(gpu: MetalGPU) -> Target:
             count=_MOST_THREADGROUPS,
             shared_bytes=gpu.shared_bytes,
             subgroup=gpu.simdgroup,
+            shuffle_bytes=4,
         ),
         max_buffers=_MOST_BUFFERS,
         alignment=ALIGNMENT,

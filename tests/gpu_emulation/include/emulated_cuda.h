@@ -12,6 +12,8 @@
 #define blockIdx emulated_workgroup
 #define __syncthreads() emulated_barrier(__LINE__)
 
+#define __shfl_xor_sync(lanes, x, mask) emulated_shuffle_xor(x, mask, __LINE__)
+
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
 #define truncf __builtin_truncf

@@ -14,7 +14,7 @@ struct EmulatedPlace {
 extern "C" {
 extern EmulatedPlace emulated_workgroup, emulated_invocation;
 void emulated_barrier(int line);
-void emulated_exchange(void);  // waits for the others of a workgroup, but orders no memory
+void emulated_exchange(int line);  // waits for the others of a workgroup, but orders no memory
 unsigned emulated_lane(void);  // an invocation's number in its workgroup
 
 // Memory of workgroups lies in a section of its own, whose ends the linker names.
@@ -25,6 +25,17 @@ extern char __stop_emulated_shared[] __attribute__((weak, visibility("hidden")))
 // A page for each array: what lies behind one is part of no other.
 #define EMULATED_SHARED static constinit __attribute__((section("emulated_shared"), aligned(4096)))
 
+// What the lane of a subgroup of 32 has whose number differs by some bits.
+template <class T> EMULATED_UNSEEN T emulated_shuffle_xor(T x, unsigned mask, int line) {
+  static T all[1024];
+  unsigned number = emulated_lane();
+  all[number] = x;
+  emulated_exchange(line);
+  T other = all[number ^ mask];
+  emulated_exchange(line);  // before any shows another
+  return other;
+}
+
 // Tensor cores: every lane of a subgroup of 32 shows its fragments of a and b to the others, and computes its part
 // of c. `a_row` and the like say where a lane's element is, as the instruction's documentation does.
 template <int M, int N, int K, int NA, int NB, int NC, class Layout>
@@ -33,13 +44,13 @@ EMULATED_UNSEEN void emulated_wmma(const float (&a)[NA], const float (&b)[NB], f
   unsigned number = emulated_lane(), group = number / 32, lane = number % 32;
   for (int i = 0; i < NA; i++) all_a[group][lane][i] = a[i];
   for (int i = 0; i < NB; i++) all_b[group][lane][i] = b[i];
-  emulated_exchange();
+  emulated_exchange(1);
   float matrix_a[M][K], matrix_b[K][N];
   for (unsigned l = 0; l < 32; l++) {
     for (int i = 0; i < NA; i++) matrix_a[Layout::a_row(l, i)][Layout::a_column(l, i)] = all_a[group][l][i];
     for (int i = 0; i < NB; i++) matrix_b[Layout::b_row(l, i)][Layout::b_column(l, i)] = all_b[group][l][i];
   }
-  emulated_exchange();  // before any shows others
+  emulated_exchange(1);  // before any shows others
   for (int i = 0; i < NC; i++)
     for (int k = 0; k < K; k++)
       c[i] += matrix_a[Layout::c_row(lane, i)][k] * matrix_b[k][Layout::c_column(lane, i)];

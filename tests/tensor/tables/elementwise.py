@@ -3,7 +3,9 @@ gradient of the gradient."""
 
 from __future__ import annotations
 
-from tensor.tables.rows import VIEWS, Table, bools, floats, ints
+import math
+
+from tensor.tables.rows import VIEWS, Table, bools, floats, given, ints
 
 TABLE = Table("elementwise")
 
@@ -21,7 +23,10 @@ UNARY: tuple[tuple[str, str, float, float, float, bool], ...] = (
     ("x.expm1()", "", -2, 2, 2e-5, True), ("x.gelu()", "F.gelu(x, approximate='tanh')", -3, 3, 2e-5, True),
     ("x.gelu('none')", "F.gelu(x)", -3, 3, 2e-5, True),
     ("x.quick_gelu()", "x * torch.sigmoid(1.702 * x)", -3, 3, 2e-5, True),
-    ("x.hardsigmoid()", "F.hardsigmoid(x)", -4, 4, 2e-5, False),
+    ("x.hardsigmoid()", "F.hardsigmoid(x)", -4, 4, 2e-5, False), ("x.i0()", "", -6, 6, 2e-5, True),
+    ("x.mvlgamma(3)", "", 1.6, 5, 2e-4, False),
+    ("x.polygamma(0)", "", 0.3, 6, 2e-4, False), ("x.polygamma(1)", "", 0.3, 12, 2e-4, False),
+    ("x.polygamma(3)", "", 0.5, 6, 2e-4, False), ("x.frexp()[0]", "", 0.1, 9, 2e-5, False),
     ("x.hardswish()", "F.hardswish(x)", -2.9, 2.9, 2e-5, False),
     ("x.hardtanh()", "F.hardtanh(x)", -3, 3, 2e-5, False),
     ("x.hardtanh(-0.5, 2)", "F.hardtanh(x, -0.5, 2)", -3, 3, 2e-5, False),
@@ -148,3 +153,38 @@ for _a in _ALL:
         )  # fmt: skip
         _rough = 5e-3 if "16" in _a + _b and "float16" in (_a, _b) else 2e-5
         TABLE.add(f"x.cast('{_b}')", f"x.to(torch.{_b})", _o, tolerance=_rough, gradient="float" in _a)
+
+TABLE.add("x.i0()", "", floats(20, low=-40, high=40))
+# divisors, and neighbours
+for _dtype in ("int8", "uint8", "int16", "int32", "int64"):
+    _low = 0 if _dtype == "uint8" else -120
+    for _f in ("gcd", "lcm"):
+        _operands = (
+            ints(40, low=_low // 10, high=12, dtype=_dtype),
+            ints(40, low=_low // 10, high=10, dtype=_dtype),
+        )
+        TABLE.add(f"x.{_f}(y)", "", *_operands)
+TABLE.add(
+    "x.gcd(y)",
+    "",
+    given((1836311903, 2147483647, 0, 5), "int32"),
+    given((1134903170, 2147483646, 7, 0), "int32"),
+)
+TABLE.add(
+    "x.gcd(y)",
+    "",
+    given((7540113804746346429, 1 << 62), "int64"),
+    given((4660046610375530309, 3 << 40), "int64"),
+)
+TABLE.add("x.gcd(y)", "", ints(3, 1, low=-99, high=99), ints(4, low=-99, high=99))
+for _dtype in ("float32", "float64"):
+    _numbers = given((0.0, -0.0, 1.0, -3.75, 8.0, 1e30, math.inf, -math.inf, math.nan, 0.5), _dtype)
+    _targets = given((1.0, -1.0, 2.0, -9.0, 8.0, 0.0, 0.0, 1.0, 2.0, math.nan), _dtype)
+    # compared as bits: neighbours are closer than any tolerance
+    _bits = _dtype.replace("float", "int")
+    TABLE.add(
+        f"x.nextafter(y).nan_to_num().bitcast('{_bits}')", f"torch.nextafter(x, y).nan_to_num().view(torch.{_bits})",
+        _numbers, _targets, gradient=False,
+    )  # fmt: skip
+    TABLE.add("x.frexp()", "torch.frexp(x)", _numbers, gradient=False, signs=True)
+    TABLE.add("x.frexp()", "torch.frexp(x)", floats(20, low=-99, high=99, dtype=_dtype))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tensor.tables.rows import VIEWS, Table, bools, floats, given, ints
+import numpy as np
+from tensor.tables.rows import VIEWS, Operand, Table, bools, floats, given, ints
 
 TABLE = Table("networks")
 
@@ -242,3 +243,84 @@ for _n in (1, 3, 4):
         f"{_a}.triangular_solve(y)", f"torch.linalg.solve_triangular({_t}.tril(), y, upper=False)", _x,
         floats(2, _n, 2), tolerance=1e-4,
     )  # fmt: skip
+
+# --- windows that follow from the size of the result
+
+for _dims, _shape, _sizes in (
+    (1, (2, 3, 7), (3, 7, 1, 9)), (1, (3, 8), (4,)), (2, (1, 2, 7, 6), ((3, 2), (4, None), 5, (7, 6))), (3, (1, 2, 5, 4, 3), ((2, 3, 2), 1)),
+):  # fmt: skip
+    for _size in _sizes:
+        TABLE.add(
+            f"x.adaptive_avg_pool{_dims}d({_size})",
+            f"F.adaptive_avg_pool{_dims}d(x, {_size})",
+            floats(*_shape),
+        )
+        TABLE.add(
+            f"x.adaptive_max_pool{_dims}d({_size})",
+            f"F.adaptive_max_pool{_dims}d(x, {_size})",
+            floats(*_shape),
+        )
+        TABLE.add(
+            f"x.adaptive_max_pool{_dims}d({_size}, True)", f"F.adaptive_max_pool{_dims}d(x, {_size}, True)", floats(*_shape),
+            gradient=False,
+        )  # fmt: skip
+
+# --- sampling
+
+for _align in (False, True):
+    TABLE.add(
+        f"x.affine_grid((2, 1, 3, 4), {_align})", f"F.affine_grid(x, [2, 1, 3, 4], align_corners={_align})", floats(2, 2, 3),
+        second=True,
+    )  # fmt: skip
+    TABLE.add(
+        f"x.affine_grid((1, 1, 2, 1, 4), {_align})", f"F.affine_grid(x, [1, 1, 2, 1, 4], align_corners={_align})", floats(1, 3, 4)
+    )  # fmt: skip
+    for _mode in ("bilinear", "nearest", "bicubic"):
+        for _padding in ("zeros", "border", "reflection"):
+            TABLE.add(
+                f"x.grid_sample(y, {_mode!r}, {_padding!r}, {_align})", f"F.grid_sample(x, y, {_mode!r}, {_padding!r}, {_align})",
+                floats(2, 3, 4, 5), floats(2, 3, 2, 2, low=-1.7, high=1.7), tolerance=1e-4,
+            )  # fmt: skip
+    TABLE.add(
+        f"x.grid_sample(y, align_corners={_align})", f"F.grid_sample(x, y, align_corners={_align})", floats(1, 2, 3, 4, 2),
+        floats(1, 2, 3, 2, 3, low=-1.3, high=1.3), tolerance=1e-4,
+    )  # fmt: skip
+
+# --- losses of margins, and of sequences
+
+
+def shaped(values: tuple[float, ...], shape: tuple[int, ...], dtype: str = "float32") -> Operand:
+    return given(np.array(values).reshape(shape), dtype)
+
+
+for _r in ("mean", "sum", "none"):
+    for _f, _operands in (
+        ("margin_ranking_loss(y, z, 0.3, reduction={r})", (floats(6), floats(6), given((1.0, -1.0, 1.0, 1.0, -1.0, -1.0)))),
+        ("hinge_embedding_loss(y, 0.7, reduction={r})", (floats(2, 2), shaped((1.0, -1.0, -1.0, 1.0), (2, 2)))),
+        ("cosine_embedding_loss(y, z, 0.1, reduction={r})", (floats(3, 4), floats(3, 4), given((1.0, -1.0, -1.0)))),
+        ("triplet_margin_loss(y, z, 0.8, reduction={r})", (floats(4, 3), floats(4, 3), floats(4, 3))),
+        ("triplet_margin_loss(y, z, 2.0, 1.0, swap=True, reduction={r})", (floats(4, 3), floats(4, 3), floats(4, 3))),
+        ("soft_margin_loss(y.detach(), reduction={r})", (floats(2, 2), shaped((1.0, -1.0, -1.0, 1.0), (2, 2)))),
+        ("multi_margin_loss(y, reduction={r})", (floats(3, 4), given((2, 0, 3), dtype="int64"))),
+        ("multi_margin_loss(y, 2, 0.8, z.detach(), reduction={r})", (floats(3, 4), given((2, 0, 3), dtype="int64"), floats(4, low=0.2))),
+        ("multilabel_margin_loss(y, reduction={r})", (floats(2, 3), shaped((2, -1, 0, 1, 0, -1), (2, 3), dtype="int64"))),
+        ("multilabel_soft_margin_loss(y, z, reduction={r})", (floats(2, 2), shaped((1.0, 0.0, 0.0, 1.0), (2, 2)), floats(2, low=0.2))),
+        ("poisson_nll_loss(y, reduction={r})", (floats(2, 3), shaped((0.0, 1.0, 2.0, 5.0, 3.0, 1.0), (2, 3)))),
+        ("poisson_nll_loss(y, False, True, reduction={r})", (floats(2, 3, low=0.2), shaped((4.0, 1.0, 2.0, 5.0, 3.0, 1.0), (2, 3)))),
+    ):  # fmt: skip
+        _call = _f.format(r=repr(_r))
+        TABLE.add(f"x.{_call}", f"F.{_call.replace('(', '(x, ', 1)}", *_operands)
+    for _zero in (False, True) if _r == "none" else (True,):
+        # the second target is too long for its input, the last is empty
+        _call = f"ctc_loss({{}}, [7, 3, 6, 7], [3, 3, 2, 0], 0, {_r!r}, {_zero})"
+        TABLE.add(
+            f"x.log_softmax(-1).{_call.format('y')}", f"F.{_call.format('x.log_softmax(-1), y')}", floats(7, 4, 5),
+            shaped((1, 2, 2, 3, 3, 4, 2, 1, 0, 1, 1, 1), (4, 3), dtype="int64"), tolerance=5e-5, gradient=_zero,
+        )  # fmt: skip
+TABLE.add("x.pairwise_distance(y)", "F.pairwise_distance(x, y)", floats(3, 4), floats(3, 4), second=True)
+TABLE.add(
+    "x.pairwise_distance(y, 1.0, 0.1, True)",
+    "F.pairwise_distance(x, y, 1.0, 0.1, True)",
+    floats(3, 4),
+    floats(3, 4),
+)

@@ -147,3 +147,18 @@ TABLE.add(
 for _b in (1, 5, 9):
     TABLE.add(f"x.histc({_b}, -1, 1)", f"torch.histc(x, {_b}, -1, 1)", floats(40), gradient=False)
     TABLE.add(f"x.histc({_b})", f"torch.histc(x, {_b})", floats(40), gradient=False)
+
+for _k, _a in ((1, 0), (3, 1), (5, 1), (2, -1)):
+    TABLE.add(f"x.kthvalue({_k}, {_a})", f"torch.kthvalue(x, {_k}, {_a})", floats(4, 5), views=VIEWS[:2])
+    TABLE.add(
+        f"x.kthvalue({_k}, {_a}, True)", f"torch.kthvalue(x, {_k}, {_a}, True)", ints(4, 5, low=-99, high=99)
+    )
+TABLE.add("x.kthvalue(40)", "torch.kthvalue(x, 40)", floats(2, 64))
+TABLE.add("x.kthvalue(1)", "torch.kthvalue(x, 1)", floats())
+for _a in (0, 1, -1):
+    TABLE.add(f"x.mode({_a})[0]", f"torch.mode(x, {_a})[0]", ints(6, 9, low=0, high=3), dtypes=("int64",))
+    TABLE.add(f"x.mode({_a}, True)[0]", f"torch.mode(x, {_a}, True)[0]", ints(6, 9, low=0, high=3))
+    TABLE.add(
+        f"x.gather({_a}, x.mode({_a}, True)[1])", f"torch.mode(x, {_a}, True)[0]", ints(6, 9, low=0, high=3)
+    )
+TABLE.add("x.floor().mode(0)[0]", "x.floor().mode(0)[0]", floats(7, 3), gradient=False)

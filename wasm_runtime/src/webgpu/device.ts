@@ -61,13 +61,22 @@ const LIMITS = [
   "maxComputeWorkgroupStorageSize",
 ] as const;
 
+/** What lets the GPU's own clock be asked. */
+const TIMESTAMPS = "timestamp-query";
+
 /** From this size on it is asked for whether there was room: asking takes a round trip. */
 const LARGE = 16 << 20;
 
 // GPUBufferUsage, GPUMapMode and GPUShaderStage are globals that not all hosts have.
-const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE] = [0x1, 0x4, 0x8, 0x40, 0x80];
+const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE, QUERY_RESOLVE] = [0x1, 0x4, 0x8, 0x40, 0x80, 0x200];
 const READ = 0x1;
 const COMPUTE = 0x4;
+
+/** What the GPU's clock is asked with, and where its two answers are. */
+interface Clock {
+  readonly queries: GPUQuerySet;
+  readonly answers: GPUBuffer;
+}
 
 interface Commands {
   readonly steps: readonly Step[];
@@ -91,6 +100,11 @@ function describe(adapter: GPUAdapter): AdapterDescription {
   };
 }
 
+/** Note what the clock says between the passes before and those after, which a pass of nothing else asks. */
+function stamp(encoder: GPUCommandEncoder, querySet: GPUQuerySet, beginningOfPassWriteIndex: number): void {
+  encoder.beginComputePass({ timestampWrites: { querySet, beginningOfPassWriteIndex } }).end();
+}
+
 export class WebGPUDevice {
   /** Whether what it is asked is answered at once, and not by a promise. */
   readonly synchronous: boolean = false;
@@ -109,6 +123,7 @@ export class WebGPUDevice {
   readonly #errors: Error[] = [];
   /** What waits for pipelines, and how many compilations there are. */
   #queue: (() => void)[] = [];
+  #clock: Clock | undefined;
   #compiling = 0;
   #compiled: Promise<void> = Promise.resolve();
   readonly #counters = { buffers: 0, pipelines: 0, submits: 0, dispatches: 0, reads: 0 };
@@ -132,7 +147,9 @@ export class WebGPUDevice {
     const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" });
     if (!adapter) return undefined;
     const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]));
-    return new WebGPUDevice(adapter, await adapter.requestDevice({ requiredLimits }), options);
+    const requiredFeatures: GPUFeatureName[] = adapter.features.has(TIMESTAMPS) ? [TIMESTAMPS] : [];
+    const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
+    return new WebGPUDevice(adapter, device, options);
   }
 
   /** Why the device is lost; empty while it is not known to be. */
@@ -201,11 +218,15 @@ export class WebGPUDevice {
     this.#check();
     this.#counters.reads++;
     while (this.#compiling > 0) await this.#compiled;
+    return this.#copyOut(this.#buffer(number), offset, nbytes);
+  }
+
+  async #copyOut(buffer: GPUBuffer, offset: number, nbytes: number): Promise<Uint8Array> {
     const size = 256 << Math.max(0, Math.ceil(Math.log2(nbytes / 256)));
     const staging =
       this.#staging.get(size)?.pop() ?? this.#device.createBuffer({ size, usage: MAP_READ | COPY_DST });
     const encoder = this.#device.createCommandEncoder();
-    encoder.copyBufferToBuffer(this.#buffer(number), offset, staging, 0, nbytes);
+    encoder.copyBufferToBuffer(buffer, offset, staging, 0, nbytes);
     this.#device.queue.submit([encoder.finish()]);
     await this.#map(staging, nbytes);
     const found = new Uint8Array(staging.getMappedRange(0, nbytes)).slice();
@@ -331,7 +352,37 @@ export class WebGPUDevice {
     });
   }
 
-  #submit(number: number, table?: Uint32Array, grids?: Uint32Array): void {
+  /**
+   * `submit`, and the seconds that the steps take: by the GPU's clock where the adapter has timestamp queries, else until
+   * they are known here to be done. Rejects as `read` does.
+   */
+  async measure(number: number, table: Uint32Array, grids: Uint32Array): Promise<number> {
+    this.#check();
+    while (this.#compiling > 0) await this.#compiled;
+    await this.#device.queue.onSubmittedWorkDone();
+    const clock = this.#device.features.has(TIMESTAMPS) ? (this.#clock ??= this.#makeClock()) : undefined;
+    const begin = performance.now();
+    this.#submit(number, table, grids, clock?.queries);
+    if (clock === undefined) {
+      await this.#device.queue.onSubmittedWorkDone();
+      this.#check();
+      this.#raise();
+      return (performance.now() - begin) / 1000;
+    }
+    const encoder = this.#device.createCommandEncoder();
+    encoder.resolveQuerySet(clock.queries, 0, 2, clock.answers, 0);
+    this.#device.queue.submit([encoder.finish()]);
+    const [begun = 0n, done = 0n] = new BigUint64Array((await this.#copyOut(clock.answers, 0, 16)).buffer);
+    return Number(done - begun) * 1e-9;
+  }
+
+  #makeClock(): Clock {
+    const queries = this.#device.createQuerySet({ type: "timestamp", count: 2 });
+    const answers = this.#device.createBuffer({ size: 16, usage: QUERY_RESOLVE | COPY_SRC });
+    return { queries, answers };
+  }
+
+  #submit(number: number, table?: Uint32Array, grids?: Uint32Array, clock?: GPUQuerySet): void {
     const commands = this.#commands.get(number);
     if (commands === undefined) throw new InternalError(`no list of steps ${number}`);
     if (table !== undefined) {
@@ -341,15 +392,16 @@ export class WebGPUDevice {
       }
     }
     if (grids !== undefined) commands.grids = grids;
-    const recorded = this.#record(commands);
+    const recorded = this.#record(commands, clock);
     if (recorded === undefined) return;
     this.#device.queue.submit([recorded]);
     this.#counters.submits++;
   }
 
   /** Undefined where a pipeline is missing: it was not accepted, which the next read tells. */
-  #record({ steps, table, grids }: Commands): GPUCommandBuffer | undefined {
+  #record({ steps, table, grids }: Commands, clock?: GPUQuerySet): GPUCommandBuffer | undefined {
     const encoder = this.#device.createCommandEncoder();
+    if (clock !== undefined) stamp(encoder, clock, 0);
     let pass: GPUComputePassEncoder | undefined;
     let last = 0;
     for (const step of steps) {
@@ -376,6 +428,7 @@ export class WebGPUDevice {
       this.#counters.dispatches++;
     }
     pass?.end();
+    if (clock !== undefined) stamp(encoder, clock, 1);
     return encoder.finish();
   }
 

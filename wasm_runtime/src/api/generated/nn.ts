@@ -1626,6 +1626,73 @@ export class LayerNorm2d extends LayerNorm {
   }
 }
 
+/** Arguments of `nn.optim.ASGD` by name. */
+export interface ASGDOptions {
+  /** 0.01 unless given. */ readonly lr?: number | undefined;
+  /** 0.0001 unless given. */ readonly lambd?: number | undefined;
+  /** 0.75 unless given. */ readonly alpha?: number | undefined;
+  /** 1000000 unless given. */ readonly t0?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type ASGDArguments =
+  | [params: readonly Tensor[], options?: ASGDOptions]
+  | [params: readonly Tensor[], lr: number, options?: ASGDOptions]
+  | [params: readonly Tensor[], lr: number, lambd: number, options?: ASGDOptions];
+
+/**
+ * SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
+ *
+ * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
+ * `t0`, `ax` are the parameters. As torch's.
+ */
+export class ASGD extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.ASGD",
+    tensors: [{ name: "lr" }, { name: "t" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "lambd", "alpha", "t0", "weight_decay"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get lambd(): number {
+    return this.plain("lambd") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get alpha(): number {
+    return this.plain("alpha") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get t0(): number {
+    return this.plain("t0") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: ASGD["weightDecay"];
+
+  get t(): Tensor {
+    return this.attribute("t");
+  }
+
+  set t(value: Tensor) {
+    this.assign("t", value);
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get ax(): Promise<Tensor[]> {
+    return this.list("ax");
+  }
+}
+alias(ASGD.prototype, { weight_decay: "weightDecay" });
+
 /** Arguments of `nn.optim.LARS` by name. */
 export interface LARSOptions {
   /** 0.001 unless given. */ readonly lr?: number | undefined;
@@ -1778,6 +1845,127 @@ export class SGD extends Optimizer {
 }
 alias(SGD.prototype, { weight_decay: "weightDecay" });
 
+/** Arguments of `nn.optim.Adadelta` by name. */
+export interface AdadeltaOptions {
+  /** 1 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly rho?: number | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type AdadeltaArguments =
+  | [params: readonly Tensor[], options?: AdadeltaOptions]
+  | [params: readonly Tensor[], lr: number, options?: AdadeltaOptions]
+  | [params: readonly Tensor[], lr: number, rho: number, options?: AdadeltaOptions];
+
+/**
+ * Gradients scaled by what steps were like over what gradients were like (Zeiler, 2012).
+ *
+ * `rho`: how much of the running means of both squares stays.
+ */
+export class Adadelta extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.Adadelta",
+    tensors: [{ name: "lr" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "rho", "eps", "weight_decay"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get rho(): number {
+    return this.plain("rho") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: Adadelta["weightDecay"];
+
+  /** A promise: how many there are is known when it has been made. */
+  get v(): Promise<Tensor[]> {
+    return this.list("v");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get steps(): Promise<Tensor[]> {
+    return this.list("steps");
+  }
+}
+alias(Adadelta.prototype, { weight_decay: "weightDecay" });
+
+/** Arguments of `nn.optim.Adagrad` by name. */
+export interface AdagradOptions {
+  /** 0.01 unless given. */ readonly lr?: number | undefined;
+  /** 0 unless given. */ readonly lrDecay?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** 0 unless given. */ readonly initialAccumulatorValue?: number | undefined;
+  /** 1e-10 unless given. */ readonly eps?: number | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type AdagradArguments =
+  | [params: readonly Tensor[], options?: AdagradOptions]
+  | [params: readonly Tensor[], lr: number, options?: AdagradOptions]
+  | [params: readonly Tensor[], lr: number, lrDecay: number, options?: AdagradOptions];
+
+/**
+ * Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
+ *
+ * `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: what
+ * the sum starts with.
+ */
+export class Adagrad extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.Adagrad",
+    tensors: [{ name: "lr" }, { name: "t" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "lr_decay", "weight_decay", "eps"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get lrDecay(): number {
+    return this.plain("lr_decay") as number;
+  }
+  /** `lrDecay`, by its Python name. */
+  declare lr_decay: Adagrad["lrDecay"];
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: Adagrad["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  get t(): Tensor {
+    return this.attribute("t");
+  }
+
+  set t(value: Tensor) {
+    this.assign("t", value);
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get total(): Promise<Tensor[]> {
+    return this.list("total");
+  }
+}
+alias(Adagrad.prototype, { lr_decay: "lrDecay", weight_decay: "weightDecay" });
+
 /** Arguments of `nn.optim.AdamW` by name. */
 export interface AdamWOptions {
   /** 0.001 unless given. */ readonly lr?: number | undefined;
@@ -1856,6 +2044,78 @@ export class AdamW extends Optimizer {
   }
 }
 alias(AdamW.prototype, { weight_decay: "weightDecay", b1_t: "b1T", b2_t: "b2T" });
+
+/** Arguments of `nn.optim.Adamax` by name. */
+export interface AdamaxOptions {
+  /** 0.002 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly b1?: number | undefined;
+  /** 0.999 unless given. */ readonly b2?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type AdamaxArguments =
+  | [params: readonly Tensor[], options?: AdamaxOptions]
+  | [params: readonly Tensor[], lr: number, options?: AdamaxOptions]
+  | [params: readonly Tensor[], lr: number, b1: number, options?: AdamaxOptions];
+
+/** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
+export class Adamax extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.Adamax",
+    tensors: [{ name: "lr" }, { name: "t" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get b1(): number {
+    return this.plain("b1") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get b2(): number {
+    return this.plain("b2") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: Adamax["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get decoupled(): boolean {
+    return this.plain("decoupled") as boolean;
+  }
+
+  get t(): Tensor {
+    return this.attribute("t");
+  }
+
+  set t(value: Tensor) {
+    this.assign("t", value);
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get m(): Promise<Tensor[]> {
+    return this.list("m");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get v(): Promise<Tensor[]> {
+    return this.list("v");
+  }
+}
+alias(Adamax.prototype, { weight_decay: "weightDecay" });
 
 /** Arguments of `nn.optim.CosineAnnealingLR` by name. */
 export interface CosineAnnealingLROptions {
@@ -2102,6 +2362,112 @@ alias(Muon.prototype, {
   adjust_lr_fn: "adjustLrFn",
 });
 
+/** Arguments of `nn.optim.NAdam` by name. */
+export interface NAdamOptions {
+  /** 0.002 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly b1?: number | undefined;
+  /** 0.999 unless given. */ readonly b2?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** 0.004 unless given. */ readonly momentumDecay?: number | undefined;
+  /** false unless given. */ readonly decoupled?: boolean | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type NAdamArguments =
+  | [params: readonly Tensor[], options?: NAdamOptions]
+  | [params: readonly Tensor[], lr: number, options?: NAdamOptions]
+  | [params: readonly Tensor[], lr: number, b1: number, options?: NAdamOptions];
+
+/** Adam with Nesterov's momentum, whose decay grows to b1 by `momentum_decay` (Dozat, 2016). */
+export class NAdam extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.NAdam",
+    tensors: [{ name: "lr" }, { name: "t" }, { name: "mu_product" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "initial_lr",
+      "device",
+      "b1",
+      "b2",
+      "eps",
+      "weight_decay",
+      "decoupled",
+      "momentum_decay",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get b1(): number {
+    return this.plain("b1") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get b2(): number {
+    return this.plain("b2") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: NAdam["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get decoupled(): boolean {
+    return this.plain("decoupled") as boolean;
+  }
+
+  get t(): Tensor {
+    return this.attribute("t");
+  }
+
+  set t(value: Tensor) {
+    this.assign("t", value);
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get m(): Promise<Tensor[]> {
+    return this.list("m");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get v(): Promise<Tensor[]> {
+    return this.list("v");
+  }
+
+  /** In a worker known after `ready()`. */
+  get momentumDecay(): number {
+    return this.plain("momentum_decay") as number;
+  }
+  /** `momentumDecay`, by its Python name. */
+  declare momentum_decay: NAdam["momentumDecay"];
+
+  get muProduct(): Tensor {
+    return this.attribute("mu_product");
+  }
+
+  set muProduct(value: Tensor) {
+    this.assign("mu_product", value);
+  }
+  /** `muProduct`, by its Python name. */
+  declare mu_product: NAdam["muProduct"];
+}
+alias(NAdam.prototype, {
+  weight_decay: "weightDecay",
+  momentum_decay: "momentumDecay",
+  mu_product: "muProduct",
+});
+
 /** Arguments of `nn.optim.OneCycleLR` by name. */
 export interface OneCycleLROptions {
   /** 0.3 unless given. */ readonly pctStart?: number | undefined;
@@ -2212,6 +2578,83 @@ alias(OneCycleLR.prototype, {
   three_phase: "threePhase",
 });
 
+/** Arguments of `nn.optim.RAdam` by name. */
+export interface RAdamOptions {
+  /** 0.001 unless given. */ readonly lr?: number | undefined;
+  /** 0.9 unless given. */ readonly b1?: number | undefined;
+  /** 0.999 unless given. */ readonly b2?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
+  /** false unless given. */ readonly decoupled?: boolean | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type RAdamArguments =
+  | [params: readonly Tensor[], options?: RAdamOptions]
+  | [params: readonly Tensor[], lr: number, options?: RAdamOptions]
+  | [params: readonly Tensor[], lr: number, b1: number, options?: RAdamOptions];
+
+/**
+ * Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
+ *
+ * The first steps (five, with the usual b2) are momentum's.
+ */
+export class RAdam extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.RAdam",
+    tensors: [{ name: "lr" }, { name: "t" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get b1(): number {
+    return this.plain("b1") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get b2(): number {
+    return this.plain("b2") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get weightDecay(): number {
+    return this.plain("weight_decay") as number;
+  }
+  /** `weightDecay`, by its Python name. */
+  declare weight_decay: RAdam["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get decoupled(): boolean {
+    return this.plain("decoupled") as boolean;
+  }
+
+  get t(): Tensor {
+    return this.attribute("t");
+  }
+
+  set t(value: Tensor) {
+    this.assign("t", value);
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get m(): Promise<Tensor[]> {
+    return this.list("m");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get v(): Promise<Tensor[]> {
+    return this.list("v");
+  }
+}
+alias(RAdam.prototype, { weight_decay: "weightDecay" });
+
 /** Arguments of `nn.optim.RMSprop` by name. */
 export interface RMSpropOptions {
   /** 0.01 unless given. */ readonly lr?: number | undefined;
@@ -2295,6 +2738,58 @@ export class RMSprop extends Optimizer {
   }
 }
 alias(RMSprop.prototype, { weight_decay: "weightDecay" });
+
+/** Arguments of `nn.optim.Rprop` by name. */
+export interface RpropOptions {
+  /** 0.01 unless given. */ readonly lr?: number | undefined;
+  /** [0.5,1.2] unless given. */ readonly etas?: readonly number[] | undefined;
+  /** [0.000001,50] unless given. */ readonly stepSizes?: readonly number[] | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type RpropArguments =
+  | [params: readonly Tensor[], options?: RpropOptions]
+  | [params: readonly Tensor[], lr: number, options?: RpropOptions]
+  | [params: readonly Tensor[], lr: number, etas: readonly number[], options?: RpropOptions];
+
+/**
+ * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
+ *
+ * `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
+ * `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+ */
+export class Rprop extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.Rprop",
+    tensors: [{ name: "lr" }],
+    values: ["max_norm", "max_value", "initial_lr", "device", "etas", "step_sizes"],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get etas(): readonly number[] {
+    return this.plain("etas") as readonly number[];
+  }
+
+  /** In a worker known after `ready()`. */
+  get stepSizes(): readonly number[] {
+    return this.plain("step_sizes") as readonly number[];
+  }
+  /** `stepSizes`, by its Python name. */
+  declare step_sizes: Rprop["stepSizes"];
+
+  /** A promise: how many there are is known when it has been made. */
+  get before(): Promise<Tensor[]> {
+    return this.list("before");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get size(): Promise<Tensor[]> {
+    return this.list("size");
+  }
+}
+alias(Rprop.prototype, { step_sizes: "stepSizes" });
 
 export type SequentialLRArguments = [
   optimizer: Optimizer | OptimizerGroup,
@@ -2466,6 +2961,11 @@ export interface CalculateGainOptions {
   readonly param?: number | null | undefined;
 }
 
+/** Arguments of `nn.init.dirac_` by name. */
+export interface DiracOptions {
+  /** 1 unless given. */ readonly groups?: number | undefined;
+}
+
 /** Arguments of `nn.init.kaiming_normal_` by name. */
 export interface KaimingNormalOptions {
   /** 0 unless given. */ readonly a?: number | undefined;
@@ -2489,6 +2989,11 @@ export interface NormalOptions {
 /** Arguments of `nn.init.orthogonal_` by name. */
 export interface OrthogonalOptions {
   /** 1 unless given. */ readonly gain?: number | undefined;
+}
+
+/** Arguments of `nn.init.sparse_` by name. */
+export interface SparseOptions {
+  /** 0.01 unless given. */ readonly std?: number | undefined;
 }
 
 /** Arguments of `nn.init.trunc_normal_` by name. */
@@ -2529,6 +3034,15 @@ export interface Initialisation {
   ): Promise<number>;
   /** `val` everywhere. */
   constant_(tensor: Tensor, val: number): Tensor;
+  /**
+   * Of a convolution's weight (out, in, *kernel), what passes inputs on unchanged, in each of `groups`.
+   *
+   * Throws ShapeError for other than 1 to 3 axes of a kernel, or outputs that `groups` do not divide.
+   */
+  dirac_(
+    ...args:
+      [tensor: Tensor, options?: DiracOptions] | [tensor: Tensor, groups: number, options?: DiracOptions]
+  ): Tensor;
   /** 1 on the diagonal of a matrix, 0 elsewhere. Throws ShapeError. */
   eye_(tensor: Tensor): Tensor;
   /** Normal with deviation gain / sqrt(fan); arguments as for `kaiming_uniform_`. */
@@ -2571,6 +3085,16 @@ export interface Initialisation {
     ...args:
       | [tensor: Tensor, options?: OrthogonalOptions]
       | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
+  ): Tensor;
+  /**
+   * Normal with that deviation, but for zeros: a part `sparsity` of each column (Martens, 2010).
+   *
+   * Throws ShapeError unless it is a matrix, ArgumentError, DTypeError.
+   */
+  sparse_(
+    ...args:
+      | [tensor: Tensor, sparsity: number, options?: SparseOptions]
+      | [tensor: Tensor, sparsity: number, std: number, options?: SparseOptions]
   ): Tensor;
   /**
    * Normal, of what lies in [a, b]: by the inverse of the distribution function.
@@ -2619,6 +3143,12 @@ export function initialisation(session: Session): Initialisation {
     constant_(tensor: Tensor, val: number): Tensor {
       return callTensor(session, "nn.init.constant_", [tensor, val]);
     },
+    dirac_(
+      ...args:
+        [tensor: Tensor, options?: DiracOptions] | [tensor: Tensor, groups: number, options?: DiracOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.dirac_", [...args]);
+    },
     eye_(tensor: Tensor): Tensor {
       return callTensor(session, "nn.init.eye_", [tensor]);
     },
@@ -2655,6 +3185,13 @@ export function initialisation(session: Session): Initialisation {
         | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
     ): Tensor {
       return callTensor(session, "nn.init.orthogonal_", [...args]);
+    },
+    sparse_(
+      ...args:
+        | [tensor: Tensor, sparsity: number, options?: SparseOptions]
+        | [tensor: Tensor, sparsity: number, std: number, options?: SparseOptions]
+    ): Tensor {
+      return callTensor(session, "nn.init.sparse_", [...args]);
     },
     truncNormal_(
       ...args:
@@ -2802,6 +3339,13 @@ export interface Layers {
 /** The optimizers. */
 export interface Optimizers {
   /**
+   * SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
+   *
+   * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
+   * `t0`, `ax` are the parameters. As torch's.
+   */
+  readonly ASGD: Constructor<ASGDArguments, ASGD>;
+  /**
    * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
    *
    * The scale is 1 where a norm is 0, and everywhere with `adam`.
@@ -2821,8 +3365,23 @@ export interface Optimizers {
    * `classic`: the learning rate scales the gradient before it is added to the momentum.
    */
   readonly SGD: Constructor<SGDArguments, SGD>;
+  /**
+   * Gradients scaled by what steps were like over what gradients were like (Zeiler, 2012).
+   *
+   * `rho`: how much of the running means of both squares stays.
+   */
+  readonly Adadelta: Constructor<AdadeltaArguments, Adadelta>;
+  /**
+   * Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
+   *
+   * `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: what
+   * the sum starts with.
+   */
+  readonly Adagrad: Constructor<AdagradArguments, Adagrad>;
   /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
+  /** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
+  readonly Adamax: Constructor<AdamaxArguments, Adamax>;
   /**
    * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
    *
@@ -2849,6 +3408,8 @@ export interface Optimizers {
    * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
    */
   readonly Muon: Constructor<MuonArguments, Muon>;
+  /** Adam with Nesterov's momentum, whose decay grows to b1 by `momentum_decay` (Dozat, 2016). */
+  readonly NAdam: Constructor<NAdamArguments, NAdam>;
   /**
    * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
    * rest.
@@ -2861,11 +3422,24 @@ export interface Optimizers {
   /** Several optimizers as one. */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
   /**
+   * Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
+   *
+   * The first steps (five, with the usual b2) are momentum's.
+   */
+  readonly RAdam: Constructor<RAdamArguments, RAdam>;
+  /**
    * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
    *
    * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
    */
   readonly RMSprop: Constructor<RMSpropArguments, RMSprop>;
+  /**
+   * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
+   *
+   * `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
+   * `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+   */
+  readonly Rprop: Constructor<RpropArguments, Rprop>;
   /**
    * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
    *
@@ -2910,18 +3484,25 @@ export const LAYERS = {
 
 /** @internal */
 export const OPTIMIZERS = {
+  ASGD,
   LAMB,
   LARS,
   SGD,
+  Adadelta,
+  Adagrad,
   AdamW,
+  Adamax,
   CosineAnnealingLR,
   ExponentialLR,
   LinearLR,
   MultiStepLR,
   Muon,
+  NAdam,
   OneCycleLR,
   OptimizerGroup,
+  RAdam,
   RMSprop,
+  Rprop,
   SequentialLR,
   StepLR,
   Adam,

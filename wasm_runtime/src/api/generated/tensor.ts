@@ -15,126 +15,254 @@ export interface CloneOptions {
   readonly device?: string | null | undefined;
 }
 
-/** Arguments of `Tensor.subtract` by name. */
-export interface SubtractOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
+/** Arguments of `Tensor.gradient` by name. */
+export interface GradientOptions {
+  readonly gradient?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.multiply` by name. */
-export interface MultiplyOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
+/** Arguments of `Tensor.backward` by name. */
+export interface BackwardOptions {
+  readonly gradient?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.remainder` by name. */
-export interface RemainderOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
+/** Arguments of `Tensor.requires_grad_` by name. */
+export interface RequiresGradOptions {
+  /** true unless given. */ readonly requiresGrad?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.divide` by name. */
-export interface DivideOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+/** Arguments of `Tensor.is_param_` by name. */
+export interface IsParamOptions {
+  /** true unless given. */ readonly isParam?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.true_divide` by name. */
-export interface TrueDivideOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-  readonly roundingMode?: "trunc" | "floor" | null | undefined;
-}
-
-/** Arguments of `Tensor.binary_cross_entropy` by name. */
-export interface BinaryCrossEntropyOptions {
+/** Arguments of `Tensor.margin_ranking_loss` by name. */
+export interface MarginRankingLossOptions {
+  /** 0 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.binary_cross_entropy_with_logits` by name. */
-export interface BinaryCrossEntropyWithLogitsOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  readonly posWeight?: Tensor | null | undefined;
-}
-
-/** Arguments of `Tensor.addcmul` by name. */
-export interface AddcmulOptions {
-  /** 1 unless given. */ readonly value?: number | undefined;
-}
-
-/** Arguments of `Tensor.addcdiv` by name. */
-export interface AddcdivOptions {
-  /** 1 unless given. */ readonly value?: number | undefined;
-}
-
-/** Arguments of `Tensor.glu` by name. */
-export interface GluOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.hardshrink` by name. */
-export interface HardshrinkOptions {
-  /** 0.5 unless given. */ readonly lambd?: number | undefined;
-}
-
-/** Arguments of `Tensor.softshrink` by name. */
-export interface SoftshrinkOptions {
-  /** 0.5 unless given. */ readonly lambd?: number | undefined;
-}
-
-/** Arguments of `Tensor.mse_loss` by name. */
-export interface MseLossOptions {
+/** Arguments of `Tensor.hinge_embedding_loss` by name. */
+export interface HingeEmbeddingLossOptions {
+  /** 1 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.l1_loss` by name. */
-export interface L1LossOptions {
+/** Arguments of `Tensor.cosine_embedding_loss` by name. */
+export interface CosineEmbeddingLossOptions {
+  /** 0 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.smooth_l1_loss` by name. */
-export interface SmoothL1LossOptions {
-  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
-  /** 1 unless given. */ readonly beta?: number | undefined;
-}
-
-/** Arguments of `Tensor.gaussian_nll_loss` by name. */
-export interface GaussianNllLossOptions {
-  /** false unless given. */ readonly full?: boolean | undefined;
+/** Arguments of `Tensor.triplet_margin_loss` by name. */
+export interface TripletMarginLossOptions {
+  /** 1 unless given. */ readonly margin?: number | undefined;
+  /** 2 unless given. */ readonly p?: number | undefined;
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** false unless given. */ readonly swap?: boolean | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.cosine_similarity` by name. */
-export interface CosineSimilarityOptions {
+/** Arguments of `Tensor.soft_margin_loss` by name. */
+export interface SoftMarginLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.multi_margin_loss` by name. */
+export interface MultiMarginLossOptions {
+  /** 1 unless given. */ readonly p?: number | undefined;
+  /** 1 unless given. */ readonly margin?: number | undefined;
+  readonly weight?: Tensor | null | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.multilabel_margin_loss` by name. */
+export interface MultilabelMarginLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.multilabel_soft_margin_loss` by name. */
+export interface MultilabelSoftMarginLossOptions {
+  readonly weight?: Tensor | null | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.normalize` by name. */
+export interface NormalizeOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
   /** 1 unless given. */ readonly dim?: number | undefined;
-  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** 1e-12 unless given. */ readonly eps?: number | undefined;
 }
 
-/** Arguments of `Tensor.swapaxes` by name. */
-export interface SwapaxesOptions {
-  /** 1 unless given. */ readonly dim0?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
+/** Arguments of `Tensor.layernorm` by name. */
+export interface LayernormOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+  /** 0.00001 unless given. */ readonly eps?: number | undefined;
 }
 
-/** Arguments of `Tensor.swapdims` by name. */
-export interface SwapdimsOptions {
-  /** 1 unless given. */ readonly dim0?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
+/** Arguments of `Tensor.batchnorm` by name. */
+export interface BatchnormOptions {
+  /** 1 unless given. */ readonly axis?: number | readonly number[] | undefined;
 }
 
-/** Arguments of `Tensor.argwhere` by name. */
-export interface ArgwhereOptions {
-  readonly size?: number | null | undefined;
-  /** 0 unless given. */ readonly fillValue?: number | undefined;
+/** Arguments of `Tensor.dropout` by name. */
+export interface DropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.amax` by name. */
-export interface AmaxOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
+/** Arguments of `Tensor.alpha_dropout` by name. */
+export interface AlphaDropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.amin` by name. */
-export interface AminOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
+/** Arguments of `Tensor.feature_alpha_dropout` by name. */
+export interface FeatureAlphaDropoutOptions {
+  /** 0.5 unless given. */ readonly p?: number | undefined;
+}
+
+/** Arguments of `Tensor.scaled_dot_product_attention` by name. */
+export interface ScaledDotProductAttentionOptions {
+  readonly attnMask?: Tensor | null | undefined;
+  /** 0 unless given. */ readonly dropoutP?: number | undefined;
+  /** false unless given. */ readonly isCausal?: boolean | undefined;
+  /** false unless given. */ readonly enableGqa?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.interpolate` by name. */
+export interface InterpolateOptions {
+  readonly size?: number | readonly number[] | null | undefined;
+  /** "linear" unless given. */ readonly mode?:
+    "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | undefined;
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
+  readonly scaleFactor?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.affine_grid` by name. */
+export interface AffineGridOptions {
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.grid_sample` by name. */
+export interface GridSampleOptions {
+  /** "bilinear" unless given. */ readonly mode?: "nearest" | "bilinear" | "bicubic" | undefined;
+  /** "zeros" unless given. */ readonly paddingMode?: "zeros" | "border" | "reflection" | undefined;
+  /** false unless given. */ readonly alignCorners?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.max_pool2d` by name. */
+export interface MaxPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.max_unpool2d` by name. */
+export interface MaxUnpool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly outputSize?: readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.avg_pool2d` by name. */
+export interface AvgPool2dOptions {
+  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
+  readonly stride?: number | readonly number[] | null | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** false unless given. */ readonly ceilMode?: boolean | undefined;
+  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.conv2d` by name. */
+export interface Conv2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.conv_transpose2d` by name. */
+export interface ConvTranspose2dOptions {
+  readonly bias?: Tensor | null | undefined;
+  /** 1 unless given. */ readonly groups?: number | undefined;
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
+  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.fft` by name. */
+export interface FftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.ifft` by name. */
+export interface IfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.rfft` by name. */
+export interface RfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.irfft` by name. */
+export interface IrfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.keccak` by name. */
+export interface KeccakOptions {
+  /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.triangular_solve` by name. */
+export interface TriangularSolveOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.cholesky` by name. */
+export interface CholeskyOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.qr` by name. */
+export interface QrOptions {
+  /** "reduced" unless given. */ readonly mode?: "reduced" | "complete" | undefined;
+}
+
+/** Arguments of `Tensor.svd` by name. */
+export interface SvdOptions {
+  /** true unless given. */ readonly fullMatrices?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.newton_schulz` by name. */
+export interface NewtonSchulzOptions {
+  /** 1e-7 unless given. */ readonly eps?: number | undefined;
+}
+
+/** Arguments of `Tensor.dot` by name. */
+export interface DotOptions {
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.matmul` by name. */
+export interface MatmulOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.mm` by name. */
@@ -155,66 +283,46 @@ export interface MvOptions {
   readonly dtype?: DTypeName | null | undefined;
 }
 
-/** Arguments of `Tensor.unbind` by name. */
-export interface UnbindOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
+/** Arguments of `Tensor.linear` by name. */
+export interface LinearOptions {
+  readonly bias?: Tensor | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
-/** Arguments of `Tensor.rot90` by name. */
-export interface Rot90Options {
-  /** 1 unless given. */ readonly k?: number | undefined;
-  /** [0,1] unless given. */ readonly dims?: readonly number[] | undefined;
+/** Arguments of `Tensor.einsum` by name. */
+export interface EinsumOptions {
+  readonly dtype?: DTypeName | null | undefined;
 }
 
-/** Arguments of `Tensor.diff` by name. */
-export interface DiffOptions {
-  /** 1 unless given. */ readonly n?: number | undefined;
+/** Arguments of `Tensor.cross` by name. */
+export interface CrossOptions {
   /** -1 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.take_along_dim` by name. */
-export interface TakeAlongDimOptions {
-  readonly dim?: number | null | undefined;
+/** Arguments of `Tensor.trace` by name. */
+export interface TraceOptions {
+  /** 0 unless given. */ readonly offset?: number | undefined;
 }
 
-/** Arguments of `Tensor.index_add` by name. */
-export interface IndexAddOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
-}
-
-/** Arguments of `Tensor.aminmax` by name. */
-export interface AminmaxOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.count_nonzero` by name. */
-export interface CountNonzeroOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-}
-
-/** Arguments of `Tensor.nansum` by name. */
-export interface NansumOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.nanmean` by name. */
-export interface NanmeanOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.norm` by name. */
-export interface NormOptions {
+/** Arguments of `Tensor.cdist` by name. */
+export interface CdistOptions {
   /** 2 unless given. */ readonly p?: number | undefined;
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.dist` by name. */
-export interface DistOptions {
-  /** 2 unless given. */ readonly p?: number | undefined;
+/** Arguments of `Tensor.vander` by name. */
+export interface VanderOptions {
+  readonly n?: number | null | undefined;
+  /** false unless given. */ readonly increasing?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.triu` by name. */
+export interface TriuOptions {
+  /** 0 unless given. */ readonly diagonal?: number | undefined;
+}
+
+/** Arguments of `Tensor.tril` by name. */
+export interface TrilOptions {
+  /** 0 unless given. */ readonly diagonal?: number | undefined;
 }
 
 /** Arguments of `Tensor.addmm` by name. */
@@ -235,24 +343,22 @@ export interface AddmvOptions {
   /** 1 unless given. */ readonly alpha?: number | undefined;
 }
 
-/** Arguments of `Tensor.gradient` by name. */
-export interface GradientOptions {
-  readonly gradient?: Tensor | null | undefined;
+/** Arguments of `Tensor.dist` by name. */
+export interface DistOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.backward` by name. */
-export interface BackwardOptions {
-  readonly gradient?: Tensor | null | undefined;
+/** Arguments of `Tensor.pairwise_distance` by name. */
+export interface PairwiseDistanceOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.requires_grad_` by name. */
-export interface RequiresGradOptions {
-  /** true unless given. */ readonly requiresGrad?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.is_param_` by name. */
-export interface IsParamOptions {
-  /** true unless given. */ readonly isParam?: boolean | undefined;
+/** Arguments of `Tensor.cosine_similarity` by name. */
+export interface CosineSimilarityOptions {
+  /** 1 unless given. */ readonly dim?: number | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
 }
 
 /** Arguments of `Tensor.cross_entropy` by name. */
@@ -294,41 +400,165 @@ export interface BinaryCrossentropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
+/** Arguments of `Tensor.binary_cross_entropy` by name. */
+export interface BinaryCrossEntropyOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
 /** Arguments of `Tensor.binary_crossentropy_logits` by name. */
 export interface BinaryCrossentropyLogitsOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   readonly posWeight?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.normalize` by name. */
-export interface NormalizeOptions {
-  /** 2 unless given. */ readonly p?: number | undefined;
-  /** 1 unless given. */ readonly dim?: number | undefined;
-  /** 1e-12 unless given. */ readonly eps?: number | undefined;
+/** Arguments of `Tensor.binary_cross_entropy_with_logits` by name. */
+export interface BinaryCrossEntropyWithLogitsOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  readonly posWeight?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.layernorm` by name. */
-export interface LayernormOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | undefined;
-  /** 0.00001 unless given. */ readonly eps?: number | undefined;
+/** Arguments of `Tensor.mse_loss` by name. */
+export interface MseLossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.batchnorm` by name. */
-export interface BatchnormOptions {
-  /** 1 unless given. */ readonly axis?: number | readonly number[] | undefined;
+/** Arguments of `Tensor.l1_loss` by name. */
+export interface L1LossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.dropout` by name. */
-export interface DropoutOptions {
-  /** 0.5 unless given. */ readonly p?: number | undefined;
+/** Arguments of `Tensor.smooth_l1_loss` by name. */
+export interface SmoothL1LossOptions {
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** 1 unless given. */ readonly beta?: number | undefined;
 }
 
-/** Arguments of `Tensor.scaled_dot_product_attention` by name. */
-export interface ScaledDotProductAttentionOptions {
-  readonly attnMask?: Tensor | null | undefined;
-  /** 0 unless given. */ readonly dropoutP?: number | undefined;
-  /** false unless given. */ readonly isCausal?: boolean | undefined;
-  /** false unless given. */ readonly enableGqa?: boolean | undefined;
+/** Arguments of `Tensor.gaussian_nll_loss` by name. */
+export interface GaussianNllLossOptions {
+  /** false unless given. */ readonly full?: boolean | undefined;
+  /** 0.000001 unless given. */ readonly eps?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.poisson_nll_loss` by name. */
+export interface PoissonNllLossOptions {
+  /** true unless given. */ readonly logInput?: boolean | undefined;
+  /** false unless given. */ readonly full?: boolean | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.ctc_loss` by name. */
+export interface CtcLossOptions {
+  /** 0 unless given. */ readonly blank?: number | undefined;
+  /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
+  /** false unless given. */ readonly zeroInfinity?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.sort` by name. */
+export interface SortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.argsort` by name. */
+export interface ArgsortOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly descending?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.quantile` by name. */
+export interface QuantileOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** "linear" unless given. */ readonly interpolation?:
+    "linear" | "lower" | "higher" | "nearest" | "midpoint" | undefined;
+}
+
+/** Arguments of `Tensor.median` by name. */
+export interface MedianOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.kthvalue` by name. */
+export interface KthvalueOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mode` by name. */
+export interface ModeOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.searchsorted` by name. */
+export interface SearchsortedOptions {
+  /** false unless given. */ readonly right?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bincount` by name. */
+export interface BincountOptions {
+  readonly weights?: Tensor | null | undefined;
+  /** 0 unless given. */ readonly minlength?: number | undefined;
+}
+
+/** Arguments of `Tensor.histc` by name. */
+export interface HistcOptions {
+  /** 100 unless given. */ readonly bins?: number | undefined;
+  /** 0 unless given. */ readonly min?: number | undefined;
+  /** 0 unless given. */ readonly max?: number | undefined;
+}
+
+/** Arguments of `Tensor.topk` by name. */
+export interface TopkOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** true unless given. */ readonly largest?: boolean | undefined;
+  /** true unless given. */ readonly sorted?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.unbind` by name. */
+export interface UnbindOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.masked_select` by name. */
+export interface MaskedSelectOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.nonzero` by name. */
+export interface NonzeroOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: number | undefined;
+}
+
+/** Arguments of `Tensor.argwhere` by name. */
+export interface ArgwhereOptions {
+  readonly size?: number | null | undefined;
+  /** 0 unless given. */ readonly fillValue?: number | undefined;
+}
+
+/** Arguments of `Tensor.take_along_dim` by name. */
+export interface TakeAlongDimOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.scatter` by name. */
+export interface ScatterOptions {
+  readonly reduce?: "add" | "multiply" | null | undefined;
+}
+
+/** Arguments of `Tensor.scatter_reduce` by name. */
+export interface ScatterReduceOptions {
+  /** true unless given. */ readonly includeSelf?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.index_add` by name. */
+export interface IndexAddOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
 }
 
 /** Arguments of `Tensor.manual_seed` by name. */
@@ -435,6 +665,472 @@ export interface MultinomialOptions {
   /** false unless given. */ readonly replacement?: boolean | undefined;
 }
 
+/** Arguments of `Tensor.cumsum` by name. */
+export interface CumsumOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.cummax` by name. */
+export interface CummaxOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.cummin` by name. */
+export interface CumminOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.logcumsumexp` by name. */
+export interface LogcumsumexpOptions {
+  /** 0 unless given. */ readonly axis?: number | undefined;
+}
+
+/** Arguments of `Tensor.diff` by name. */
+export interface DiffOptions {
+  /** 1 unless given. */ readonly n?: number | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.leaky_relu` by name. */
+export interface LeakyReluOptions {
+  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardtanh` by name. */
+export interface HardtanhOptions {
+  /** -1 unless given. */ readonly minVal?: number | undefined;
+  /** 1 unless given. */ readonly maxVal?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardsigmoid` by name. */
+export interface HardsigmoidOptions {
+  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
+  /** 0.5 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.gelu` by name. */
+export interface GeluOptions {
+  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
+}
+
+/** Arguments of `Tensor.elu` by name. */
+export interface EluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.celu` by name. */
+export interface CeluOptions {
+  /** 1 unless given. */ readonly alpha?: number | undefined;
+}
+
+/** Arguments of `Tensor.selu` by name. */
+export interface SeluOptions {
+  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
+  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
+}
+
+/** Arguments of `Tensor.softplus` by name. */
+export interface SoftplusOptions {
+  /** 1 unless given. */ readonly beta?: number | undefined;
+}
+
+/** Arguments of `Tensor.hardshrink` by name. */
+export interface HardshrinkOptions {
+  /** 0.5 unless given. */ readonly lambd?: number | undefined;
+}
+
+/** Arguments of `Tensor.softshrink` by name. */
+export interface SoftshrinkOptions {
+  /** 0.5 unless given. */ readonly lambd?: number | undefined;
+}
+
+/** Arguments of `Tensor.softmax` by name. */
+export interface SoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.log_softmax` by name. */
+export interface LogSoftmaxOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.softmin` by name. */
+export interface SoftminOptions {
+  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.glu` by name. */
+export interface GluOptions {
+  /** -1 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.sum` by name. */
+export interface SumOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.nansum` by name. */
+export interface NansumOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.prod` by name. */
+export interface ProdOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+/** Arguments of `Tensor.max` by name. */
+export interface MaxOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.amax` by name. */
+export interface AmaxOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.min` by name. */
+export interface MinOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.amin` by name. */
+export interface AminOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.aminmax` by name. */
+export interface AminmaxOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.any` by name. */
+export interface AnyOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.all` by name. */
+export interface AllOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.count_nonzero` by name. */
+export interface CountNonzeroOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.logsumexp` by name. */
+export interface LogsumexpOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.isclose` by name. */
+export interface IscloseOptions {
+  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
+  /** 1e-8 unless given. */ readonly atol?: number | undefined;
+  /** false unless given. */ readonly equalNan?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.allclose` by name. */
+export interface AllcloseOptions {
+  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
+  /** 1e-8 unless given. */ readonly atol?: number | undefined;
+  /** false unless given. */ readonly equalNan?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.norm` by name. */
+export interface NormOptions {
+  /** 2 unless given. */ readonly p?: number | undefined;
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mean` by name. */
+export interface MeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.nanmean` by name. */
+export interface NanmeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.var` by name. */
+export interface VarOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.var_mean` by name. */
+export interface VarMeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.std` by name. */
+export interface StdOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.std_mean` by name. */
+export interface StdMeanOptions {
+  readonly axis?: number | readonly number[] | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+  /** 1 unless given. */ readonly correction?: number | undefined;
+}
+
+/** Arguments of `Tensor.argmax` by name. */
+export interface ArgmaxOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.argmin` by name. */
+export interface ArgminOptions {
+  readonly axis?: number | null | undefined;
+  /** false unless given. */ readonly keepdim?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.pad` by name. */
+export interface PadOptions {
+  /** "constant" unless given. */ readonly mode?:
+    "constant" | "reflect" | "replicate" | "circular" | undefined;
+  /** 0 unless given. */ readonly value?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.pad_to` by name. */
+export interface PadToOptions {
+  /** 0 unless given. */ readonly value?: Scalar | undefined;
+}
+
+/** Arguments of `Tensor.cat` by name. */
+export interface CatOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.stack` by name. */
+export interface StackOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.split` by name. */
+export interface SplitOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.chunk` by name. */
+export interface ChunkOptions {
+  /** 0 unless given. */ readonly dim?: number | undefined;
+}
+
+/** Arguments of `Tensor.repeat_interleave` by name. */
+export interface RepeatInterleaveOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.roll` by name. */
+export interface RollOptions {
+  readonly dims?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.meshgrid` by name. */
+export interface MeshgridOptions {
+  /** "ij" unless given. */ readonly indexing?: "ij" | "xy" | undefined;
+}
+
+/** Arguments of `Tensor.transpose` by name. */
+export interface TransposeOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.swapaxes` by name. */
+export interface SwapaxesOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.swapdims` by name. */
+export interface SwapdimsOptions {
+  /** 1 unless given. */ readonly dim0?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+}
+
+/** Arguments of `Tensor.rot90` by name. */
+export interface Rot90Options {
+  /** 1 unless given. */ readonly k?: number | undefined;
+  /** [0,1] unless given. */ readonly dims?: readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.squeeze` by name. */
+export interface SqueezeOptions {
+  readonly dim?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.flatten` by name. */
+export interface FlattenOptions {
+  /** 0 unless given. */ readonly startDim?: number | undefined;
+  /** -1 unless given. */ readonly endDim?: number | undefined;
+}
+
+/** Arguments of `Tensor.diagonal` by name. */
+export interface DiagonalOptions {
+  /** 0 unless given. */ readonly offset?: number | undefined;
+  /** 0 unless given. */ readonly dim1?: number | undefined;
+  /** 1 unless given. */ readonly dim2?: number | undefined;
+}
+
+/** Arguments of `Tensor.pool` by name. */
+export interface PoolOptions {
+  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
+  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
+}
+
+/** Arguments of `Tensor.pow` by name. */
+export interface PowOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.logit` by name. */
+export interface LogitOptions {
+  readonly eps?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.clamp` by name. */
+export interface ClampOptions {
+  readonly min?: Operand | null | undefined;
+  readonly max?: Operand | null | undefined;
+}
+
+/** Arguments of `Tensor.clip` by name. */
+export interface ClipOptions {
+  readonly min?: Operand | null | undefined;
+  readonly max?: Operand | null | undefined;
+}
+
+/** Arguments of `Tensor.nan_to_num` by name. */
+export interface NanToNumOptions {
+  /** 0 unless given. */ readonly nan?: number | undefined;
+  readonly posinf?: number | null | undefined;
+  readonly neginf?: number | null | undefined;
+}
+
+/** Arguments of `Tensor.isinf` by name. */
+export interface IsinfOptions {
+  /** true unless given. */ readonly detectPositive?: boolean | undefined;
+  /** true unless given. */ readonly detectNegative?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.add` by name. */
+export interface AddOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.sub` by name. */
+export interface SubOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.subtract` by name. */
+export interface SubtractOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.mul` by name. */
+export interface MulOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.multiply` by name. */
+export interface MultiplyOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.div` by name. */
+export interface DivOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.divide` by name. */
+export interface DivideOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.true_divide` by name. */
+export interface TrueDivideOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+  readonly roundingMode?: "trunc" | "floor" | null | undefined;
+}
+
+/** Arguments of `Tensor.mod` by name. */
+export interface ModOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.remainder` by name. */
+export interface RemainderOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.addcmul` by name. */
+export interface AddcmulOptions {
+  /** 1 unless given. */ readonly value?: number | undefined;
+}
+
+/** Arguments of `Tensor.addcdiv` by name. */
+export interface AddcdivOptions {
+  /** 1 unless given. */ readonly value?: number | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_and` by name. */
+export interface BitwiseAndOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_or` by name. */
+export interface BitwiseOrOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.bitwise_xor` by name. */
+export interface BitwiseXorOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.lshift` by name. */
+export interface LshiftOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.rshift` by name. */
+export interface RshiftOptions {
+  /** false unless given. */ readonly reverse?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.const` by name. */
 export interface ConstOptions {
   readonly dtype?: DTypeName | null | undefined;
@@ -511,595 +1207,6 @@ export interface EyeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
-}
-
-/** Arguments of `Tensor.conv2d` by name. */
-export interface Conv2dOptions {
-  readonly bias?: Tensor | null | undefined;
-  /** 1 unless given. */ readonly groups?: number | undefined;
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.conv_transpose2d` by name. */
-export interface ConvTranspose2dOptions {
-  readonly bias?: Tensor | null | undefined;
-  /** 1 unless given. */ readonly groups?: number | undefined;
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
-}
-
-/** Arguments of `Tensor.max_pool2d` by name. */
-export interface MaxPool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** false unless given. */ readonly ceilMode?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.max_unpool2d` by name. */
-export interface MaxUnpool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  readonly outputSize?: readonly number[] | null | undefined;
-}
-
-/** Arguments of `Tensor.interpolate` by name. */
-export interface InterpolateOptions {
-  readonly size?: number | readonly number[] | null | undefined;
-  /** "linear" unless given. */ readonly mode?:
-    "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | undefined;
-  /** false unless given. */ readonly alignCorners?: boolean | undefined;
-  readonly scaleFactor?: number | readonly number[] | null | undefined;
-}
-
-/** Arguments of `Tensor.avg_pool2d` by name. */
-export interface AvgPool2dOptions {
-  /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
-  readonly stride?: number | readonly number[] | null | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-  /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
-  /** false unless given. */ readonly ceilMode?: boolean | undefined;
-  /** true unless given. */ readonly countIncludePad?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.fft` by name. */
-export interface FftOptions {
-  readonly n?: number | null | undefined;
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
-}
-
-/** Arguments of `Tensor.ifft` by name. */
-export interface IfftOptions {
-  readonly n?: number | null | undefined;
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
-}
-
-/** Arguments of `Tensor.rfft` by name. */
-export interface RfftOptions {
-  readonly n?: number | null | undefined;
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
-}
-
-/** Arguments of `Tensor.irfft` by name. */
-export interface IrfftOptions {
-  readonly n?: number | null | undefined;
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
-}
-
-/** Arguments of `Tensor.keccak` by name. */
-export interface KeccakOptions {
-  /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
-}
-
-/** Arguments of `Tensor.triangular_solve` by name. */
-export interface TriangularSolveOptions {
-  /** false unless given. */ readonly upper?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.cholesky` by name. */
-export interface CholeskyOptions {
-  /** false unless given. */ readonly upper?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.qr` by name. */
-export interface QrOptions {
-  /** "reduced" unless given. */ readonly mode?: "reduced" | "complete" | undefined;
-}
-
-/** Arguments of `Tensor.svd` by name. */
-export interface SvdOptions {
-  /** true unless given. */ readonly fullMatrices?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.newton_schulz` by name. */
-export interface NewtonSchulzOptions {
-  /** 1e-7 unless given. */ readonly eps?: number | undefined;
-}
-
-/** Arguments of `Tensor.dot` by name. */
-export interface DotOptions {
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.matmul` by name. */
-export interface MatmulOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.linear` by name. */
-export interface LinearOptions {
-  readonly bias?: Tensor | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.einsum` by name. */
-export interface EinsumOptions {
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.cross` by name. */
-export interface CrossOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.trace` by name. */
-export interface TraceOptions {
-  /** 0 unless given. */ readonly offset?: number | undefined;
-}
-
-/** Arguments of `Tensor.cdist` by name. */
-export interface CdistOptions {
-  /** 2 unless given. */ readonly p?: number | undefined;
-}
-
-/** Arguments of `Tensor.vander` by name. */
-export interface VanderOptions {
-  readonly n?: number | null | undefined;
-  /** false unless given. */ readonly increasing?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.triu` by name. */
-export interface TriuOptions {
-  /** 0 unless given. */ readonly diagonal?: number | undefined;
-}
-
-/** Arguments of `Tensor.tril` by name. */
-export interface TrilOptions {
-  /** 0 unless given. */ readonly diagonal?: number | undefined;
-}
-
-/** Arguments of `Tensor.sort` by name. */
-export interface SortOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** false unless given. */ readonly descending?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.argsort` by name. */
-export interface ArgsortOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** false unless given. */ readonly descending?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.quantile` by name. */
-export interface QuantileOptions {
-  readonly axis?: number | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  /** "linear" unless given. */ readonly interpolation?:
-    "linear" | "lower" | "higher" | "nearest" | "midpoint" | undefined;
-}
-
-/** Arguments of `Tensor.median` by name. */
-export interface MedianOptions {
-  readonly axis?: number | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.searchsorted` by name. */
-export interface SearchsortedOptions {
-  /** false unless given. */ readonly right?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bincount` by name. */
-export interface BincountOptions {
-  readonly weights?: Tensor | null | undefined;
-  /** 0 unless given. */ readonly minlength?: number | undefined;
-}
-
-/** Arguments of `Tensor.histc` by name. */
-export interface HistcOptions {
-  /** 100 unless given. */ readonly bins?: number | undefined;
-  /** 0 unless given. */ readonly min?: number | undefined;
-  /** 0 unless given. */ readonly max?: number | undefined;
-}
-
-/** Arguments of `Tensor.topk` by name. */
-export interface TopkOptions {
-  /** -1 unless given. */ readonly dim?: number | undefined;
-  /** true unless given. */ readonly largest?: boolean | undefined;
-  /** true unless given. */ readonly sorted?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.scatter` by name. */
-export interface ScatterOptions {
-  readonly reduce?: "add" | "multiply" | null | undefined;
-}
-
-/** Arguments of `Tensor.scatter_reduce` by name. */
-export interface ScatterReduceOptions {
-  /** true unless given. */ readonly includeSelf?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.masked_select` by name. */
-export interface MaskedSelectOptions {
-  readonly size?: number | null | undefined;
-  /** 0 unless given. */ readonly fillValue?: Scalar | undefined;
-}
-
-/** Arguments of `Tensor.nonzero` by name. */
-export interface NonzeroOptions {
-  readonly size?: number | null | undefined;
-  /** 0 unless given. */ readonly fillValue?: number | undefined;
-}
-
-/** Arguments of `Tensor.leaky_relu` by name. */
-export interface LeakyReluOptions {
-  /** 0.01 unless given. */ readonly negSlope?: number | undefined;
-}
-
-/** Arguments of `Tensor.hardtanh` by name. */
-export interface HardtanhOptions {
-  /** -1 unless given. */ readonly minVal?: number | undefined;
-  /** 1 unless given. */ readonly maxVal?: number | undefined;
-}
-
-/** Arguments of `Tensor.hardsigmoid` by name. */
-export interface HardsigmoidOptions {
-  /** 0.16666666666666666 unless given. */ readonly alpha?: number | undefined;
-  /** 0.5 unless given. */ readonly beta?: number | undefined;
-}
-
-/** Arguments of `Tensor.gelu` by name. */
-export interface GeluOptions {
-  /** "tanh" unless given. */ readonly approximate?: "tanh" | "none" | undefined;
-}
-
-/** Arguments of `Tensor.elu` by name. */
-export interface EluOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
-}
-
-/** Arguments of `Tensor.celu` by name. */
-export interface CeluOptions {
-  /** 1 unless given. */ readonly alpha?: number | undefined;
-}
-
-/** Arguments of `Tensor.selu` by name. */
-export interface SeluOptions {
-  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
-  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
-}
-
-/** Arguments of `Tensor.softplus` by name. */
-export interface SoftplusOptions {
-  /** 1 unless given. */ readonly beta?: number | undefined;
-}
-
-/** Arguments of `Tensor.softmax` by name. */
-export interface SoftmaxOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.log_softmax` by name. */
-export interface LogSoftmaxOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.softmin` by name. */
-export interface SoftminOptions {
-  /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.sum` by name. */
-export interface SumOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.prod` by name. */
-export interface ProdOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  readonly dtype?: DTypeName | null | undefined;
-}
-
-/** Arguments of `Tensor.max` by name. */
-export interface MaxOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.min` by name. */
-export interface MinOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.any` by name. */
-export interface AnyOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.all` by name. */
-export interface AllOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.logsumexp` by name. */
-export interface LogsumexpOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.allclose` by name. */
-export interface AllcloseOptions {
-  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
-  /** 1e-8 unless given. */ readonly atol?: number | undefined;
-  /** false unless given. */ readonly equalNan?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.mean` by name. */
-export interface MeanOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.var` by name. */
-export interface VarOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  /** 1 unless given. */ readonly correction?: number | undefined;
-}
-
-/** Arguments of `Tensor.var_mean` by name. */
-export interface VarMeanOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  /** 1 unless given. */ readonly correction?: number | undefined;
-}
-
-/** Arguments of `Tensor.std` by name. */
-export interface StdOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  /** 1 unless given. */ readonly correction?: number | undefined;
-}
-
-/** Arguments of `Tensor.std_mean` by name. */
-export interface StdMeanOptions {
-  readonly axis?: number | readonly number[] | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-  /** 1 unless given. */ readonly correction?: number | undefined;
-}
-
-/** Arguments of `Tensor.argmax` by name. */
-export interface ArgmaxOptions {
-  readonly axis?: number | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.argmin` by name. */
-export interface ArgminOptions {
-  readonly axis?: number | null | undefined;
-  /** false unless given. */ readonly keepdim?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.cumsum` by name. */
-export interface CumsumOptions {
-  /** 0 unless given. */ readonly axis?: number | undefined;
-}
-
-/** Arguments of `Tensor.cummax` by name. */
-export interface CummaxOptions {
-  /** 0 unless given. */ readonly axis?: number | undefined;
-}
-
-/** Arguments of `Tensor.cummin` by name. */
-export interface CumminOptions {
-  /** 0 unless given. */ readonly axis?: number | undefined;
-}
-
-/** Arguments of `Tensor.logcumsumexp` by name. */
-export interface LogcumsumexpOptions {
-  /** 0 unless given. */ readonly axis?: number | undefined;
-}
-
-/** Arguments of `Tensor.pad` by name. */
-export interface PadOptions {
-  /** "constant" unless given. */ readonly mode?:
-    "constant" | "reflect" | "replicate" | "circular" | undefined;
-  /** 0 unless given. */ readonly value?: Scalar | undefined;
-}
-
-/** Arguments of `Tensor.pad_to` by name. */
-export interface PadToOptions {
-  /** 0 unless given. */ readonly value?: Scalar | undefined;
-}
-
-/** Arguments of `Tensor.cat` by name. */
-export interface CatOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.stack` by name. */
-export interface StackOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.split` by name. */
-export interface SplitOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.chunk` by name. */
-export interface ChunkOptions {
-  /** 0 unless given. */ readonly dim?: number | undefined;
-}
-
-/** Arguments of `Tensor.repeat_interleave` by name. */
-export interface RepeatInterleaveOptions {
-  readonly dim?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.roll` by name. */
-export interface RollOptions {
-  readonly dims?: number | readonly number[] | null | undefined;
-}
-
-/** Arguments of `Tensor.meshgrid` by name. */
-export interface MeshgridOptions {
-  /** "ij" unless given. */ readonly indexing?: "ij" | "xy" | undefined;
-}
-
-/** Arguments of `Tensor.transpose` by name. */
-export interface TransposeOptions {
-  /** 1 unless given. */ readonly dim0?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
-}
-
-/** Arguments of `Tensor.squeeze` by name. */
-export interface SqueezeOptions {
-  readonly dim?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.flatten` by name. */
-export interface FlattenOptions {
-  /** 0 unless given. */ readonly startDim?: number | undefined;
-  /** -1 unless given. */ readonly endDim?: number | undefined;
-}
-
-/** Arguments of `Tensor.diagonal` by name. */
-export interface DiagonalOptions {
-  /** 0 unless given. */ readonly offset?: number | undefined;
-  /** 0 unless given. */ readonly dim1?: number | undefined;
-  /** 1 unless given. */ readonly dim2?: number | undefined;
-}
-
-/** Arguments of `Tensor.pool` by name. */
-export interface PoolOptions {
-  /** 1 unless given. */ readonly stride?: number | readonly number[] | undefined;
-  /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
-}
-
-/** Arguments of `Tensor.pow` by name. */
-export interface PowOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.logit` by name. */
-export interface LogitOptions {
-  readonly eps?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.add` by name. */
-export interface AddOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.sub` by name. */
-export interface SubOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.mul` by name. */
-export interface MulOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.div` by name. */
-export interface DivOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-  readonly roundingMode?: "trunc" | "floor" | null | undefined;
-}
-
-/** Arguments of `Tensor.mod` by name. */
-export interface ModOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwise_and` by name. */
-export interface BitwiseAndOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwise_or` by name. */
-export interface BitwiseOrOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwise_xor` by name. */
-export interface BitwiseXorOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.lshift` by name. */
-export interface LshiftOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.rshift` by name. */
-export interface RshiftOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.isinf` by name. */
-export interface IsinfOptions {
-  /** true unless given. */ readonly detectPositive?: boolean | undefined;
-  /** true unless given. */ readonly detectNegative?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.isclose` by name. */
-export interface IscloseOptions {
-  /** 0.00001 unless given. */ readonly rtol?: number | undefined;
-  /** 1e-8 unless given. */ readonly atol?: number | undefined;
-  /** false unless given. */ readonly equalNan?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.nan_to_num` by name. */
-export interface NanToNumOptions {
-  /** 0 unless given. */ readonly nan?: number | undefined;
-  readonly posinf?: number | null | undefined;
-  readonly neginf?: number | null | undefined;
-}
-
-/** Arguments of `Tensor.clamp` by name. */
-export interface ClampOptions {
-  readonly min?: Operand | null | undefined;
-  readonly max?: Operand | null | undefined;
-}
-
-/** Arguments of `Tensor.clip` by name. */
-export interface ClipOptions {
-  readonly min?: Operand | null | undefined;
-  readonly max?: Operand | null | undefined;
 }
 
 /** Arguments of `Tensor.cast` by name. */
@@ -1190,790 +1297,6 @@ export class Tensor extends TensorBase {
     return callSelf(this, "Tensor.assign", [x]);
   }
 
-  /** The magnitude; its gradient at 0 is 0. */
-  absolute(): Tensor {
-    return callTensor(this.session, "Tensor.absolute", [this]);
-  }
-
-  /** -self; of bools, logical_not. */
-  negative(): Tensor {
-    return callTensor(this.session, "Tensor.negative", [this]);
-  }
-
-  /** The arc cosine; NaN outside -1 to 1. */
-  arccos(): Tensor {
-    return callTensor(this.session, "Tensor.arccos", [this]);
-  }
-
-  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
-  arcsin(): Tensor {
-    return callTensor(this.session, "Tensor.arcsin", [this]);
-  }
-
-  /** The arc tangent, within 3 ulp. */
-  arctan(): Tensor {
-    return callTensor(this.session, "Tensor.arctan", [this]);
-  }
-
-  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
-  arctan2(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.arctan2", [this, other]);
-  }
-
-  /** The inverse hyperbolic cosine; NaN below 1. */
-  arccosh(): Tensor {
-    return callTensor(this.session, "Tensor.arccosh", [this]);
-  }
-
-  /** The inverse hyperbolic sine. */
-  arcsinh(): Tensor {
-    return callTensor(this.session, "Tensor.arcsinh", [this]);
-  }
-
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
-  arctanh(): Tensor {
-    return callTensor(this.session, "Tensor.arctanh", [this]);
-  }
-
-  /** self - x. Throws DTypeError for two bools. */
-  subtract(x: Operand, options?: SubtractOptions): Tensor {
-    return callTensor(this.session, "Tensor.subtract", [this, x, options]);
-  }
-
-  /** self * x. */
-  multiply(x: Operand, options?: MultiplyOptions): Tensor {
-    return callTensor(this.session, "Tensor.multiply", [this, x, options]);
-  }
-
-  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
-  remainder(x: Operand, options?: RemainderOptions): Tensor {
-    return callTensor(this.session, "Tensor.remainder", [this, x, options]);
-  }
-
-  /** Rounded towards 0; integers as they are. */
-  fix(): Tensor {
-    return callTensor(this.session, "Tensor.fix", [this]);
-  }
-
-  /**
-   * self / x in floats.
-   *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
-   */
-  divide(x: Operand, options?: DivideOptions): Tensor {
-    return callTensor(this.session, "Tensor.divide", [this, x, options]);
-  }
-
-  /**
-   * self / x in floats.
-   *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
-   */
-  trueDivide(x: Operand, options?: TrueDivideOptions): Tensor {
-    return callTensor(this.session, "Tensor.true_divide", [this, x, options]);
-  }
-  /** `trueDivide`, by its Python name. */
-  declare true_divide: Tensor["trueDivide"];
-
-  /** self > x. */
-  greater(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.greater", [this, x]);
-  }
-
-  /** self >= x; False where either is NaN. */
-  greaterEqual(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.greater_equal", [this, x]);
-  }
-  /** `greaterEqual`, by its Python name. */
-  declare greater_equal: Tensor["greaterEqual"];
-
-  /** self < x. */
-  less(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.less", [this, x]);
-  }
-
-  /** self <= x; False where either is NaN. */
-  lessEqual(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.less_equal", [this, x]);
-  }
-  /** `lessEqual`, by its Python name. */
-  declare less_equal: Tensor["lessEqual"];
-
-  /** self != x. */
-  notEqual(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.not_equal", [this, x]);
-  }
-  /** `notEqual`, by its Python name. */
-  declare not_equal: Tensor["notEqual"];
-
-  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
-  binaryCrossEntropy(
-    ...args:
-      | [Y: Tensor, options?: BinaryCrossEntropyOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.binary_cross_entropy", [this, ...args]);
-  }
-  /** `binaryCrossEntropy`, by its Python name. */
-  declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
-
-  /**
-   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
-   *
-   * `pos_weight` scales the positive part.
-   */
-  binaryCrossEntropyWithLogits(
-    ...args:
-      | [Y: Tensor, options?: BinaryCrossEntropyWithLogitsOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyWithLogitsOptions]
-      | [
-          Y: Tensor,
-          reduction: "mean" | "sum" | "none",
-          posWeight: Tensor | null,
-          options?: BinaryCrossEntropyWithLogitsOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
-  }
-  /** `binaryCrossEntropyWithLogits`, by its Python name. */
-  declare binary_cross_entropy_with_logits: Tensor["binaryCrossEntropyWithLogits"];
-
-  /** Not less than `min_`. */
-  clampMin(min: Operand): Tensor {
-    return callTensor(this.session, "Tensor.clamp_min", [this, min]);
-  }
-  /** `clampMin`, by its Python name. */
-  declare clamp_min: Tensor["clampMin"];
-
-  /** Not more than `max_`. */
-  clampMax(max: Operand): Tensor {
-    return callTensor(this.session, "Tensor.clamp_max", [this, max]);
-  }
-  /** `clampMax`, by its Python name. */
-  declare clamp_max: Tensor["clampMax"];
-
-  /** The quotient, rounded down. */
-  floorDivide(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.floor_divide", [this, x]);
-  }
-  /** `floorDivide`, by its Python name. */
-  declare floor_divide: Tensor["floorDivide"];
-
-  /** Whether both are other than 0. */
-  logicalAnd(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logical_and", [this, x]);
-  }
-  /** `logicalAnd`, by its Python name. */
-  declare logical_and: Tensor["logicalAnd"];
-
-  /** Whether one of both is other than 0. */
-  logicalOr(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logical_or", [this, x]);
-  }
-  /** `logicalOr`, by its Python name. */
-  declare logical_or: Tensor["logicalOr"];
-
-  /** Whether just one of both is other than 0. */
-  logicalXor(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logical_xor", [this, x]);
-  }
-  /** `logicalXor`, by its Python name. */
-  declare logical_xor: Tensor["logicalXor"];
-
-  /** self + value * tensor1 * tensor2. */
-  addcmul(
-    ...args:
-      | [tensor1: Tensor, tensor2: Tensor, options?: AddcmulOptions]
-      | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcmulOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.addcmul", [this, ...args]);
-  }
-
-  /** self + value * tensor1 / tensor2. */
-  addcdiv(
-    ...args:
-      | [tensor1: Tensor, tensor2: Tensor, options?: AddcdivOptions]
-      | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcdivOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.addcdiv", [this, ...args]);
-  }
-
-  /** Degrees as radians. */
-  deg2rad(): Tensor {
-    return callTensor(this.session, "Tensor.deg2rad", [this]);
-  }
-
-  /** Radians as degrees. */
-  rad2deg(): Tensor {
-    return callTensor(this.session, "Tensor.rad2deg", [this]);
-  }
-
-  /** What is behind the point, with the sign of self. */
-  frac(): Tensor {
-    return callTensor(this.session, "Tensor.frac", [this]);
-  }
-
-  /** The greater of both; of a NaN and a number, the number. */
-  fmax(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmax", [this, x]);
-  }
-
-  /** The lesser of both; of a NaN and a number, the number. */
-  fmin(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmin", [this, x]);
-  }
-
-  /** sqrt(self² + x²), without overflow on the way. */
-  hypot(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.hypot", [this, x]);
-  }
-
-  /** 0 below 0 and of NaN, 1 above 0, and `values` at 0. */
-  heaviside(values: Operand): Tensor {
-    return callTensor(this.session, "Tensor.heaviside", [this, values]);
-  }
-
-  /** Whether it is positive infinity. */
-  isposinf(): Tensor {
-    return callTensor(this.session, "Tensor.isposinf", [this]);
-  }
-
-  /** Whether it is negative infinity. */
-  isneginf(): Tensor {
-    return callTensor(this.session, "Tensor.isneginf", [this]);
-  }
-
-  /** Whether the sign is negative, that of -0.0 too. */
-  signbit(): Tensor {
-    return callTensor(this.session, "Tensor.signbit", [this]);
-  }
-
-  /** sin(pi x) / (pi x), and 1 at 0. */
-  sinc(): Tensor {
-    return callTensor(this.session, "Tensor.sinc", [this]);
-  }
-
-  /** log2(2**self + 2**x), without overflow. */
-  logaddexp2(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logaddexp2", [this, x]);
-  }
-
-  /**
-   * The first half along `dim` times the sigmoid of the second (Dauphin et al., 2017).
-   *
-   * Throws AxisError, ShapeError for an odd size.
-   */
-  glu(...args: [options?: GluOptions] | [dim: number, options?: GluOptions]): Tensor {
-    return callTensor(this.session, "Tensor.glu", [this, ...args]);
-  }
-
-  /** 0 where the magnitude is at most `lambd`. */
-  hardshrink(...args: [options?: HardshrinkOptions] | [lambd: number, options?: HardshrinkOptions]): Tensor {
-    return callTensor(this.session, "Tensor.hardshrink", [this, ...args]);
-  }
-
-  /** `lambd` nearer to 0, and 0 where the magnitude is at most that. */
-  softshrink(...args: [options?: SoftshrinkOptions] | [lambd: number, options?: SoftshrinkOptions]): Tensor {
-    return callTensor(this.session, "Tensor.softshrink", [this, ...args]);
-  }
-
-  /** self - tanh(self). */
-  tanhshrink(): Tensor {
-    return callTensor(this.session, "Tensor.tanhshrink", [this]);
-  }
-
-  /** `value` where self is not greater than `threshold`. */
-  threshold(threshold: number, value: number): Tensor {
-    return callTensor(this.session, "Tensor.threshold", [this, threshold, value]);
-  }
-
-  /**
-   * self where it is at least 0, else self * weight: one, or one for each channel (axis 1).
-   *
-   * Throws ShapeError.
-   */
-  prelu(weight: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.prelu", [this, weight]);
-  }
-
-  /** The squared difference from Y. Throws ShapeError, ArgumentError. */
-  mseLoss(
-    ...args:
-      | [Y: Tensor, options?: MseLossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MseLossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.mse_loss", [this, ...args]);
-  }
-  /** `mseLoss`, by its Python name. */
-  declare mse_loss: Tensor["mseLoss"];
-
-  /** The magnitude of the difference from Y. Throws ShapeError, ArgumentError. */
-  l1Loss(
-    ...args:
-      | [Y: Tensor, options?: L1LossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: L1LossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.l1_loss", [this, ...args]);
-  }
-  /** `l1Loss`, by its Python name. */
-  declare l1_loss: Tensor["l1Loss"];
-
-  /**
-   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
-   *
-   * Throws ShapeError, ArgumentError.
-   */
-  smoothL1Loss(
-    ...args:
-      | [Y: Tensor, options?: SmoothL1LossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SmoothL1LossOptions]
-      | [Y: Tensor, reduction: "mean" | "sum" | "none", beta: number, options?: SmoothL1LossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.smooth_l1_loss", [this, ...args]);
-  }
-  /** `smoothL1Loss`, by its Python name. */
-  declare smooth_l1_loss: Tensor["smoothL1Loss"];
-
-  /**
-   * Y's negative log-likelihood under normal distributions with these means and variances.
-   *
-   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
-   * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
-   * one that broadcasts to it. Throws ShapeError, ArgumentError.
-   */
-  gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
-    return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
-  }
-  /** `gaussianNllLoss`, by its Python name. */
-  declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
-
-  /**
-   * The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
-   *
-   * Throws AxisError, ShapeError.
-   */
-  cosineSimilarity(
-    ...args:
-      | [other: Tensor, options?: CosineSimilarityOptions]
-      | [other: Tensor, dim: number, options?: CosineSimilarityOptions]
-      | [other: Tensor, dim: number, eps: number, options?: CosineSimilarityOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.cosine_similarity", [this, ...args]);
-  }
-  /** `cosineSimilarity`, by its Python name. */
-  declare cosine_similarity: Tensor["cosineSimilarity"];
-
-  /** Two axes swapped. */
-  swapaxes(
-    ...args:
-      | [options?: SwapaxesOptions]
-      | [dim0: number, options?: SwapaxesOptions]
-      | [dim0: number, dim1: number, options?: SwapaxesOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.swapaxes", [this, ...args]);
-  }
-
-  /** Two axes swapped. */
-  swapdims(
-    ...args:
-      | [options?: SwapdimsOptions]
-      | [dim0: number, options?: SwapdimsOptions]
-      | [dim0: number, dim1: number, options?: SwapdimsOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.swapdims", [this, ...args]);
-  }
-
-  /**
-   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
-   *
-   * Throws ShapeError.
-   */
-  broadcastTo(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.broadcast_to", [this, ...args]);
-  }
-  /** `broadcastTo`, by its Python name. */
-  declare broadcast_to: Tensor["broadcastTo"];
-
-  /**
-   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
-   *
-   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
-   * last.
-   */
-  argwhere(
-    ...args:
-      | [options?: ArgwhereOptions]
-      | [size: number | null, options?: ArgwhereOptions]
-      | [size: number | null, fillValue: number, options?: ArgwhereOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.argwhere", [this, ...args]);
-  }
-
-  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
-  inverse(): Tensor {
-    return callTensor(this.session, "Tensor.inverse", [this]);
-  }
-
-  /** self in the dtype of `other`. */
-  typeAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.type_as", [this, other]);
-  }
-  /** `typeAs`, by its Python name. */
-  declare type_as: Tensor["typeAs"];
-
-  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
-  ger(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.ger", [this, other]);
-  }
-
-  /**
-   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
-   *
-   * Throws ShapeError.
-   */
-  amax(
-    ...args: [options?: AmaxOptions] | [axis: number | readonly number[] | null, options?: AmaxOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.amax", [this, ...args]);
-  }
-
-  /** The least element; NaN if there is one. Throws ShapeError. */
-  amin(
-    ...args: [options?: AminOptions] | [axis: number | readonly number[] | null, options?: AminOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.amin", [this, ...args]);
-  }
-
-  /** `dot`; x @ self when `reverse`. */
-  mm(x: Operand, options?: MmOptions): Tensor {
-    return callTensor(this.session, "Tensor.mm", [this, x, options]);
-  }
-
-  /** `dot`; x @ self when `reverse`. */
-  bmm(x: Operand, options?: BmmOptions): Tensor {
-    return callTensor(this.session, "Tensor.bmm", [this, x, options]);
-  }
-
-  /** `dot`; x @ self when `reverse`. */
-  mv(x: Operand, options?: MvOptions): Tensor {
-    return callTensor(this.session, "Tensor.mv", [this, x, options]);
-  }
-
-  /** One axis of all elements. */
-  ravel(): Tensor {
-    return callTensor(this.session, "Tensor.ravel", [this]);
-  }
-
-  /** The transpose of a matrix; fewer axes stay as they are. Throws ShapeError for more than 2. */
-  t(): Tensor {
-    return callTensor(this.session, "Tensor.t", [this]);
-  }
-
-  /**
-   * Axes `source` at the places `destination`, the others in their order.
-   *
-   * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
-   */
-  movedim(source: number | readonly number[], destination: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.movedim", [this, source, destination]);
-  }
-
-  /**
-   * Axes `source` at the places `destination`, the others in their order.
-   *
-   * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
-   */
-  moveaxis(source: number | readonly number[], destination: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.moveaxis", [this, source, destination]);
-  }
-
-  /** Repeated along each axis; axes that `dims` does not name are the first ones. */
-  tile(...dims: number[]): Tensor {
-    return callTensor(this.session, "Tensor.tile", [this, ...dims]);
-  }
-
-  /** The parts along `dim`, without that axis. Throws AxisError. */
-  unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Promise<Tensor[]> {
-    return callTensorList(this.session, "Tensor.unbind", [this, ...args]);
-  }
-
-  /** `length` elements along `dim`, from `start` on: a view. Throws AxisError, ShapeError. */
-  narrow(dim: number, start: number, length: number): Tensor {
-    return callTensor(this.session, "Tensor.narrow", [this, dim, start, length]);
-  }
-
-  /** What is at `index` along `dim`, without that axis: a view. Throws AxisError. */
-  select(dim: number, index: number): Tensor {
-    return callTensor(this.session, "Tensor.select", [this, dim, index]);
-  }
-
-  /** Expanded to the shape of `other`. Throws ShapeError. */
-  expandAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.expand_as", [this, other]);
-  }
-  /** `expandAs`, by its Python name. */
-  declare expand_as: Tensor["expandAs"];
-
-  /** In the shape of `other`. Throws ShapeError. */
-  reshapeAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.reshape_as", [this, other]);
-  }
-  /** `reshapeAs`, by its Python name. */
-  declare reshape_as: Tensor["reshapeAs"];
-
-  /** In the shape of `other`. Throws ShapeError. */
-  viewAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.view_as", [this, other]);
-  }
-  /** `viewAs`, by its Python name. */
-  declare view_as: Tensor["viewAs"];
-
-  /** The first axis in reverse. */
-  flipud(): Tensor {
-    return callTensor(this.session, "Tensor.flipud", [this]);
-  }
-
-  /** The second axis in reverse. Throws AxisError. */
-  fliplr(): Tensor {
-    return callTensor(this.session, "Tensor.fliplr", [this]);
-  }
-
-  /**
-   * Turned by k quarters, from the first of `dims` towards the second. Throws ArgumentError, AxisError.
-   */
-  rot90(
-    ...args:
-      | [options?: Rot90Options]
-      | [k: number, options?: Rot90Options]
-      | [k: number, dims: readonly number[], options?: Rot90Options]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.rot90", [this, ...args]);
-  }
-
-  /** The differences between neighbours along `dim`, n times over. Throws ArgumentError, AxisError. */
-  diff(
-    ...args:
-      | [options?: DiffOptions]
-      | [n: number, options?: DiffOptions]
-      | [n: number, dim: number, options?: DiffOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.diff", [this, ...args]);
-  }
-
-  /** Matrices with the last axis on their diagonals. */
-  diagEmbed(): Tensor {
-    return callTensor(this.session, "Tensor.diag_embed", [this]);
-  }
-  /** `diagEmbed`, by its Python name. */
-  declare diag_embed: Tensor["diagEmbed"];
-
-  /** (..., c * r², h, w) as (..., c, h * r, w * r) (Shi et al., 2016). Throws ShapeError. */
-  pixelShuffle(upscaleFactor: number): Tensor {
-    return callTensor(this.session, "Tensor.pixel_shuffle", [this, upscaleFactor]);
-  }
-  /** `pixelShuffle`, by its Python name. */
-  declare pixel_shuffle: Tensor["pixelShuffle"];
-
-  /** (..., c, h * r, w * r) as (..., c * r², h, w): pixel_shuffle's inverse. Throws ShapeError. */
-  pixelUnshuffle(downscaleFactor: number): Tensor {
-    return callTensor(this.session, "Tensor.pixel_unshuffle", [this, downscaleFactor]);
-  }
-  /** `pixelUnshuffle`, by its Python name. */
-  declare pixel_unshuffle: Tensor["pixelUnshuffle"];
-
-  /**
-   * What is at the positions `index` (one axis of integers) along `dim`. Throws AxisError, ShapeError.
-   */
-  indexSelect(dim: number, index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.index_select", [this, dim, index]);
-  }
-  /** `indexSelect`, by its Python name. */
-  declare index_select: Tensor["indexSelect"];
-
-  /** The elements at positions counted over the whole Tensor, in the shape of `index`. */
-  take(index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.take", [this, index]);
-  }
-
-  /**
-   * The elements at `indices` along `dim`, of broadcast shapes; None: over the whole Tensor.
-   *
-   * Throws AxisError, ShapeError.
-   */
-  takeAlongDim(
-    ...args:
-      | [indices: Tensor, options?: TakeAlongDimOptions]
-      | [indices: Tensor, dim: number | null, options?: TakeAlongDimOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.take_along_dim", [this, ...args]);
-  }
-  /** `takeAlongDim`, by its Python name. */
-  declare take_along_dim: Tensor["takeAlongDim"];
-
-  /**
-   * self, with the elements of `src` added at the places `index` along `dim`.
-   *
-   * Throws AxisError, ShapeError.
-   */
-  scatterAdd(dim: number, index: Tensor, src: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.scatter_add", [this, dim, index, src]);
-  }
-  /** `scatterAdd`, by its Python name. */
-  declare scatter_add: Tensor["scatterAdd"];
-
-  /**
-   * self, with alpha * source's slices along `dim` added to those that `index` says.
-   *
-   * Throws AxisError, ShapeError.
-   */
-  indexAdd(
-    ...args:
-      | [dim: number, index: Tensor, source: Tensor, options?: IndexAddOptions]
-      | [dim: number, index: Tensor, source: Tensor, alpha: number, options?: IndexAddOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.index_add", [this, ...args]);
-  }
-  /** `indexAdd`, by its Python name. */
-  declare index_add: Tensor["indexAdd"];
-
-  /** self, with `value` in the slices along `dim` that `index` says. Throws AxisError. */
-  indexFill(dim: number, index: Tensor, value: number): Tensor {
-    return callTensor(this.session, "Tensor.index_fill", [this, dim, index, value]);
-  }
-  /** `indexFill`, by its Python name. */
-  declare index_fill: Tensor["indexFill"];
-
-  /** Whether each element is one of `elements`. */
-  isin(elements: Operand): Tensor {
-    return callTensor(this.session, "Tensor.isin", [this, elements]);
-  }
-
-  /** The least and the greatest element. Throws ShapeError, AxisError. */
-  aminmax(
-    ...args: [options?: AminmaxOptions] | [axis: number | readonly number[] | null, options?: AminmaxOptions]
-  ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.aminmax", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /** How many elements are other than 0. Throws AxisError. */
-  countNonzero(
-    ...args:
-      | [options?: CountNonzeroOptions]
-      | [axis: number | readonly number[] | null, options?: CountNonzeroOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.count_nonzero", [this, ...args]);
-  }
-  /** `countNonzero`, by its Python name. */
-  declare count_nonzero: Tensor["countNonzero"];
-
-  /** The sum of what is no NaN. Throws AxisError. */
-  nansum(
-    ...args: [options?: NansumOptions] | [axis: number | readonly number[] | null, options?: NansumOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.nansum", [this, ...args]);
-  }
-
-  /** The mean of what is no NaN. Throws AxisError. */
-  nanmean(
-    ...args: [options?: NanmeanOptions] | [axis: number | readonly number[] | null, options?: NanmeanOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.nanmean", [this, ...args]);
-  }
-
-  /**
-   * (sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
-   *
-   * Throws AxisError.
-   */
-  norm(
-    ...args:
-      | [options?: NormOptions]
-      | [p: number, options?: NormOptions]
-      | [p: number, axis: number | readonly number[] | null, options?: NormOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.norm", [this, ...args]);
-  }
-
-  /** The p-norm of the difference. */
-  dist(
-    ...args: [other: Tensor, options?: DistOptions] | [other: Tensor, p: number, options?: DistOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.dist", [this, ...args]);
-  }
-
-  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
-  addmm(
-    ...args:
-      | [mat1: Tensor, mat2: Tensor, options?: AddmmOptions]
-      | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmmOptions]
-      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmmOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.addmm", [this, ...args]);
-  }
-
-  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
-  baddbmm(
-    ...args:
-      | [mat1: Tensor, mat2: Tensor, options?: BaddbmmOptions]
-      | [mat1: Tensor, mat2: Tensor, beta: number, options?: BaddbmmOptions]
-      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: BaddbmmOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.baddbmm", [this, ...args]);
-  }
-
-  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
-  addmv(
-    ...args:
-      | [mat1: Tensor, mat2: Tensor, options?: AddmvOptions]
-      | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmvOptions]
-      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmvOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.addmv", [this, ...args]);
-  }
-
-  /** The sums over the last axes of both. Throws ShapeError. */
-  inner(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.inner", [this, other]);
-  }
-
-  /** The sums over the last axes of both. Throws ShapeError. */
-  vdot(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.vdot", [this, other]);
-  }
-
-  /** The product of n such matrices; of their inverse if n is less than 0. Throws ShapeError. */
-  matrixPower(n: number): Tensor {
-    return callTensor(this.session, "Tensor.matrix_power", [this, n]);
-  }
-  /** `matrixPower`, by its Python name. */
-  declare matrix_power: Tensor["matrixPower"];
-
-  /** Zeros of `shape`, with this dtype and on this device. */
-  newZeros(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.new_zeros", [this, ...args]);
-  }
-  /** `newZeros`, by its Python name. */
-  declare new_zeros: Tensor["newZeros"];
-
-  /** Ones of `shape`, with this dtype and on this device. */
-  newOnes(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.new_ones", [this, ...args]);
-  }
-  /** `newOnes`, by its Python name. */
-  declare new_ones: Tensor["newOnes"];
-
-  /** `fill_value` in `shape`, with this dtype and on this device. */
-  newFull(shape: readonly number[], fillValue: Scalar): Tensor {
-    return callTensor(this.session, "Tensor.new_full", [this, shape, fillValue]);
-  }
-  /** `newFull`, by its Python name. */
-  declare new_full: Tensor["newFull"];
-
-  /** 1 with these probabilities, else 0, in this dtype. */
-  bernoulli(): Tensor {
-    return callTensor(this.session, "Tensor.bernoulli", [this]);
-  }
-
   /**
    * The gradient of this Tensor with respect to each target, lazy and differentiable again.
    *
@@ -2036,6 +1359,859 @@ export class Tensor extends TensorBase {
   }
   /** `noGrad`, by its Python name. */
   declare static no_grad: (typeof Tensor)["noGrad"];
+
+  /**
+   * max(0, margin - Y (self - other)): self is to be greater where Y is 1, less where it is -1.
+   *
+   * Throws ArgumentError.
+   */
+  marginRankingLoss(
+    ...args:
+      | [other: Tensor, Y: Tensor, options?: MarginRankingLossOptions]
+      | [other: Tensor, Y: Tensor, margin: number, options?: MarginRankingLossOptions]
+      | [
+          other: Tensor,
+          Y: Tensor,
+          margin: number,
+          reduction: "mean" | "sum" | "none",
+          options?: MarginRankingLossOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.margin_ranking_loss", [this, ...args]);
+  }
+  /** `marginRankingLoss`, by its Python name. */
+  declare margin_ranking_loss: Tensor["marginRankingLoss"];
+
+  /** These distances where Y is 1, and max(0, margin - self) where it is -1. Throws ShapeError. */
+  hingeEmbeddingLoss(
+    ...args:
+      | [Y: Tensor, options?: HingeEmbeddingLossOptions]
+      | [Y: Tensor, margin: number, options?: HingeEmbeddingLossOptions]
+      | [Y: Tensor, margin: number, reduction: "mean" | "sum" | "none", options?: HingeEmbeddingLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.hinge_embedding_loss", [this, ...args]);
+  }
+  /** `hingeEmbeddingLoss`, by its Python name. */
+  declare hinge_embedding_loss: Tensor["hingeEmbeddingLoss"];
+
+  /**
+   * 1 - c where Y is 1, and max(0, c - margin) where it is -1, for c the cosine along the last axis.
+   *
+   * Throws ShapeError.
+   */
+  cosineEmbeddingLoss(
+    ...args:
+      | [other: Tensor, Y: Tensor, options?: CosineEmbeddingLossOptions]
+      | [other: Tensor, Y: Tensor, margin: number, options?: CosineEmbeddingLossOptions]
+      | [
+          other: Tensor,
+          Y: Tensor,
+          margin: number,
+          reduction: "mean" | "sum" | "none",
+          options?: CosineEmbeddingLossOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cosine_embedding_loss", [this, ...args]);
+  }
+  /** `cosineEmbeddingLoss`, by its Python name. */
+  declare cosine_embedding_loss: Tensor["cosineEmbeddingLoss"];
+
+  /**
+   * max(0, d(self, positive) - d(self, negative) + margin), d being `pairwise_distance`.
+   *
+   * `swap`: the distance of `positive` from `negative` counts, where it is less (Balntas et al., 2016).
+   */
+  tripletMarginLoss(
+    ...args:
+      | [positive: Tensor, negative: Tensor, options?: TripletMarginLossOptions]
+      | [positive: Tensor, negative: Tensor, margin: number, options?: TripletMarginLossOptions]
+      | [positive: Tensor, negative: Tensor, margin: number, p: number, options?: TripletMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.triplet_margin_loss", [this, ...args]);
+  }
+  /** `tripletMarginLoss`, by its Python name. */
+  declare triplet_margin_loss: Tensor["tripletMarginLoss"];
+
+  /** log(1 + exp(-Y self)), for Y of 1 and -1. Throws ShapeError. */
+  softMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: SoftMarginLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SoftMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.soft_margin_loss", [this, ...args]);
+  }
+  /** `softMarginLoss`, by its Python name. */
+  declare soft_margin_loss: Tensor["softMarginLoss"];
+
+  /**
+   * The sum of max(0, margin - self[Y] + self[i])^p over the classes i but Y, divided by their number.
+   *
+   * The number is torch's, which counts Y.
+   *
+   * Shapes: self (n, classes) or (classes,), Y (n,) or () integers, weight (classes,). `p`: 1 or 2.
+   * Throws ShapeError, ArgumentError.
+   */
+  multiMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: MultiMarginLossOptions]
+      | [Y: Tensor, p: number, options?: MultiMarginLossOptions]
+      | [Y: Tensor, p: number, margin: number, options?: MultiMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.multi_margin_loss", [this, ...args]);
+  }
+  /** `multiMarginLoss`, by its Python name. */
+  declare multi_margin_loss: Tensor["multiMarginLoss"];
+
+  /**
+   * The sum of max(0, 1 - self[y] + self[i]) over classes y of Y and others i, divided by their number.
+   *
+   * Shapes: self and Y (n, classes) or (classes,). The classes of a row are those before the first -1.
+   * Throws ShapeError, DTypeError.
+   */
+  multilabelMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: MultilabelMarginLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MultilabelMarginLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.multilabel_margin_loss", [this, ...args]);
+  }
+  /** `multilabelMarginLoss`, by its Python name. */
+  declare multilabel_margin_loss: Tensor["multilabelMarginLoss"];
+
+  /**
+   * The mean over the last axis of the cross-entropy of sigmoid(self) with Y (0 and 1).
+   *
+   * `weight`: of each class. Throws ShapeError.
+   */
+  multilabelSoftMarginLoss(
+    ...args:
+      | [Y: Tensor, options?: MultilabelSoftMarginLossOptions]
+      | [Y: Tensor, weight: Tensor | null, options?: MultilabelSoftMarginLossOptions]
+      | [
+          Y: Tensor,
+          weight: Tensor | null,
+          reduction: "mean" | "sum" | "none",
+          options?: MultilabelSoftMarginLossOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.multilabel_soft_margin_loss", [this, ...args]);
+  }
+  /** `multilabelSoftMarginLoss`, by its Python name. */
+  declare multilabel_soft_margin_loss: Tensor["multilabelSoftMarginLoss"];
+
+  /** self / max(its p-norm along `dim`, eps). */
+  normalize(
+    ...args:
+      | [options?: NormalizeOptions]
+      | [p: number, options?: NormalizeOptions]
+      | [p: number, dim: number, options?: NormalizeOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
+  }
+
+  /** self with mean 0 and variance 1 (biased) along `axis`. */
+  layernorm(
+    ...args:
+      | [options?: LayernormOptions]
+      | [axis: number | readonly number[], options?: LayernormOptions]
+      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
+  }
+
+  /** (self - mean) * invstd * weight + bias, each of them along `axis`. */
+  batchnorm(
+    ...args:
+      | [weight: Tensor | null, bias: Tensor | null, mean: Tensor, invstd: Tensor, options?: BatchnormOptions]
+      | [
+          weight: Tensor | null,
+          bias: Tensor | null,
+          mean: Tensor,
+          invstd: Tensor,
+          axis: number | readonly number[],
+          options?: BatchnormOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.batchnorm", [this, ...args]);
+  }
+
+  /**
+   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+   *
+   * Throws ArgumentError.
+   */
+  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
+    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
+  }
+
+  /**
+   * Dropout that keeps mean and variance behind `selu` (Klambauer et al., 2017): in training,
+   * elements become selu's least value with probability `p`, and all are scaled and shifted.
+   *
+   * Throws ArgumentError.
+   */
+  alphaDropout(
+    ...args: [options?: AlphaDropoutOptions] | [p: number, options?: AlphaDropoutOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.alpha_dropout", [this, ...args]);
+  }
+  /** `alphaDropout`, by its Python name. */
+  declare alpha_dropout: Tensor["alphaDropout"];
+
+  /** `alpha_dropout` of whole channels: what axes 0 and 1 count. Throws ArgumentError, ShapeError. */
+  featureAlphaDropout(
+    ...args: [options?: FeatureAlphaDropoutOptions] | [p: number, options?: FeatureAlphaDropoutOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.feature_alpha_dropout", [this, ...args]);
+  }
+  /** `featureAlphaDropout`, by its Python name. */
+  declare feature_alpha_dropout: Tensor["featureAlphaDropout"];
+
+  /**
+   * softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
+   *
+   * Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
+   *
+   * `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
+   * columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Throws
+   * ArgumentError, ShapeError.
+   */
+  scaledDotProductAttention(
+    ...args:
+      | [key: Tensor, value: Tensor, options?: ScaledDotProductAttentionOptions]
+      | [key: Tensor, value: Tensor, attnMask: Tensor | null, options?: ScaledDotProductAttentionOptions]
+      | [
+          key: Tensor,
+          value: Tensor,
+          attnMask: Tensor | null,
+          dropoutP: number,
+          options?: ScaledDotProductAttentionOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.scaled_dot_product_attention", [this, ...args]);
+  }
+  /** `scaledDotProductAttention`, by its Python name. */
+  declare scaled_dot_product_attention: Tensor["scaledDotProductAttention"];
+
+  /**
+   * The last axes resized to `size`, or by `scale_factor`: a number for each of them.
+   *
+   * One number alone is for all axes of an image but the first two (n, channels).
+   *
+   * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
+   * torch's; with `align_corners` (linear) the first and the last elements stay where they are. Throws
+   * ArgumentError, ShapeError.
+   */
+  interpolate(
+    ...args:
+      | [options?: InterpolateOptions]
+      | [size: number | readonly number[] | null, options?: InterpolateOptions]
+      | [
+          size: number | readonly number[] | null,
+          mode: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear",
+          options?: InterpolateOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.interpolate", [this, ...args]);
+  }
+
+  /** (..., c * r², h, w) as (..., c, h * r, w * r) (Shi et al., 2016). Throws ShapeError. */
+  pixelShuffle(upscaleFactor: number): Tensor {
+    return callTensor(this.session, "Tensor.pixel_shuffle", [this, upscaleFactor]);
+  }
+  /** `pixelShuffle`, by its Python name. */
+  declare pixel_shuffle: Tensor["pixelShuffle"];
+
+  /** (..., c, h * r, w * r) as (..., c * r², h, w): pixel_shuffle's inverse. Throws ShapeError. */
+  pixelUnshuffle(downscaleFactor: number): Tensor {
+    return callTensor(this.session, "Tensor.pixel_unshuffle", [this, downscaleFactor]);
+  }
+  /** `pixelUnshuffle`, by its Python name. */
+  declare pixel_unshuffle: Tensor["pixelUnshuffle"];
+
+  /**
+   * The positions that affine maps send those of an image of `size` (n, channels, *spatial) to.
+   *
+   * self: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `grid_sample`
+   * takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
+   * `align_corners`, else their edges. Throws ShapeError.
+   */
+  affineGrid(size: readonly number[], options?: AffineGridOptions): Tensor {
+    return callTensor(this.session, "Tensor.affine_grid", [this, size, options]);
+  }
+  /** `affineGrid`, by its Python name. */
+  declare affine_grid: Tensor["affineGrid"];
+
+  /**
+   * The image (n, channels, *spatial) at the positions `grid` (n, *out, d): (n, channels, *out).
+   *
+   * Positions are as `affine_grid` gives them. `mode`: 'nearest', 'bilinear' (linear in each axis), or
+   * 'bicubic' (of two axes; Keys, 1981, with a = -0.75). `padding_mode`: what lies outside are 'zeros', or
+   * the elements at the 'border', or its 'reflection'. Throws ArgumentError, ShapeError.
+   */
+  gridSample(
+    ...args:
+      | [grid: Tensor, options?: GridSampleOptions]
+      | [grid: Tensor, mode: "nearest" | "bilinear" | "bicubic", options?: GridSampleOptions]
+      | [
+          grid: Tensor,
+          mode: "nearest" | "bilinear" | "bicubic",
+          paddingMode: "zeros" | "border" | "reflection",
+          options?: GridSampleOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.grid_sample", [this, ...args]);
+  }
+  /** `gridSample`, by its Python name. */
+  declare grid_sample: Tensor["gridSample"];
+
+  /**
+   * The greatest element of each window over the last axes; `stride` defaults to the window.
+   *
+   * With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
+   * NaNs: what `max_unpool2d` takes. Throws ShapeError.
+   */
+  maxPool2d(
+    ...args:
+      | [options?: MaxPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
+  }
+  /** `maxPool2d`, by its Python name. */
+  declare max_pool2d: Tensor["maxPool2d"];
+
+  /**
+   * The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
+   *
+   * The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
+   * (its last axes). Where an index comes twice, the elements add up. Throws ShapeError.
+   */
+  maxUnpool2d(
+    ...args:
+      | [indices: Tensor, options?: MaxUnpool2dOptions]
+      | [indices: Tensor, kernelSize: number | readonly number[], options?: MaxUnpool2dOptions]
+      | [
+          indices: Tensor,
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxUnpool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.max_unpool2d", [this, ...args]);
+  }
+  /** `maxUnpool2d`, by its Python name. */
+  declare max_unpool2d: Tensor["maxUnpool2d"];
+
+  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
+  avgPool2d(
+    ...args:
+      | [options?: AvgPool2dOptions]
+      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: AvgPool2dOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
+  }
+  /** `avgPool2d`, by its Python name. */
+  declare avg_pool2d: Tensor["avgPool2d"];
+
+  /**
+   * The means of `output_size` windows of nearly equal size along the last axis.
+   *
+   * Window i is from floor(i n / m) up to ceil((i + 1) n / m), for m of n elements. Throws ArgumentError,
+   * ShapeError.
+   */
+  adaptiveAvgPool1d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_avg_pool1d", [this, outputSize]);
+  }
+  /** `adaptiveAvgPool1d`, by its Python name. */
+  declare adaptive_avg_pool1d: Tensor["adaptiveAvgPool1d"];
+
+  /** As `adaptive_avg_pool1d`, over the last two axes; a size that is None is the axis' own. */
+  adaptiveAvgPool2d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_avg_pool2d", [this, outputSize]);
+  }
+  /** `adaptiveAvgPool2d`, by its Python name. */
+  declare adaptive_avg_pool2d: Tensor["adaptiveAvgPool2d"];
+
+  /** As `adaptive_avg_pool1d`, over the last three axes; a size that is None is the axis' own. */
+  adaptiveAvgPool3d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_avg_pool3d", [this, outputSize]);
+  }
+  /** `adaptiveAvgPool3d`, by its Python name. */
+  declare adaptive_avg_pool3d: Tensor["adaptiveAvgPool3d"];
+
+  /**
+   * The greatest elements of the windows of `adaptive_avg_pool1d`.
+   *
+   * With `return_indices` also their positions (int32), as `max_pool2d` gives them. Throws ArgumentError,
+   * ShapeError.
+   */
+  adaptiveMaxPool1d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_max_pool1d", [this, outputSize]);
+  }
+  /** `adaptiveMaxPool1d`, by its Python name. */
+  declare adaptive_max_pool1d: Tensor["adaptiveMaxPool1d"];
+
+  /** As `adaptive_max_pool1d`, over the last two axes; a size that is None is the axis' own. */
+  adaptiveMaxPool2d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_max_pool2d", [this, outputSize]);
+  }
+  /** `adaptiveMaxPool2d`, by its Python name. */
+  declare adaptive_max_pool2d: Tensor["adaptiveMaxPool2d"];
+
+  /** As `adaptive_max_pool1d`, over the last three axes; a size that is None is the axis' own. */
+  adaptiveMaxPool3d(outputSize: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.adaptive_max_pool3d", [this, outputSize]);
+  }
+  /** `adaptiveMaxPool3d`, by its Python name. */
+  declare adaptive_max_pool3d: Tensor["adaptiveMaxPool3d"];
+
+  /**
+   * Cross-correlation over any number of spatial axes. Throws ShapeError, ArgumentError.
+   *
+   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
+   * (n, cout, *out).
+   */
+  conv2d(
+    ...args:
+      | [weight: Tensor, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+  }
+
+  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
+  convTranspose2d(
+    ...args:
+      | [weight: Tensor, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
+      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+  }
+  /** `convTranspose2d`, by its Python name. */
+  declare conv_transpose2d: Tensor["convTranspose2d"];
+
+  /**
+   * The Fourier transform of complex numbers (..., size, 2) along `dim`, of the axes before the pairs.
+   *
+   * `n`: the size to cut or to pad with zeros to first. `norm`: 'backward' leaves the scale to `ifft`,
+   * 'forward' divides by n, 'ortho' by its root. Throws ShapeError, ArgumentError.
+   */
+  fft(
+    ...args:
+      | [options?: FftOptions]
+      | [n: number | null, options?: FftOptions]
+      | [n: number | null, dim: number, options?: FftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.fft", [this, ...args]);
+  }
+
+  /** The inverse of `fft`, with its arguments. Throws ShapeError, ArgumentError. */
+  ifft(
+    ...args:
+      | [options?: IfftOptions]
+      | [n: number | null, options?: IfftOptions]
+      | [n: number | null, dim: number, options?: IfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ifft", [this, ...args]);
+  }
+
+  /**
+   * The Fourier transform of real numbers: n // 2 + 1 complex ones, (..., n // 2 + 1, 2).
+   *
+   * Arguments as of `fft`. Throws ShapeError, ArgumentError.
+   */
+  rfft(
+    ...args:
+      | [options?: RfftOptions]
+      | [n: number | null, options?: RfftOptions]
+      | [n: number | null, dim: number, options?: RfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rfft", [this, ...args]);
+  }
+
+  /**
+   * The inverse of `rfft`: `n` real numbers, by default 2 (size - 1).
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  irfft(
+    ...args:
+      | [options?: IrfftOptions]
+      | [n: number | null, options?: IrfftOptions]
+      | [n: number | null, dim: number, options?: IrfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.irfft", [this, ...args]);
+  }
+
+  /**
+   * Random bits (uint64): a hash of this counter and the key `seed`, both uint64. Throws DTypeError.
+   *
+   * 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+   */
+  threefry(seed: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.threefry", [this, seed]);
+  }
+
+  /**
+   * `num` random words (uint32) of a key and a counter, two uint32 words each. Throws ArgumentError.
+   *
+   * The bits are tinygrad's.
+   */
+  static randomBits(key: Tensor, counter: Tensor, num: number): Tensor {
+    return callTensor(this.bound, "Tensor.random_bits", [key, counter, num]);
+  }
+  /** `randomBits`, by its Python name. */
+  declare static random_bits: (typeof Tensor)["randomBits"];
+
+  /**
+   * The SHA-3 hash of the bytes of each row: (..., n) gives (..., size), uint8.
+   *
+   * `cfg`: 'sha3_224', 'sha3_256', 'sha3_384', 'sha3_512', 'shake_128' (16 bytes), 'shake_256' (32), or
+   * the bytes of a block and the byte that ends a message. Throws ArgumentError, ShapeError.
+   */
+  keccak(
+    ...args: [options?: KeccakOptions] | [cfg: string | readonly number[], options?: KeccakOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.keccak", [this, ...args]);
+  }
+
+  /**
+   * A hash of 16 bytes (uint8) of all bytes of this Tensor, in row-major order: tinygrad's.
+   *
+   * A tree of SHAKE128 over pieces of 4,096 bytes, padded with zeros to a multiple of 2**20.
+   */
+  hash(): Tensor {
+    return callTensor(this.session, "Tensor.hash", [this]);
+  }
+
+  /**
+   * x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
+   *
+   * A singular matrix gives infinities or NaN. Throws ShapeError.
+   */
+  solve(b: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.solve", [this, b]);
+  }
+
+  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  inv(): Tensor {
+    return callTensor(this.session, "Tensor.inv", [this]);
+  }
+
+  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  inverse(): Tensor {
+    return callTensor(this.session, "Tensor.inverse", [this]);
+  }
+
+  /** The product of n such matrices; of their inverse if n is less than 0. Throws ShapeError. */
+  matrixPower(n: number): Tensor {
+    return callTensor(this.session, "Tensor.matrix_power", [this, n]);
+  }
+  /** `matrixPower`, by its Python name. */
+  declare matrix_power: Tensor["matrixPower"];
+
+  /**
+   * The determinant of each matrix (..., n, n), (...). Throws ShapeError.
+   *
+   * Its gradient needs the inverse: that of a singular matrix is NaN.
+   */
+  det(): Tensor {
+    return callTensor(this.session, "Tensor.det", [this]);
+  }
+
+  /**
+   * x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
+   *
+   * self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
+   * NaN. Throws ShapeError.
+   */
+  triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
+    return callTensor(this.session, "Tensor.triangular_solve", [this, b, options]);
+  }
+  /** `triangularSolve`, by its Python name. */
+  declare triangular_solve: Tensor["triangularSolve"];
+
+  /**
+   * The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
+   *
+   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
+   * gradient is symmetric. Throws ShapeError.
+   */
+  cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
+  }
+
+  /**
+   * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
+   *
+   * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
+   * Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
+   * Throws ShapeError, ArgumentError.
+   */
+  qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
+   * symmetric matrix (..., n, n), of which the lower triangle counts.
+   *
+   * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
+   * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
+   */
+  eigh(): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.eigh", [this], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
+   *
+   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
+   * is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
+   * equal. By Hestenes' one-sided Jacobi method. Throws ShapeError.
+   */
+  svd(
+    ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
+  ): [Tensor, Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
+  }
+
+  /**
+   * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
+   *
+   * self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
+   * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
+   */
+  newtonSchulz(
+    ...args:
+      | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
+      | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.newton_schulz", [this, ...args]);
+  }
+  /** `newtonSchulz`, by its Python name. */
+  declare newton_schulz: Tensor["newtonSchulz"];
+
+  /**
+   * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
+   *
+   * Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
+   * int32 gives sums that do not wrap around at 127. Throws ShapeError.
+   */
+  dot(
+    ...args: [w: Tensor, options?: DotOptions] | [w: Tensor, dtype: DTypeName | null, options?: DotOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.dot", [this, ...args]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  matmul(x: Operand, options?: MatmulOptions): Tensor {
+    return callTensor(this.session, "Tensor.matmul", [this, x, options]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  mm(x: Operand, options?: MmOptions): Tensor {
+    return callTensor(this.session, "Tensor.mm", [this, x, options]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  bmm(x: Operand, options?: BmmOptions): Tensor {
+    return callTensor(this.session, "Tensor.bmm", [this, x, options]);
+  }
+
+  /** `dot`; x @ self when `reverse`. */
+  mv(x: Operand, options?: MvOptions): Tensor {
+    return callTensor(this.session, "Tensor.mv", [this, x, options]);
+  }
+
+  /**
+   * self @ weight + bias; a 1-D weight scales. weight: (in, out).
+   *
+   * `dtype`: what all of them are cast to first, so that of the result too.
+   */
+  linear(
+    ...args:
+      | [weight: Tensor, options?: LinearOptions]
+      | [weight: Tensor, bias: Tensor | null, options?: LinearOptions]
+      | [weight: Tensor, bias: Tensor | null, dtype: DTypeName | null, options?: LinearOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.linear", [this, ...args]);
+  }
+
+  /**
+   * Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
+   *
+   * More than two operands are multiplied in the order that takes the fewest products. Throws
+   * ArgumentError, ShapeError.
+   */
+  static einsum(
+    ...args:
+      | [formula: string, ...operands: Tensor[]]
+      | [formula: string, ...operands: Tensor[], options: EinsumOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.einsum", [...args]);
+  }
+
+  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  outer(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.outer", [this, other]);
+  }
+
+  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  ger(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.ger", [this, other]);
+  }
+
+  /** The Kronecker product: each element of self times the whole of `other`; sizes multiply. */
+  kron(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.kron", [this, other]);
+  }
+
+  /** The cross product of vectors of 3 elements along `dim`; other axes broadcast. Throws ShapeError. */
+  cross(
+    ...args: [other: Tensor, options?: CrossOptions] | [other: Tensor, dim: number, options?: CrossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cross", [this, ...args]);
+  }
+
+  /** The sum of the diagonal of the last two axes, `offset` above the main one. Throws ShapeError. */
+  trace(...args: [options?: TraceOptions] | [offset: number, options?: TraceOptions]): Tensor {
+    return callTensor(this.session, "Tensor.trace", [this, ...args]);
+  }
+
+  /**
+   * Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
+   *
+   * The gradient of a distance of 0 is 0. Throws ShapeError, ArgumentError for a negative p.
+   */
+  cdist(
+    ...args: [other: Tensor, options?: CdistOptions] | [other: Tensor, p: number, options?: CdistOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cdist", [this, ...args]);
+  }
+
+  /**
+   * The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
+   *
+   * `increasing`: from the power 0 on. Throws ShapeError, ArgumentError.
+   */
+  vander(...args: [options?: VanderOptions] | [n: number | null, options?: VanderOptions]): Tensor {
+    return callTensor(this.session, "Tensor.vander", [this, ...args]);
+  }
+
+  /**
+   * The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
+   *
+   * Throws ShapeError.
+   */
+  diag(): Tensor {
+    return callTensor(this.session, "Tensor.diag", [this]);
+  }
+
+  /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
+  triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
+    return callTensor(this.session, "Tensor.triu", [this, ...args]);
+  }
+
+  /** The lower triangle of the last two axes, up to `diagonal`; 0 above. */
+  tril(...args: [options?: TrilOptions] | [diagonal: number, options?: TrilOptions]): Tensor {
+    return callTensor(this.session, "Tensor.tril", [this, ...args]);
+  }
+
+  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  addmm(
+    ...args:
+      | [mat1: Tensor, mat2: Tensor, options?: AddmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmmOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addmm", [this, ...args]);
+  }
+
+  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  baddbmm(
+    ...args:
+      | [mat1: Tensor, mat2: Tensor, options?: BaddbmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, options?: BaddbmmOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: BaddbmmOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.baddbmm", [this, ...args]);
+  }
+
+  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  addmv(
+    ...args:
+      | [mat1: Tensor, mat2: Tensor, options?: AddmvOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmvOptions]
+      | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmvOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addmv", [this, ...args]);
+  }
+
+  /** The sums over the last axes of both. Throws ShapeError. */
+  inner(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.inner", [this, other]);
+  }
+
+  /** The sums over the last axes of both. Throws ShapeError. */
+  vdot(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.vdot", [this, other]);
+  }
+
+  /** The p-norm of the difference. */
+  dist(
+    ...args: [other: Tensor, options?: DistOptions] | [other: Tensor, p: number, options?: DistOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.dist", [this, ...args]);
+  }
+
+  /** The p-norms of self - other + eps along the last axis. */
+  pairwiseDistance(
+    ...args:
+      | [other: Tensor, options?: PairwiseDistanceOptions]
+      | [other: Tensor, p: number, options?: PairwiseDistanceOptions]
+      | [other: Tensor, p: number, eps: number, options?: PairwiseDistanceOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.pairwise_distance", [this, ...args]);
+  }
+  /** `pairwiseDistance`, by its Python name. */
+  declare pairwise_distance: Tensor["pairwiseDistance"];
+
+  /**
+   * The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  cosineSimilarity(
+    ...args:
+      | [other: Tensor, options?: CosineSimilarityOptions]
+      | [other: Tensor, dim: number, options?: CosineSimilarityOptions]
+      | [other: Tensor, dim: number, eps: number, options?: CosineSimilarityOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.cosine_similarity", [this, ...args]);
+  }
+  /** `cosineSimilarity`, by its Python name. */
+  declare cosine_similarity: Tensor["cosineSimilarity"];
+
+  /** Matrices with the last axis on their diagonals. */
+  diagEmbed(): Tensor {
+    return callTensor(this.session, "Tensor.diag_embed", [this]);
+  }
+  /** `diagEmbed`, by its Python name. */
+  declare diag_embed: Tensor["diagEmbed"];
 
   /**
    * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
@@ -2136,6 +2312,17 @@ export class Tensor extends TensorBase {
   /** `binaryCrossentropy`, by its Python name. */
   declare binary_crossentropy: Tensor["binaryCrossentropy"];
 
+  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  binaryCrossEntropy(
+    ...args:
+      | [Y: Tensor, options?: BinaryCrossEntropyOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.binary_cross_entropy", [this, ...args]);
+  }
+  /** `binaryCrossEntropy`, by its Python name. */
+  declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
+
   /**
    * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
    *
@@ -2157,76 +2344,413 @@ export class Tensor extends TensorBase {
   /** `binaryCrossentropyLogits`, by its Python name. */
   declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
 
-  /** self / max(its p-norm along `dim`, eps). */
-  normalize(
+  /**
+   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   *
+   * `pos_weight` scales the positive part.
+   */
+  binaryCrossEntropyWithLogits(
     ...args:
-      | [options?: NormalizeOptions]
-      | [p: number, options?: NormalizeOptions]
-      | [p: number, dim: number, options?: NormalizeOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
-  }
-
-  /** self with mean 0 and variance 1 (biased) along `axis`. */
-  layernorm(
-    ...args:
-      | [options?: LayernormOptions]
-      | [axis: number | readonly number[], options?: LayernormOptions]
-      | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
-  }
-
-  /** (self - mean) * invstd * weight + bias, each of them along `axis`. */
-  batchnorm(
-    ...args:
-      | [weight: Tensor | null, bias: Tensor | null, mean: Tensor, invstd: Tensor, options?: BatchnormOptions]
+      | [Y: Tensor, options?: BinaryCrossEntropyWithLogitsOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyWithLogitsOptions]
       | [
-          weight: Tensor | null,
-          bias: Tensor | null,
-          mean: Tensor,
-          invstd: Tensor,
-          axis: number | readonly number[],
-          options?: BatchnormOptions,
+          Y: Tensor,
+          reduction: "mean" | "sum" | "none",
+          posWeight: Tensor | null,
+          options?: BinaryCrossEntropyWithLogitsOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.batchnorm", [this, ...args]);
+    return callTensor(this.session, "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
+  }
+  /** `binaryCrossEntropyWithLogits`, by its Python name. */
+  declare binary_cross_entropy_with_logits: Tensor["binaryCrossEntropyWithLogits"];
+
+  /** The squared difference from Y. Throws ShapeError, ArgumentError. */
+  mseLoss(
+    ...args:
+      | [Y: Tensor, options?: MseLossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MseLossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.mse_loss", [this, ...args]);
+  }
+  /** `mseLoss`, by its Python name. */
+  declare mse_loss: Tensor["mseLoss"];
+
+  /** The magnitude of the difference from Y. Throws ShapeError, ArgumentError. */
+  l1Loss(
+    ...args:
+      | [Y: Tensor, options?: L1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: L1LossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.l1_loss", [this, ...args]);
+  }
+  /** `l1Loss`, by its Python name. */
+  declare l1_loss: Tensor["l1Loss"];
+
+  /**
+   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+   *
+   * Throws ShapeError, ArgumentError.
+   */
+  smoothL1Loss(
+    ...args:
+      | [Y: Tensor, options?: SmoothL1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SmoothL1LossOptions]
+      | [Y: Tensor, reduction: "mean" | "sum" | "none", beta: number, options?: SmoothL1LossOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.smooth_l1_loss", [this, ...args]);
+  }
+  /** `smoothL1Loss`, by its Python name. */
+  declare smooth_l1_loss: Tensor["smoothL1Loss"];
+
+  /**
+   * Y's negative log-likelihood under normal distributions with these means and variances.
+   *
+   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+   * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
+   * one that broadcasts to it. Throws ShapeError, ArgumentError.
+   */
+  gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
+    return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
+  }
+  /** `gaussianNllLoss`, by its Python name. */
+  declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
+
+  /**
+   * Y's negative log-likelihood under Poisson distributions with means exp(self), or self without
+   * `log_input` (then log(self + eps) is taken).
+   *
+   * `full`: with Stirling's approximation of log(Y!), where Y is above 1.
+   * Throws ShapeError, ArgumentError.
+   */
+  poissonNllLoss(Y: Tensor, options?: PoissonNllLossOptions): Tensor {
+    return callTensor(this.session, "Tensor.poisson_nll_loss", [this, Y, options]);
+  }
+  /** `poissonNllLoss`, by its Python name. */
+  declare poisson_nll_loss: Tensor["poissonNllLoss"];
+
+  /**
+   * Connectionist temporal classification (Graves et al., 2006) of log-probabilities.
+   *
+   * self: (t, n, classes), or (t, classes).
+   *
+   * targets: (n, s) integers, or all one after the other (which reads the lengths); no `blank`s.
+   * Lengths: n integers each. 'mean' divides each loss by its target's length first. A target that is
+   * too long has an infinite loss, 0 with `zero_infinity`. There is a kernel for each of the t steps.
+   * Throws ShapeError, DTypeError, ArgumentError.
+   */
+  ctcLoss(
+    ...args:
+      | [targets: Tensor, inputLengths: Operand, targetLengths: Operand, options?: CtcLossOptions]
+      | [
+          targets: Tensor,
+          inputLengths: Operand,
+          targetLengths: Operand,
+          blank: number,
+          options?: CtcLossOptions,
+        ]
+      | [
+          targets: Tensor,
+          inputLengths: Operand,
+          targetLengths: Operand,
+          blank: number,
+          reduction: "mean" | "sum" | "none",
+          options?: CtcLossOptions,
+        ]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ctc_loss", [this, ...args]);
+  }
+  /** `ctcLoss`, by its Python name. */
+  declare ctc_loss: Tensor["ctcLoss"];
+
+  /** The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest. */
+  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /** The positions (int32) that sort `dim`. */
+  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
+    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
   }
 
   /**
-   * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
+   * The q-th quantiles (0 to 1) along `axis`, of all elements when None; several q are a first axis.
    *
-   * Throws ArgumentError.
+   * Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
+   * position) or 'midpoint'. NaN where there is one. Throws ArgumentError, ShapeError.
    */
-  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
-    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
+  quantile(
+    ...args:
+      | [q: number | readonly number[], options?: QuantileOptions]
+      | [q: number | readonly number[], axis: number | null, options?: QuantileOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.quantile", [this, ...args]);
   }
 
   /**
-   * softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
+   * The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
    *
-   * Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
-   *
-   * `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-   * columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Throws
-   * ArgumentError, ShapeError.
+   * As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Throws
+   * ShapeError.
    */
-  scaledDotProductAttention(
+  median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
+    return callTensor(this.session, "Tensor.median", [this, ...args]);
+  }
+
+  /**
+   * The k-th least element (1 is the least) along `dim`, and its position (int32). NaN is the greatest.
+   *
+   * Throws AxisError, ArgumentError.
+   */
+  kthvalue(
+    ...args: [k: number, options?: KthvalueOptions] | [k: number, dim: number, options?: KthvalueOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.kthvalue", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * The most frequent element along `dim`, the least of several, and its last position (int32).
+   *
+   * Throws AxisError, ShapeError.
+   */
+  mode(...args: [options?: ModeOptions] | [dim: number, options?: ModeOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.mode", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
+   *
+   * `right`: behind them. A 1-D Tensor serves values of any shape. Throws ShapeError.
+   */
+  searchsorted(values: Operand, options?: SearchsortedOptions): Tensor {
+    return callTensor(this.session, "Tensor.searchsorted", [this, values, options]);
+  }
+
+  /**
+   * How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
+   *
+   * `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
+   * greatest element. Throws ShapeError, DTypeError, ArgumentError for a negative element.
+   */
+  bincount(
     ...args:
-      | [key: Tensor, value: Tensor, options?: ScaledDotProductAttentionOptions]
-      | [key: Tensor, value: Tensor, attnMask: Tensor | null, options?: ScaledDotProductAttentionOptions]
+      | [options?: BincountOptions]
+      | [weights: Tensor | null, options?: BincountOptions]
+      | [weights: Tensor | null, minlength: number, options?: BincountOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.bincount", [this, ...args]);
+  }
+
+  /**
+   * How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
+   *
+   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
+   * itself is in the last interval. Throws ArgumentError.
+   */
+  histc(
+    ...args:
+      | [options?: HistcOptions]
+      | [bins: number, options?: HistcOptions]
+      | [bins: number, min: number, options?: HistcOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.histc", [this, ...args]);
+  }
+
+  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
+  topk(
+    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /** Whether each element is one of `elements`. */
+  isin(elements: Operand): Tensor {
+    return callTensor(this.session, "Tensor.isin", [this, elements]);
+  }
+
+  /** What is at `index` along `dim`, without that axis: a view. Throws AxisError. */
+  select(dim: number, index: number): Tensor {
+    return callTensor(this.session, "Tensor.select", [this, dim, index]);
+  }
+
+  /** The parts along `dim`, without that axis. Throws AxisError. */
+  unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Promise<Tensor[]> {
+    return callTensorList(this.session, "Tensor.unbind", [this, ...args]);
+  }
+
+  /**
+   * What is at the positions `index` (one axis of integers) along `dim`. Throws AxisError, ShapeError.
+   */
+  indexSelect(dim: number, index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.index_select", [this, dim, index]);
+  }
+  /** `indexSelect`, by its Python name. */
+  declare index_select: Tensor["indexSelect"];
+
+  /** The elements at positions counted over the whole Tensor, in the shape of `index`. */
+  take(index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.take", [this, index]);
+  }
+
+  /**
+   * The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
+   *
+   * Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last. Throws DTypeError, ShapeError.
+   */
+  maskedSelect(
+    ...args:
+      | [mask: Tensor, options?: MaskedSelectOptions]
+      | [mask: Tensor, size: number | null, options?: MaskedSelectOptions]
+      | [mask: Tensor, size: number | null, fillValue: Scalar, options?: MaskedSelectOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.masked_select", [this, ...args]);
+  }
+  /** `maskedSelect`, by its Python name. */
+  declare masked_select: Tensor["maskedSelect"];
+
+  /**
+   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
+   *
+   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last.
+   */
+  nonzero(
+    ...args:
+      | [options?: NonzeroOptions]
+      | [size: number | null, options?: NonzeroOptions]
+      | [size: number | null, fillValue: number, options?: NonzeroOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nonzero", [this, ...args]);
+  }
+
+  /**
+   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
+   *
+   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
+   * last.
+   */
+  argwhere(
+    ...args:
+      | [options?: ArgwhereOptions]
+      | [size: number | null, options?: ArgwhereOptions]
+      | [size: number | null, fillValue: number, options?: ArgwhereOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.argwhere", [this, ...args]);
+  }
+
+  /**
+   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
+   *
+   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
+   * ShapeError, DTypeError.
+   */
+  gather(dim: number, index: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
+  }
+
+  /**
+   * The elements at `indices` along `dim`, of broadcast shapes; None: over the whole Tensor.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  takeAlongDim(
+    ...args:
+      | [indices: Tensor, options?: TakeAlongDimOptions]
+      | [indices: Tensor, dim: number | null, options?: TakeAlongDimOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.take_along_dim", [this, ...args]);
+  }
+  /** `takeAlongDim`, by its Python name. */
+  declare take_along_dim: Tensor["takeAlongDim"];
+
+  /**
+   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
+   *
+   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
+   * ShapeError, DTypeError, ArgumentError.
+   */
+  scatter(
+    ...args:
+      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
       | [
-          key: Tensor,
-          value: Tensor,
-          attnMask: Tensor | null,
-          dropoutP: number,
-          options?: ScaledDotProductAttentionOptions,
+          dim: number,
+          index: Tensor,
+          src: Tensor | Scalar,
+          reduce: "add" | "multiply" | null,
+          options?: ScatterOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.scaled_dot_product_attention", [this, ...args]);
+    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
   }
-  /** `scaledDotProductAttention`, by its Python name. */
-  declare scaled_dot_product_attention: Tensor["scaledDotProductAttention"];
+
+  /**
+   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
+   *
+   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
+   */
+  scatterReduce(
+    dim: number,
+    index: Tensor,
+    src: Tensor,
+    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
+    options?: ScatterReduceOptions,
+  ): Tensor {
+    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
+  }
+  /** `scatterReduce`, by its Python name. */
+  declare scatter_reduce: Tensor["scatterReduce"];
+
+  /**
+   * self, with the elements of `src` added at the places `index` along `dim`.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  scatterAdd(dim: number, index: Tensor, src: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.scatter_add", [this, dim, index, src]);
+  }
+  /** `scatterAdd`, by its Python name. */
+  declare scatter_add: Tensor["scatterAdd"];
+
+  /**
+   * self, with alpha * source's slices along `dim` added to those that `index` says.
+   *
+   * Throws AxisError, ShapeError.
+   */
+  indexAdd(
+    ...args:
+      | [dim: number, index: Tensor, source: Tensor, options?: IndexAddOptions]
+      | [dim: number, index: Tensor, source: Tensor, alpha: number, options?: IndexAddOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.index_add", [this, ...args]);
+  }
+  /** `indexAdd`, by its Python name. */
+  declare index_add: Tensor["indexAdd"];
+
+  /** self, with `value` in the slices along `dim` that `index` says. Throws AxisError. */
+  indexFill(dim: number, index: Tensor, value: number): Tensor {
+    return callTensor(this.session, "Tensor.index_fill", [this, dim, index, value]);
+  }
+  /** `indexFill`, by its Python name. */
+  declare index_fill: Tensor["indexFill"];
+
+  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
+  isClass(numClasses: Size, axis: number): Tensor {
+    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
+  }
+  /** `isClass`, by its Python name. */
+  declare is_class: Tensor["isClass"];
+
+  /**
+   * 1 (int32) at the class each integer names, along a new last axis.
+   *
+   * Throws DTypeError, ArgumentError.
+   */
+  oneHot(numClasses: number): Tensor {
+    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
+  }
+  /** `oneHot`, by its Python name. */
+  declare one_hot: Tensor["oneHot"];
 
   /** Start all random numbers afresh: the same seed gives the same bits, on every device. */
   static manualSeed(
@@ -2388,694 +2912,54 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.multinomial", [this, ...args]);
   }
 
+  /** 1 with these probabilities, else 0, in this dtype. */
+  bernoulli(): Tensor {
+    return callTensor(this.session, "Tensor.bernoulli", [this]);
+  }
+
+  /** Running sums along `axis`. */
+  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
+    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
+  }
+
+  /** Running products along `axis`. */
+  cumprod(axis: number): Tensor {
+    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
+  }
+
   /**
-   * The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
+   * Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
    *
-   * `dtype`: int, float or bool of Python's unless told. Throws DTypeError, OverflowError_.
+   * NaN is the greatest.
    */
-  static const(
+  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * Running minima along `axis`, and the positions (int32) where they are, the last of equals.
+   *
+   * NaN is the least.
+   */
+  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /** Running logsumexp along `axis`. */
+  logcumsumexp(
+    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
+  }
+
+  /** The differences between neighbours along `dim`, n times over. Throws ArgumentError, AxisError. */
+  diff(
     ...args:
-      | [value: Scalar, options?: ConstOptions]
-      | [value: Scalar, dtype: DTypeName | null, options?: ConstOptions]
+      | [options?: DiffOptions]
+      | [n: number, options?: DiffOptions]
+      | [n: number, dim: number, options?: DiffOptions]
   ): Tensor {
-    return callTensor(this.bound, "Tensor.const", [...args]);
-  }
-
-  /** 0 everywhere. Keywords: dtype, device, requires_grad. */
-  static zeros(
-    ...args:
-      | [shape: readonly Size[], options?: ZerosOptions]
-      | [...shape: Size[]]
-      | [...shape: Size[], options: ZerosOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.zeros", [...args]);
-  }
-
-  /** 1 everywhere. Keywords: dtype, device, requires_grad. */
-  static ones(
-    ...args:
-      | [shape: readonly Size[], options?: OnesOptions]
-      | [...shape: Size[]]
-      | [...shape: Size[], options: OnesOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.ones", [...args]);
-  }
-
-  /** A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad. */
-  static empty(
-    ...args:
-      | [shape: readonly Size[], options?: EmptyOptions]
-      | [...shape: Size[]]
-      | [...shape: Size[], options: EmptyOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.empty", [...args]);
-  }
-
-  /** `fill_value` in this Tensor's shape, dtype and on its device, unless told. */
-  fullLike(fillValue: Scalar, options?: FullLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.full_like", [this, fillValue, options]);
-  }
-  /** `fullLike`, by its Python name. */
-  declare full_like: Tensor["fullLike"];
-
-  /** 0 in this Tensor's shape, dtype and on its device, unless told. */
-  zerosLike(options?: ZerosLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.zeros_like", [this, options]);
-  }
-  /** `zerosLike`, by its Python name. */
-  declare zeros_like: Tensor["zerosLike"];
-
-  /** 1 in this Tensor's shape, dtype and on its device, unless told. */
-  onesLike(options?: OnesLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.ones_like", [this, options]);
-  }
-  /** `onesLike`, by its Python name. */
-  declare ones_like: Tensor["onesLike"];
-
-  /** A Tensor like this one whose elements do not matter. */
-  emptyLike(options?: EmptyLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.empty_like", [this, options]);
-  }
-  /** `emptyLike`, by its Python name. */
-  declare empty_like: Tensor["emptyLike"];
-
-  /**
-   * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
-   *
-   * The dtype is the default int (int64 where that is too small), or the default float when an argument is
-   * a float. Throws ArgumentError, OverflowError_.
-   */
-  static arange(
-    ...args:
-      | [start: Size | number, options?: ArangeOptions]
-      | [start: Size | number, stop: Size | number | null, options?: ArangeOptions]
-      | [start: Size | number, stop: Size | number | null, step: number, options?: ArangeOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.arange", [...args]);
-  }
-
-  /**
-   * `steps` evenly spaced values from `start` to `stop`, both included. 1-D.
-   *
-   * Throws ArgumentError, DTypeError for bool.
-   */
-  static linspace(
-    ...args:
-      | [start: number, stop: number, steps: number, options?: LinspaceOptions]
-      | [start: number, stop: number, steps: number, dtype: DTypeName | null, options?: LinspaceOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.linspace", [...args]);
-  }
-
-  /** 1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Throws ShapeError. */
-  static eye(
-    ...args:
-      | [n: number, options?: EyeOptions]
-      | [n: number, m: number | null, options?: EyeOptions]
-      | [n: number, m: number | null, dtype: DTypeName | null, options?: EyeOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.eye", [...args]);
-  }
-
-  /**
-   * Cross-correlation over any number of spatial axes. Throws ShapeError, ArgumentError.
-   *
-   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
-   * (n, cout, *out).
-   */
-  conv2d(
-    ...args:
-      | [weight: Tensor, options?: Conv2dOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
-      | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
-  }
-
-  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
-  convTranspose2d(
-    ...args:
-      | [weight: Tensor, options?: ConvTranspose2dOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
-      | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
-  }
-  /** `convTranspose2d`, by its Python name. */
-  declare conv_transpose2d: Tensor["convTranspose2d"];
-
-  /**
-   * The greatest element of each window over the last axes; `stride` defaults to the window.
-   *
-   * With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
-   * NaNs: what `max_unpool2d` takes. Throws ShapeError.
-   */
-  maxPool2d(
-    ...args:
-      | [options?: MaxPool2dOptions]
-      | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
-      | [
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: MaxPool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
-  }
-  /** `maxPool2d`, by its Python name. */
-  declare max_pool2d: Tensor["maxPool2d"];
-
-  /**
-   * The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
-   *
-   * The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
-   * (its last axes). Where an index comes twice, the elements add up. Throws ShapeError.
-   */
-  maxUnpool2d(
-    ...args:
-      | [indices: Tensor, options?: MaxUnpool2dOptions]
-      | [indices: Tensor, kernelSize: number | readonly number[], options?: MaxUnpool2dOptions]
-      | [
-          indices: Tensor,
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: MaxUnpool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.max_unpool2d", [this, ...args]);
-  }
-  /** `maxUnpool2d`, by its Python name. */
-  declare max_unpool2d: Tensor["maxUnpool2d"];
-
-  /**
-   * The last axes resized to `size`, or by `scale_factor`: a number for each of them.
-   *
-   * One number alone is for all axes of an image but the first two (n, channels).
-   *
-   * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
-   * torch's; with `align_corners` (linear) the first and the last elements stay where they are. Throws
-   * ArgumentError, ShapeError.
-   */
-  interpolate(
-    ...args:
-      | [options?: InterpolateOptions]
-      | [size: number | readonly number[] | null, options?: InterpolateOptions]
-      | [
-          size: number | readonly number[] | null,
-          mode: "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear",
-          options?: InterpolateOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.interpolate", [this, ...args]);
-  }
-
-  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
-  avgPool2d(
-    ...args:
-      | [options?: AvgPool2dOptions]
-      | [kernelSize: number | readonly number[], options?: AvgPool2dOptions]
-      | [
-          kernelSize: number | readonly number[],
-          stride: number | readonly number[] | null,
-          options?: AvgPool2dOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
-  }
-  /** `avgPool2d`, by its Python name. */
-  declare avg_pool2d: Tensor["avgPool2d"];
-
-  /**
-   * The Fourier transform of complex numbers (..., size, 2) along `dim`, of the axes before the pairs.
-   *
-   * `n`: the size to cut or to pad with zeros to first. `norm`: 'backward' leaves the scale to `ifft`,
-   * 'forward' divides by n, 'ortho' by its root. Throws ShapeError, ArgumentError.
-   */
-  fft(
-    ...args:
-      | [options?: FftOptions]
-      | [n: number | null, options?: FftOptions]
-      | [n: number | null, dim: number, options?: FftOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.fft", [this, ...args]);
-  }
-
-  /** The inverse of `fft`, with its arguments. Throws ShapeError, ArgumentError. */
-  ifft(
-    ...args:
-      | [options?: IfftOptions]
-      | [n: number | null, options?: IfftOptions]
-      | [n: number | null, dim: number, options?: IfftOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.ifft", [this, ...args]);
-  }
-
-  /**
-   * The Fourier transform of real numbers: n // 2 + 1 complex ones, (..., n // 2 + 1, 2).
-   *
-   * Arguments as of `fft`. Throws ShapeError, ArgumentError.
-   */
-  rfft(
-    ...args:
-      | [options?: RfftOptions]
-      | [n: number | null, options?: RfftOptions]
-      | [n: number | null, dim: number, options?: RfftOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.rfft", [this, ...args]);
-  }
-
-  /**
-   * The inverse of `rfft`: `n` real numbers, by default 2 (size - 1).
-   *
-   * Throws ShapeError, ArgumentError.
-   */
-  irfft(
-    ...args:
-      | [options?: IrfftOptions]
-      | [n: number | null, options?: IrfftOptions]
-      | [n: number | null, dim: number, options?: IrfftOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.irfft", [this, ...args]);
-  }
-
-  /**
-   * Random bits (uint64): a hash of this counter and the key `seed`, both uint64. Throws DTypeError.
-   *
-   * 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
-   */
-  threefry(seed: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.threefry", [this, seed]);
-  }
-
-  /**
-   * `num` random words (uint32) of a key and a counter, two uint32 words each. Throws ArgumentError.
-   *
-   * The bits are tinygrad's.
-   */
-  static randomBits(key: Tensor, counter: Tensor, num: number): Tensor {
-    return callTensor(this.bound, "Tensor.random_bits", [key, counter, num]);
-  }
-  /** `randomBits`, by its Python name. */
-  declare static random_bits: (typeof Tensor)["randomBits"];
-
-  /**
-   * The SHA-3 hash of the bytes of each row: (..., n) gives (..., size), uint8.
-   *
-   * `cfg`: 'sha3_224', 'sha3_256', 'sha3_384', 'sha3_512', 'shake_128' (16 bytes), 'shake_256' (32), or
-   * the bytes of a block and the byte that ends a message. Throws ArgumentError, ShapeError.
-   */
-  keccak(
-    ...args: [options?: KeccakOptions] | [cfg: string | readonly number[], options?: KeccakOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.keccak", [this, ...args]);
-  }
-
-  /**
-   * A hash of 16 bytes (uint8) of all bytes of this Tensor, in row-major order: tinygrad's.
-   *
-   * A tree of SHAKE128 over pieces of 4,096 bytes, padded with zeros to a multiple of 2**20.
-   */
-  hash(): Tensor {
-    return callTensor(this.session, "Tensor.hash", [this]);
-  }
-
-  /**
-   * x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
-   *
-   * A singular matrix gives infinities or NaN. Throws ShapeError.
-   */
-  solve(b: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.solve", [this, b]);
-  }
-
-  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
-  inv(): Tensor {
-    return callTensor(this.session, "Tensor.inv", [this]);
-  }
-
-  /**
-   * The determinant of each matrix (..., n, n), (...). Throws ShapeError.
-   *
-   * Its gradient needs the inverse: that of a singular matrix is NaN.
-   */
-  det(): Tensor {
-    return callTensor(this.session, "Tensor.det", [this]);
-  }
-
-  /**
-   * x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
-   *
-   * self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
-   * NaN. Throws ShapeError.
-   */
-  triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
-    return callTensor(this.session, "Tensor.triangular_solve", [this, b, options]);
-  }
-  /** `triangularSolve`, by its Python name. */
-  declare triangular_solve: Tensor["triangularSolve"];
-
-  /**
-   * The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
-   *
-   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
-   * gradient is symmetric. Throws ShapeError.
-   */
-  cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
-  }
-
-  /**
-   * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
-   *
-   * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
-   * Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
-   * Throws ShapeError, ArgumentError.
-   */
-  qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
-   * symmetric matrix (..., n, n), of which the lower triangle counts.
-   *
-   * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
-   * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
-   */
-  eigh(): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.eigh", [this], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
-   *
-   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
-   * is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
-   * equal. By Hestenes' one-sided Jacobi method. Throws ShapeError.
-   */
-  svd(
-    ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
-  ): [Tensor, Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
-  }
-
-  /**
-   * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
-   *
-   * self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
-   * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
-   */
-  newtonSchulz(
-    ...args:
-      | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
-      | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.newton_schulz", [this, ...args]);
-  }
-  /** `newtonSchulz`, by its Python name. */
-  declare newton_schulz: Tensor["newtonSchulz"];
-
-  /**
-   * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
-   *
-   * Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
-   * int32 gives sums that do not wrap around at 127. Throws ShapeError.
-   */
-  dot(
-    ...args: [w: Tensor, options?: DotOptions] | [w: Tensor, dtype: DTypeName | null, options?: DotOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.dot", [this, ...args]);
-  }
-
-  /** `dot`; x @ self when `reverse`. */
-  matmul(x: Operand, options?: MatmulOptions): Tensor {
-    return callTensor(this.session, "Tensor.matmul", [this, x, options]);
-  }
-
-  /**
-   * self @ weight + bias; a 1-D weight scales. weight: (in, out).
-   *
-   * `dtype`: what all of them are cast to first, so that of the result too.
-   */
-  linear(
-    ...args:
-      | [weight: Tensor, options?: LinearOptions]
-      | [weight: Tensor, bias: Tensor | null, options?: LinearOptions]
-      | [weight: Tensor, bias: Tensor | null, dtype: DTypeName | null, options?: LinearOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.linear", [this, ...args]);
-  }
-
-  /**
-   * Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
-   *
-   * More than two operands are multiplied in the order that takes the fewest products. Throws
-   * ArgumentError, ShapeError.
-   */
-  static einsum(
-    ...args:
-      | [formula: string, ...operands: Tensor[]]
-      | [formula: string, ...operands: Tensor[], options: EinsumOptions]
-  ): Tensor {
-    return callTensor(this.bound, "Tensor.einsum", [...args]);
-  }
-
-  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
-  outer(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.outer", [this, other]);
-  }
-
-  /** The Kronecker product: each element of self times the whole of `other`; sizes multiply. */
-  kron(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.kron", [this, other]);
-  }
-
-  /** The cross product of vectors of 3 elements along `dim`; other axes broadcast. Throws ShapeError. */
-  cross(
-    ...args: [other: Tensor, options?: CrossOptions] | [other: Tensor, dim: number, options?: CrossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.cross", [this, ...args]);
-  }
-
-  /** The sum of the diagonal of the last two axes, `offset` above the main one. Throws ShapeError. */
-  trace(...args: [options?: TraceOptions] | [offset: number, options?: TraceOptions]): Tensor {
-    return callTensor(this.session, "Tensor.trace", [this, ...args]);
-  }
-
-  /**
-   * Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
-   *
-   * The gradient of a distance of 0 is 0. Throws ShapeError, ArgumentError for a negative p.
-   */
-  cdist(
-    ...args: [other: Tensor, options?: CdistOptions] | [other: Tensor, p: number, options?: CdistOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.cdist", [this, ...args]);
-  }
-
-  /**
-   * The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
-   *
-   * `increasing`: from the power 0 on. Throws ShapeError, ArgumentError.
-   */
-  vander(...args: [options?: VanderOptions] | [n: number | null, options?: VanderOptions]): Tensor {
-    return callTensor(this.session, "Tensor.vander", [this, ...args]);
-  }
-
-  /**
-   * The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
-   *
-   * Throws ShapeError.
-   */
-  diag(): Tensor {
-    return callTensor(this.session, "Tensor.diag", [this]);
-  }
-
-  /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
-  triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
-    return callTensor(this.session, "Tensor.triu", [this, ...args]);
-  }
-
-  /** The lower triangle of the last two axes, up to `diagonal`; 0 above. */
-  tril(...args: [options?: TrilOptions] | [diagonal: number, options?: TrilOptions]): Tensor {
-    return callTensor(this.session, "Tensor.tril", [this, ...args]);
-  }
-
-  /** The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest. */
-  sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /** The positions (int32) that sort `dim`. */
-  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
-  }
-
-  /**
-   * The q-th quantiles (0 to 1) along `axis`, of all elements when None; several q are a first axis.
-   *
-   * Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
-   * position) or 'midpoint'. NaN where there is one. Throws ArgumentError, ShapeError.
-   */
-  quantile(
-    ...args:
-      | [q: number | readonly number[], options?: QuantileOptions]
-      | [q: number | readonly number[], axis: number | null, options?: QuantileOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.quantile", [this, ...args]);
-  }
-
-  /**
-   * The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
-   *
-   * As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Throws
-   * ShapeError.
-   */
-  median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
-    return callTensor(this.session, "Tensor.median", [this, ...args]);
-  }
-
-  /**
-   * Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
-   *
-   * `right`: behind them. A 1-D Tensor serves values of any shape. Throws ShapeError.
-   */
-  searchsorted(values: Operand, options?: SearchsortedOptions): Tensor {
-    return callTensor(this.session, "Tensor.searchsorted", [this, values, options]);
-  }
-
-  /**
-   * How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
-   *
-   * `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
-   * greatest element. Throws ShapeError, DTypeError, ArgumentError for a negative element.
-   */
-  bincount(
-    ...args:
-      | [options?: BincountOptions]
-      | [weights: Tensor | null, options?: BincountOptions]
-      | [weights: Tensor | null, minlength: number, options?: BincountOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.bincount", [this, ...args]);
-  }
-
-  /**
-   * How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
-   *
-   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
-   * itself is in the last interval. Throws ArgumentError.
-   */
-  histc(
-    ...args:
-      | [options?: HistcOptions]
-      | [bins: number, options?: HistcOptions]
-      | [bins: number, min: number, options?: HistcOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.histc", [this, ...args]);
-  }
-
-  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
-  topk(
-    ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
-  ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
-   *
-   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
-   * ShapeError, DTypeError.
-   */
-  gather(dim: number, index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
-  }
-
-  /**
-   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
-   *
-   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
-   * ShapeError, DTypeError, ArgumentError.
-   */
-  scatter(
-    ...args:
-      | [dim: number, index: Tensor, src: Tensor | Scalar, options?: ScatterOptions]
-      | [
-          dim: number,
-          index: Tensor,
-          src: Tensor | Scalar,
-          reduce: "add" | "multiply" | null,
-          options?: ScatterOptions,
-        ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
-  }
-
-  /**
-   * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
-   *
-   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
-   */
-  scatterReduce(
-    dim: number,
-    index: Tensor,
-    src: Tensor,
-    reduce: "sum" | "prod" | "mean" | "amax" | "amin",
-    options?: ScatterReduceOptions,
-  ): Tensor {
-    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
-  }
-  /** `scatterReduce`, by its Python name. */
-  declare scatter_reduce: Tensor["scatterReduce"];
-
-  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
-  isClass(numClasses: Size, axis: number): Tensor {
-    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
-  }
-  /** `isClass`, by its Python name. */
-  declare is_class: Tensor["isClass"];
-
-  /**
-   * 1 (int32) at the class each integer names, along a new last axis.
-   *
-   * Throws DTypeError, ArgumentError.
-   */
-  oneHot(numClasses: number): Tensor {
-    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
-  }
-  /** `oneHot`, by its Python name. */
-  declare one_hot: Tensor["oneHot"];
-
-  /**
-   * The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
-   *
-   * Reads the mask; not with `size`, which says how many: the first ones, and `fill_value` behind the
-   * last. Throws DTypeError, ShapeError.
-   */
-  maskedSelect(
-    ...args:
-      | [mask: Tensor, options?: MaskedSelectOptions]
-      | [mask: Tensor, size: number | null, options?: MaskedSelectOptions]
-      | [mask: Tensor, size: number | null, fillValue: Scalar, options?: MaskedSelectOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.masked_select", [this, ...args]);
-  }
-  /** `maskedSelect`, by its Python name. */
-  declare masked_select: Tensor["maskedSelect"];
-
-  /**
-   * The positions of elements that are not 0, in row-major order: (count, axes), int32.
-   *
-   * Reads the elements; not with `size`, which says how many: the first ones, and `fill_value` behind the
-   * last.
-   */
-  nonzero(
-    ...args:
-      | [options?: NonzeroOptions]
-      | [size: number | null, options?: NonzeroOptions]
-      | [size: number | null, fillValue: number, options?: NonzeroOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.nonzero", [this, ...args]);
+    return callTensor(this.session, "Tensor.diff", [this, ...args]);
   }
 
   /** max(self, 0), and NaN of NaN; its gradient at 0 is 0. */
@@ -3192,6 +3076,35 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.softsign", [this]);
   }
 
+  /** 0 where the magnitude is at most `lambd`. */
+  hardshrink(...args: [options?: HardshrinkOptions] | [lambd: number, options?: HardshrinkOptions]): Tensor {
+    return callTensor(this.session, "Tensor.hardshrink", [this, ...args]);
+  }
+
+  /** `lambd` nearer to 0, and 0 where the magnitude is at most that. */
+  softshrink(...args: [options?: SoftshrinkOptions] | [lambd: number, options?: SoftshrinkOptions]): Tensor {
+    return callTensor(this.session, "Tensor.softshrink", [this, ...args]);
+  }
+
+  /** self - tanh(self). */
+  tanhshrink(): Tensor {
+    return callTensor(this.session, "Tensor.tanhshrink", [this]);
+  }
+
+  /** `value` where self is not greater than `threshold`. */
+  threshold(threshold: number, value: number): Tensor {
+    return callTensor(this.session, "Tensor.threshold", [this, threshold, value]);
+  }
+
+  /**
+   * self where it is at least 0, else self * weight: one, or one for each channel (axis 1).
+   *
+   * Throws ShapeError.
+   */
+  prelu(weight: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.prelu", [this, weight]);
+  }
+
   /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
   softmax(
     ...args:
@@ -3225,6 +3138,15 @@ export class Tensor extends TensorBase {
   }
 
   /**
+   * The first half along `dim` times the sigmoid of the second (Dauphin et al., 2017).
+   *
+   * Throws AxisError, ShapeError for an odd size.
+   */
+  glu(...args: [options?: GluOptions] | [dim: number, options?: GluOptions]): Tensor {
+    return callTensor(this.session, "Tensor.glu", [this, ...args]);
+  }
+
+  /**
    * The sum.
    *
    * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
@@ -3234,6 +3156,13 @@ export class Tensor extends TensorBase {
     ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
   ): Tensor {
     return callTensor(this.session, "Tensor.sum", [this, ...args]);
+  }
+
+  /** The sum of what is no NaN. Throws AxisError. */
+  nansum(
+    ...args: [options?: NansumOptions] | [axis: number | readonly number[] | null, options?: NansumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nansum", [this, ...args]);
   }
 
   /** The product, in the dtype of a sum. */
@@ -3254,11 +3183,36 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.max", [this, ...args]);
   }
 
+  /**
+   * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
+   *
+   * Throws ShapeError.
+   */
+  amax(
+    ...args: [options?: AmaxOptions] | [axis: number | readonly number[] | null, options?: AmaxOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.amax", [this, ...args]);
+  }
+
   /** The least element; NaN if there is one. Throws ShapeError. */
   min(
     ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
   ): Tensor {
     return callTensor(this.session, "Tensor.min", [this, ...args]);
+  }
+
+  /** The least element; NaN if there is one. Throws ShapeError. */
+  amin(
+    ...args: [options?: AminOptions] | [axis: number | readonly number[] | null, options?: AminOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.amin", [this, ...args]);
+  }
+
+  /** The least and the greatest element. Throws ShapeError, AxisError. */
+  aminmax(
+    ...args: [options?: AminmaxOptions] | [axis: number | readonly number[] | null, options?: AminmaxOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.aminmax", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /** Whether any element is not 0 (bool). */
@@ -3275,12 +3229,33 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.all", [this, ...args]);
   }
 
+  /** How many elements are other than 0. Throws AxisError. */
+  countNonzero(
+    ...args:
+      | [options?: CountNonzeroOptions]
+      | [axis: number | readonly number[] | null, options?: CountNonzeroOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.count_nonzero", [this, ...args]);
+  }
+  /** `countNonzero`, by its Python name. */
+  declare count_nonzero: Tensor["countNonzero"];
+
   /** log(sum(exp(self))) along `axis`, without overflow. */
   logsumexp(
     ...args:
       [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
   ): Tensor {
     return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
+  }
+
+  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
+  isclose(
+    ...args:
+      | [other: Operand, options?: IscloseOptions]
+      | [other: Operand, rtol: number, options?: IscloseOptions]
+      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
   }
 
   /** Whether all elements are close (bool, shape ()): see `isclose`. */
@@ -3293,11 +3268,32 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.allclose", [this, ...args]);
   }
 
+  /**
+   * (sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
+   *
+   * Throws AxisError.
+   */
+  norm(
+    ...args:
+      | [options?: NormOptions]
+      | [p: number, options?: NormOptions]
+      | [p: number, axis: number | readonly number[] | null, options?: NormOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.norm", [this, ...args]);
+  }
+
   /** The mean, in floats. */
   mean(
     ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
   ): Tensor {
     return callTensor(this.session, "Tensor.mean", [this, ...args]);
+  }
+
+  /** The mean of what is no NaN. Throws AxisError. */
+  nanmean(
+    ...args: [options?: NanmeanOptions] | [axis: number | readonly number[] | null, options?: NanmeanOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nanmean", [this, ...args]);
   }
 
   /** The variance, divided by count - `correction`. */
@@ -3349,48 +3345,6 @@ export class Tensor extends TensorBase {
   argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
     return callTensor(this.session, "Tensor.argmin", [this, ...args]);
   }
-
-  /** Running sums along `axis`. */
-  cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
-  }
-
-  /** Running products along `axis`. */
-  cumprod(axis: number): Tensor {
-    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
-  }
-
-  /**
-   * Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
-   *
-   * NaN is the greatest.
-   */
-  cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * Running minima along `axis`, and the positions (int32) where they are, the last of equals.
-   *
-   * NaN is the least.
-   */
-  cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /** Running logsumexp along `axis`. */
-  logcumsumexp(
-    ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
-  }
-
-  /** self in the dtype of `other`. */
-  castLike(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.cast_like", [this, other]);
-  }
-  /** `castLike`, by its Python name. */
-  declare cast_like: Tensor["castLike"];
 
   /**
    * Elements added around each axis.
@@ -3485,6 +3439,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.repeat", [this, ...args]);
   }
 
+  /** Repeated along each axis; axes that `dims` does not name are the first ones. */
+  tile(...dims: number[]): Tensor {
+    return callTensor(this.session, "Tensor.tile", [this, ...dims]);
+  }
+
   /** Each element repeated along `dim`; of the flattened Tensor when None. */
   repeatInterleave(
     ...args:
@@ -3542,6 +3501,17 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.expand", [this, ...args]);
   }
 
+  /**
+   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
+   *
+   * Throws ShapeError.
+   */
+  broadcastTo(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.broadcast_to", [this, ...args]);
+  }
+  /** `broadcastTo`, by its Python name. */
+  declare broadcast_to: Tensor["broadcastTo"];
+
   /** Axis i of the result is axis `order[i]`. Throws ArgumentError unless every axis is named once. */
   permute(order: number | readonly number[], ...others: number[]): Tensor {
     return callTensor(this.session, "Tensor.permute", [this, order, ...others]);
@@ -3567,6 +3537,71 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.transpose", [this, ...args]);
   }
 
+  /** Two axes swapped. */
+  swapaxes(
+    ...args:
+      | [options?: SwapaxesOptions]
+      | [dim0: number, options?: SwapaxesOptions]
+      | [dim0: number, dim1: number, options?: SwapaxesOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.swapaxes", [this, ...args]);
+  }
+
+  /** Two axes swapped. */
+  swapdims(
+    ...args:
+      | [options?: SwapdimsOptions]
+      | [dim0: number, options?: SwapdimsOptions]
+      | [dim0: number, dim1: number, options?: SwapdimsOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.swapdims", [this, ...args]);
+  }
+
+  /** The transpose of a matrix; fewer axes stay as they are. Throws ShapeError for more than 2. */
+  t(): Tensor {
+    return callTensor(this.session, "Tensor.t", [this]);
+  }
+
+  /**
+   * Axes `source` at the places `destination`, the others in their order.
+   *
+   * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
+   */
+  movedim(source: number | readonly number[], destination: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.movedim", [this, source, destination]);
+  }
+
+  /**
+   * Axes `source` at the places `destination`, the others in their order.
+   *
+   * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
+   */
+  moveaxis(source: number | readonly number[], destination: number | readonly number[]): Tensor {
+    return callTensor(this.session, "Tensor.moveaxis", [this, source, destination]);
+  }
+
+  /** The first axis in reverse. */
+  flipud(): Tensor {
+    return callTensor(this.session, "Tensor.flipud", [this]);
+  }
+
+  /** The second axis in reverse. Throws AxisError. */
+  fliplr(): Tensor {
+    return callTensor(this.session, "Tensor.fliplr", [this]);
+  }
+
+  /**
+   * Turned by k quarters, from the first of `dims` towards the second. Throws ArgumentError, AxisError.
+   */
+  rot90(
+    ...args:
+      | [options?: Rot90Options]
+      | [k: number, options?: Rot90Options]
+      | [k: number, dims: readonly number[], options?: Rot90Options]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rot90", [this, ...args]);
+  }
+
   /** Axes of size 1 dropped; only `dim`, if given. */
   squeeze(...args: [options?: SqueezeOptions] | [dim: number | null, options?: SqueezeOptions]): Tensor {
     return callTensor(this.session, "Tensor.squeeze", [this, ...args]);
@@ -3587,10 +3622,36 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.flatten", [this, ...args]);
   }
 
+  /** One axis of all elements. */
+  ravel(): Tensor {
+    return callTensor(this.session, "Tensor.ravel", [this]);
+  }
+
   /** Axis `dim` split into `sizes`, one of which may be -1. Throws ShapeError. */
   unflatten(dim: number, sizes: readonly number[]): Tensor {
     return callTensor(this.session, "Tensor.unflatten", [this, dim, sizes]);
   }
+
+  /** Expanded to the shape of `other`. Throws ShapeError. */
+  expandAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.expand_as", [this, other]);
+  }
+  /** `expandAs`, by its Python name. */
+  declare expand_as: Tensor["expandAs"];
+
+  /** In the shape of `other`. Throws ShapeError. */
+  reshapeAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.reshape_as", [this, other]);
+  }
+  /** `reshapeAs`, by its Python name. */
+  declare reshape_as: Tensor["reshapeAs"];
+
+  /** In the shape of `other`. Throws ShapeError. */
+  viewAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.view_as", [this, other]);
+  }
+  /** `viewAs`, by its Python name. */
+  declare view_as: Tensor["viewAs"];
 
   /** The first elements of each axis, as many as `shape` says; None keeps an axis. */
   shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
@@ -3598,6 +3659,11 @@ export class Tensor extends TensorBase {
   }
   /** `shrinkTo`, by its Python name. */
   declare shrink_to: Tensor["shrinkTo"];
+
+  /** `length` elements along `dim`, from `start` on: a view. Throws AxisError, ShapeError. */
+  narrow(dim: number, start: number, length: number): Tensor {
+    return callTensor(this.session, "Tensor.narrow", [this, dim, start, length]);
+  }
 
   /**
    * The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.
@@ -3642,6 +3708,180 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.pool", [this, ...args]);
   }
 
+  /**
+   * The error function, within 3 ulp in float32; in float64 within 1e-15.
+   *
+   * In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
+   * relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
+   */
+  erf(): Tensor {
+    return callTensor(this.session, "Tensor.erf", [this]);
+  }
+
+  /**
+   * 1 - erf(self), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
+   *
+   * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+   */
+  erfc(): Tensor {
+    return callTensor(this.session, "Tensor.erfc", [this]);
+  }
+
+  /**
+   * The inverse of erf; infinite at -1 and 1, NaN beyond.
+   *
+   * Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
+   */
+  erfinv(): Tensor {
+    return callTensor(this.session, "Tensor.erfinv", [this]);
+  }
+
+  /**
+   * log |gamma(self)|; infinite at 0 and the negative integers.
+   *
+   * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
+   * 1/2. The gradient is `digamma`.
+   */
+  lgamma(): Tensor {
+    return callTensor(this.session, "Tensor.lgamma", [this]);
+  }
+
+  /** The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's. */
+  digamma(): Tensor {
+    return callTensor(this.session, "Tensor.digamma", [this]);
+  }
+
+  /**
+   * The logarithm of the multivariate gamma function of dimension p: defined above (p - 1) / 2.
+   *
+   * Throws ArgumentError for p less than 1.
+   */
+  mvlgamma(p: number): Tensor {
+    return callTensor(this.session, "Tensor.mvlgamma", [this, p]);
+  }
+
+  /**
+   * The n-th derivative of digamma; inf or NaN at the integers up to 0. Throws ArgumentError for n < 0.
+   */
+  polygamma(n: number): Tensor {
+    return callTensor(this.session, "Tensor.polygamma", [this, n]);
+  }
+
+  /** The modified Bessel function of the first kind, of order 0. */
+  i0(): Tensor {
+    return callTensor(this.session, "Tensor.i0", [this]);
+  }
+
+  /** The sine of radians. */
+  sin(): Tensor {
+    return callTensor(this.session, "Tensor.sin", [this]);
+  }
+
+  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
+  cos(): Tensor {
+    return callTensor(this.session, "Tensor.cos", [this]);
+  }
+
+  /** The tangent of radians. */
+  tan(): Tensor {
+    return callTensor(this.session, "Tensor.tan", [this]);
+  }
+
+  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
+  asin(): Tensor {
+    return callTensor(this.session, "Tensor.asin", [this]);
+  }
+
+  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
+  arcsin(): Tensor {
+    return callTensor(this.session, "Tensor.arcsin", [this]);
+  }
+
+  /** The arc cosine; NaN outside -1 to 1. */
+  acos(): Tensor {
+    return callTensor(this.session, "Tensor.acos", [this]);
+  }
+
+  /** The arc cosine; NaN outside -1 to 1. */
+  arccos(): Tensor {
+    return callTensor(this.session, "Tensor.arccos", [this]);
+  }
+
+  /** The arc tangent, within 3 ulp. */
+  atan(): Tensor {
+    return callTensor(this.session, "Tensor.atan", [this]);
+  }
+
+  /** The arc tangent, within 3 ulp. */
+  arctan(): Tensor {
+    return callTensor(this.session, "Tensor.arctan", [this]);
+  }
+
+  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  atan2(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.atan2", [this, other]);
+  }
+
+  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  arctan2(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.arctan2", [this, other]);
+  }
+
+  /** sin(pi x) / (pi x), and 1 at 0. */
+  sinc(): Tensor {
+    return callTensor(this.session, "Tensor.sinc", [this]);
+  }
+
+  /** Degrees as radians. */
+  deg2rad(): Tensor {
+    return callTensor(this.session, "Tensor.deg2rad", [this]);
+  }
+
+  /** Radians as degrees. */
+  rad2deg(): Tensor {
+    return callTensor(this.session, "Tensor.rad2deg", [this]);
+  }
+
+  /** The hyperbolic sine. */
+  sinh(): Tensor {
+    return callTensor(this.session, "Tensor.sinh", [this]);
+  }
+
+  /** The hyperbolic cosine. */
+  cosh(): Tensor {
+    return callTensor(this.session, "Tensor.cosh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  asinh(): Tensor {
+    return callTensor(this.session, "Tensor.asinh", [this]);
+  }
+
+  /** The inverse hyperbolic sine. */
+  arcsinh(): Tensor {
+    return callTensor(this.session, "Tensor.arcsinh", [this]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  acosh(): Tensor {
+    return callTensor(this.session, "Tensor.acosh", [this]);
+  }
+
+  /** The inverse hyperbolic cosine; NaN below 1. */
+  arccosh(): Tensor {
+    return callTensor(this.session, "Tensor.arccosh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  atanh(): Tensor {
+    return callTensor(this.session, "Tensor.atanh", [this]);
+  }
+
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  arctanh(): Tensor {
+    return callTensor(this.session, "Tensor.arctanh", [this]);
+  }
+
   /** self * self. */
   square(): Tensor {
     return callTensor(this.session, "Tensor.square", [this]);
@@ -3655,6 +3895,11 @@ export class Tensor extends TensorBase {
   /** 1 / sqrt(self). */
   rsqrt(): Tensor {
     return callTensor(this.session, "Tensor.rsqrt", [this]);
+  }
+
+  /** sqrt(self² + x²), without overflow on the way. */
+  hypot(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.hypot", [this, x]);
   }
 
   /**
@@ -3719,107 +3964,198 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.logaddexp", [this, other]);
   }
 
-  /** The sine of radians. */
-  sin(): Tensor {
-    return callTensor(this.session, "Tensor.sin", [this]);
+  /** log2(2**self + 2**x), without overflow. */
+  logaddexp2(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logaddexp2", [this, x]);
   }
 
-  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
-  cos(): Tensor {
-    return callTensor(this.session, "Tensor.cos", [this]);
+  /** Rounded towards 0; integers as they are. */
+  trunc(): Tensor {
+    return callTensor(this.session, "Tensor.trunc", [this]);
   }
 
-  /** The tangent of radians. */
-  tan(): Tensor {
-    return callTensor(this.session, "Tensor.tan", [this]);
+  /** Rounded towards 0; integers as they are. */
+  fix(): Tensor {
+    return callTensor(this.session, "Tensor.fix", [this]);
   }
 
-  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
-  asin(): Tensor {
-    return callTensor(this.session, "Tensor.asin", [this]);
+  /** Rounded towards minus infinity; integers as they are. */
+  floor(): Tensor {
+    return callTensor(this.session, "Tensor.floor", [this]);
   }
 
-  /** The arc cosine; NaN outside -1 to 1. */
-  acos(): Tensor {
-    return callTensor(this.session, "Tensor.acos", [this]);
+  /** Rounded towards infinity; integers as they are. */
+  ceil(): Tensor {
+    return callTensor(this.session, "Tensor.ceil", [this]);
   }
 
-  /** The arc tangent, within 3 ulp. */
-  atan(): Tensor {
-    return callTensor(this.session, "Tensor.atan", [this]);
+  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
+  round(): Tensor {
+    return callTensor(this.session, "Tensor.round", [this]);
   }
 
-  /** The hyperbolic sine. */
-  sinh(): Tensor {
-    return callTensor(this.session, "Tensor.sinh", [this]);
+  /** What is behind the point, with the sign of self. */
+  frac(): Tensor {
+    return callTensor(this.session, "Tensor.frac", [this]);
   }
 
-  /** The hyperbolic cosine. */
-  cosh(): Tensor {
-    return callTensor(this.session, "Tensor.cosh", [this]);
+  /** -1, 0 or 1; NaN of NaN. */
+  sign(): Tensor {
+    return callTensor(this.session, "Tensor.sign", [this]);
   }
 
-  /** The inverse hyperbolic sine. */
-  asinh(): Tensor {
-    return callTensor(this.session, "Tensor.asinh", [this]);
+  /** Whether the sign is negative, that of -0.0 too. */
+  signbit(): Tensor {
+    return callTensor(this.session, "Tensor.signbit", [this]);
   }
 
-  /** The inverse hyperbolic cosine; NaN below 1. */
-  acosh(): Tensor {
-    return callTensor(this.session, "Tensor.acosh", [this]);
+  /** The magnitude of self with the sign of `other` (of -0.0 too). */
+  copysign(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.copysign", [this, other]);
   }
 
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
-  atanh(): Tensor {
-    return callTensor(this.session, "Tensor.atanh", [this]);
+  /** The magnitude; its gradient at 0 is 0. */
+  abs(): Tensor {
+    return callTensor(this.session, "Tensor.abs", [this]);
   }
 
-  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
-  atan2(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.atan2", [this, other]);
-  }
-
-  /**
-   * The error function, within 3 ulp in float32; in float64 within 1e-15.
-   *
-   * In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
-   * relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
-   */
-  erf(): Tensor {
-    return callTensor(this.session, "Tensor.erf", [this]);
+  /** The magnitude; its gradient at 0 is 0. */
+  absolute(): Tensor {
+    return callTensor(this.session, "Tensor.absolute", [this]);
   }
 
   /**
-   * 1 - erf(self), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
+   * The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): self = mantissa * 2**exponent.
    *
-   * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+   * 0, infinities and NaN are their own mantissas, with exponent 0.
    */
-  erfc(): Tensor {
-    return callTensor(this.session, "Tensor.erfc", [this]);
+  frexp(): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.frexp", [this], 2) as [Tensor, Tensor];
+  }
+
+  /** The next float of the dtype from self towards `other`; `other` where both are equal. No gradient. */
+  nextafter(other: Operand): Tensor {
+    return callTensor(this.session, "Tensor.nextafter", [this, other]);
+  }
+
+  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
+  where(x: Operand, y: Operand): Tensor {
+    return callTensor(this.session, "Tensor.where", [this, x, y]);
+  }
+
+  /** `value` where `mask` holds, self elsewhere. */
+  maskedFill(mask: Tensor, value: Operand): Tensor {
+    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
+  }
+  /** `maskedFill`, by its Python name. */
+  declare masked_fill: Tensor["maskedFill"];
+
+  /** The greater of self and x; NaN where either is. */
+  maximum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.maximum", [this, x]);
+  }
+
+  /** The lesser of self and x; NaN where either is. */
+  minimum(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.minimum", [this, x]);
+  }
+
+  /** The greater of both; of a NaN and a number, the number. */
+  fmax(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmax", [this, x]);
+  }
+
+  /** The lesser of both; of a NaN and a number, the number. */
+  fmin(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.fmin", [this, x]);
   }
 
   /**
-   * The inverse of erf; infinite at -1 and 1, NaN beyond.
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
    *
-   * Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
+   * Throws ArgumentError.
    */
-  erfinv(): Tensor {
-    return callTensor(this.session, "Tensor.erfinv", [this]);
+  clamp(
+    ...args:
+      | [options?: ClampOptions]
+      | [min: Operand | null, options?: ClampOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
   }
 
   /**
-   * log |gamma(self)|; infinite at 0 and the negative integers.
+   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
    *
-   * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
-   * 1/2. The gradient is `digamma`.
+   * Throws ArgumentError.
    */
-  lgamma(): Tensor {
-    return callTensor(this.session, "Tensor.lgamma", [this]);
+  clip(
+    ...args:
+      | [options?: ClipOptions]
+      | [min: Operand | null, options?: ClipOptions]
+      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.clip", [this, ...args]);
   }
 
-  /** The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's. */
-  digamma(): Tensor {
-    return callTensor(this.session, "Tensor.digamma", [this]);
+  /** Not less than `min_`. */
+  clampMin(min: Operand): Tensor {
+    return callTensor(this.session, "Tensor.clamp_min", [this, min]);
+  }
+  /** `clampMin`, by its Python name. */
+  declare clamp_min: Tensor["clampMin"];
+
+  /** Not more than `max_`. */
+  clampMax(max: Operand): Tensor {
+    return callTensor(this.session, "Tensor.clamp_max", [this, max]);
+  }
+  /** `clampMax`, by its Python name. */
+  declare clamp_max: Tensor["clampMax"];
+
+  /**
+   * NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
+   *
+   * By default the dtype's greatest and least numbers stand for infinities.
+   */
+  nanToNum(
+    ...args:
+      | [options?: NanToNumOptions]
+      | [nan: number, options?: NanToNumOptions]
+      | [nan: number, posinf: number | null, options?: NanToNumOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.nan_to_num", [this, ...args]);
+  }
+  /** `nanToNum`, by its Python name. */
+  declare nan_to_num: Tensor["nanToNum"];
+
+  /** 0 below 0 and of NaN, 1 above 0, and `values` at 0. */
+  heaviside(values: Operand): Tensor {
+    return callTensor(this.session, "Tensor.heaviside", [this, values]);
+  }
+
+  /** Whether each element is NaN. */
+  isnan(): Tensor {
+    return callTensor(this.session, "Tensor.isnan", [this]);
+  }
+
+  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
+  isinf(options?: IsinfOptions): Tensor {
+    return callTensor(this.session, "Tensor.isinf", [this, options]);
+  }
+
+  /** Whether it is positive infinity. */
+  isposinf(): Tensor {
+    return callTensor(this.session, "Tensor.isposinf", [this]);
+  }
+
+  /** Whether it is negative infinity. */
+  isneginf(): Tensor {
+    return callTensor(this.session, "Tensor.isneginf", [this]);
+  }
+
+  /** Whether each element is neither infinite nor NaN. */
+  isfinite(): Tensor {
+    return callTensor(this.session, "Tensor.isfinite", [this]);
   }
 
   /** self + x. */
@@ -3832,9 +4168,19 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.sub", [this, x, options]);
   }
 
+  /** self - x. Throws DTypeError for two bools. */
+  subtract(x: Operand, options?: SubtractOptions): Tensor {
+    return callTensor(this.session, "Tensor.subtract", [this, x, options]);
+  }
+
   /** self * x. */
   mul(x: Operand, options?: MulOptions): Tensor {
     return callTensor(this.session, "Tensor.mul", [this, x, options]);
+  }
+
+  /** self * x. */
+  multiply(x: Operand, options?: MultiplyOptions): Tensor {
+    return callTensor(this.session, "Tensor.multiply", [this, x, options]);
   }
 
   /** self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools. */
@@ -3852,6 +4198,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.neg", [this]);
   }
 
+  /** -self; of bools, logical_not. */
+  negative(): Tensor {
+    return callTensor(this.session, "Tensor.negative", [this]);
+  }
+
   /** 1 / self. */
   reciprocal(): Tensor {
     return callTensor(this.session, "Tensor.reciprocal", [this]);
@@ -3866,14 +4217,83 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.div", [this, x, options]);
   }
 
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  divide(x: Operand, options?: DivideOptions): Tensor {
+    return callTensor(this.session, "Tensor.divide", [this, x, options]);
+  }
+
+  /**
+   * self / x in floats.
+   *
+   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   */
+  trueDivide(x: Operand, options?: TrueDivideOptions): Tensor {
+    return callTensor(this.session, "Tensor.true_divide", [this, x, options]);
+  }
+  /** `trueDivide`, by its Python name. */
+  declare true_divide: Tensor["trueDivide"];
+
+  /** The quotient, rounded down. */
+  floorDivide(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.floor_divide", [this, x]);
+  }
+  /** `floorDivide`, by its Python name. */
+  declare floor_divide: Tensor["floorDivide"];
+
   /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
   mod(x: Operand, options?: ModOptions): Tensor {
     return callTensor(this.session, "Tensor.mod", [this, x, options]);
   }
 
+  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
+  remainder(x: Operand, options?: RemainderOptions): Tensor {
+    return callTensor(this.session, "Tensor.remainder", [this, x, options]);
+  }
+
   /** The remainder with the sign of the dividend, as C's fmod. */
   fmod(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmod", [this, x]);
+  }
+
+  /**
+   * The greatest common divisor of integers, at least 0; gcd(0, 0) is 0. Throws DTypeError.
+   *
+   * By Euclid's algorithm, of as many steps as the dtype can need.
+   */
+  gcd(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.gcd", [this, x]);
+  }
+
+  /** The least common multiple of integers, at least 0; 0 if one is 0. Throws DTypeError. */
+  lcm(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lcm", [this, x]);
+  }
+
+  /** self + (end - self) * weight. */
+  lerp(end: Operand, weight: Operand): Tensor {
+    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
+  }
+
+  /** self + value * tensor1 * tensor2. */
+  addcmul(
+    ...args:
+      | [tensor1: Tensor, tensor2: Tensor, options?: AddcmulOptions]
+      | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcmulOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addcmul", [this, ...args]);
+  }
+
+  /** self + value * tensor1 / tensor2. */
+  addcdiv(
+    ...args:
+      | [tensor1: Tensor, tensor2: Tensor, options?: AddcdivOptions]
+      | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcdivOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.addcdiv", [this, ...args]);
   }
 
   /** self & x of integers or bools. */
@@ -3914,16 +4334,14 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.rshift", [this, x, options]);
   }
 
-  /** Whether each element is 0 (False). */
-  logicalNot(): Tensor {
-    return callTensor(this.session, "Tensor.logical_not", [this]);
-  }
-  /** `logicalNot`, by its Python name. */
-  declare logical_not: Tensor["logicalNot"];
-
   /** self < x. */
   lt(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.lt", [this, x]);
+  }
+
+  /** self < x. */
+  less(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.less", [this, x]);
   }
 
   /** self > x. */
@@ -3931,15 +4349,34 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.gt", [this, x]);
   }
 
+  /** self > x. */
+  greater(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.greater", [this, x]);
+  }
+
   /** self >= x; False where either is NaN. */
   ge(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.ge", [this, x]);
   }
 
+  /** self >= x; False where either is NaN. */
+  greaterEqual(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.greater_equal", [this, x]);
+  }
+  /** `greaterEqual`, by its Python name. */
+  declare greater_equal: Tensor["greaterEqual"];
+
   /** self <= x; False where either is NaN. */
   le(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.le", [this, x]);
   }
+
+  /** self <= x; False where either is NaN. */
+  lessEqual(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.less_equal", [this, x]);
+  }
+  /** `lessEqual`, by its Python name. */
+  declare less_equal: Tensor["lessEqual"];
 
   /** self == x. */
   eq(x: Operand): Tensor {
@@ -3951,136 +4388,111 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.ne", [this, x]);
   }
 
-  /** Whether each element is NaN. */
-  isnan(): Tensor {
-    return callTensor(this.session, "Tensor.isnan", [this]);
+  /** self != x. */
+  notEqual(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.not_equal", [this, x]);
   }
+  /** `notEqual`, by its Python name. */
+  declare not_equal: Tensor["notEqual"];
 
-  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
-  isinf(options?: IsinfOptions): Tensor {
-    return callTensor(this.session, "Tensor.isinf", [this, options]);
+  /** Whether each element is 0 (False). */
+  logicalNot(): Tensor {
+    return callTensor(this.session, "Tensor.logical_not", [this]);
   }
+  /** `logicalNot`, by its Python name. */
+  declare logical_not: Tensor["logicalNot"];
 
-  /** Whether each element is neither infinite nor NaN. */
-  isfinite(): Tensor {
-    return callTensor(this.session, "Tensor.isfinite", [this]);
+  /** Whether both are other than 0. */
+  logicalAnd(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logical_and", [this, x]);
   }
+  /** `logicalAnd`, by its Python name. */
+  declare logical_and: Tensor["logicalAnd"];
 
-  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
-  isclose(
-    ...args:
-      | [other: Operand, options?: IscloseOptions]
-      | [other: Operand, rtol: number, options?: IscloseOptions]
-      | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+  /** Whether one of both is other than 0. */
+  logicalOr(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logical_or", [this, x]);
   }
+  /** `logicalOr`, by its Python name. */
+  declare logical_or: Tensor["logicalOr"];
 
-  /**
-   * NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
-   *
-   * By default the dtype's greatest and least numbers stand for infinities.
-   */
-  nanToNum(
-    ...args:
-      | [options?: NanToNumOptions]
-      | [nan: number, options?: NanToNumOptions]
-      | [nan: number, posinf: number | null, options?: NanToNumOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.nan_to_num", [this, ...args]);
+  /** Whether just one of both is other than 0. */
+  logicalXor(x: Operand): Tensor {
+    return callTensor(this.session, "Tensor.logical_xor", [this, x]);
   }
-  /** `nanToNum`, by its Python name. */
-  declare nan_to_num: Tensor["nanToNum"];
-
-  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
-  where(x: Operand, y: Operand): Tensor {
-    return callTensor(this.session, "Tensor.where", [this, x, y]);
-  }
-
-  /** `value` where `mask` holds, self elsewhere. */
-  maskedFill(mask: Tensor, value: Operand): Tensor {
-    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
-  }
-  /** `maskedFill`, by its Python name. */
-  declare masked_fill: Tensor["maskedFill"];
-
-  /** The greater of self and x; NaN where either is. */
-  maximum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.maximum", [this, x]);
-  }
-
-  /** The lesser of self and x; NaN where either is. */
-  minimum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.minimum", [this, x]);
-  }
+  /** `logicalXor`, by its Python name. */
+  declare logical_xor: Tensor["logicalXor"];
 
   /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   * The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
    *
-   * Throws ArgumentError.
+   * `dtype`: int, float or bool of Python's unless told. Throws DTypeError, OverflowError_.
    */
-  clamp(
+  static const(
     ...args:
-      | [options?: ClampOptions]
-      | [min: Operand | null, options?: ClampOptions]
-      | [min: Operand | null, max: Operand | null, options?: ClampOptions]
+      | [value: Scalar, options?: ConstOptions]
+      | [value: Scalar, dtype: DTypeName | null, options?: ConstOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+    return callTensor(this.bound, "Tensor.const", [...args]);
   }
 
-  /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
-   *
-   * Throws ArgumentError.
-   */
-  clip(
+  /** 0 everywhere. Keywords: dtype, device, requires_grad. */
+  static zeros(
     ...args:
-      | [options?: ClipOptions]
-      | [min: Operand | null, options?: ClipOptions]
-      | [min: Operand | null, max: Operand | null, options?: ClipOptions]
+      | [shape: readonly Size[], options?: ZerosOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: ZerosOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clip", [this, ...args]);
+    return callTensor(this.bound, "Tensor.zeros", [...args]);
   }
 
-  /** The magnitude of self with the sign of `other` (of -0.0 too). */
-  copysign(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.copysign", [this, other]);
+  /** 1 everywhere. Keywords: dtype, device, requires_grad. */
+  static ones(
+    ...args:
+      | [shape: readonly Size[], options?: OnesOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: OnesOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.ones", [...args]);
   }
 
-  /** self + (end - self) * weight. */
-  lerp(end: Operand, weight: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
+  /** A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad. */
+  static empty(
+    ...args:
+      | [shape: readonly Size[], options?: EmptyOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: EmptyOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.empty", [...args]);
   }
 
-  /** Rounded towards 0; integers as they are. */
-  trunc(): Tensor {
-    return callTensor(this.session, "Tensor.trunc", [this]);
+  /** `fill_value` in this Tensor's shape, dtype and on its device, unless told. */
+  fullLike(fillValue: Scalar, options?: FullLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.full_like", [this, fillValue, options]);
   }
+  /** `fullLike`, by its Python name. */
+  declare full_like: Tensor["fullLike"];
 
-  /** Rounded towards minus infinity; integers as they are. */
-  floor(): Tensor {
-    return callTensor(this.session, "Tensor.floor", [this]);
+  /** 0 in this Tensor's shape, dtype and on its device, unless told. */
+  zerosLike(options?: ZerosLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.zeros_like", [this, options]);
   }
+  /** `zerosLike`, by its Python name. */
+  declare zeros_like: Tensor["zerosLike"];
 
-  /** Rounded towards infinity; integers as they are. */
-  ceil(): Tensor {
-    return callTensor(this.session, "Tensor.ceil", [this]);
+  /** 1 in this Tensor's shape, dtype and on its device, unless told. */
+  onesLike(options?: OnesLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.ones_like", [this, options]);
   }
+  /** `onesLike`, by its Python name. */
+  declare ones_like: Tensor["onesLike"];
 
-  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
-  round(): Tensor {
-    return callTensor(this.session, "Tensor.round", [this]);
+  /** A Tensor like this one whose elements do not matter. */
+  emptyLike(options?: EmptyLikeOptions): Tensor {
+    return callTensor(this.session, "Tensor.empty_like", [this, options]);
   }
-
-  /** -1, 0 or 1; NaN of NaN. */
-  sign(): Tensor {
-    return callTensor(this.session, "Tensor.sign", [this]);
-  }
-
-  /** The magnitude; its gradient at 0 is 0. */
-  abs(): Tensor {
-    return callTensor(this.session, "Tensor.abs", [this]);
-  }
+  /** `emptyLike`, by its Python name. */
+  declare empty_like: Tensor["emptyLike"];
 
   /** The constant `value` in this Tensor's dtype and shape. */
   constLike(value: Scalar): Tensor {
@@ -4088,6 +4500,65 @@ export class Tensor extends TensorBase {
   }
   /** `constLike`, by its Python name. */
   declare const_like: Tensor["constLike"];
+
+  /** `fill_value` in `shape`, with this dtype and on this device. */
+  newFull(shape: readonly number[], fillValue: Scalar): Tensor {
+    return callTensor(this.session, "Tensor.new_full", [this, shape, fillValue]);
+  }
+  /** `newFull`, by its Python name. */
+  declare new_full: Tensor["newFull"];
+
+  /** Zeros of `shape`, with this dtype and on this device. */
+  newZeros(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.new_zeros", [this, ...args]);
+  }
+  /** `newZeros`, by its Python name. */
+  declare new_zeros: Tensor["newZeros"];
+
+  /** Ones of `shape`, with this dtype and on this device. */
+  newOnes(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.new_ones", [this, ...args]);
+  }
+  /** `newOnes`, by its Python name. */
+  declare new_ones: Tensor["newOnes"];
+
+  /**
+   * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
+   *
+   * The dtype is the default int (int64 where that is too small), or the default float when an argument is
+   * a float. Throws ArgumentError, OverflowError_.
+   */
+  static arange(
+    ...args:
+      | [start: Size | number, options?: ArangeOptions]
+      | [start: Size | number, stop: Size | number | null, options?: ArangeOptions]
+      | [start: Size | number, stop: Size | number | null, step: number, options?: ArangeOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.arange", [...args]);
+  }
+
+  /**
+   * `steps` evenly spaced values from `start` to `stop`, both included. 1-D.
+   *
+   * Throws ArgumentError, DTypeError for bool.
+   */
+  static linspace(
+    ...args:
+      | [start: number, stop: number, steps: number, options?: LinspaceOptions]
+      | [start: number, stop: number, steps: number, dtype: DTypeName | null, options?: LinspaceOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.linspace", [...args]);
+  }
+
+  /** 1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Throws ShapeError. */
+  static eye(
+    ...args:
+      | [n: number, options?: EyeOptions]
+      | [n: number, m: number | null, options?: EyeOptions]
+      | [n: number, m: number | null, dtype: DTypeName | null, options?: EyeOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.eye", [...args]);
+  }
 
   /**
    * The elements converted to `dtype`; floats truncate and saturate into integers.
@@ -4113,6 +4584,20 @@ export class Tensor extends TensorBase {
   bitcast(dtype: DTypeName): Tensor {
     return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
   }
+
+  /** self in the dtype of `other`. */
+  castLike(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.cast_like", [this, other]);
+  }
+  /** `castLike`, by its Python name. */
+  declare cast_like: Tensor["castLike"];
+
+  /** self in the dtype of `other`. */
+  typeAs(other: Tensor): Tensor {
+    return callTensor(this.session, "Tensor.type_as", [this, other]);
+  }
+  /** `typeAs`, by its Python name. */
+  declare type_as: Tensor["typeAs"];
 
   /** Cast to float32. */
   float(): Tensor {
@@ -4162,92 +4647,113 @@ export class Tensor extends TensorBase {
 
 alias(Tensor.prototype, {
   contiguous_backward: "contiguousBackward",
-  true_divide: "trueDivide",
-  greater_equal: "greaterEqual",
-  less_equal: "lessEqual",
-  not_equal: "notEqual",
-  binary_cross_entropy: "binaryCrossEntropy",
-  binary_cross_entropy_with_logits: "binaryCrossEntropyWithLogits",
-  clamp_min: "clampMin",
-  clamp_max: "clampMax",
-  floor_divide: "floorDivide",
-  logical_and: "logicalAnd",
-  logical_or: "logicalOr",
-  logical_xor: "logicalXor",
-  mse_loss: "mseLoss",
-  l1_loss: "l1Loss",
-  smooth_l1_loss: "smoothL1Loss",
-  gaussian_nll_loss: "gaussianNllLoss",
-  cosine_similarity: "cosineSimilarity",
-  broadcast_to: "broadcastTo",
-  type_as: "typeAs",
-  expand_as: "expandAs",
-  reshape_as: "reshapeAs",
-  view_as: "viewAs",
-  diag_embed: "diagEmbed",
-  pixel_shuffle: "pixelShuffle",
-  pixel_unshuffle: "pixelUnshuffle",
-  index_select: "indexSelect",
-  take_along_dim: "takeAlongDim",
-  scatter_add: "scatterAdd",
-  index_add: "indexAdd",
-  index_fill: "indexFill",
-  count_nonzero: "countNonzero",
-  matrix_power: "matrixPower",
-  new_zeros: "newZeros",
-  new_ones: "newOnes",
-  new_full: "newFull",
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
   as_param: "asParam",
+  margin_ranking_loss: "marginRankingLoss",
+  hinge_embedding_loss: "hingeEmbeddingLoss",
+  cosine_embedding_loss: "cosineEmbeddingLoss",
+  triplet_margin_loss: "tripletMarginLoss",
+  soft_margin_loss: "softMarginLoss",
+  multi_margin_loss: "multiMarginLoss",
+  multilabel_margin_loss: "multilabelMarginLoss",
+  multilabel_soft_margin_loss: "multilabelSoftMarginLoss",
+  alpha_dropout: "alphaDropout",
+  feature_alpha_dropout: "featureAlphaDropout",
+  scaled_dot_product_attention: "scaledDotProductAttention",
+  pixel_shuffle: "pixelShuffle",
+  pixel_unshuffle: "pixelUnshuffle",
+  affine_grid: "affineGrid",
+  grid_sample: "gridSample",
+  max_pool2d: "maxPool2d",
+  max_unpool2d: "maxUnpool2d",
+  avg_pool2d: "avgPool2d",
+  adaptive_avg_pool1d: "adaptiveAvgPool1d",
+  adaptive_avg_pool2d: "adaptiveAvgPool2d",
+  adaptive_avg_pool3d: "adaptiveAvgPool3d",
+  adaptive_max_pool1d: "adaptiveMaxPool1d",
+  adaptive_max_pool2d: "adaptiveMaxPool2d",
+  adaptive_max_pool3d: "adaptiveMaxPool3d",
+  conv_transpose2d: "convTranspose2d",
+  matrix_power: "matrixPower",
+  triangular_solve: "triangularSolve",
+  newton_schulz: "newtonSchulz",
+  pairwise_distance: "pairwiseDistance",
+  cosine_similarity: "cosineSimilarity",
+  diag_embed: "diagEmbed",
   cross_entropy: "crossEntropy",
   kl_div: "klDiv",
   huber_loss: "huberLoss",
   sparse_categorical_crossentropy: "sparseCategoricalCrossentropy",
   nll_loss: "nllLoss",
   binary_crossentropy: "binaryCrossentropy",
+  binary_cross_entropy: "binaryCrossEntropy",
   binary_crossentropy_logits: "binaryCrossentropyLogits",
-  scaled_dot_product_attention: "scaledDotProductAttention",
-  rand_like: "randLike",
-  randn_like: "randnLike",
-  full_like: "fullLike",
-  zeros_like: "zerosLike",
-  ones_like: "onesLike",
-  empty_like: "emptyLike",
-  conv_transpose2d: "convTranspose2d",
-  max_pool2d: "maxPool2d",
-  max_unpool2d: "maxUnpool2d",
-  avg_pool2d: "avgPool2d",
-  triangular_solve: "triangularSolve",
-  newton_schulz: "newtonSchulz",
+  binary_cross_entropy_with_logits: "binaryCrossEntropyWithLogits",
+  mse_loss: "mseLoss",
+  l1_loss: "l1Loss",
+  smooth_l1_loss: "smoothL1Loss",
+  gaussian_nll_loss: "gaussianNllLoss",
+  poisson_nll_loss: "poissonNllLoss",
+  ctc_loss: "ctcLoss",
+  index_select: "indexSelect",
+  masked_select: "maskedSelect",
+  take_along_dim: "takeAlongDim",
   scatter_reduce: "scatterReduce",
+  scatter_add: "scatterAdd",
+  index_add: "indexAdd",
+  index_fill: "indexFill",
   is_class: "isClass",
   one_hot: "oneHot",
-  masked_select: "maskedSelect",
+  rand_like: "randLike",
+  randn_like: "randnLike",
   leaky_relu: "leakyRelu",
   quick_gelu: "quickGelu",
   log_softmax: "logSoftmax",
+  count_nonzero: "countNonzero",
   var_mean: "varMean",
   std_mean: "stdMean",
-  cast_like: "castLike",
   pad_to: "padTo",
   repeat_interleave: "repeatInterleave",
+  broadcast_to: "broadcastTo",
+  expand_as: "expandAs",
+  reshape_as: "reshapeAs",
+  view_as: "viewAs",
   shrink_to: "shrinkTo",
+  masked_fill: "maskedFill",
+  clamp_min: "clampMin",
+  clamp_max: "clampMax",
+  nan_to_num: "nanToNum",
+  true_divide: "trueDivide",
+  floor_divide: "floorDivide",
   bitwise_and: "bitwiseAnd",
   bitwise_or: "bitwiseOr",
   bitwise_xor: "bitwiseXor",
   bitwise_not: "bitwiseNot",
+  greater_equal: "greaterEqual",
+  less_equal: "lessEqual",
+  not_equal: "notEqual",
   logical_not: "logicalNot",
-  nan_to_num: "nanToNum",
-  masked_fill: "maskedFill",
+  logical_and: "logicalAnd",
+  logical_or: "logicalOr",
+  logical_xor: "logicalXor",
+  full_like: "fullLike",
+  zeros_like: "zerosLike",
+  ones_like: "onesLike",
+  empty_like: "emptyLike",
   const_like: "constLike",
+  new_full: "newFull",
+  new_zeros: "newZeros",
+  new_ones: "newOnes",
+  cast_like: "castLike",
+  type_as: "typeAs",
 });
 alias(Tensor, {
   no_grad: "noGrad",
+  random_bits: "randomBits",
   manual_seed: "manualSeed",
   scaled_uniform: "scaledUniform",
   glorot_uniform: "glorotUniform",
   kaiming_uniform: "kaimingUniform",
   kaiming_normal: "kaimingNormal",
-  random_bits: "randomBits",
 });

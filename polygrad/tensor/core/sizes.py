@@ -7,15 +7,17 @@ would decide otherwise is refused. Ints decide for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from polygrad.dtype import dtypes
 from polygrad.engine.recording import watch
-from polygrad.errors import ArgumentError
+from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.uop.alu import evaluate
-from polygrad.uop.linear import canonical
+from polygrad.uop.linear import canonical, canonical_shape
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.shapes import Sint
+from polygrad.uop.shapes import Shape, Sint
 
 
 def value_with(size: Sint, values: Mapping[str, int] | None = None) -> int:
@@ -89,3 +91,40 @@ def smaller(a: Sint, b: Sint) -> Sint:
 def larger(a: Sint, b: Sint) -> Sint:
     """The greater of two sizes, as things stand now."""
     return a if fits(b, a) else b
+
+
+def args_of(first: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`f(2, 3)` and `f((2, 3))` alike."""
+    return (first, *rest) if rest or not isinstance(first, (tuple, list)) else tuple(first)
+
+
+def is_size(x: Any) -> bool:
+    """Whether `x` can be a size: an int, or a symbolic integer."""
+    return isinstance(x, int) or (isinstance(x, UOp) and x.dtype is dtypes.index)
+
+
+def check_shape(shape: Sequence[Any], subject: str) -> Shape:
+    """`shape` as a tuple of canonical sizes. Raises ShapeError, ArgumentError for an unbound Variable that
+    decides whether a size is negative.
+    """
+    out = tuple(
+        [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
+    )
+    for s in out:
+        if not is_size(s) or is_negative(s):
+            raise ShapeError(f"{subject}: expected sizes of at least 0, got {out}")
+    return canonical_shape(out)
+
+
+def same_size(a: Sint, b: Sint) -> bool:
+    """Whether two sizes are equal for all values of their Variables."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    a, b = canonical(a), canonical(b)
+    return a is b or (isinstance(a, int) and a == b)
+
+
+def fixed_size(size: Any, what: str) -> int:
+    if not isinstance(size, int):
+        raise AxisError(f"{what}: expected an axis of a fixed size, got {size}")
+    return size

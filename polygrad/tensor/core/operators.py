@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from polygrad.dtype import DType
 from polygrad.errors import DTypeError
-from polygrad.tensor.base import TensorLike
+from polygrad.tensor.core.base import TensorLike
 
 T = TypeVar("T")
 

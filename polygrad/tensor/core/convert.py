@@ -136,7 +136,9 @@ def from_memoryview(view: memoryview) -> tuple[memoryview, DType, tuple[int, ...
     elif len(code) == 1 and code in "cBHILQN":
         dtype = _UNSIGNED[view.itemsize]
     else:
-        raise DTypeError(f"data: expected an array of {', '.join(dtypes.all)}, got one of format {fmt!r}")
+        raise DTypeError(
+            f"data: expected an array of {', '.join(dtypes.all)}, got one of format {fmt!r}: use .astype()"
+        )
     if view.nbytes == 0:
         data = memoryview(b"")
     elif view.c_contiguous and view.ndim:

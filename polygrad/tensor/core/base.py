@@ -22,8 +22,8 @@ from polygrad.errors import (
 )
 from polygrad.helpers import prod
 from polygrad.tensor.aliasing import Storage, is_constant, is_view_of_memory, storage_of
-from polygrad.tensor.modes import TensorType, modes
-from polygrad.tensor.registry import _alive, _forget, _serial
+from polygrad.tensor.core.modes import TensorType, modes
+from polygrad.tensor.core.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp, sint_max
 from polygrad.uop.ops import GroupOp, Ops
@@ -186,6 +186,11 @@ class TensorBase(metaclass=TensorType):
 
         return self._join(UOp(Ops.NOOP, self.dtype, (self.uop, *[x.uop for x in inputs]), rule), *inputs)
 
+    def _detached(self) -> Self:
+        out = self._view_of(self.uop.detach())
+        out.requires_grad, out._derived = False, False
+        return out
+
     def _own_leaf(self) -> Self:
         """self, stored if it is a constant that requires a gradient.
 
@@ -225,6 +230,14 @@ class TensorBase(metaclass=TensorType):
         """
         return len(self.uop.shape)
 
+    def dim(self) -> int:
+        """How many axes there are: `ndim`.
+
+        >>> Tensor.zeros(2, 3).dim()
+        2
+        """
+        return self.ndim
+
     @property
     def device(self) -> Any:
         """The name of the device that holds, or will hold, the elements; of a sharded Tensor, of each.
@@ -241,6 +254,8 @@ class TensorBase(metaclass=TensorType):
         4
         """
         return canonical(prod(self.uop.shape))
+
+    nelement = numel
 
     @property
     def max_shape(self) -> tuple[int, ...]:
@@ -328,6 +343,8 @@ class TensorBase(metaclass=TensorType):
         if axis.__class__ is int and (n := len(self.uop.shape)) and -n <= axis < n:
             return (axis if axis >= 0 else axis + n,)
         if not isinstance(axis, int):
+            if not hasattr(axis, "__iter__"):
+                raise ArgumentError(f"axis: expected an int, a sequence of ints or None, got {axis!r}")
             out = tuple([self._axis(a) for a in axis])
             if len(set(out)) != len(out):
                 raise ArgumentError(f"axis: expected distinct axes, got {tuple(axis)}")
@@ -400,6 +417,8 @@ class TensorBase(metaclass=TensorType):
 
     def _lift(self, x: TensorLike) -> Self:
         """`x` (a list, an array, a numpy scalar) as a Tensor on this Tensor's device. Raises DTypeError."""
+        if x is None:
+            raise DTypeError("operand: expected a Tensor, a number or an array, got None")
         try:
             return type(self)(x, device=self._device)  # type: ignore[call-arg]
         except DTypeError:
@@ -441,6 +460,12 @@ class TensorBase(metaclass=TensorType):
         a = self.uop
         return a.cast(promote_float(a.dtype))
 
+    def _of_pair(self, uop: UOp, x: Any) -> Self:
+        return self._join(uop, x) if isinstance(x, TensorBase) else self._with(uop)
+
+    def _in_floats(self) -> Self:
+        return self if self.dtype.is_float else self._with(self._as_float())
+
     def _need_int(self, what: str) -> None:
         if not (self.dtype.is_int or self.dtype.is_bool):
             raise DTypeError(f"{what}: expected an integer or bool tensor, got {self.dtype}")
@@ -448,6 +473,11 @@ class TensorBase(metaclass=TensorType):
     def _need_float(self, what: str) -> None:
         if not self.dtype.is_float:
             raise DTypeError(f"{what}: expected a float tensor, got {self.dtype}: use .float()")
+
+
+def is_operand(x: Any) -> bool:
+    """Whether `_pair` takes `x` as it is."""
+    return isinstance(x, (TensorBase, int, float, UOp))
 
 
 def _gradient_of(x: TensorBase, source: TensorBase) -> UOp | None:

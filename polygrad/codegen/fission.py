@@ -1,0 +1,137 @@
+"""Fission: a value that a kernel computes and reads again and again, stored by a kernel of its own before.
+
+    out[i, j] = sum(f(x[k]) * y[k, j] for k)  ->  t[k] = f(x[k]);  out[i, j] = sum(t[k] * y[k, j] for k)
+
+It is fusion undone, where memory is cheaper: relayout.py copies the operands of products so, and rfactor.py
+the partial sums of reductions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from polygrad.codegen import cost
+from polygrad.dtype import DType, dtypes
+from polygrad.helpers import prod
+from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.args import AxisKind, Param
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+class Producer(NamedTuple):
+    """A kernel that stores a value in memory of `size` elements of `dtype`; `slots`: which arguments it
+    reads, of those of the kernel that it was a part of."""
+
+    ast: UOp
+    dtype: DType
+    size: int
+    slots: tuple[int, ...]
+
+
+class Fission(NamedTuple):
+    """A kernel divided in producers and the consumer `ast`; `slots`: which arguments that takes, of those
+    before and then the producers' memory."""
+
+    ast: UOp
+    producers: tuple[Producer, ...]
+    slots: tuple[int, ...]
+
+
+class Temporaries:
+    """Makes BUFFERs that none of the calls has."""
+
+    def __init__(self, calls: list[KernelCall]) -> None:
+        slots = [a.arg.slot for call in calls for a in call.args if isinstance(a.arg, Param)]
+        self._lowest = min(slots, default=0)
+
+    def new(self, size: int, dtype: DType) -> UOp:
+        """A BUFFER of `size` elements."""
+        self._lowest = min(self._lowest, 0) - 1
+        return UOp.buffer_of(Param(self._lowest, size), dtype)
+
+
+def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | None]) -> list[KernelCall]:
+    """The calls, with those that `split` divides after their producers. Of equal producers one is called, as
+    long as what it read is not written."""
+    out: list[KernelCall] = []
+    splits: dict[tuple[UOp, int], Fission | None] = {}
+    stored: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}
+    temporaries = Temporaries(calls)
+    for call in calls:
+        key = call.ast, len(call.args)
+        if key not in splits:
+            splits[key] = split(call)
+        parts = splits[key]
+        if parts is not None:
+            args = list(call.args)
+            for p in parts.producers:
+                read = tuple(call.args[slot] for slot in p.slots)
+                memory = stored.get((p.ast, read))
+                if memory is None:
+                    memory = stored[p.ast, read] = temporaries.new(p.size, p.dtype)
+                    out.append(replace(call, ast=p.ast, args=(memory, *read)))
+                args.append(memory)
+            call = replace(call, ast=parts.ast, args=tuple(args[slot] for slot in parts.slots))
+        out.append(call)
+        stored = {key: memory for key, memory in stored.items() if call.args[0] not in key[1]}
+    return out
+
+
+def is_divisible(ast: UOp) -> bool:
+    """A kernel with one output, a sum and constant sizes, large enough for another kernel, and without Opts
+    of its own."""
+    if ast.arg is not None or len(ast.src) != 1:
+        return False
+    ranges = [n for n in ast.toposort() if n.op is Ops.RANGE]
+    return (
+        any(r.arg.kind is AxisKind.REDUCE for r in ranges)
+        and all(r.src[0].is_const for r in ranges)
+        and cost.rounds(ranges) >= cost.MIN_COPIED_FOR
+    )
+
+
+def fission(consumer: UOp, producers: list[Producer]) -> Fission:
+    """`consumer` reads the memory of the producers as PARAMs after its own."""
+    slots = _slots(consumer)
+    return Fission(_renumbered(consumer, slots), tuple(producers), tuple(slots))
+
+
+def producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Producer:
+    """A kernel that stores `value` for all of the loops, outermost first, in memory that is read as `size`
+    elements of `dtype`."""
+    sizes = tuple(loop.vmax + 1 for loop in loops)
+    memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
+    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
+    store = UOp(Ops.STORE, dtypes.void, (index, value))
+    ranges = [r for r in loops if r.op is Ops.RANGE]
+    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
+    slots = _slots(sink)
+    return Producer(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))
+
+
+def element_of(value: UOp, slot: int, loops: list[UOp]) -> UOp:
+    """What a kernel reads in the place of a value: memory with an element for all of `loops`, argument
+    `slot`."""
+    sizes = tuple(r.src[0].arg for r in loops)
+    memory = UOp(Ops.PARAM, value.dtype, (), Param(slot, int(prod(sizes))))
+    index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, tuple(loops))))
+    return UOp(Ops.LOAD, value.dtype, (index,))
+
+
+def _slots(ast: UOp) -> list[int]:
+    return sorted(n.arg.slot for n in ast.toposort() if n.op is Ops.PARAM)
+
+
+def _renumbered(ast: UOp, slots: list[int]) -> UOp:
+    """PARAMs by their place in `slots`."""
+    return ast.substitute(
+        {
+            n: n.replace(arg=n.arg._replace(slot=slots.index(n.arg.slot)))
+            for n in ast.toposort()
+            if n.op is Ops.PARAM
+        }
+    )

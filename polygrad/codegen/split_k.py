@@ -1,0 +1,120 @@
+"""Long sums to few elements on machines with workgroups: parts of them, and then their sum (split-K of BLAS
+libraries; TVM calls the step rfactor).
+
+    out[i] = sum(x[k, i] for k < 4096)
+
+    ->  part[p, i] = sum(x[512*p + k, i] for k < 512);  out[i] = sum(part[p, i] for p < 8)
+
+A grid has the workgroups that its output elements make, and few of them leave most of a GPU idle. Products,
+columns of tall matrices, gradients of weights and biases are such sums. A kernel that computes long rows of
+the sum that each has (a softmax) first gets that sum by a kernel of its own: then its grid is that of the
+elements. How many parts there are depends on sizes alone.
+"""
+
+from __future__ import annotations
+
+from polygrad.codegen import cost
+from polygrad.codegen.fission import Fission, divided, element_of, fission, is_divisible, producer
+from polygrad.codegen.gpu_heuristics import loops_of, workgroups_of_sum
+from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.target import Target
+from polygrad.helpers import prod
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.args import Axis, AxisKind
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import symbolic
+
+
+def split_k(calls: list[KernelCall], target: Target) -> list[KernelCall]:
+    """The kernels, with long sums to few elements in two, and apart from long rows that read them."""
+    if target.workgroups is None or target.workgroups.software:
+        return calls
+    before = None
+    while calls != before:
+        before, calls = calls, divided(calls, _apart)
+    return divided(calls, _in_parts)
+
+
+def _simplified(ast: UOp) -> UOp:
+    for rules in (symbolic, simplify_reductions, flatten_reductions):
+        ast = graph_rewrite(ast, rules)
+    return ast
+
+
+def _sums(ast: UOp) -> list[UOp]:
+    """The reductions of a kernel that is worth dividing, inner ones first; none where loops go in order."""
+    order = ast.toposort()
+    if any(n.op in (Ops.SCAN, Ops.STAGE) for n in order):
+        return []
+    return [n for n in order if n.op is Ops.REDUCE]
+
+
+def _apart(call: KernelCall) -> Fission | None:
+    """The innermost sum of few rows, before the rest of a kernel that computes long ones."""
+    if not is_divisible(call.ast):
+        return None
+    ast = _simplified(call.ast)
+    if not (sums := _sums(ast)):
+        return None
+    total = sums[0]
+    loops = loops_of(ast.src[0])
+    outside = [r for r in loops if r in total.ranges]
+    rows, elements = cost.rounds(outside), cost.rounds(loops)
+    if len(outside) < len(total.ranges) or rows >= cost.MIN_WORKGROUPS or elements < rows * cost.MIN_LONG_ROW:
+        return None
+    named = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(outside)]
+    value = total.substitute(dict(zip(outside, named, strict=True)))
+    read = element_of(total, len(call.args), outside)
+    return fission(ast.substitute({total: read}), [producer(value, tuple(named), total.dtype, rows)])
+
+
+def _in_parts(call: KernelCall) -> Fission | None:
+    """The only sum of a kernel whose grid would be small."""
+    if not is_divisible(call.ast):
+        return None
+    ast = _simplified(call.ast)
+    sums = _sums(ast)
+    if len(sums) != 1 or not any(n.op is Ops.LOAD for n in sums[0].toposort()):
+        return None
+    (total,) = sums
+    loops = loops_of(ast.src[0])
+    outside = [r for r in loops if r in total.ranges]
+    workgroups, least = workgroups_of_sum(ast.src[0], total)
+    if len(outside) < len(total.ranges) or workgroups >= cost.FEW_WORKGROUPS:
+        return None
+    terms = total.src[1:]
+    most = min(cost.BUSY_WORKGROUPS // workgroups, cost.rounds(terms) // least)
+    counts = _counts([r.src[0].arg for r in terms], most)
+    if (parts := int(prod(counts))) < 2:
+        return None
+    blocks: list[UOp] = []  # of each divided loop
+    inner: list[UOp] = []
+    at: dict[UOp, UOp] = {}
+    numbers = iter(range(len(terms) * 2 + len(outside)))
+    for r, count in zip(terms, counts, strict=True):
+        size = r.src[0].arg // count
+        block = UOp.range(count, next(numbers)) if count > 1 else UOp.index(0)
+        rest = UOp.range(size, next(numbers), AxisKind.REDUCE) if size > 1 else UOp.index(0)
+        at[r] = block * size + rest
+        blocks += [block] if count > 1 else []
+        inner += [rest] if size > 1 else []
+    named = [r.replace(arg=Axis((next(numbers),), AxisKind.LOOP)) for r in outside]
+    at |= dict(zip(outside, named, strict=True))
+    part = UOp(Ops.REDUCE, total.dtype, (total.src[0].substitute(at), *inner), total.arg)
+    loop = UOp.range(parts, terms[0].arg)
+    out = UOp(Ops.REDUCE, total.dtype, (element_of(total, len(call.args), [loop, *outside]), loop), total.arg)
+    size = parts * cost.rounds(outside)
+    made = producer(part, (*blocks, *named), total.dtype, size)
+    return fission(ast.substitute({total: out}), [made])
+
+
+def _counts(sizes: list[int], most: int) -> list[int]:
+    """Into how many parts each loop of a sum is divided, the outermost first: at most so many in all."""
+    out = []
+    for size in sizes:
+        count = max(n for n in range(1, max(min(size, most), 1) + 1) if size % n == 0)
+        out.append(count)
+        most = most // count if count == size else 1
+    return out

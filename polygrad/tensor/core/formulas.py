@@ -1,0 +1,85 @@
+"""Formulas on nodes, and on Tensors by their nodes, that methods of several modules are made of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.tensor.core.base import filled
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+# sinh(x)/x, of x², highest power first
+SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(7, -1, -1))
+
+
+def negative(a: UOp) -> UOp:
+    return UOp(Ops.MUL, a.dtype, (a, UOp.const(a.dtype, -1)))
+
+
+def complement(a: UOp) -> UOp:
+    return UOp(Ops.XOR, a.dtype, (a, UOp.const(a.dtype, True if a.dtype.is_bool else -1)))
+
+
+def mirror(a: UOp) -> UOp:
+    """Reverses the order of elements, so that minimum is maximum: -x of floats, ~x of integers and bools."""
+    return negative(a) if a.dtype.is_float else complement(a)
+
+
+def inverted(a: UOp) -> UOp:
+    return UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape)))
+
+
+def floor_of(a: UOp) -> UOp:
+    t = UOp(Ops.TRUNC, a.dtype, (a,))
+    return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (a, t)), t + -1.0, t))
+
+
+def ceil_of(a: UOp) -> UOp:
+    t = UOp(Ops.TRUNC, a.dtype, (a,))
+    return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (t, a)), t + 1.0, t))
+
+
+def remainder_of(a: UOp, b: UOp) -> UOp:
+    """a - b trunc(a / b); a itself where that is 0, so for an infinite b too."""
+    whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))),))
+    is_zero = UOp(Ops.CMPEQ, dtypes.bool, (whole, filled(a.dtype, 0.0, a.shape)))
+    return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + negative(whole * b)))
+
+
+def floor_quotient(a: UOp, b: UOp) -> UOp:
+    return UOp(Ops.IDIV, a.dtype, (a, b))
+
+
+def trunc_quotient(a: UOp, b: UOp) -> UOp:
+    """The quotient rounded to 0: one more than the floor when that is inexact and negative."""
+    q = floor_quotient(a, b)
+    if a.dtype.is_unsigned or a.dtype.is_bool:
+        return q
+    zero = filled(a.dtype, 0, a.shape)
+    inexact = UOp(Ops.CMPNE, dtypes.bool, (q * b, a))
+    negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
+    nonzero = UOp(Ops.CMPNE, dtypes.bool, (b, zero))
+    return q + (inexact & negative & nonzero).cast(a.dtype)
+
+
+def greatest_finite(dtype: DType) -> float:
+    """The greatest number of a float dtype."""
+    return (2.0 - 2.0 ** (1 - dtype.significand)) * (2.0 / dtype.smallest_normal)
+
+
+def with_sign(magnitude: Any, x: Any) -> Any:
+    """`magnitude`, whose sign bit is clear, with the sign bit of `x`: floats of one dtype. No gradient."""
+    unsigned = {d.itemsize: d for d in dtypes.uints}[magnitude.dtype.itemsize]
+    sign = x.uop.bitcast(unsigned) & (1 << (unsigned.bits - 1))
+    return magnitude._join((magnitude.uop.bitcast(unsigned) | sign).bitcast(magnitude.dtype), x)
+
+
+def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """Horner's scheme, highest power first, with multiply-adds that are rounded once where the device can."""
+    dtype, value = x.dtype, x.uop
+    out = UOp.const(dtype, coefficients[0])
+    for c in coefficients[1:]:
+        out = UOp(Ops.MULACC, dtype, (value, out, UOp.const(dtype, c)))
+    return x._with(out)
