@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from polygrad import Tensor, nn
-from polygrad.engine import realize
+from polygrad.engine import programs
 from polygrad.nn.optim import SGD
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.intern import generations, node_count
@@ -81,14 +81,14 @@ def training() -> None:
     for _ in range(60):
         mlp.step()
     print(f"MLP step: {1 / least(mlp.step):.0f} a second")
-    perform = realize._perform
+    perform = programs._perform
 
     def launch(*arguments: object) -> None:
         start = time.perf_counter()
         perform(*arguments)  # type: ignore[arg-type]
         mlp.timed("of which kernels", start)
 
-    realize._perform = launch  # type: ignore[assignment]
+    programs._perform = launch  # type: ignore[assignment]
     mlp.seconds.clear()
     longest = most_nodes = most_bytes = most_examined = 0.0
     for _ in range(1000):
@@ -97,7 +97,7 @@ def training() -> None:
         longest = max(longest, cpu_clock() - start)
         most_nodes, most_bytes = max(most_nodes, node_count()), max(most_bytes, Allocation.allocated_bytes)
         most_examined = max(most_examined, generations.examined - before)
-    realize._perform = perform
+    programs._perform = perform
     for name, seconds in mlp.seconds.items():
         print(f"  {name}: {statistics.median(seconds) * 1e6:.0f} us")
     print(

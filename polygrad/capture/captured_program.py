@@ -12,7 +12,7 @@ from typing import Any
 
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
-from polygrad.engine.realize import arena_for
+from polygrad.engine.programs import arena_for
 from polygrad.engine.recording import watch
 from polygrad.engine.running import run_program
 from polygrad.engine.stats import stats

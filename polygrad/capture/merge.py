@@ -18,8 +18,8 @@ from polygrad.capture.captured_program import CapturedProgram, CopyStep, Program
 from polygrad.dtype import to_dtype
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
-from polygrad.engine.normalize import uncomputed, value_of
-from polygrad.engine.realize import live_roots
+from polygrad.engine.normalize import stored_value, uncomputed
+from polygrad.engine.overwrites import live_roots
 from polygrad.engine.recording import Recording, Run, Transfer
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
@@ -28,7 +28,6 @@ from polygrad.runtime.grid import GridSize
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 
 
 class _Scratch(NamedTuple):
@@ -117,7 +116,7 @@ def live_memory() -> set[Allocation]:
     roots = [uop for hook in live_roots for uop in hook(0)]
     allocations: set[Allocation] = set()
     for node in UOp.sink(*roots).toposort(uncomputed):
-        value = node if node.op is Ops.BUFFER else value_of(node) if node.op is not Ops.SINK else None
+        value = stored_value(node)
         if value is not None:
             allocations.update(part.allocation for part in value.arg.parts)
     return allocations

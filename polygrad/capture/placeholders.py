@@ -15,7 +15,8 @@ from typing import Any
 
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import uncomputed, value_of
-from polygrad.engine.realize import devices_of, live_roots, realize
+from polygrad.engine.overwrites import live_roots
+from polygrad.engine.realize import devices_of, realize
 from polygrad.engine.recording import Recording
 from polygrad.engine.sharding import axis_of
 from polygrad.helpers import prod

@@ -64,6 +64,11 @@ def value_of(node: UOp) -> UOp | None:
     return value
 
 
+def stored_value(node: UOp) -> UOp | None:
+    """The BUFFER that holds a node's value: a BUFFER itself, unless a write had its elements copied."""
+    return value_of(node) or (node if node.op is Ops.BUFFER else None)
+
+
 def uncomputed(node: UOp) -> bool:
     """Whether a node has no computed value: a walk continues to its sources."""
     return value_of(node) is None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import stored_value, uncomputed
 from polygrad.errors import DeviceError
 from polygrad.helpers import prod
 from polygrad.uop.args import Sharding
@@ -73,6 +73,19 @@ def axis_of(node: UOp) -> int | None:
     return found.axis if isinstance(found, Shards) else None
 
 
+def check_writable(view: UOp) -> None:
+    """Raises DeviceError for a view of memory on several devices of which some of these have no part."""
+    memory = view
+    while memory.op in GroupOp.Movement:
+        memory = memory.src[0]
+    if is_sharded(memory.buffer.arg.device):
+        (shown,) = resolve([view.substitute({memory: memory.buffer})])
+        (whole,) = resolve([memory.buffer])
+        assert isinstance(shown, Shards) and isinstance(whole, Shards)
+        if (shown.axis is None) != (whole.axis is None):
+            raise _refused(view, whole, "to write to all of the axis that is sharded")
+
+
 class _Resolver:
     def __init__(self) -> None:
         self.done: dict[UOp, Resolved] = {}
@@ -82,7 +95,7 @@ class _Resolver:
         for node in UOp.sink(*roots).toposort(uncomputed):
             if node.op is Ops.SINK or node in self.done:
                 continue
-            value = node if node.op is Ops.BUFFER else value_of(node)
+            value = stored_value(node)
             if value is not None:
                 self.done[node] = self._stored(node, value)
                 continue

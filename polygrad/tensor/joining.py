@@ -34,6 +34,29 @@ def _tensors(first: Any, rest: tuple[Any, ...], what: str) -> tuple[Any, ...]:
     return out
 
 
+# Nodes that one kernel joins. It has a condition for each at every element, so what it takes to compile grows
+# with the square of their number; more are joined in groups, whose kernels are one.
+_MOST_JOINED = 32
+
+
+def _joined(nodes: list[UOp], axis: int) -> UOp:
+    """Nodes of one dtype one after the other: each padded to the size of all, and their sum."""
+    total: Sint = 0
+    for node in nodes:
+        total = total + node.shape[axis]
+    out: UOp | None = None
+    start: Sint = 0
+    for node in nodes:
+        n = node.shape[axis]
+        pairs = [(start, total - start - n) if i == axis else (0, 0) for i in range(len(node.shape))]
+        padded = node.pad(tuple(pairs))
+        start = start + n
+        op = Ops.OR if node.dtype.is_bool else Ops.ADD
+        out = padded if out is None else UOp(op, node.dtype, (out, padded))
+    assert out is not None
+    return out
+
+
 class JoiningMixin(MovementMixin):
     """`cat`, `split` and their like."""
 
@@ -63,19 +86,11 @@ class JoiningMixin(MovementMixin):
         if not args:
             return self._with(self.uop)
         dtype = promote(*[t.dtype for t in parts])
-        total: Sint = 0
-        for t in parts:
-            total = total + t.shape[axis]
-        out: UOp | None = None
-        start: Sint = 0
-        for t in parts:
-            n = t.shape[axis]
-            pairs = tuple([(start, total - start - n) if i == axis else (0, 0) for i in range(self.ndim)])
-            padded = t.uop.cast(dtype).pad(pairs)
-            start = start + n
-            out = padded if out is None else UOp(Ops.OR if dtype.is_bool else Ops.ADD, dtype, (out, padded))
-        assert out is not None
-        return self._join(out, *args)
+        nodes = [t.uop.cast(dtype) for t in parts]
+        while len(nodes) > _MOST_JOINED:
+            groups = [nodes[i : i + _MOST_JOINED] for i in range(0, len(nodes), _MOST_JOINED)]
+            nodes = [_joined(group, axis).contiguous() for group in groups]
+        return self._join(_joined(nodes, axis), *args)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.

@@ -7,12 +7,9 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.core.aliasing import Storage
 from polygrad.tensor.core.base import filled
 from polygrad.tensor.core.sizes import args_of, fits, is_negative, is_size, larger, same_size, smaller
 from polygrad.tensor.joining import JoiningMixin
-from polygrad.uop.node import UOp
-from polygrad.uop.ops import GroupOp
 from polygrad.uop.shapes import Sint
 
 
@@ -47,19 +44,10 @@ class PaddingMixin(JoiningMixin):
             pairs = tuple([(larger(lo, 0), larger(hi, 0)) for lo, hi in pairs])
         padded = out.uop.pad(pairs)
         if value == 0:
-            return out._as_padded(padded)
+            return out._with(padded)
         inside = filled(dtypes.bool, True, out.shape).pad(pairs)
         dtype = out._scalar(value)
         return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
-
-    def _as_padded(self, uop: UOp) -> Self:
-        """A value, `uop`: this Tensor padded. What is known to be computed is not looked through for memory
-        under it, as that would take the longer the more was padded before."""
-        if self._storage is None or self._storage.node.op in GroupOp.Memory:
-            return self._with(uop)
-        out = self._result(uop)
-        Storage(uop).add(out)
-        return out
 
     def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
         """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError.

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device, placement_of
-from polygrad.engine.realize import buffer_from, live_roots
+from polygrad.engine.overwrites import live_roots
+from polygrad.engine.realize import buffer_from
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods

@@ -16,7 +16,7 @@ from polygrad.codegen.relayout import relayout  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
-from polygrad.engine.realize import clear_caches  # noqa: E402
+from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernels import KernelCall  # noqa: E402
 from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.args import Dot, Param  # noqa: E402

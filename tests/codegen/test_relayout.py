@@ -18,7 +18,7 @@ from polygrad.codegen import cost  # noqa: E402
 from polygrad.codegen.relayout import relayout  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
-from polygrad.engine.realize import clear_caches  # noqa: E402
+from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402

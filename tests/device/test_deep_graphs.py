@@ -9,7 +9,7 @@ import pytest
 from plain import assert_close
 
 from polygrad import Tensor
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 from polygrad.uop.intern import collect, node_count
 
 DEEP = 20_000

@@ -7,7 +7,7 @@ import pytest
 from plain import assert_same
 
 from polygrad import Tensor
-from polygrad.engine import realize as engine
+from polygrad.engine import programs as engine
 from polygrad.engine.compile import compile_graph
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize

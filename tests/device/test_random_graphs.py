@@ -26,7 +26,8 @@ from polygrad.codegen.opts import apply, render_opts  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.devices import Device  # noqa: E402
-from polygrad.engine.realize import clear_caches, data_of, realize  # noqa: E402
+from polygrad.engine.programs import clear_caches  # noqa: E402
+from polygrad.engine.realize import data_of, realize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
 from polygrad.helpers import LRU  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402

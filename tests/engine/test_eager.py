@@ -8,7 +8,7 @@ import pytest
 
 from polygrad import Tensor, nn
 from polygrad.engine import compile as kernels
-from polygrad.engine import realize
+from polygrad.engine import programs
 from polygrad.engine.stats import stats
 from polygrad.nn.optim import SGD
 from polygrad.runtime.buffer import Allocation
@@ -106,7 +106,7 @@ def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatc
     kernels._kernels.clear()
     (x * 2.5 * 1.7).realize()
     kernel = kernels._kernels.nbytes  # on CC a whole shared object
-    caches = {realize._graphs: 2_000_000, realize._families: 20_000, kernels._kernels: 20 * kernel}
+    caches = {programs._graphs: 2_000_000, programs._families: 20_000, kernels._kernels: 20 * kernel}
     for cache, limit in caches.items():
         monkeypatch.setattr(cache, "limit", limit)
         cache.clear()
@@ -120,10 +120,10 @@ def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatc
             gc.collect()
             collect()
             nodes.append(node_count())
-    assert 5 < len(realize._graphs) < 60 and 5 < len(kernels._kernels) < 60
+    assert 5 < len(programs._graphs) < 60 and 5 < len(kernels._kernels) < 60
     assert nodes[-1] < nodes[0] + 300
-    programs = stats.programs
+    made = stats.programs
     (x + 1).realize()  # used again and again: it is still there
-    assert stats.programs == programs
+    assert stats.programs == made
     (x * 2.5 * 1.1).realize()  # the oldest is not
-    assert stats.programs == programs + 1
+    assert stats.programs == made + 1

@@ -14,7 +14,7 @@ from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import Origin, _kernels
 from polygrad.engine.explain import Work, opts_of, pass_results, work
 from polygrad.engine.profile import profile
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 from polygrad.uop.node import UOp
 
 pytestmark = pytest.mark.usefixtures("default_device")

@@ -13,7 +13,7 @@ from polygrad import Device, Tensor, Variable
 from polygrad.engine import search as module
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import _kernels
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 from polygrad.errors import OutOfMemoryError
 
 RNG = np.random.default_rng(13)

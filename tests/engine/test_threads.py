@@ -12,7 +12,7 @@ from c_compiler import SLOW_CC
 
 import polygrad
 from polygrad import Device, Tensor, TinyJit, Variable, get_num_threads, nn, set_num_threads
-from polygrad.engine import realize
+from polygrad.engine import programs
 from polygrad.errors import ArgumentError, ProgramError
 from polygrad.runtime.program import Program
 
@@ -85,17 +85,17 @@ def parallel_kernels(program: Program) -> list[bool]:
 def recorded(body) -> list[Program]:
     """The Programs that `body` runs."""
     seen: list[Program] = []
-    perform = realize._perform
+    perform = programs._perform
 
     def note(ready, *rest):
         seen.append(ready.compiled.program)
         perform(ready, *rest)
 
-    realize._perform = note
+    programs._perform = note
     try:
         body().realize()
     finally:
-        realize._perform = perform
+        programs._perform = perform
     return seen
 
 

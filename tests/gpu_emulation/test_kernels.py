@@ -20,7 +20,8 @@ from polygrad.codegen.actions import actions
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
 from polygrad.codegen.opts import apply, render_opts
 from polygrad.engine.normalize import normalize
-from polygrad.engine.realize import clear_caches, stats
+from polygrad.engine.programs import clear_caches
+from polygrad.engine.stats import stats
 from polygrad.errors import OptError
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from polygrad import Device, Tensor
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 from polygrad.uop.tensor_cores import BY_NAME
 from tests.gpu_emulation.device import checked
 

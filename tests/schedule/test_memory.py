@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polygrad import Tensor, nn
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 from polygrad.engine.stats import stats
 from polygrad.schedule.memory import ALIGN, GUARD, Lifetime, lower_bound, plan
 

@@ -168,3 +168,18 @@ def test_pool_and_its_gradient_agree_with_torch_unfold(stride: int, dilation: in
     (got * Tensor(weights)).sum().backward()
     (windows * torch.tensor(weights)).sum().backward()
     np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_hundred_tensors_are_joined_in_groups(dtype, axis):
+    values = [np.full((1 + i % 2, 1 + i % 2), i % 3).astype(dtype)[: 1 + i % 2, :1] for i in range(100)]
+    values = [v.T if axis else v for v in values]
+    xs = [Tensor(v, requires_grad=dtype == "float32") for v in values]
+    joined = xs[0].cat(*xs[1:], dim=axis)
+    np.testing.assert_array_equal(joined.numpy(), np.concatenate(values, axis))
+    if dtype == "float32":
+        weights = np.arange(joined.shape[axis], dtype=np.float32)
+        grads = (joined * Tensor(weights).reshape(joined.shape)).sum().gradient(*xs)
+        got = np.concatenate([g.numpy().ravel() for g in grads[:5]])
+        np.testing.assert_array_equal(got, weights[: len(got)])

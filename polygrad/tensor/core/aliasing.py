@@ -19,6 +19,7 @@ from polygrad.dtype import dtypes
 from polygrad.engine.normalize import uncomputed, value_of, with_sizes
 from polygrad.engine.realize import collect_garbage, realize
 from polygrad.engine.recording import Recording, watch
+from polygrad.engine.sharding import check_writable
 from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
 from polygrad.monitor import computing
@@ -32,7 +33,7 @@ from polygrad.uop.shapes import Shape
 # makes contiguous when they are stored.
 _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
 # PAD is one, too: strided views and diagonals are padded, cut into rows, and lose again what they were padded
-# with. What a user pads is a value, by a NOOP (`as_value`).
+# with. What a user pads is a value (`_with`).
 _VIEWS = GroupOp.Movement | _ELEMENTS_STAY
 
 
@@ -184,6 +185,7 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     _check_distinct(tensor.uop, old)
     target, value = _placed(tensor.uop, old, as_value(value))
     if old.op in GroupOp.Memory:
+        check_writable(target)
         storage.update(target.assign(value))
     elif target.base is old:
         storage.update(value.reshape(old.shape))
@@ -357,6 +359,16 @@ def _check_capture(storage: Storage, recording: Recording) -> None:
 def as_value(uop: UOp) -> UOp:
     """`uop` as a computed value: what is written to the memory that it is a view of does not change it."""
     return uop if memory_under(uop) is None else UOp(Ops.NOOP, uop.dtype, (uop,))
+
+
+def is_view_of_memory(tensor: Any, uop: UOp) -> bool:
+    """Whether `uop`, made of a Tensor, is a view of memory; what the Storage says is not looked for."""
+    storage: Storage | None = tensor._storage
+    while uop is not tensor.uop and uop.op in _VIEWS and uop.op is not Ops.CONTIGUOUS:
+        uop = uop.src[0]
+    if uop is tensor.uop and storage is not None:
+        return storage.node.op in GroupOp.Memory
+    return memory_under(uop) is not None
 
 
 def is_whole(tensor: Any) -> bool:

@@ -21,7 +21,7 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.helpers import prod
-from polygrad.tensor.core.aliasing import Storage, as_value, is_constant, storage_of
+from polygrad.tensor.core.aliasing import Storage, is_constant, is_view_of_memory, storage_of
 from polygrad.tensor.core.modes import TensorType, modes
 from polygrad.tensor.core.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
@@ -112,7 +112,13 @@ class TensorBase(metaclass=TensorType):
 
     def _with(self, uop: UOp) -> Self:
         """A result computed from this Tensor alone: a value, even where it is the same elements."""
-        return self._result(as_value(uop) if uop.op in _MAY_BE_VIEW else uop)
+        if uop.op not in _MAY_BE_VIEW:
+            return self._result(uop)
+        if is_view_of_memory(self, uop):
+            return self._result(UOp(Ops.NOOP, uop.dtype, (uop,)))
+        out = self._result(uop)
+        Storage(uop.base).add(out)  # known, so that what is made of it need not look for memory again
+        return out
 
     def _view_of(self, uop: UOp) -> Self:
         """A view of this Tensor: what is written to either is seen in both."""

@@ -1,0 +1,103 @@
+"""What a write in place has to wait for: what still reads the elements that it overwrites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+from polygrad.engine.normalize import stored_value, uncomputed, value_of
+from polygrad.engine.pending import Pending
+from polygrad.helpers import dedup
+from polygrad.runtime.buffer import Allocation
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+# Functions that list the live lazy values (of Tensors above a serial number): called before a write in place
+# overwrites what these read.
+live_roots: list[Callable[[int], list[UOp]]] = []
+
+_WRITING = frozenset({Ops.AFTER, Ops.ASSIGN})
+_IN_PLACE = GroupOp.Memory | GroupOp.Movement | {Ops.DETACH, Ops.NOOP}  # what may be elements in memory
+
+
+def stored_node(node: UOp) -> UOp:
+    while node.op in (Ops.RESHAPE, Ops.DETACH):
+        node = node.src[0]
+    return node
+
+
+def stored_apart(node: UOp) -> UOp:
+    """A value in memory of its own."""
+    return UOp(Ops.CONTIGUOUS, node.dtype, (node,))
+
+
+def first_writes(pending: Pending) -> list[UOp]:
+    """The writes that wait for no other."""
+    writes, first = set(pending.writes), []
+    waiting: set[UOp] = set()
+    for node in pending.order:
+        if not waiting.isdisjoint(node.src) and node.value is None:
+            waiting.add(node)
+        elif node in writes:
+            waiting.add(node)
+            first.append(node)
+    return first
+
+
+def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
+    """What has to be stored before `writes` are made, for `todo` and live values that read memory as it is,
+    and as what: itself, or a copy of what is in memory."""
+    memory = {w.buffer.arg.allocation for w in writes}
+    now = {w.src[1] for w in writes}
+    live = [stored_node(uop) for hook in live_roots for uop in hook(0)]
+    roots = dedup([*todo, *live])
+    reading: set[UOp] = set()  # what reads the memory
+    waiting: set[UOp] = set()  # what waits for a write
+    found: dict[UOp, None] = {}
+    for node in UOp.sink(*roots).toposort(uncomputed):
+        value = stored_value(node)
+        if value is not None:
+            if value.arg.allocation in memory:
+                reading.add(node)
+            continue
+        src = node.src[1:] if node.op in _WRITING else node.src  # a write's target is not read
+        if node.op in _WRITING or not waiting.isdisjoint(src):
+            waiting.add(node)
+            if node not in now and node.op is not Ops.SINK:
+                found |= {s: None for s in src if s in reading}
+        elif not reading.isdisjoint(src):
+            reading.add(node)
+    found |= {r: None for r in roots if r in reading and r.op not in GroupOp.Memory}
+    in_memory = {n for n in found if value_of(n) is not None or n.op in _IN_PLACE}
+    return {n: stored_apart(n) if n in in_memory else n for n in found}
+
+
+def stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
+    """What live lazy values (of Tensors above the serial number `since`) read of `memory` as it is before
+    the writes in `pending` (AFTERs), whose newest version stays. Each is a live value, or a write's value."""
+    roots = dedup(stored_node(uop) for hook in live_roots for uop in hook(since))
+    live = [r for r in roots if r.op is not Ops.BUFFER]
+    if not live:
+        return []
+    stale: set[UOp] = set()
+    seen: Container[UOp] = ()
+    if pending is not None and pending.writes:
+        seen, writes = pending.order, set(pending.writes)
+        stale.update(n for n in pending.leaves if (n.value or n).arg.allocation in memory)
+        stale.update(writes.intersection(n.src[0] for n in writes))
+        for node in pending.order:
+            if not stale.isdisjoint(node.src) and node.value is None and node.op not in _WRITING:
+                stale.add(node)
+    wanted: dict[UOp, None] = {}
+    for node in UOp.sink(*live).toposort(lambda n: n not in seen and uncomputed(n)):
+        if node in seen:
+            continue
+        value = stored_value(node)
+        if value is not None:
+            if value.arg.allocation in memory:
+                stale.add(node)
+        elif node.op is Ops.ASSIGN:  # of a write that is not carried out now
+            wanted |= {s: None for s in node.src[1:] if s in stale}
+        elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
+            stale.add(node)
+    wanted |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
+    return [n for n in wanted if n.op is not Ops.BUFFER]

@@ -1,0 +1,189 @@
+"""Graphs that one device computes, as Programs that are kept and run again.
+
+A Program is found by what `Pending` says of a graph: its structure, and constants apart. So an eager loop
+that computes the same expression again makes no node, schedules nothing and compiles nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from polygrad.engine.compile import Compiled, compile_graph, optimizing
+from polygrad.engine.devices import Device, reopened
+from polygrad.engine.normalize import normalize
+from polygrad.engine.pending import Pending
+from polygrad.engine.recording import Run, watch
+from polygrad.engine.running import run_program
+from polygrad.engine.scalars import Family
+from polygrad.engine.stats import stats
+from polygrad.errors import ArgumentError
+from polygrad.helpers import LRU, debug_level
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.interface import Executable, Handle
+from polygrad.runtime.program import Program
+from polygrad.uop.alu import bytes_of
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_GRAPH_BYTES = 24 << 20  # of Programs kept, ready to run
+_STRUCTURE_BYTES = 8 << 20  # of the keys by which they are found
+_ENTRY_BYTES = 200  # of a node in a structure, or a buffer or a launch of a Program, about
+_KERNEL_BYTES = 48 << 10  # of a loaded kernel beside its code, about
+
+
+@dataclass(slots=True)
+class _Ready:
+    compiled: Compiled
+    arguments: list[Buffer] = field(default_factory=list)  # of the constants that vary
+    values: tuple[UOp, ...] = ()  # what `arguments` hold
+    executable: Executable | None = None  # loaded on the first run
+
+
+# by the structure of what is pending: the family of its graphs, and what Variables are bound to in it
+_families: LRU[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = LRU(_STRUCTURE_BYTES)
+# by family, and the constants that do not vary in it
+_graphs: LRU[tuple[Any, ...], _Ready] = LRU(_GRAPH_BYTES)
+_arenas: dict[str, Allocation] = {}
+
+
+@reopened.append
+def _forget_device(name: str) -> None:
+    """Loaded Programs and scratch memory of a device that was lost are of no use."""
+    clear_caches()
+    _arenas.pop(name, None)
+
+
+def clear_caches() -> None:
+    """Forget every Program (kernels stay)."""
+    _families.clear()
+    _graphs.clear()
+
+
+def run(roots: list[UOp], pending: Pending, device: str) -> None:
+    """Compute `roots`, under which is `pending`, in one Program, and keep their values on them; writes come
+    oldest version first."""
+    ready, variables = _ready(roots, pending, device)
+    _execute(ready, roots, pending.buffers, variables, device)
+
+
+def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
+    """The Program that computes `roots`, its varying constants set, and what its Variables are bound to."""
+    order, constants = pending.order, pending.constants
+    ends = (*[order[root] for root in roots], device, optimizing())
+    family, variables = _family(pending, ends)
+    varying = family.arguments(constants) if family.varying and watch.recording is None else ()
+    key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+    ready = _graphs.get(key)
+    if ready is None:
+        if watch.recording is None:  # what is captured runs with the constants that it has
+            family.compare(pending, roots)
+            varying = family.arguments(constants)
+            key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+        ready = _made_ready(roots, pending, [constants[i] for i in varying], device)
+        _graphs.put(key, ready, _bytes_of(ready))
+    if varying:
+        values = tuple([constants[i] for i in varying])
+        if values != ready.values:
+            ready.values = ()
+            for buffer, value in zip(ready.arguments, values, strict=True):
+                buffer.write(memoryview(bytes_of(value.dtype, value.arg)))
+            ready.values = values
+    return ready, variables
+
+
+def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
+    """The family of a graph with these `ends`, and what its Variables are bound to."""
+    structure = (*pending.key, *ends)
+    found = _families.get(structure)
+    if found is not None:
+        return found
+    key, variables = pending.unbound_key()
+    family = _families.get((*key, *ends)) if variables else None
+    found = Family() if family is None else family[0], variables
+    nbytes = _ENTRY_BYTES * (len(structure) + len(pending.constants))
+    if variables:
+        _families.put((*key, *ends), found, nbytes)
+    _families.put(structure, found, nbytes)
+    return found
+
+
+def _bytes_of(ready: _Ready) -> int:
+    """About what a Program takes once it is loaded, the code of its kernels included."""
+    program = ready.compiled.program
+    code = sum(len(kernel.code) + _KERNEL_BYTES for kernel in program.kernels) + len(program.driver)
+    return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
+
+
+def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+    """The Program that computes `roots`, with arguments for the constants `scalars`."""
+    arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
+    normal = normalize(UOp.sink(*roots), pending.buffers, arguments)
+    compiled = compile_graph(normal.sink, device, len(normal.buffers))
+    return _Ready(compiled, [node.arg for node in arguments.values()])
+
+
+def _execute(
+    ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str
+) -> None:
+    program, outputs = ready.compiled.program, ready.compiled.outputs
+    for variable in program.variables:
+        if variable.name not in variables:
+            raise ArgumentError(
+                f"Variable {variable.name}: expected a bound one, got no value: use .bind(value)"
+            )
+    runtime = Device[device]
+    buffers: list[Buffer | None] = [s.arg for s in slots]
+    buffers += ready.arguments
+    buffers += [None] * (len(program.buffers) - len(buffers))
+    for root, position in zip(roots, outputs, strict=True):
+        if program.buffers[position].role == "output":
+            buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
+    if watch.recording is None:
+        _perform(ready, buffers, variables)
+    else:
+        watch.recording.runs.append(
+            Run(program, buffers, variables, lambda: _perform(ready, buffers, variables))
+        )
+    for root, position in zip(roots, outputs, strict=True):
+        buffer = buffers[position]
+        assert buffer is not None
+        if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
+            buffer.allocation.version += 1
+            buffer = buffer.alias()
+        elif position < len(slots):  # what a custom kernel has just written
+            buffer = buffer.alias()
+        root.value = UOp.buffer_of(buffer, root.dtype)
+
+
+def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str, int]) -> None:
+    program = ready.compiled.program
+    if ready.executable is None:
+        ready.executable = Device[program.device].load(program)
+    handles = [b.allocation.handle if b is not None else None for b in buffers]
+    started = time.perf_counter()
+    if watch.runner is None:
+        run_program(ready.executable, handles, arena_for(program), variables)
+    else:
+        watch.runner(program, handles, arena_for(program), variables)
+    if debug_level() >= 2:
+        milliseconds = (time.perf_counter() - started) * 1e3
+        size = f"{len(program.launches)} launches, {len(program.kernels)} different"
+        print(f"{program.device}: {size}, {milliseconds:.3f} ms", file=sys.stderr)
+    watch.executed += 1
+    stats.count(program)
+
+
+def arena_for(program: Program) -> Handle | None:
+    """The device's scratch, grown as needed: Programs run one after the other."""
+    if not program.arena:
+        return None
+    arena = _arenas.get(program.device)
+    if arena is None or arena.nbytes < program.arena:
+        arena = None  # the old one is freed before the new one is allocated
+        _arenas.pop(program.device, None)
+        arena = _arenas[program.device] = Allocation(Device[program.device], program.arena)
+    return arena.handle
