@@ -41,17 +41,9 @@ class Fission(NamedTuple):
     slots: tuple[int, ...]
 
 
-class Temporaries:
-    """Makes BUFFERs that none of the calls has."""
-
-    def __init__(self, calls: list[KernelCall]) -> None:
-        slots = [a.arg.slot for call in calls for a in call.args if isinstance(a.arg, Param)]
-        self._lowest = min(slots, default=0)
-
-    def new(self, size: int, dtype: DType) -> UOp:
-        """A BUFFER of `size` elements."""
-        self._lowest = min(self._lowest, 0) - 1
-        return UOp.buffer_of(Param(self._lowest, size), dtype)
+def temporary(size: int, dtype: DType) -> UOp:
+    """Memory of `size` elements that only the kernels of one graph use: a BUFFER of its own."""
+    return UOp.buffer_of(Param(-1, size), dtype)
 
 
 def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | None]) -> list[KernelCall]:
@@ -60,7 +52,6 @@ def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | Non
     out: list[KernelCall] = []
     splits: dict[tuple[UOp, int], Fission | None] = {}
     stored: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}
-    temporaries = Temporaries(calls)
     for call in calls:
         key = call.ast, len(call.args)
         if key not in splits:
@@ -72,7 +63,7 @@ def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | Non
                 read = tuple(call.args[slot] for slot in p.slots)
                 memory = stored.get((p.ast, read))
                 if memory is None:
-                    memory = stored[p.ast, read] = temporaries.new(p.size, p.dtype)
+                    memory = stored[p.ast, read] = temporary(p.size, p.dtype)
                     out.append(replace(call, ast=p.ast, args=(memory, *read)))
                 args.append(memory)
             call = replace(call, ast=parts.ast, args=tuple(args[slot] for slot in parts.slots))

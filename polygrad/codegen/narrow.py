@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from polygrad.codegen.fission import temporary
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.schedule.kernels import KernelCall
-from polygrad.uop.args import Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -53,7 +53,7 @@ def narrow(calls: Sequence[KernelCall], kept: Collection[UOp], target: Target) -
         readers = [c for c in calls if c is not call and memory in c.args]
         if all(_is_only_loaded(c, memory, converted.dtype) for c in readers):
             size = _stored(call.ast).src[0].src[0].arg.size
-            narrower[memory] = UOp.buffer_of(Param(-1, size), converted.dtype)
+            narrower[memory] = temporary(size, converted.dtype)
     if not narrower:
         return list(calls)
     return [_narrowed(call, narrower) for call in calls]

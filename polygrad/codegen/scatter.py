@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.fission import Temporaries
+from polygrad.codegen.fission import temporary
 from polygrad.codegen.reductions import equality_with, factors, identity_element
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
@@ -31,7 +31,6 @@ def scatter(calls: list[KernelCall]) -> list[KernelCall]:
     """The kernels, with what fills and what adds to memory in the place of a reduction over one-hots."""
     out: list[KernelCall] = []
     found: dict[tuple[UOp, int], _Scatter | None] = {}
-    temporaries = Temporaries(calls)
     for call in calls:
         key = call.ast, len(call.args)
         if key not in found:
@@ -42,7 +41,7 @@ def scatter(calls: list[KernelCall]) -> list[KernelCall]:
             continue
         memory = call.args[0]
         if made.rest is not None:
-            memory = temporaries.new(made.size, made.add.src[0].src[0].src[1].dtype)
+            memory = temporary(made.size, made.add.src[0].src[0].src[1].dtype)
         out.append(KernelCall(made.fill, (memory,)))
         out.append(KernelCall(made.add, (memory, *call.args[1:])))
         if made.rest is not None:

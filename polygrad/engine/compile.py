@@ -25,7 +25,7 @@ from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError, OutOfMemoryError
-from polygrad.helpers import LRU, THREAD_VARIABLES, debug_level, env_int, prod
+from polygrad.helpers import LRU, THREAD_VARIABLES, debug_level, env_int
 from polygrad.runtime.program import (
     Binding,
     BufferSpec,
@@ -37,7 +37,7 @@ from polygrad.runtime.program import (
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
 from polygrad.uop.args import AddrSpace
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp, max_numel
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
 
@@ -95,7 +95,7 @@ def _check_sizes(plan_: Schedule, device: str, backend: Backend) -> None:
     most = 1 << (backend.target.index_bits - 1)
     for call in plan_.calls:
         for arg in call.args:
-            if _size(arg) > most:
+            if max_numel(arg.shape) > most:
                 raise OutOfMemoryError(
                     f"device {device}: expected tensors of at most {most} elements, got one of shape "
                     f"{arg.shape}"
@@ -214,12 +214,12 @@ def _assemble(
     outputs = []
     for root in done.roots:
         if root not in number:
-            if root not in written and _size(root):
+            if root not in written and max_numel(root.shape):
                 raise InternalError(f"{root.op} was asked for but no kernel computes it")
             number[root] = len(specs)
-            specs.append(BufferSpec(_size(root), root.dtype.name, "output"))
+            specs.append(BufferSpec(max_numel(root.shape), root.dtype.name, "output"))
         elif root in written and number[root] < n_slots:
-            specs[number[root]] = BufferSpec(_size(root), root.dtype.name, "state")
+            specs[number[root]] = BufferSpec(max_numel(root.shape), root.dtype.name, "state")
         outputs.append(number[root])
     first: dict[UOp, int] = {}
     last: dict[UOp, int] = {}
@@ -228,13 +228,13 @@ def _assemble(
             if arg not in number:
                 first.setdefault(arg, i)
                 last[arg] = i
-    lives = [Lifetime(_size(n) * n.dtype.itemsize, first[n], last[n]) for n in first]
+    lives = [Lifetime(max_numel(n.shape) * n.dtype.itemsize, first[n], last[n]) for n in first]
     lives += [Lifetime(nbytes, i, i) for i, k in enumerate(kernels) for nbytes in k.local]
     offsets, arena = plan(lives, backend.target.alignment)
     stats.arena_bytes, stats.arena_lower_bound = arena, lower_bound(lives)
     for node, offset in zip(first, offsets, strict=False):
         number[node] = len(specs)
-        specs.append(BufferSpec(_size(node), node.dtype.name, "scratch", offset))
+        specs.append(BufferSpec(max_numel(node.shape), node.dtype.name, "scratch", offset))
     locals_: list[list[Binding]] = [[] for _ in kernels]
     for life, offset in zip(lives[len(first) :], offsets[len(first) :], strict=True):
         locals_[life.first].append(Binding(len(specs)))
@@ -265,7 +265,3 @@ def _assemble(
 def _variables(done: Schedule) -> list[UOp]:
     asts = {call.ast for call in done.calls}
     return sorted({v for ast in asts for v in ast.variables()}, key=lambda v: v.arg)
-
-
-def _size(node: UOp) -> int:
-    return int(prod(sint_max(n) for n in node.shape))

@@ -18,10 +18,9 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from polygrad.helpers import prod
 from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
 from polygrad.uop.args import AxisKind
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp, max_numel
 from polygrad.uop.ops import GroupOp, Ops
 
 MAX_BUFFERS = 3  # that a duplicated expression reads
@@ -103,7 +102,7 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
                 continue
             use = node_uses[0]
             if len(distinct) > 1 or (node in broadcast and op in _ENDS_RANGES):
-                repeats = (broadcast.pop(node, 1) - 1) * _elements(node)
+                repeats = (broadcast.pop(node, 1) - 1) * max_numel(node.shape)
                 duplications[node] = _Duplication(len(distinct), repeats)
                 use = _new_use(node, next_id)
             elif len(node_uses) > 1 and any(u.valid is not use.valid for u in node_uses):
@@ -116,7 +115,7 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
             next_id[use.kernel] += len(node.arg.axes)
         factor = broadcast.get(node, 1)
         if op is Ops.EXPAND:
-            factor *= max(_elements(node) // max(_elements(node.src[0]), 1), 2)
+            factor *= max(max_numel(node.shape) // max(max_numel(node.src[0].shape), 1), 2)
         source_use = _Use(use.kernel, indices, valid)
         for s in node.src:
             if s.op not in LEAVES:
@@ -192,14 +191,9 @@ def _materialize_expensive(
     return points, large
 
 
-def _elements(node: UOp) -> int:
-    """How many elements a node has, at most."""
-    return int(prod(sint_max(n) for n in node.shape))
-
-
 def _elements_of_short(reduction: UOp) -> int:
     """How many elements a reduction to a scalar reads; more than MAX_REPEATED for any other."""
-    size = _elements(reduction.src[0])
+    size = max_numel(reduction.src[0].shape)
     return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else MAX_REPEATED + 1
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from polygrad.helpers import prod
 from polygrad.schedule.split_reduction import is_product
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp, max_numel
 from polygrad.uop.ops import GroupOp, Ops
 
 _MIN_WORK = 1 << 15  # multiply-adds of a product that is worth a launch
@@ -42,7 +42,7 @@ def isolate_products(order: list[UOp], points: set[UOp]) -> set[UOp]:
         elif products and len(found) > 1 and node.op in GroupOp.Elementwise:
             # one may stay, if there is nothing but products
             points.update(products if len(products) < len(found) else products[:-1])
-        elif node.op is Ops.SHRINK and _MIN_SHARE * _elements(node) < _elements(node.src[0]):
+        elif node.op is Ops.SHRINK and _MIN_SHARE * max_numel(node.shape) < max_numel(node.src[0].shape):
             found = {}
         if node.op in _SUMS:
             if selections.isdisjoint(sources):
@@ -67,8 +67,3 @@ def is_large_product(total: UOp) -> bool:
     return (
         all(isinstance(n, int) for n in terms.shape) and prod(terms.shape) >= _MIN_WORK and is_product(terms)
     )
-
-
-def _elements(node: UOp) -> int:
-    """How many elements a node has, at most."""
-    return int(prod(sint_max(n) for n in node.shape))

@@ -13,14 +13,13 @@ from typing import Any, cast
 
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, ShapeError
-from polygrad.helpers import prod
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
 from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
 from polygrad.uop.for_loop import for_loop, placeholder, placeholders
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp, max_numel
 from polygrad.uop.ops import GroupOp, Ops
 
 Axes = int | None
@@ -106,7 +105,7 @@ def _example(axis: int, leaves: dict[UOp, UOp], sizes: set[Any], x: Tensor) -> T
     sizes.add(x.shape[axis])
     shape = x.shape[:axis] + x.shape[axis + 1 :]
     home = x.device[0] if isinstance(x.device, tuple) else x.device
-    count = int(prod(sint_max(n) for n in shape))
+    count = max_numel(shape)
     memory = _NoMemory(Device[home], count * x.dtype.itemsize)
     leaf = UOp.buffer_of(Buffer(Device[home], count, x.dtype, memory), x.dtype)
     moved = x.uop.permute((axis, *[a for a in range(x.ndim) if a != axis])) if axis else x.uop
@@ -186,7 +185,7 @@ def _noop(batch: _Batch, node: UOp) -> UOp:
     sources = node.src
 
     def rule(g: UOp, batched: UOp) -> list[UOp | None]:
-        count = int(prod(sint_max(n) for n in node.shape))
+        count = max_numel(node.shape)
         memory = _NoMemory(Device[Device.DEFAULT], count * g.dtype.itemsize)
         leaf = UOp.buffer_of(Buffer(Device[Device.DEFAULT], count, g.dtype, memory), g.dtype)
         inner = _Batch({**batch.done, leaf: g.reshape((batch.size, count)), node: batched}, batch.size)

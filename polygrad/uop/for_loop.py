@@ -10,16 +10,15 @@ from collections.abc import Sequence
 
 from polygrad.dtype import DType
 from polygrad.errors import InternalError
-from polygrad.helpers import prod
 from polygrad.uop.args import For, Param
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp, max_numel
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import Shape
 
 
 def placeholder(slot: int, shape: Shape, dtype: DType) -> UOp:
     """What stands for operand number `slot` in a graph that is not carried out where it is made."""
-    pointer = UOp(Ops.PARAM, dtype, (), Param(slot, int(prod(sint_max(n) for n in shape))))
+    pointer = UOp(Ops.PARAM, dtype, (), Param(slot, max_numel(shape)))
     return UOp(Ops.RESHAPE, dtype, (pointer,), shape)
 
 

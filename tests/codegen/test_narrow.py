@@ -42,6 +42,14 @@ def test_what_is_between_two_products_has_16_bits():
     assert stored(two_layers(), target=PLAIN) == ["float32", "float16"]
 
 
+def test_each_narrower_buffer_is_one_of_its_own():
+    x, w = data(32, 64), [data(64, 64) for _ in range(3)]
+    q, k, v = ((x @ m).exp() for m in w)
+    plan = schedule(normalize(UOp.sink(((q @ k.T).exp() @ v).uop.base)).sink, True)
+    calls = narrow(list(plan.calls), set(plan.roots), GPU)
+    assert len({call.args[0] for call in calls}) == len(calls) == 5
+
+
 def test_of_formats_that_a_core_takes():
     assert stored(two_layers("bfloat16")) == ["float32", "bfloat16"]
 
