@@ -11,7 +11,7 @@ from adapter import SLOW_WEBGPU
 from polygrad import Tensor
 from polygrad.engine import search
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 
 no_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 EMULATED_CUDA = pytest.param("EMULATED_CUDA", marks=[no_gxx, pytest.mark.slow])

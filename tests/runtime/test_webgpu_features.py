@@ -13,7 +13,7 @@ pytest.importorskip("wgpu", reason="it is WebGPU under CPython")
 import numpy as np
 
 from polygrad import Device, Tensor
-from polygrad.engine.realize import clear_caches
+from polygrad.engine.programs import clear_caches
 from polygrad.runtime.webgpu_lanes import neighbours_in_subgroup
 
 pytestmark = pytest.mark.needs_adapter
