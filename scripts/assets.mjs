@@ -22,6 +22,16 @@ const COMMON = [
   ...["ascii", "cp437", "latin_1", "utf_16", "utf_8_sig"].map((name) => `encodings.${name}`),
 ];
 
+/** What only devices of native hosts are made of, and what installers alone read: neither is sent to pages. */
+const NATIVE = new RegExp(
+  [
+    String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)_\w+\.py$`,
+    String.raw`^polygrad/renderer/(c|c_driver|cc_compile|cuda|host|llvm\w*|msl|nvrtc_compile)\.py$`,
+    String.raw`^polygrad/runtime/(cc|cc_native|cpu\w*|cuda_\w+|metal\w*|native\w*|webgpu_native)\.py$`,
+    String.raw`\.dist-info/RECORD$`,
+  ].join("|"),
+);
+
 /** The newest polygrad wheel of `dist/`. */
 export function findWheel() {
   const folder = join(ROOT, "dist");
@@ -59,7 +69,7 @@ prefix = place + "/"
 loaded = [getattr(m, "__file__", None) or "" for m in sys.modules.values()]
 loaded = sorted({f.removeprefix(prefix) for f in loaded if f.startswith(prefix)})
 modules = [f for f in zipfile.ZipFile(place).namelist() if f.endswith(".py")]
-loaded, modules
+loaded, modules, zipfile.ZipFile("/tmp/polygrad.whl").namelist()
 `;
 
 const moduleName = (file) => file.replace(/(\/__init__)?\.py$/, "").replaceAll("/", ".");
@@ -76,7 +86,7 @@ export async function makeAssets() {
   const place = `/lib/python${pyodide.runPython("import sys; f'{sys.version_info[0]}{sys.version_info[1]}'")}.zip`;
   pyodide.FS.writeFile("/tmp/polygrad.whl", wheel);
   const globals = pyodide.toPy({ common: COMMON, place });
-  const [loaded, modules] = pyodide.runPython(LIST_MODULES, { globals }).toJs();
+  const [loaded, modules, packaged] = pyodide.runPython(LIST_MODULES, { globals }).toJs();
   const kept = new Set(loaded);
   const rest = modules.filter((file) => !kept.has(file)).map(moduleName);
   const finder = readFileSync(join(LOADER, "python/stdlib_rest.py"), "utf8").replace(
@@ -91,7 +101,9 @@ export async function makeAssets() {
       "_polygrad_stdlib.py": new TextEncoder().encode(finder),
     },
   });
-  const own = bundle(pyodide, wheel, "/lib/polygrad.zip");
+  const own = bundle(pyodide, wheel, "/lib/polygrad.zip", {
+    keep: packaged.filter((file) => !NATIVE.test(file)),
+  });
   const assets = {
     pyodide: version,
     stdlib: named("stdlib", first),

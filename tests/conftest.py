@@ -57,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"polygrad: expected the installed wheel, got {origin}: run `make test`")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist then reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
     skip_float64(items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -173,3 +174,22 @@ def test_standard_output_is_the_programs(path: Path) -> None:
 
 def test_a_print_is_seen() -> None:
     assert prints_to_standard_output("import sys\nprint(1, file=sys.stderr)\nprint(2)") == [3]
+
+
+def test_what_pages_are_sent_imports_nothing_that_they_are_not() -> None:
+    assets = (PACKAGE.parent / "scripts" / "assets.mjs").read_text(encoding="utf-8")
+    patterns = re.findall(r"String\.raw`([^`]+)`", assets)
+    native = {
+        module_of(path)
+        for path in PACKAGE.rglob("*.py")
+        if any(re.search(p, path.relative_to(PACKAGE.parent).as_posix()) for p in patterns)
+    }
+    assert "polygrad.renderer.llvm" in native and "polygrad.renderer.wgsl" not in native
+    for path in PACKAGE.rglob("*.py"):
+        module = module_of(path)
+        if module in native:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named = {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
+                assert native.isdisjoint(named), f"{module}:{node.lineno}"

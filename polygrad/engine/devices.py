@@ -159,6 +159,10 @@ class _Devices:
                 remedy = f"see what the package of {entry.value} needs"
                 backend = entry.load()
         except ImportError as e:
+            if (e.name or "").startswith("polygrad."):  # pages are not sent what only native hosts can run
+                raise DeviceError(
+                    f"device {name}: not available inside Pyodide: expected WASM, WEBGPU or INTERP"
+                ) from e
             raise DeviceError(f"device {name}: not available here ({e}): {remedy}") from e
         if not isinstance(backend, Backend):
             raise DeviceError(f"device {name}: expected a Backend, got {backend!r}: {remedy}")
