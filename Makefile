@@ -37,7 +37,7 @@ test: python javascript chromium ## every test but the slow ones, quick ones fir
 	$(PYTEST) -n $(JOBS) -m "not slow and not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
-	$(PYTEST) -n $(JOBS) --dist loadgroup -m "e2e and not slow"
+	$(PYTEST) -n $(JOBS) --dist loadfile -m "e2e and not slow"
 
 .PHONY: test-parity
 test-parity: python ## our kernels beside those that tinygrad made of 33 programs, op by op
@@ -53,7 +53,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	$(PYTEST) -n $(JOBS) -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
-	$(PYTEST) -n $(JOBS) --dist loadgroup -m e2e
+	$(PYTEST) -n $(JOBS) --dist loadfile -m e2e
 	$(BIN)/python examples/demo.py
 
 .PHONY: check

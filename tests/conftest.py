@@ -57,24 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"polygrad: expected the installed wheel, got {origin}: run `make test`")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist then reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
     skip_float64(items)
     if config.getoption("--bless"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))
-    if config.pluginmanager.has_plugin("xdist"):
-        _group_by_host(items)
-
-
-def _group_by_host(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup` a file's end-to-end tests share what it started; those of the npm package share
-    the package, which no two processes may make at once."""
-    for item in items:
-        if "e2e" in item.keywords:
-            shared = "package" if "package" in getattr(item, "fixturenames", ()) else str(item.path)
-            item.add_marker(pytest.mark.xdist_group(shared))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

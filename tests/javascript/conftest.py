@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -16,7 +18,17 @@ DEPENDENCIES = ("pyodide", "ws", "@types/emscripten")
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which `polygrad` can be imported from the packed tarball."""
-    folder = tmp_path_factory.mktemp("package")
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return packed(base / "package")
+    with open(base.parent / "package.lock", "w") as lock:  # one process packs for all
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = base.parent / "package"
+        return folder if (folder / "node_modules" / "polygrad").exists() else packed(folder)
+
+
+def packed(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
     command = ["npm", "pack", "--silent", "--pack-destination", str(folder)]
     done = subprocess.run(command, cwd=ROOT / "node", capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
