@@ -35,8 +35,9 @@ from polygrad.tensor.core.aliasing import (
     view_ops,
     write,
 )
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import sint_max
 
 ViewOps = tuple[tuple[Ops, Any], ...]
 

@@ -33,9 +33,10 @@ from polygrad.helpers import ceildiv, prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.uop.args import AddrSpace, Axis, AxisKind, Param, Special
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.shapes import sint_max
 from polygrad.uop.symbolic import simplify
 
 _DIMENSIONS = 3

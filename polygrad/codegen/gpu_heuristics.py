@@ -27,8 +27,9 @@ from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv, prod
 from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import sint_max
 
 
 def limits_of(target: Target) -> Workgroups:

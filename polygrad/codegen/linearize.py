@@ -13,8 +13,9 @@ from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import sint_max
 
 _PRIORITY = {
     Ops.PARAM: -20,

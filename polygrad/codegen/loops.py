@@ -9,9 +9,10 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.shapes import sint_max
 from polygrad.uop.symbolic import simplify
 
 

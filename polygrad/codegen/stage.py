@@ -35,9 +35,10 @@ from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import running
 from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.shapes import sint_max
 from polygrad.uop.symbolic import simplify
 
 

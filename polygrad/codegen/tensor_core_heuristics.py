@@ -30,8 +30,9 @@ from polygrad.codegen.target import Target
 from polygrad.codegen.tensor_core_opt import efficiency, product_of
 from polygrad.helpers import ceildiv, prod
 from polygrad.uop.args import AxisKind
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import sint_max
 from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
 
 

@@ -19,9 +19,10 @@ from polygrad.codegen.split import gated, overlaps, reads_its_output, substitute
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.uop.args import AxisKind
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.shapes import sint_max
 from polygrad.uop.symbolic import simplify
 
 

@@ -37,9 +37,10 @@ from polygrad.runtime.program import (
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
 from polygrad.uop.args import AddrSpace
-from polygrad.uop.node import UOp, max_numel
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
+from polygrad.uop.shapes import max_numel
 
 _KERNEL_BYTES = 16 << 20  # of compiled kernels kept
 _NODE_BYTES = 400  # of a node of an AST, about

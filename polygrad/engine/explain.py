@@ -12,8 +12,9 @@ from polygrad.codegen.lower import OPTIMIZE, PASSES, UNOPTIMIZED, Code, opt_step
 from polygrad.codegen.opts import Opt
 from polygrad.engine.compile import Origin
 from polygrad.helpers import prod
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import sint_max
 
 _ARITHMETIC = GroupOp.ALU - GroupOp.Comparison - {Ops.WHERE}
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
 from polygrad.uop.args import AxisKind
-from polygrad.uop.node import UOp, max_numel
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import max_numel
 
 MAX_BUFFERS = 3  # that a duplicated expression reads
 MAX_DEPTH = 1000  # of a fused expression

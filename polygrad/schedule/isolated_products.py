@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from polygrad.helpers import prod
 from polygrad.schedule.split_reduction import is_product
-from polygrad.uop.node import UOp, max_numel
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import max_numel
 
 _MIN_WORK = 1 << 15  # multiply-adds of a product that is worth a launch
 _SUMS = frozenset({Ops.REDUCE_AXIS, Ops.SCAN_AXIS})

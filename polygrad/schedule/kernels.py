@@ -14,9 +14,10 @@ from polygrad.errors import InternalError
 from polygrad.schedule.fusion_partition import LEAVES, output_ranges, reduced_indices
 from polygrad.schedule.index_maps import TRUE, Indices, flat_index, input_indices
 from polygrad.uop.args import AxisKind, Param
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.path_conditions import conjuncts
+from polygrad.uop.shapes import sint_max
 
 
 @dataclass(frozen=True, slots=True)

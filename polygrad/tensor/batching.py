@@ -19,8 +19,9 @@ from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
 from polygrad.uop.for_loop import for_loop, placeholder, placeholders
-from polygrad.uop.node import UOp, max_numel
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import max_numel
 
 Axes = int | None
 

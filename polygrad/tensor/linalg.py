@@ -13,8 +13,9 @@ from polygrad.tensor.core.contraction import contraction_path
 from polygrad.tensor.core.operators import operators
 from polygrad.tensor.core.sizes import fixed_size, same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import sint_max
 
 
 class LinalgMixin(ReduceMixin):

@@ -19,8 +19,9 @@ from polygrad.tensor.core.generator import generator
 from polygrad.tensor.core.sizes import args_of, check_shape
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.uop.args import Sharding
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import sint_max
 
 
 class RandomMixin(CumulativeMixin):

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from polygrad.dtype import DType
 from polygrad.errors import InternalError
 from polygrad.uop.args import For, Param
-from polygrad.uop.node import UOp, max_numel
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.shapes import Shape
+from polygrad.uop.shapes import Shape, max_numel
 
 
 def placeholder(slot: int, shape: Shape, dtype: DType) -> UOp:

@@ -593,13 +593,3 @@ def _canonical_pairs(arg: tuple[tuple[Sint, Sint], ...]) -> tuple[tuple[Sint, Si
         if lo.__class__ is not int or hi.__class__ is not int:
             return tuple([(canonical(lo), canonical(hi)) for lo, hi in arg])
     return arg
-
-
-def sint_max(x: Sint) -> int:
-    """The greatest value a size can take."""
-    return int(x.vmax) if isinstance(x, UOp) else x
-
-
-def max_numel(shape: Shape) -> int:
-    """The most elements that a value of a shape has."""
-    return int(prod(sint_max(n) for n in shape))

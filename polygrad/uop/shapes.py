@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from polygrad.errors import InternalError, ShapeError
+from polygrad.helpers import prod
 from polygrad.uop.linear import canonical_shape
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -86,3 +87,13 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
             )
         out.append(sizes.pop() if sizes else 1)
     return tuple(out)
+
+
+def sint_max(x: Sint) -> int:
+    """The greatest value a size can take."""
+    return x if isinstance(x, int) else int(x.vmax)
+
+
+def max_numel(shape: Shape) -> int:
+    """The most elements that a value of a shape has."""
+    return int(prod(sint_max(n) for n in shape))

@@ -25,9 +25,9 @@ from polygrad.tensor.core.aliasing import Storage, is_constant, is_view_of_memor
 from polygrad.tensor.core.modes import TensorType, modes
 from polygrad.tensor.core.registry import _alive, _forget, _serial
 from polygrad.uop.linear import canonical
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
-from polygrad.uop.shapes import Shape, Sint, broadcast_shape
+from polygrad.uop.shapes import Shape, Sint, broadcast_shape, sint_max
 
 _new = object.__new__
 _ref = weakref.ref

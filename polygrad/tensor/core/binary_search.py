@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from polygrad.dtype import dtypes
 from polygrad.tensor.core.sorting_network import taken
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import sint_max
 
 MAX_COMPARED = 64  # elements of a row that are compared with each value
 

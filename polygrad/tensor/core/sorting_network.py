@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from polygrad.dtype import dtypes
 from polygrad.uop.axes import arange_axis, pad_axis, shrink_axis
-from polygrad.uop.node import UOp, sint_max
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.shapes import Sint
+from polygrad.uop.shapes import Sint, sint_max
 
 MAX_RANKED = 32  # elements of a row in which keys are counted
 MAX_PICKED = 32  # elements that are picked one after the other, before sorting all of them is less work
