@@ -3,7 +3,7 @@
 CPython with native code, with WebAssembly (wasmtime) and on WebGPU; Pyodide in Node and in headless Chromium,
 each with WebAssembly and on WebGPU. Prints one table; exits non-zero when a host fails, an accuracy is under
 95 % or the final losses differ by more than 1e-3. Compile caches start empty, so the compile times are those
-of a first visit.
+of a first visit. Arguments go to `digits.py`: `python demo.py --epochs 10`.
 """
 
 import json
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,13 +53,13 @@ class Outcome:
     test_accuracy: float
 
 
-def run(host: str, device: str, command: list[str]) -> Outcome | str:
+def run(host: str, device: str, command: list[str], arguments: Sequence[str] = ()) -> Outcome | str:
     """The outcome on one host, or why there is none. Progress passes through to this terminal."""
     with tempfile.TemporaryDirectory(prefix="polygrad-demo-") as empty:
         environment = vulkan_driver() | os.environ | {"DEVICE": device, "POLYGRAD_CACHE": empty}
         try:
             done = subprocess.run(
-                [*command, *PROGRAM],
+                [*command, *PROGRAM, *arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -106,7 +107,7 @@ def faults(outcomes: list[Outcome]) -> list[str]:
 def main() -> int:
     outcomes, problems = [], []
     for host, device, command in HOSTS:
-        result = run(host, device, command)
+        result = run(host, device, command, sys.argv[1:])
         if isinstance(result, Outcome):
             outcomes.append(result)
         else:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib.util
 import os
 import shutil
@@ -76,6 +77,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             is_core = metafunc.module.__name__.rpartition(".")[2] in CORE
             devices += [EMULATED_DRIVER, *([WEBGPU, EMULATED_METAL] if is_core else [SLOW_WEBGPU])]
         metafunc.parametrize("device", [wanted.upper()] if wanted else devices)
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests live to the end: without them a collection, and tests ask for many, takes a
+    hundredth of a second and not one."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from user_threads import in_threads, switching_often
 
 from polygrad import Tensor, TinyJit, Variable, compile_step, monitor, nn
 from polygrad.errors import CaptureError, ShapeError
@@ -26,32 +27,8 @@ N_THREADS = 6
 
 @pytest.fixture
 def small_switch_interval() -> Iterator[None]:
-    """The interpreter switches threads as often as it can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def in_threads(work: Callable[[int], None], count: int = N_THREADS) -> None:
-    """Call `work(i)` in `count` threads that start together; the first failure is raised, with all shown."""
-    start, failures = threading.Barrier(count), []
-
-    def main(i: int) -> None:
-        try:
-            start.wait()
-            work(i)
-        except BaseException as e:
-            traceback.print_exc()
-            failures.append(e)
-
-    threads = [threading.Thread(target=main, args=(i,)) for i in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    if failures:
-        raise failures[0]
+    with switching_often():
+        yield
 
 
 # --- random work, each with its judge
@@ -188,7 +165,7 @@ def test_threads_with_graphs_of_their_own(device: str, small_switch_interval: No
                 continue
             job(rng, device, shared)
 
-    in_threads(work)
+    in_threads(work, N_THREADS)
 
 
 def test_threads_compile_steps_of_their_own(small_switch_interval: None) -> None:
@@ -208,7 +185,7 @@ def test_threads_compile_steps_of_their_own(small_switch_interval: None) -> None
             expected -= 0.01 * 2 * x.T @ (x @ expected - y)
         np.testing.assert_allclose(w.numpy(), expected, rtol=1e-4, atol=1e-4)
 
-    in_threads(work)
+    in_threads(work, N_THREADS)
 
 
 def test_threads_share_a_captured_function() -> None:
@@ -219,7 +196,7 @@ def test_threads_share_a_captured_function() -> None:
         state.assign(state + x)
 
     one = Tensor(np.ones(4, dtype=np.int32)).realize()
-    in_threads(lambda _: [count(one) for _ in range(20)] and None)
+    in_threads(lambda _: [count(one) for _ in range(20)] and None, N_THREADS)
     assert state.tolist() == [20 * N_THREADS] * 4
 
 

@@ -153,7 +153,7 @@ def _give_own_memory(outputs: list[Any], inputs: list[Any], placeholders: set[Al
                     "captured function: expected new Tensors as results, got one of its arguments: return a "
                     "clone() of it, or nothing"
                 )
-            t.uop, t._storage = UOp(Ops.CONTIGUOUS, t.dtype, (t.uop,)), None
+            t.uop, t._storage = t.uop.clone(), None
 
 
 def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:

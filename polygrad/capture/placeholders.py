@@ -182,9 +182,7 @@ class LazyPlaceholders:
         used = recording.memory()
         for storage, (node, buffer) in list(self._values.items()):
             if any(part.allocation in used for part in buffer.parts):
-                (done,) = realize(
-                    [UOp(Ops.CONTIGUOUS, node.dtype, (node,))], device_of(storage) or buffer.device
-                )
+                (done,) = realize([node.clone()], device_of(storage) or buffer.device)
                 buffer.copy_from(done.base.arg)
                 del self._values[storage]
 

@@ -66,6 +66,11 @@ def workgroup_of(linear: Iterable[UOp]) -> tuple[int, int, int]:
     return x, y, z
 
 
+def subgroup_of(linear: Iterable[UOp], limits: Workgroups) -> int:
+    """How many invocations a linear kernel counts on in a subgroup; 0 where it has no use for them."""
+    return limits.subgroup if any(n.op in (Ops.SHUFFLE_XOR, Ops.WMMA) for n in linear) else 0
+
+
 def _sizes(linear: Iterable[UOp], kind: AxisKind) -> tuple[UOp, UOp, UOp]:
     found = {n.arg.axis: n.src[0] for n in linear if n.op is Ops.SPECIAL and n.arg.kind is kind}
     x, y, z = (found.get(axis, UOp.index(1)) for axis in range(_DIMENSIONS))

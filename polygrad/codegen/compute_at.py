@@ -77,7 +77,7 @@ def _in_blocks(
     and the reader with that loop divided."""
     last = shared[-1]
     rows = last.producer.src[0].arg
-    sizes = range(cost.MIN_BLOCK_ROWS, rows + 1)
+    sizes = range(max(cost.MIN_BLOCK_ROWS, 2), rows + 1)
     fits = [n for n in sizes if rows % n == 0 and n * row_bytes <= cost.stage_bytes(target)]
     if not fits:
         return None

@@ -2,8 +2,8 @@
 
     out[i, j] = sum(f(x[k]) * y[k, j] for k)  ->  t[k] = f(x[k]);  out[i, j] = sum(t[k] * y[k, j] for k)
 
-It is fusion undone, where memory is cheaper: relayout.py copies the operands of products so, and rfactor.py
-the partial sums of reductions.
+It is fusion undone, where memory is cheaper. relayout.py stores copies of the operands of products so;
+rfactor.py and split_k.py partial sums, and sums that others are computed of.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import KernelCall
-from polygrad.uop.args import AxisKind, Param
+from polygrad.uop.args import Axis, AxisKind, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -72,6 +72,16 @@ def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | Non
     return out
 
 
+def divided_to_fixed_point(
+    calls: list[KernelCall], split: Callable[[KernelCall], Fission | None]
+) -> list[KernelCall]:
+    """The calls, divided again as long as `split` divides any: producers and consumers, too."""
+    before = None
+    while calls != before:
+        before, calls = calls, divided(calls, split)
+    return calls
+
+
 def is_divisible(ast: UOp) -> bool:
     """A kernel with one output, a sum and constant sizes, large enough for another kernel, and without Opts
     of its own."""
@@ -102,6 +112,16 @@ def producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Pro
     sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
     slots = _slots(sink)
     return Producer(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))
+
+
+def sum_apart(call: KernelCall, ast: UOp, total: UOp, loops: list[UOp]) -> Fission:
+    """The kernel `ast` of a call with its sum `total` stored before, for all of the loops that the sum is
+    inside of, outermost first."""
+    own = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(loops)]
+    value = total.substitute(dict(zip(loops, own, strict=True)))
+    read = element_of(total, len(call.args), loops)
+    made = producer(value, tuple(own), total.dtype, cost.rounds(own))
+    return fission(ast.substitute({total: read}), [made])
 
 
 def element_of(value: UOp, slot: int, loops: list[UOp]) -> UOp:

@@ -6,7 +6,9 @@
 - reductions: one workgroup shares those of an output element, or of a row of them (softmax, normalisations);
   where memory goes along the output elements, of several. Where a processor does a GPU's work, one invocation
   has those of an output element
-- everything else: a flat grid, whose invocations have a vector each where memory allows
+- everything else: a flat grid, whose invocations have a vector each where memory allows, else several rows;
+  of a transpose a block
+- what is left of sums' loops: short rounds are unrolled
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from polygrad.codegen.opts import AxisId, Opt, OptKind
 from polygrad.codegen.split import reads_its_output
 from polygrad.codegen.stage import nodes_of
 from polygrad.codegen.target import Target, Workgroups
-from polygrad.codegen.tile import is_bound
+from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv, prod
 from polygrad.uop.args import AxisKind
@@ -67,16 +69,16 @@ def power(n: int) -> int:
 # --- vectors
 
 
-def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
-    """Whether a range in vectors of 4 makes memory accesses vectors, all of them aligned."""
+def _vectors(nest: UOp, r: UOp, target: Target, gathered: bool = False) -> bool:
+    """Whether a range in vectors of 4 makes memory accesses vectors, all of them aligned; `gathered`: those
+    that write, what is read may lie anywhere."""
     lanes = cost.VECTOR
     if target.simd_bytes < 4 * lanes or not r.src[0].is_const or r.src[0].arg % lanes:
         return False
-    sizes = (4,) if target.word_memory else (2, 4)
     for n in nodes_of(nest):
-        if n.op not in (Ops.LOAD, Ops.STORE):
+        if n.op is not Ops.STORE and (n.op is not Ops.LOAD or gathered):
             wide = n.dtype is not dtypes.index and n.dtype.itemsize > 4
-            if wide and n.op in GroupOp.Elementwise and r in n.ranges:
+            if wide and (n.op in GroupOp.Elementwise or n.op is Ops.LOAD) and r in n.ranges:
                 return False
             continue
         index, dtype = n.src[0], n.src[-1].dtype if n.op is Ops.STORE else n.dtype
@@ -85,7 +87,7 @@ def _vectors(nest: UOp, r: UOp, target: Target) -> bool:
         terms, constant = linear_terms(index.src[1])
         others = [f for a, f in terms.items() if a is not r]
         if (
-            dtype.itemsize not in sizes
+            (dtype.itemsize not in (2, 4) and dtype not in target.packed)
             or terms.get(r) != 1
             or any(r in a.ranges for a in terms if a is not r)
         ):
@@ -106,7 +108,8 @@ class _Product(NamedTuple):
     columns: UOp
 
 
-def reused_sum(nest: UOp) -> _Product | None:
+def reused_sum(nest: UOp, least: int = cost.MIN_PRODUCT_SIDE) -> _Product | None:
+    """The only sum of a nest, if both its operands are read again, by at least so many rows and columns."""
     sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
     if len(sums) != 1 or cost.rounds(sums[0].src[1:]) < cost.MIN_PRODUCT_TERMS or reads_its_output(nest):
         return None
@@ -115,11 +118,7 @@ def reused_sum(nest: UOp) -> _Product | None:
     if any(not r.src[0].is_const for r in terms):
         return None
     loads = [n for n in nodes_of(total.src[0]) if n.op is Ops.LOAD and not n.ranges.isdisjoint(terms)]
-    sides = [
-        r
-        for r in loops_of(nest)
-        if r in total.ranges and r.src[0].is_const and r.src[0].arg >= cost.MIN_PRODUCT_SIDE
-    ]
+    sides = [r for r in loops_of(nest) if r in total.ranges and r.src[0].is_const and r.src[0].arg >= least]
     stored, _ = linear_terms(_store(nest).src[0].src[1])
     best: tuple[int, bool] | None = None
     found: _Product | None = None
@@ -142,12 +141,16 @@ def _store(nest: UOp) -> UOp:
 
 def _products(kernel: UOp, target: Target) -> Decisions:
     nest = only_nest(kernel, target)
-    if nest is None or _is_ordered(nest) or (product := reused_sum(nest)) is None:
+    if nest is None or _is_ordered(nest):
         return
-    limits, (total, rows, columns) = limits_of(target), product
+    limits = limits_of(target)
     if limits.software:
-        yield from _register_tiles(nest, product, target)
+        if (product := reused_sum(nest, cost.MIN_SOFTWARE_SIDE)) is not None:
+            yield from _register_tiles(nest, product, target)
         return
+    if (product := reused_sum(nest)) is None:
+        return
+    total, rows, columns = product
     sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
     others = prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns))
 
@@ -203,7 +206,10 @@ def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
     """A product without shared memory: what an invocation reads again is in its registers."""
     _, rows, columns = product
     loops, sides = loops_of(nest), [r.src[0].arg for r in (rows, columns)]
-    each = [min(cost.SOFTWARE_TILE, power(side)) for side in sides]
+    tiles = [ceildiv(side, cost.SOFTWARE_TILE) for side in sides]
+    each = [ceildiv(side, n) for side, n in zip(sides, tiles, strict=True)]  # that overlap the least
+    if is_vector := _vectors(nest, columns, target):  # all lanes of a tile are stored, or none
+        each[1] = cost.SOFTWARE_TILE if sides[1] % cost.SOFTWARE_TILE == 0 else cost.VECTOR
     others = prod(sint_max(r.src[0]) for r in loops if r not in (rows, columns))
     while (
         others * prod(ceildiv(side, n) for side, n in zip(sides, each, strict=True))
@@ -211,9 +217,7 @@ def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
         and max(each) > cost.VECTOR
     ):
         each[each.index(max(each))] //= 2
-    vectors = each[1] // cost.VECTOR if _vectors(nest, columns, target) else 0
-    if vectors and sides[1] % each[1]:  # of the last tile some lanes would be stored, others not
-        vectors, each[1] = 1, cost.VECTOR
+    vectors = each[1] // cost.VECTOR if is_vector else 0
     count = [min(cost.SOFTWARE_SIDE, power(max(side // n, 1))) for side, n in zip(sides, each, strict=True)]
     for r in loops:
         yield opt_of(OptKind.GLOBAL, r)
@@ -223,7 +227,8 @@ def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
         yield _opt(OptKind.UPCAST, (*row, 1), each[0])
     if vectors:
         yield _opt(OptKind.SIMD, column, cost.VECTOR, vectors)
-        yield _opt(OptKind.LOCAL, (*column, 0), count[1])
+        if sides[1] > each[1]:
+            yield _opt(OptKind.LOCAL, (*column, 0), count[1])
         return
     yield _opt(OptKind.LOCAL, column, each[1] * count[1])
     if each[1] > 1:
@@ -340,39 +345,22 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
     if not sums or min(sizes) < cost.MIN_GROUP:
         return
     around = frozenset[UOp]().union(*(s.total.ranges for s in sums))
-    loops = loops_of(nest)
+    loops, limits = loops_of(nest), limits_of(target)
     outputs = [r for r in loops if r in around]
-    if limits_of(target).software and cost.rounds(outputs) >= cost.SOFTWARE_INVOCATIONS:
-        yield from _unshared_sums(outputs)
+    if limits.software and cost.rounds(outputs) >= cost.SOFTWARE_INVOCATIONS:
+        yield from _unshared_sums(nest, sums, outputs, target)
         return
     across = [r for r in loops if r not in around]
     contiguous = all(s.contiguous for s in sums)
     if not contiguous and not across and cost.rounds(outputs) >= cost.MANY_SUMS:
         return
-    width = min(limits_of(target).invocations, cost.INVOCATIONS)
-    count = power(min(max(max(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP), min(sizes)))
     row = across[-1] if across else None  # what each workgroup computes with its sums
     if row is not None and (not row.src[0].is_const or reads_its_output(nest)):
         return
-    if row is not None:
-        count = min(count, power(row.src[0].arg))
-    # of how many output elements a workgroup has the sums: of neighbours, where memory goes along those
-    beside, columns = outputs[-1] if outputs else None, 1
-    if beside is not None and beside.src[0].is_const and not reads_its_output(nest):
-        most = (
-            cost.rounds(outputs) // cost.MANY_WORKGROUPS
-            if contiguous or row is not None
-            else cost.GROUP_COLUMNS
-        )
-        columns = min(most, beside.src[0].arg)
-        if contiguous or row is not None:
-            columns = min(columns, width // count)
-        columns = power(max(min(columns, limits_of(target).sizes[1]), 1))
-    count = min(count, width // columns)
-    if columns > 1 or row is not None:  # in two dimensions
-        count = min(count, power(limits_of(target).sizes[1]))
+    columns, count = _group(nest, sums, outputs, row, limits)
     if count < 2:
         return
+    beside = outputs[-1] if columns > 1 else None
     vector = None
     if row is None and contiguous and len(sums) == 1:
         over = sums[0].over
@@ -380,7 +368,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
             vector = over
     for r in (*outputs, *across[:-1]):
         kernel = yield opt_of(OptKind.GLOBAL, r)
-    if beside is not None and columns > 1:
+    if beside is not None:
         kernel = yield opt_of(OptKind.LOCAL, beside, numbers=(columns,))
     if row is not None and count > 1:
         kernel = yield opt_of(OptKind.LOCAL, row, numbers=(count,))
@@ -391,15 +379,56 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
         kernel = yield _opt(OptKind.GROUP, id, count)
 
 
-def _unshared_sums(outputs: Sequence[UOp]) -> Decisions:
+def _group(
+    nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp], row: UOp | None, limits: Workgroups
+) -> tuple[int, int]:
+    """Of how many output elements a workgroup has the sums, neighbours where memory goes along those, and how
+    many invocations share each. Where a processor does a GPU's work each takes its time to wait, so there are
+    few."""
+    sizes = [sint_max(s.over.src[0]) for s in sums]
+    along = row is not None or all(s.contiguous for s in sums)
+    width = min(limits.invocations, cost.SOFTWARE_GROUP if limits.software else cost.INVOCATIONS)
+    count = power(min(max(max(sizes) // cost.GROUP_TERMS, cost.MIN_GROUP), min(sizes)))
+    if row is not None:
+        count = min(count, power(row.src[0].arg))
+    columns = 1
+    if outputs and outputs[-1].src[0].is_const and not reads_its_output(nest):
+        if along:
+            most = min(cost.rounds(outputs) // cost.MANY_WORKGROUPS, width // min(count, width))
+        else:
+            most = cost.SOFTWARE_COLUMNS if limits.software else cost.GROUP_COLUMNS
+        columns = power(max(min(most, outputs[-1].src[0].arg, limits.sizes[1]), 1))
+    count = min(count, width // columns)
+    if columns > 1 or row is not None:  # in two dimensions
+        count = min(count, power(limits.sizes[1]))
+    return columns, count
+
+
+def _unshared_sums(nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp], target: Target) -> Decisions:
     """Every sum, and the row that is computed of it, by one invocation: where a processor does a GPU's work a
-    barrier switches between all that wait at it, which takes longer than adding."""
+    barrier switches between all that wait at it, which takes longer than adding. An invocation has the sums
+    of four neighbours where memory goes along them; else it takes in vectors what it goes along itself."""
+    last = outputs[-1]
+    id, size = last.arg.id, last.src[0]
+    enough = cost.rounds(outputs) >= cost.SOFTWARE_INVOCATIONS * cost.VECTOR
+    beside = enough and not reads_its_output(nest) and _vectors(nest, last, target)
+    along = [] if beside else [r for r in _rows(nest, sums, outputs) if _vectors(nest, r, target)]
     for r in outputs:
         yield opt_of(OptKind.GLOBAL, r)
-    last = outputs[-1]
-    count = power(min(cost.SOFTWARE_SIDE**2, sint_max(last.src[0])))
-    if count > 1 and last.src[0].is_const:
-        yield opt_of(OptKind.LOCAL, last, numbers=(count,))
+    if beside:
+        yield opt_of(OptKind.SIMD, last, numbers=(cost.VECTOR, 1))
+        id, size = (*id, 0), UOp.index(size.arg // cost.VECTOR)
+    count = power(min(cost.SOFTWARE_SIDE**2, sint_max(size)))
+    if count > 1 and size.is_const:
+        yield _opt(OptKind.LOCAL, id, count)
+    for r in along:
+        yield opt_of(OptKind.SIMD, r, numbers=(cost.VECTOR, 1))
+
+
+def _rows(nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp]) -> list[UOp]:
+    """What an invocation that has a row goes along: the loops of its sums, and of what is made of these."""
+    across = [r for r in loops_of(nest) if r not in outputs]
+    return [*dict.fromkeys([*(s.over for s in sums if s.contiguous), *across[-1:]])]
 
 
 def workgroups_of_sum(nest: UOp, total: UOp) -> tuple[int, int]:
@@ -434,9 +463,20 @@ def _flat(kernel: UOp, target: Target) -> Decisions:
         vector = None
     for r in loops_of(nest):
         kernel = yield opt_of(OptKind.GLOBAL, r)
+    limits = limits_of(target)
+    many = cost.rounds(loops) >= cost.BLOCK * cost.INVOCATIONS * cost.MIN_WORKGROUPS
+    if vector is None and not _is_ordered(nest) and not in_place:
+        if (other := _read_along(nest, loops[0])) is not None:
+            yield from _blocks(nest, loops[0], other, limits)
+            return
+        if many and stored.get(loops[0]) == 1 and _vectors(nest, loops[0], target, gathered=True):
+            vector = loops[0]
+        elif many and (rows := _rows_beside(loops)) is not None:
+            loops.remove(rows)
+            kernel = yield opt_of(OptKind.LOCAL, rows, numbers=(cost.BLOCK,))
+            kernel = yield _opt(OptKind.UPCAST, (*rows.arg.id, 1), cost.BLOCK)
     if vector is not None:
         kernel = yield opt_of(OptKind.SIMD, vector, numbers=(cost.VECTOR, 1))
-    limits = limits_of(target)
     room = min(cost.INVOCATIONS, limits.invocations)
     for r, most in zip(loops, limits.sizes, strict=False):
         id, size = r.arg.id, r.src[0]
@@ -446,6 +486,38 @@ def _flat(kernel: UOp, target: Target) -> Decisions:
         if count > 1:
             kernel = yield _opt(OptKind.LOCAL, id, count)
             room //= count
+
+
+def _rows_beside(loops: Sequence[UOp]) -> UOp | None:
+    """The loop of which an invocation may have several elements: those along memory are its neighbours'."""
+    fits = (r for r in loops[1:] if r.src[0].is_const and r.src[0].arg >= cost.BLOCK)
+    return next(fits, None)
+
+
+def _read_along(nest: UOp, written: UOp) -> UOp | None:
+    """The loop along which a nest reads memory that it writes along another: a transpose, of some length."""
+    loops = frozenset(loops_of(nest))
+    order = nodes_of(nest)
+    if any(n.op is Ops.REDUCE for n in order):
+        return None
+    along = set[UOp]()
+    for n in order:
+        if n.op is Ops.LOAD and n.ranges >= loops:
+            terms, _ = linear_terms(n.src[0].src[1])
+            along |= {r for r in loops if abs(terms.get(r, 0)) == 1}
+    long = all(r.src[0].is_const and r.src[0].arg >= cost.MIN_BLOCK_SIDE for r in (*along, written))
+    return next(iter(along)) if long and len(along) == 1 and written not in along else None
+
+
+def _blocks(nest: UOp, written: UOp, read: UOp, limits: Workgroups) -> Decisions:
+    """A block of both axes to each invocation: what it reads are neighbours, and what it writes."""
+    enough = cost.rounds(loops_of(nest)) // (cost.BLOCK**2 * cost.MIN_WORKGROUPS)  # for so many workgroups
+    room = min(cost.INVOCATIONS, limits.invocations, max(enough, cost.BLOCKS))
+    for r, most in zip((written, read), limits.sizes, strict=False):
+        count = min(power(r.src[0].arg // cost.BLOCK), cost.BLOCKS, power(room), most)
+        yield opt_of(OptKind.LOCAL, r, numbers=(count * cost.BLOCK,))
+        yield _opt(OptKind.UPCAST, (*r.arg.id, 1), cost.BLOCK)
+        room //= count
 
 
 def _invocations(size: UOp, most: int, in_place: bool) -> int:
@@ -459,4 +531,41 @@ def _invocations(size: UOp, most: int, in_place: bool) -> int:
     return most
 
 
-WORKGROUP_DECISIONS: tuple[Decide, ...] = (_products, _merged_sums, _sums, _flat)
+# --- what invocations go round
+
+
+def _unrolled(kernel: UOp, target: Target) -> Decisions:
+    """Short loops of sums whole, of longer ones some rounds at a time: the loads of one need not wait for
+    those of another, and a round costs more than what is added in it."""
+    while (found := _to_unroll(kernel)) is not None:
+        r, count = found
+        kernel = yield opt_of(OptKind.UNROLL, r, numbers=(count,))
+
+
+def _to_unroll(kernel: UOp) -> tuple[UOp, int] | None:
+    """The innermost loop of a sum whose rounds are short, and how many of them make one."""
+    order = nodes_of(kernel)
+    if any(n.op in (Ops.WMMA, Ops.STAGE) for n in order):  # a product, whose rounds are long
+        return None
+    fixed = frozenset[UOp]().union(*(n.ranges - {n} for n in order if n.op is Ops.RANGE))
+    for total in order:
+        loops = [r for r in total.src[1:] if r.arg.kind is AxisKind.REDUCE] if total.op is Ops.REDUCE else []
+        if not loops or not (r := loops[-1]).src[0].is_const or r in fixed:
+            continue
+        inside = [n for n in nodes_of(total.src[0]) if r in n.ranges]
+        tile = [q.src[0].arg for q in total.src[0].ranges if is_tile(q)]
+        sibling = (*r.arg.id[:-1], 1)  # where this loop is what is left of one, its rounds
+        of_rounds = any(q.arg.id == sibling and q.arg.kind is AxisKind.UNROLL for q in total.src[1:])
+        if of_rounds or prod(tile) >= cost.LONG_ROUND or any(n.op is Ops.REDUCE for n in inside):
+            continue
+        size = r.src[0].arg
+        work = prod(tile) * (1 + sum(cost.op_cost(n.op) for n in inside if cost.is_counted(n)))
+        if size <= cost.SHORT_LOOP and size * work <= cost.UNROLLED:
+            return r, size
+        is_short = cost.ROUNDS * work <= cost.UNROLLED and 2 * prod(tile) <= cost.LONG_ROUND
+        if is_short and size >= cost.ROUNDS:
+            return r, next((n for n in (4, 3, 5) if size % n == 0), cost.ROUNDS)
+    return None
+
+
+WORKGROUP_DECISIONS: tuple[Decide, ...] = (_products, _merged_sums, _sums, _flat, _unrolled)

@@ -73,11 +73,15 @@ def _partitions(kernel: UOp, target: Target) -> Decisions:
 
 
 def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
-    """A loop to divide, and where; for up to `most` nests more."""
+    """A loop to divide, and where; for up to `most` nests more. Not a loop that a sum is outside of: each
+    part would compute that again."""
     if nest.op is not Ops.END or reads_its_output(nest):
         return None
+    sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
     for r in nest.src[1:]:
-        if r.arg.kind is not AxisKind.LOOP or not r.src[0].is_const or not (bounds := changes(nest, r)):
+        if r.arg.kind is not AxisKind.LOOP or not r.src[0].is_const or any(r not in n.ranges for n in sums):
+            continue
+        if not (bounds := changes(nest, r)):
             continue
         sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
         least = max(sizes) if _looks_beyond(nest, r) else min(sizes)
@@ -91,6 +95,36 @@ def _looks_beyond(nest: UOp, r: UOp) -> bool:
     of others where asking costs as much as what is done with the answer."""
     sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
     return bool(sums) and (r is nest.src[-1] or all(n.src[0].op is not Ops.MUL for n in sums))
+
+
+def _periods(kernel: UOp, target: Target) -> Decisions:
+    """Loops of output nests in which loads go through the same elements again and again (a repetition), in
+    blocks of a period: what is inside of one goes along memory."""
+    lanes = cost.native_lanes(target)
+    while found := next((f for nest in kernel.src if (f := _period(nest, lanes))), None):
+        r, period = found
+        kernel = yield _opt(OptKind.SPLIT, r, numbers=(period,))
+
+
+def _period(nest: UOp, least: int) -> tuple[UOp, int] | None:
+    """A loop to divide, and the size of its blocks."""
+    if nest.op is not Ops.END:
+        return None
+    for load in nest.toposort():
+        if load.op is not Ops.LOAD:
+            continue
+        for a in linear_terms(load.src[0].src[1]).terms:
+            if a.op is not Ops.MOD or not a.src[1].is_const or a.src[0] not in nest.src[1:]:
+                continue
+            r, period = a.src[0], a.src[1].arg
+            if (
+                r.arg.kind is AxisKind.LOOP
+                and r.src[0].is_const
+                and r.src[0].arg % period == 0
+                and period >= least
+            ):
+                return r, period
+    return None
 
 
 # --- memory of the kernel's own, for rows
@@ -388,5 +422,5 @@ def _work(kernel: UOp) -> int:
     return total
 
 
-_LOOP_DECISIONS: tuple[Decide, ...] = (merges, _partitions, _rows)
+_LOOP_DECISIONS: tuple[Decide, ...] = (merges, _partitions, _periods, _rows)
 _DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _epilogues, _parallel)

@@ -106,9 +106,11 @@ def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp]
     merged = UOp.range(outer.src[0].arg * n, outer.arg)
     positions: dict[UOp, UOp] = {}
     for node in nest.toposort():
-        if node.op is Ops.INDEX and not both.isdisjoint(node.ranges):
+        if node.op is Ops.INDEX:  # of a STAGE, what it holds may depend on the loops, and the index not
             if len(node.src) > 2 and not both.isdisjoint(node.src[2].ranges):
                 raise OptError("expected indices without a condition on the loops")
+            if both.isdisjoint(node.src[1].ranges):
+                continue
             positions[node.src[1]] = _merged_index(node.src[1], outer, inner, n, merged)
         elif node.op is Ops.STAGE and outer in node.src[2:]:
             positions[node.src[1]] = _merged_index(node.src[1], outer, inner, n, merged)

@@ -111,7 +111,11 @@ PASSES = (
     Pass("bind-workgroups", _bind_workgroups, _optimized),
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k)),
-    Pass("branch-slow-paths", lambda k, c: branch_slow_paths(k, c.target.scalar_fma), _optimized),
+    Pass(
+        "branch-slow-paths",
+        lambda k, c: branch_slow_paths(k, c.target.scalar_fma, c.target.workgroups is not None),
+        _optimized,
+    ),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution

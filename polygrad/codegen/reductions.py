@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 from polygrad.dtype import DType, dtypes
 from polygrad.uop import alu
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import conjuncts
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.symbolic import simplify
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import simplify, symbolic
 
 
 def identity_element(op: Ops, dtype: DType) -> UOp:
@@ -34,9 +37,9 @@ def _independent(u: UOp) -> UOp | None:
     return out
 
 
-def _gather(x: UOp, r: UOp, u: UOp) -> UOp | None:
-    terms, picks = factors(x)
-    for pick in picks:
+def _gather(u: UOp) -> UOp | None:
+    terms, picks = factors(u.src[0])
+    for r, pick in itertools.product(u.src[1:], picks):
         i, size = equality_with(pick, r), r.src[0]
         if i is None or not size.is_const:
             continue
@@ -51,7 +54,9 @@ def _gather(x: UOp, r: UOp, u: UOp) -> UOp | None:
             body = moved if body is None else body * moved
         if body is None:
             body = UOp.const(u.dtype, 1)
-        return valid.where(body, UOp.const(u.dtype, 0))
+        picked = valid.where(body, UOp.const(u.dtype, 0))
+        left = tuple(k for k in u.src[1:] if k is not r)
+        return UOp(Ops.REDUCE, u.dtype, (picked, *left), Ops.ADD) if left else picked
     return None
 
 
@@ -63,9 +68,9 @@ def factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
         if v.op is Ops.MUL:
             stack.extend(reversed(v.src))
         elif v.op is Ops.CAST and v.src[0].dtype.is_bool:
-            picks.append(v.src[0])
+            picks += conjuncts(v.src[0])
         elif v.op is Ops.WHERE and v.src[2].is_const and v.src[2].arg == 0:
-            picks.append(v.src[0])
+            picks += conjuncts(v.src[0])
             stack.append(v.src[1])
         elif v.op is Ops.AND and v.dtype.is_bool:  # of integers it is none of conditions
             stack.extend(reversed(v.src))
@@ -176,10 +181,18 @@ simplify_reductions = PatternMatcher([
     (_reduce(Ops.ADD), _independent),
     (_reduce(Ops.MAX), _independent),
     # sum(i == r ? x(r) : 0 for r < n) = 0 <= i < n ? x(i) : 0, where i does not depend on r
-    (_reduce(Ops.ADD, UPat.var("x"), UPat(Ops.RANGE, name="r")), _gather),
+    (_reduce(Ops.ADD), _gather),
 ])  # fmt: skip
 
 # sum(ok(a) ? sum(x(a, b) for b) : 0 for a) = sum(ok(a) ? x(a, b) : 0 for a, b), which can be tiled; the
 # gradient of a convolution has it. Where x is a product with a load that is 0 unless ok(a), that is the
 # condition, and the other factors go without (an infinity of theirs is NaN here, then, not 0).
 flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flattened)])
+
+
+def canonicalized(kernel: UOp) -> UOp:
+    """A kernel whose reductions are as lowering is going to have them: simplified, without those that need no
+    loop, a sum of sums as one. What divides kernels before lowering looks at that."""
+    for rules in (symbolic, simplify_reductions, flatten_reductions):
+        kernel = graph_rewrite(kernel, rules)
+    return kernel

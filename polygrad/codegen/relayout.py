@@ -20,8 +20,8 @@ from typing import NamedTuple
 from polygrad.codegen import cost
 from polygrad.codegen.dot_products import dot_form
 from polygrad.codegen.fission import Fission, Producer, divided, fission, is_divisible, producer
-from polygrad.codegen.polyphase import polyphase
-from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.polyphase import in_phases
+from polygrad.codegen.reductions import canonicalized
 from polygrad.codegen.target import Target
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
@@ -32,15 +32,15 @@ from polygrad.uop.args import Param
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.rewrite import graph_rewrite
-from polygrad.uop.symbolic import simplify, symbolic
+from polygrad.uop.symbolic import simplify
 
 Form = dict[UOp, int]  # a sum of ranges, with their coefficients
 
 
 def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
-    return divided(calls, lambda call: _copies_apart(call, target))
+    """The kernels in polyphase form, and before those that they are for the copies of operands. Equal copies
+    are made once."""
+    return divided(in_phases(calls), lambda call: _copies_apart(call, target))
 
 
 def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
@@ -48,8 +48,7 @@ def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
     ast, first = call.ast, len(call.args)
     if not is_divisible(ast):
         return None
-    ast = graph_rewrite(graph_rewrite(graph_rewrite(ast, symbolic), simplify_reductions), flatten_reductions)
-    ast = polyphase(ast)
+    ast = canonicalized(ast)
     order = ast.toposort()
     sums = [n for n in order if n.op is Ops.REDUCE]
     if len(sums) != 1 or len(ast.src) != 1:

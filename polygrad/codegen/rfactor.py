@@ -12,16 +12,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.fission import Fission, divided, element_of, fission, is_divisible, producer
-from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.fission import (
+    Fission,
+    divided,
+    divided_to_fixed_point,
+    element_of,
+    fission,
+    is_divisible,
+    producer,
+    sum_apart,
+)
+from polygrad.codegen.reductions import canonicalized
 from polygrad.codegen.target import Target
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.rewrite import graph_rewrite
-from polygrad.uop.symbolic import symbolic
 
 
 def rfactor(calls: list[KernelCall], target: Target) -> list[KernelCall]:
@@ -29,35 +36,25 @@ def rfactor(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     another sum needs (the mean, of a variance) is first computed by a kernel of its own."""
     if not target.pages:
         return calls
-    before = None
-    while calls != before:
-        before, calls = calls, divided(calls, lambda call: _sum_apart(call, target))
+    calls = divided_to_fixed_point(calls, lambda call: _inner_sum_apart(call, target))
     return divided(calls, lambda call: _in_blocks(call, target))
 
 
-def _sum_apart(call: KernelCall, target: Target) -> Fission | None:
+def _inner_sum_apart(call: KernelCall, target: Target) -> Fission | None:
     """The innermost of several sums, if it is of columns, before the rest of the kernel."""
     if not is_divisible(call.ast):
         return None
     sums = [n for n in call.ast.toposort() if n.op is Ops.REDUCE]
     if len(sums) < 2 or _columns(sums[0], target) is None:
         return None
-    total = sums[0]
-    outside = sorted(total.ranges, key=lambda r: r.arg)
-    loops = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(outside)]
-    value = total.substitute(dict(zip(outside, loops, strict=True)))
-    size = cost.rounds(loops)
-    read = element_of(total, len(call.args), outside)
-    return fission(call.ast.substitute({total: read}), [producer(value, tuple(loops), total.dtype, size)])
+    return sum_apart(call, call.ast, sums[0], sorted(sums[0].ranges, key=lambda r: r.arg))
 
 
 def _in_blocks(call: KernelCall, target: Target) -> Fission | None:
     """The only sum of a kernel, if it is of columns: of blocks of rows, then of the blocks."""
     if not is_divisible(call.ast):
         return None
-    ast = graph_rewrite(
-        graph_rewrite(graph_rewrite(call.ast, symbolic), simplify_reductions), flatten_reductions
-    )
+    ast = canonicalized(call.ast)
     sums = [n for n in ast.toposort() if n.op is Ops.REDUCE]
     if len(sums) != 1 or not (columns := _columns(sums[0], target)):
         return None

@@ -5,7 +5,8 @@
     ->  for v: out[v, c] = 0;   for i, in order: out[index[i], c] += x[i, c]
 
 The gradient of a gather is such a sum, and so are histograms and sums of segments. The additions go in the
-order of `i`, so the result is the same by the bit, whichever loops over `c` threads divide.
+order of `i`, so the result is the same by the bit, whichever loops over `c` threads divide. A GPU, which one
+thread after the other would leave idle, keeps the sum unless its elements are very many.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from polygrad.codegen import cost
 from polygrad.codegen.fission import temporary
 from polygrad.codegen.reductions import equality_with, factors, identity_element
+from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
@@ -27,14 +29,14 @@ from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import simplify, symbolic
 
 
-def scatter(calls: list[KernelCall]) -> list[KernelCall]:
+def scatter(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     """The kernels, with what fills and what adds to memory in the place of a reduction over one-hots."""
     out: list[KernelCall] = []
     found: dict[tuple[UOp, int], _Scatter | None] = {}
     for call in calls:
         key = call.ast, len(call.args)
         if key not in found:
-            found[key] = _scatter(call)
+            found[key] = _scatter(call, target)
         made = found[key]
         if made is None:
             out.append(call)
@@ -59,14 +61,14 @@ class _Scatter(NamedTuple):
     rest: UOp | None
 
 
-def _scatter(call: KernelCall) -> _Scatter | None:
+def _scatter(call: KernelCall, target: Target) -> _Scatter | None:
     if call.ast.arg is not None or len(call.ast.src) != 1 or call.ast.src[0].op is not Ops.END:
         return None
     if not any(n.op in (Ops.CMPEQ, Ops.CMPNE) for n in call.ast.toposort()):
         return None
     ast = graph_rewrite(call.ast, symbolic)
     total = _scattered(ast)
-    if total is None or (picked := _picked(total)) is None:
+    if total is None or _is_compared(total, target) or (picked := _picked(total)) is None:
         return None
     positions, value = picked
     if min(cost.rounds(positions), cost.rounds(total.src[1:])) < cost.MIN_SCATTERED:
@@ -78,6 +80,14 @@ def _scatter(call: KernelCall) -> _Scatter | None:
         return None
     fill = _kernel(memory, index, identity_element(total.arg, total.dtype), loops)
     return _Scatter(fill, _adding(total, positions, value, place, loops), memory.arg.size, rest)
+
+
+def _is_compared(total: UOp, target: Target) -> bool:
+    """Whether a GPU has done a reduction over one-hots, whose elements it computes side by side, before few
+    invocations would have gone through the terms in order."""
+    limits = target.workgroups
+    elements = prod(r.src[0].arg for r in total.ranges)
+    return limits is not None and not limits.software and elements <= cost.MAX_COMPARED
 
 
 def _scattered(ast: UOp) -> UOp | None:

@@ -228,8 +228,11 @@ def _split_inside(nest: UOp, r: UOp, tile: Tile) -> UOp:
 def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
     total: UOp | None = None
     loops = set(src[1:])
-    nested = [n for n in src[0].toposort() if n.op is Ops.REDUCE and n.ranges & loops]  # in every round
+    inside = src[0].toposort()
+    nested = [n for n in inside if n.op is Ops.REDUCE and n.ranges & loops]  # in every round
     ended = [q for n in nested for q in n.src[1:]] + [q for q in src[1:] if q is not r]
+    filled = [n for n in inside if n.op is Ops.STAGE and not n.ranges.isdisjoint(ended)]  # in those
+    ended += [q for n in filled for q in n.src[2:]]
     for segment in _reduce_segments(r.src[0].arg, tile):
         ranges, value = _tile(segment, r)
         renamed: dict[UOp, UOp] = {}

@@ -14,33 +14,31 @@ elements. How many parts there are depends on sizes alone.
 from __future__ import annotations
 
 from polygrad.codegen import cost
-from polygrad.codegen.fission import Fission, divided, element_of, fission, is_divisible, producer
+from polygrad.codegen.fission import (
+    Fission,
+    divided,
+    divided_to_fixed_point,
+    element_of,
+    fission,
+    is_divisible,
+    producer,
+    sum_apart,
+)
 from polygrad.codegen.gpu_heuristics import loops_of, workgroups_of_sum
-from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
+from polygrad.codegen.reductions import canonicalized
 from polygrad.codegen.target import Target
 from polygrad.helpers import prod
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.rewrite import graph_rewrite
-from polygrad.uop.symbolic import symbolic
 
 
 def split_k(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     """The kernels, with long sums to few elements in two, and apart from long rows that read them."""
     if target.workgroups is None or target.workgroups.software:
         return calls
-    before = None
-    while calls != before:
-        before, calls = calls, divided(calls, _apart)
-    return divided(calls, _in_parts)
-
-
-def _simplified(ast: UOp) -> UOp:
-    for rules in (symbolic, simplify_reductions, flatten_reductions):
-        ast = graph_rewrite(ast, rules)
-    return ast
+    return divided(divided_to_fixed_point(calls, _inner_sum_apart), _in_parts)
 
 
 def _sums(ast: UOp) -> list[UOp]:
@@ -51,11 +49,11 @@ def _sums(ast: UOp) -> list[UOp]:
     return [n for n in order if n.op is Ops.REDUCE]
 
 
-def _apart(call: KernelCall) -> Fission | None:
+def _inner_sum_apart(call: KernelCall) -> Fission | None:
     """The innermost sum of few rows, before the rest of a kernel that computes long ones."""
     if not is_divisible(call.ast):
         return None
-    ast = _simplified(call.ast)
+    ast = canonicalized(call.ast)
     if not (sums := _sums(ast)):
         return None
     total = sums[0]
@@ -64,17 +62,14 @@ def _apart(call: KernelCall) -> Fission | None:
     rows, elements = cost.rounds(outside), cost.rounds(loops)
     if len(outside) < len(total.ranges) or rows >= cost.MIN_WORKGROUPS or elements < rows * cost.MIN_LONG_ROW:
         return None
-    named = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(outside)]
-    value = total.substitute(dict(zip(outside, named, strict=True)))
-    read = element_of(total, len(call.args), outside)
-    return fission(ast.substitute({total: read}), [producer(value, tuple(named), total.dtype, rows)])
+    return sum_apart(call, ast, total, outside)
 
 
 def _in_parts(call: KernelCall) -> Fission | None:
     """The only sum of a kernel whose grid would be small."""
     if not is_divisible(call.ast):
         return None
-    ast = _simplified(call.ast)
+    ast = canonicalized(call.ast)
     sums = _sums(ast)
     if len(sums) != 1 or not any(n.op is Ops.LOAD for n in sums[0].toposort()):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polygrad.dtype import DType
 from polygrad.uop.args import Dot
 from polygrad.uop.tensor_cores import TensorCore
 
@@ -48,7 +49,7 @@ class Target:
     Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `workgroups`: what it has for
     grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
     kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them.
-    `word_memory`: elements narrower than 32 bits lie in words, which are loaded and stored whole.
+    `packed`: dtypes whose elements lie in words of 32 bits, which are loaded and stored whole.
     `tensor_cores`: those that products use, preferred ones first. `processor`: what compiled code depends on
     beyond that (a host's processor and compiler), in words of its own.
     """
@@ -68,7 +69,7 @@ class Target:
     max_buffers: int = 0
     alignment: int = 64
     float64: bool = True
-    word_memory: bool = False
+    packed: tuple[DType, ...] = ()
     tensor_cores: tuple[TensorCore, ...] = ()
     processor: str = ""
 
@@ -81,6 +82,6 @@ class Target:
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
         pages = f"-p{self.pages}x{self.page}" if self.pages else ""
         grid = f"-{self.workgroups.key}-b{self.max_buffers}-a{self.alignment}" if self.workgroups else ""
-        cores = "-words" if self.word_memory else ""
-        cores += "".join(f"+{core.name}" for core in self.tensor_cores)
-        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{grid}{cores}{host}"
+        packed = "-packed" + "".join(f"+{d.name}" for d in self.packed) if self.packed else ""
+        cores = "".join(f"+{core.name}" for core in self.tensor_cores)
+        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{grid}{packed}{cores}{host}"

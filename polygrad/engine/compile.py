@@ -8,24 +8,25 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.compute_at import compute_at
+from polygrad.codegen.const_offsets import separate_offsets
 from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.narrow import narrow
+from polygrad.codegen.polyphase import in_phases
 from polygrad.codegen.relayout import relayout
 from polygrad.codegen.rfactor import rfactor
 from polygrad.codegen.scatter import scatter
 from polygrad.codegen.split_k import split_k
 from polygrad.engine.barriers import place_barriers
-from polygrad.engine.built import Built, built_key
+from polygrad.engine.built import Built, built_key, kernel_of
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.search import search
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError, OutOfMemoryError
-from polygrad.helpers import LRU, THREAD_VARIABLES, debug_level, env_int
+from polygrad.helpers import LRU, debug_level, env_int
 from polygrad.runtime.program import (
     Binding,
     BufferSpec,
@@ -34,8 +35,10 @@ from polygrad.runtime.program import (
     Program,
     Variable,
 )
-from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.memory import ALIGN, Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule, schedule
+from polygrad.schedule.split_scan import CORES, GPU
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -73,17 +76,21 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    apart = optimized and backend.target.workgroups is not None
-    plan_ = schedule(sink, optimized, backend.target.max_buffers, apart)
+    limits = backend.target.workgroups
+    grid = limits is not None
+    scans = CORES if limits is None or limits.software else GPU
+    plan_ = schedule(sink, optimized, backend.target.max_buffers, grid, scans)
     plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
-    if optimized and backend.target.workgroups is None:  # two are for caches
-        calls = compute_at(list(plan_.calls), set(plan_.roots), backend.target)
-        plan_ = replace(plan_, calls=tuple(relayout(rfactor(scatter(calls), backend.target), backend.target)))
+    calls, roots, target = list(plan_.calls), set(plan_.roots), backend.target
+    if optimized and not grid:  # two are for caches
+        calls = scatter(compute_at(calls, roots, target), target)
+        calls = relayout(rfactor(calls, target), target)
     elif optimized:
-        calls = split_k(scatter(list(plan_.calls)), backend.target)
-        plan_ = replace(plan_, calls=tuple(narrow(calls, set(plan_.roots), backend.target)))
+        calls = narrow(split_k(in_phases(scatter(calls, target)), target), roots, target)
+    calls = separate_offsets(calls, max(ALIGN, target.alignment))
+    plan_ = replace(plan_, calls=tuple(calls))
     stats.schedule_seconds += time.perf_counter() - started
-    if backend.target.workgroups is not None:
+    if grid:
         _check_sizes(plan_, device, backend)
     kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
     stats.programs += 1
@@ -161,20 +168,10 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
         params = parameters(linear)
         slots = tuple(n.arg.slot for n in params if n.arg.space is AddrSpace.GLOBAL)
         local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
-        variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
         if debug_level() >= 1:
             print(f"kernel {name}: compiled", file=sys.stderr)
-        kernel = Kernel(
-            name,
-            b"",
-            len(params),
-            variables,
-            language=backend.language,
-            writes=_written(linear, params),
-            parallel=not THREAD_VARIABLES.isdisjoint(variables),
-            workgroup=workgroup_of(linear) if target.workgroups else None,
-        )
         grid = launch_grid(linear) if target.workgroups else None
+        kernel = kernel_of(name, linear, params, backend)
         built = Built(kernel, slots, local, Context(target, optimized, opts), grid)
         waiting.append((ast, built, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
@@ -187,18 +184,6 @@ def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: 
     stats.kernels_compiled += len(waiting)
     stats.compile_seconds += time.perf_counter() - started
     return made
-
-
-def _written(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:
-    """The positions of the PARAMs that a linear kernel stores to."""
-    targets = set()
-    for node in linear:
-        if node.op is Ops.STORE:
-            pointer = node.src[0]
-            while pointer.src:  # INDEX, and AFTER what was stored there before
-                pointer = pointer.src[0]
-            targets.add(pointer)
-    return tuple(i for i, param in enumerate(params) if param in targets)
 
 
 def _assemble(
@@ -243,7 +228,7 @@ def _assemble(
     distinct = list(dict.fromkeys(k.kernel for k in kernels))
     where = {k: i for i, k in enumerate(distinct)}
     launches = tuple(
-        Launch(where[k.kernel], (*(Binding(number[call.args[slot]]) for slot in k.slots), *own), k.grid)
+        Launch(where[k.kernel], (*(_binding(call, slot, number) for slot in k.slots), *own), k.grid)
         for k, call, own in zip(kernels, done.calls, locals_, strict=True)
     )
     variables = tuple(Variable(*v.arg[:3]) for v in _variables(done))
@@ -261,6 +246,10 @@ def _assemble(
         shared_memory=backend.shared_memory,
     )
     return Compiled(place_barriers(program), tuple(outputs))
+
+
+def _binding(call: KernelCall, slot: int, number: dict[UOp, int]) -> Binding:
+    return Binding(number[call.args[slot]], call.offsets[slot] if call.offsets else 0)
 
 
 def _variables(done: Schedule) -> list[UOp]:

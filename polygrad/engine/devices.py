@@ -159,7 +159,8 @@ class _Devices:
                 remedy = f"see what the package of {entry.value} needs"
                 backend = entry.load()
         except ImportError as e:
-            if (e.name or "").startswith("polygrad."):  # pages are not sent what only native hosts can run
+            is_own = (e.name or "").startswith("polygrad.")
+            if is_own and sys.platform == "emscripten":  # which is not sent what only native hosts can run
                 raise DeviceError(
                     f"device {name}: not available inside Pyodide: expected WASM, WEBGPU or INTERP"
                 ) from e
@@ -204,6 +205,13 @@ class _Devices:
             reason = runtime.description
         print(f"polygrad: device auto is {chosen} ({reason})", file=sys.stderr)
         return chosen
+
+    def is_gpu(self, device: str | Sequence[str] | None) -> bool:
+        """Whether kernels run on grids of workgroups there, other than on a processor that does a GPU's work.
+        `device`: as Tensors have it, one or several of a kind; None: the default."""
+        name = self.DEFAULT if device is None else device if isinstance(device, str) else device[0]
+        limits = self.backend(name).target.workgroups
+        return limits is not None and not limits.software
 
     def available(self) -> list[str]:
         """The names of the devices that open on this host."""

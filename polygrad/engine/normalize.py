@@ -172,7 +172,7 @@ def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp]
         elif node.op is Ops.NOOP:  # a value does not share the memory of its source
             inner = new[node.src[0]]
             apart = node in roots and not _is_written_by_hand(node.src[0].base)
-            new[node] = UOp(Ops.CONTIGUOUS, node.dtype, (inner,)) if apart else inner
+            new[node] = inner.clone() if apart else inner
         elif node.op is Ops.COPY:
             if any(n.op is Ops.BUFFER for n in new[node.src[0]].toposort()):
                 raise InternalError("a COPY of stored values reached the scheduler")

@@ -25,11 +25,6 @@ def stored_node(node: UOp) -> UOp:
     return node
 
 
-def stored_apart(node: UOp) -> UOp:
-    """A value in memory of its own."""
-    return UOp(Ops.CONTIGUOUS, node.dtype, (node,))
-
-
 def first_writes(pending: Pending) -> list[UOp]:
     """The writes that wait for no other."""
     writes, first = set(pending.writes), []
@@ -68,7 +63,7 @@ def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
             reading.add(node)
     found |= {r: None for r in roots if r in reading and r.op not in GroupOp.Memory}
     in_memory = {n for n in found if value_of(n) is not None or n.op in _IN_PLACE}
-    return {n: stored_apart(n) if n in in_memory else n for n in found}
+    return {n: n.clone() if n in in_memory else n for n in found}
 
 
 def stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:

@@ -6,7 +6,7 @@ What was computed is remembered on the node (`UOp.value`), so nothing is compute
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.overwrites import (
     first_writes,
     stale_values,
-    stored_apart,
     stored_before,
     stored_node,
 )
@@ -66,6 +65,7 @@ def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
     return UOp.buffer_of(buffer, dtype)
 
 
+@computing
 def data_of(uop: UOp, device: str | None = None) -> memoryview:
     """The bytes of a node's value, computed if need be. `device`: where it is, if it is made of constants.
 
@@ -75,9 +75,12 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
     return buffer.read()[:nbytes]
 
 
-async def data_of_async(uop: UOp, device: str | None = None) -> memoryview:
-    """`data_of`, awaited: it is computed at once, and what it was then is read."""
-    buffer, nbytes = _readable(uop, device)
+def data_of_async(uop: UOp, device: str | None = None) -> Awaitable[memoryview]:
+    """`data_of`, to be awaited: it is computed at once, and what it was then is read."""
+    return _read_async(*_readable(uop, device))
+
+
+async def _read_async(buffer: Buffer, nbytes: int) -> memoryview:
     return (await buffer.read_async())[:nbytes]
 
 
@@ -118,7 +121,7 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
 def _preserve(stale: list[UOp]) -> None:
     """Compute values, into memory of their own where they are computed already."""
-    copies = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+    copies = {n: n.clone() for n in stale if not uncomputed(n)}
     realize([copies.get(n, n) for n in stale])
     for node, copy in copies.items():
         node.value = copy.value
@@ -299,7 +302,7 @@ def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, lis
         own = parts[root] = []
         for part in result.parts if isinstance(result, Shards) else (result,):
             while root.op is not Ops.AFTER and (stored_node(part).op is Ops.BUFFER or part in taken):
-                part = stored_apart(part)
+                part = part.clone()
             taken.add(part)
             own.append(part)
     return parts
@@ -409,7 +412,7 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
     roots = todo
     if pending.writes:
         # a value in memory that is overwritten moves to a buffer of its own
-        moved = {n: UOp(Ops.CONTIGUOUS, n.dtype, (n,)) for n in stale if not uncomputed(n)}
+        moved = {n: n.clone() for n in stale if not uncomputed(n)}
         pending.add(moved.values())
         roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
     run(roots, pending, device)

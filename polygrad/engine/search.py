@@ -10,17 +10,17 @@ from __future__ import annotations
 import sys
 
 from polygrad.codegen.actions import neighbours
-from polygrad.codegen.bind import workgroup_of
 from polygrad.codegen.heuristics import optimize
 from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, parameters, run_passes, signature
 from polygrad.codegen.opts import Opt, parse_opts, render_opts
+from polygrad.engine.built import kernel_of
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError
 from polygrad.helpers import THREAD_VARIABLES, debug_level
 from polygrad.runtime.interface import Handle, Runtime
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
+from polygrad.runtime.program import Binding, BufferSpec, Launch, Program, Variable
 from polygrad.schedule.memory import ALIGN, GUARD
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
@@ -107,7 +107,7 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
         return float("inf")
     params = parameters(linear)
     grid = launch_grid(linear) if backend.target.workgroups else None
-    names = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
+    described = kernel_of(name, linear, params, backend, code)
     specs, at = [], 0
     for n in params:
         own = n.arg.space is AddrSpace.LOCAL
@@ -118,20 +118,11 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
         device=device,
         target=backend.target.key,
         buffers=tuple(specs),
-        kernels=(
-            Kernel(
-                name,
-                code,
-                len(params),
-                names,
-                language=backend.language,
-                writes=tuple(range(len(params))),  # one launch alone needs no barriers
-                parallel=not THREAD_VARIABLES.isdisjoint(names),
-                workgroup=workgroup_of(linear) if grid else None,
-            ),
-        ),
+        kernels=(described,),
         launches=(Launch(0, tuple(Binding(i) for i in range(len(params))), grid),),
-        variables=tuple(Variable(v, 0, backend.target.threads) for v in names if v not in THREAD_VARIABLES),
+        variables=tuple(
+            Variable(v, 0, backend.target.threads) for v in described.variables if v not in THREAD_VARIABLES
+        ),
         arena=at,
     )
     executable = runtime.load(program)

@@ -182,17 +182,12 @@ def _copied(node: UOp, x: Resolved) -> Resolved:
     if axis is not None:
         _check_divides(node, axis, n)
     if isinstance(x, UOp):
-        parts = [
-            UOp(Ops.CONTIGUOUS, x.dtype, (_part(x, axis, i, n),)).copy_to(d) for i, d in enumerate(devices)
-        ]
+        parts = [_part(x, axis, i, n).clone().copy_to(d) for i, d in enumerate(devices)]
     elif x.devices == devices and x.axis in (axis, None):
         move = axis if x.axis is None else None
-        parts = [UOp(Ops.CONTIGUOUS, p.dtype, (_part(p, move, i, n),)) for i, p in enumerate(x.parts)]
+        parts = [_part(p, move, i, n).clone() for i, p in enumerate(x.parts)]
     else:
-        parts = [
-            UOp(Ops.CONTIGUOUS, node.dtype, (_part(_on_one(x, d), axis, i, n),))
-            for i, d in enumerate(devices)
-        ]
+        parts = [_part(_on_one(x, d), axis, i, n).clone() for i, d in enumerate(devices)]
     return Shards(devices, axis, node.shape, tuple(parts))
 
 
@@ -200,7 +195,7 @@ def _on_one(x: Shards, device: str) -> UOp:
     """All of a value on one device."""
     if x.axis is None:
         part = x.parts[x.devices.index(device)] if device in x.devices else x.parts[0].copy_to(device)
-        return UOp(Ops.CONTIGUOUS, part.dtype, (part,))
+        return part.clone()
     joined: UOp | None = None
     size = x.parts[0].shape[x.axis]
     for i, (part, home) in enumerate(zip(x.parts, x.devices, strict=True)):

@@ -97,6 +97,7 @@ ANNOTATIONS = {
 
 # Arguments that are annotated Any, or str where only some words will do.
 ARGUMENTS = {
+    "Device.is_gpu(device)": "device | None",
     "(dtype)": "dtype | None",
     "(device)": "device | None",
     "(x)": "operand",
@@ -285,6 +286,7 @@ RESULTS = {
     "Device.available": "value: strings",
     "Device.canonical": "value: device",
     "Device.backend": "host",
+    "Device.is_gpu": "host",
     "Device.__getitem__": "host",
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.nn.optimizer import Optimizer, in_range, write, zeros
+from polygrad.nn.optimizer import Optimizer, check_moments, in_range, write, zeros
 from polygrad.tensor.tensor import Tensor
 
 
@@ -24,7 +24,7 @@ class AdamW(Optimizer):
         device: str | None = None,
     ) -> None:
         super().__init__(params, lr, device)
-        _check_moments(type(self).__name__, b1, b2, eps, weight_decay)
+        check_moments(type(self).__name__, b1, b2, eps, weight_decay)
         self.b1, self.b2, self.eps, self.weight_decay = b1, b2, eps, weight_decay
         # the powers b1^t and b2^t, kept as Tensors so that every step is the same graph
         self.b1_t, self.b2_t = (Tensor([1.0], device=self.device, dtype=dtypes.float32) for _ in range(2))
@@ -134,11 +134,3 @@ class RMSprop(Optimizer):
                 up = self.b[i]
             write(p, old - up * self.lr.cast(v.dtype))
         return [*self.v, *self.b, *self.mean]
-
-
-def _check_moments(name: str, b1: float, b2: float, eps: float, weight_decay: float) -> None:
-    """Raises ArgumentError unless b1 and b2 are in [0, 1), and the others at least 0."""
-    in_range(f"{name}: b1", b1, 0, 1)
-    in_range(f"{name}: b2", b2, 0, 1)
-    in_range(f"{name}: eps", eps, 0)
-    in_range(f"{name}: weight_decay", weight_decay, 0)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.errors import GradientError
-from polygrad.nn.optimizer import Optimizer, in_range, write, zeros
+from polygrad.errors import InternalError
+from polygrad.nn.optimizer import Optimizer, check_moments, in_range, write, zeros
 from polygrad.tensor.tensor import Tensor
 
 
@@ -30,11 +30,7 @@ class _Moments(Optimizer):
         device: str | None,
     ) -> None:
         super().__init__(params, lr, device)
-        name = type(self).__name__
-        in_range(f"{name}: b1", b1, 0, 1)
-        in_range(f"{name}: b2", b2, 0, 1)
-        in_range(f"{name}: eps", eps, 0)
-        in_range(f"{name}: weight_decay", weight_decay, 0)
+        check_moments(type(self).__name__, b1, b2, eps, weight_decay)
         self.b1, self.b2, self.eps = b1, b2, eps
         self.weight_decay, self.decoupled = weight_decay, decoupled
         self.t = Tensor([0.0], device=self.device, dtype=dtypes.float32)
@@ -59,11 +55,11 @@ class _Moments(Optimizer):
 
     def _factors(self) -> list[Tensor]:
         """What `_update` needs that is the same for all parameters, learning rates among it: (1,) each."""
-        raise GradientError("internal: an optimizer without a step")
+        raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
     def _update(self, g: Tensor, m: Tensor, v: Tensor, factors: list[Tensor]) -> Tensor:
         """Assign to `v`; what is subtracted from the parameter."""
-        raise GradientError("internal: an optimizer without a step")
+        raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
 
 class Adamax(_Moments):

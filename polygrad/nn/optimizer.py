@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.errors import ArgumentError, GradientError
+from polygrad.errors import ArgumentError, GradientError, InternalError
 from polygrad.helpers import dedup
 from polygrad.nn.clipping import clip_grad_norm_, clip_grad_value_
 from polygrad.tensor.autograd import drop_unread_gradients
@@ -105,7 +105,7 @@ class Optimizer(_Clipping):
 
     def _step(self, grads: list[Any]) -> list[Tensor]:
         """Assign to the parameters and to the state; the state."""
-        raise GradientError("internal: an optimizer without a step")
+        raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
 
 class OptimizerGroup(_Clipping):
@@ -142,6 +142,14 @@ def in_range(what: str, x: float, low: float, below: float = math.inf) -> None:
     if not isinstance(x, (int, float)) or not low <= x < below:
         bounds = f"a number of at least {low}" if below == math.inf else f"a number in [{low}, {below})"
         raise ArgumentError(f"{what}: expected {bounds}, got {x}")
+
+
+def check_moments(name: str, b1: float, b2: float, eps: float, weight_decay: float) -> None:
+    """Raises ArgumentError unless b1 and b2 are in [0, 1), and the others at least 0."""
+    in_range(f"{name}: b1", b1, 0, 1)
+    in_range(f"{name}: b2", b2, 0, 1)
+    in_range(f"{name}: eps", eps, 0)
+    in_range(f"{name}: weight_decay", weight_decay, 0)
 
 
 def wide(p: Tensor) -> Any:

@@ -3,8 +3,9 @@
 What sets WGSL apart from C: integers and floats have 32 bits, memory has words of 32, there is no NaN or
 infinity to write down, and a compiler may assume that there is none. So narrow integers are i32 and u32 kept
 in range, float16 and bfloat16 their bits, 64-bit integers `vec2<u32>`; in memory what is narrower than a
-word lies in words, which are changed atomically, because neighbours are other invocations'. Infinity and NaN
-come from the uniform buffer (`runtime/webgpu.py` says how it is laid out). float64 is refused.
+word lies in words, which are changed atomically, because neighbours are other invocations'. With WGSL's
+extension f16, which a Target has that does not pack float16, it is a type of registers and memory. Infinity
+and NaN come from the uniform buffer (`runtime/webgpu.py` says how it is laid out). float64 is refused.
 
 Must not know: adapters and devices.
 """
@@ -14,7 +15,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from enum import Enum, auto
 from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
@@ -23,6 +23,7 @@ from polygrad.errors import DeviceError, InternalError
 from polygrad.renderer.cstyle import NOTHING, Function, Known, Pointer
 from polygrad.renderer.cstyle_lanes import LanesBuilder
 from polygrad.renderer.source_text import ANY, ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
+from polygrad.renderer.wgsl_accessors import Use, packed_accessors, vector_accessors
 from polygrad.renderer.wgsl_library import source
 from polygrad.uop.ops import Ops
 
@@ -37,15 +38,6 @@ _WIDE_CALLS = {
     Ops.IDIV: ("floor_divide_i64", "divide_u64"), Ops.MOD: ("floor_modulo_i64", "modulo_u64"),
     Ops.MAX: ("max_i64", "max_u64"), Ops.CMPLT: ("lt_i64", "lt_u64"), Ops.CMPEQ: "eq_64",
 }  # fmt: skip
-
-
-class _Use(Enum):
-    """How a kernel uses a buffer."""
-
-    LOAD = auto()
-    STORE = auto()
-    LOAD_VECTOR = auto()
-    STORE_VECTOR = auto()
 
 
 class WGSLBuilder(LanesBuilder):
@@ -73,13 +65,16 @@ class WGSLBuilder(LanesBuilder):
         super().__init__(target, aligned)
         self._params: list[DType] = []
         self._variables: list[str] = []
-        self._uses: dict[str, set[_Use]] = {}  # of each buffer
+        self._uses: dict[str, set[Use]] = {}  # of each buffer
         self._buffer_of: dict[Expression, str] = {}  # that an address is in
         self._functions: dict[str, None] = {}  # of the library
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
         self._specials: set[str] = set()
-        self._exchanges = False  # values between the invocations of a subgroup
+        self._enabled: set[str] = set()  # extensions of the language
+        self._has_f16 = dtypes.float16 not in target.packed
+        # the dtypes whose registers are their bits
+        self._float_bits = (dtypes.bfloat16,) if self._has_f16 else _SHORT_FLOATS
 
     # --- how the language spells things
 
@@ -89,6 +84,9 @@ class WGSLBuilder(LanesBuilder):
                 "device WEBGPU: expected a dtype that WebGPU has, got float64: use float32 (Tensor.float()), "
                 "or another device for this part (Tensor.to)"
             )
+        if dtype == dtypes.float16 and self._has_f16:
+            self._enabled.add("f16")
+            return "f16"
         return super().type(dtype, lanes)
 
     def declaration(self, type_: str, name: str, value: str | None, mutable: bool) -> str:
@@ -99,8 +97,10 @@ class WGSLBuilder(LanesBuilder):
     def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
         if dtype.is_bool:
             return ("true" if value else "false"), ATOM
-        if dtype in _SHORT_FLOATS:
+        if dtype in self._float_bits:
             return f"0x{float_to_bits(dtype, float(value)):04x}u", ATOM
+        if dtype == dtypes.float16:
+            return f"{self.type(dtype, 1)}({self._float_literal(rounded(dtype, float(value)))[0]})", ATOM
         if dtype == dtypes.float32:
             return self._float_literal(rounded(dtype, float(value)))
         number = int(value)
@@ -126,7 +126,14 @@ class WGSLBuilder(LanesBuilder):
         return "arguments.infinity" if value > 0 else "(-arguments.infinity)"
 
     def bits(self, value: Expression, src: DType, dst: DType, lanes: int) -> Expression:
-        if dst in _NARROW or dst in _SHORT_FLOATS:
+        if src == dst:
+            return value
+        if src == dtypes.float16 and self._has_f16:
+            value, src = self.library("f32_to_f16", [self.convert(value, "f32")], "u32"), dtypes.uint16
+        if dst == dtypes.float16 and self._has_f16:
+            half = self.bits(value, src, dtypes.uint16, lanes)
+            return self.convert(self.library("f16_to_f32", [half], "f32"), self.type(dst, 1))
+        if dst in _NARROW or dst in self._float_bits:
             return self.narrowed(self._as_register(value, src, dst), dst, lanes)
         return self._as_register(value, src, dst)
 
@@ -153,7 +160,7 @@ class WGSLBuilder(LanesBuilder):
     def finish(self) -> Function:
         """The kernel's module."""
         body = self._source.lines()
-        parts = ["enable subgroups;\n"] if self._exchanges else []
+        parts = [f"enable {extension};\n" for extension in sorted(self._enabled)]
         parts += [self._arguments(), *map(self._binding, range(len(self._params))), *self._shared]
         parts += [f"\n{text}" for text in source(self._functions)]
         parts += [f"\n{text}" for i in range(len(self._params)) for text in self._accessors(i)]
@@ -181,22 +188,22 @@ class WGSLBuilder(LanesBuilder):
     def _binding(self, i: int) -> str:
         dtype, name = self._params[i], f"data{i}"
         element = self.type(dtype, 1)
-        if dtype.itemsize < 4:
-            element = "atomic<u32>" if _Use.STORE in self._uses[name] else "u32"
+        if self._packs(dtype):
+            element = "atomic<u32>" if Use.STORE in self._uses[name] else "u32"
         elif self._is_vector(name):
             element = f"vec4<{element}>"
         return f"@group(0) @binding({i}) var<storage, read_write> {name}: array<{element}>;"
 
     def _is_vector(self, name: str) -> bool:
         uses = self._uses[name]
-        return bool(uses) and uses <= {_Use.LOAD_VECTOR, _Use.STORE_VECTOR}
+        return bool(uses) and uses <= {Use.LOAD_VECTOR, Use.STORE_VECTOR}
 
     def _accessors(self, i: int) -> list[str]:
         """The functions that load and store elements of a buffer."""
         dtype, name = self._params[i], f"data{i}"
-        if dtype.itemsize < 4:
-            return _packed_accessors(name, dtype, self.type(dtype, 1), self._uses[name])
-        return _vector_accessors(name, self.type(dtype, 1), self._uses[name], self._is_vector(name))
+        if self._packs(dtype):
+            return packed_accessors(name, dtype, self.type(dtype, 1), self._uses[name])
+        return vector_accessors(name, self.type(dtype, 1), self._uses[name], self._is_vector(name))
 
     # --- expressions
 
@@ -325,7 +332,7 @@ class WGSLBuilder(LanesBuilder):
 
     def narrowed(self, value: Any, dtype: DType, lanes: int) -> Any:
         """The low bits of a register as `dtype`, which it may be too large for."""
-        if dtype not in _NARROW and dtype not in _SHORT_FLOATS:
+        if dtype not in _NARROW and dtype not in self._float_bits:
             return value
         t = self.type(dtype, 1)
         return self._source.value(f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t, data=NOTHING)
@@ -343,7 +350,9 @@ class WGSLBuilder(LanesBuilder):
             return self.choose(value, one, zero, t)
         if dst.is_bool and src.is_float:  # of its bits: an adapter may take denormal numbers for zero
             return self._is_not_zero(value, src)
-        if src in _SHORT_FLOATS:
+        if src == dtypes.float16 and self._has_f16:
+            return self.cast(self.convert(value, "f32"), dtypes.float32, dst, lanes)
+        if src in self._float_bits:
             name = "f16_to_f32" if src == dtypes.float16 else "bf16_to_f32"
             return self.cast(self.library(name, [value], "f32"), dtypes.float32, dst, lanes)
         if dst.is_bool:
@@ -351,6 +360,8 @@ class WGSLBuilder(LanesBuilder):
         if dst in _SHORT_FLOATS:
             if src != dtypes.float32:
                 value = self._odd_float(value, src)
+            if t == "f16":
+                return self.convert(value, t)
             return self.library("f32_to_f16" if dst == dtypes.float16 else "f32_to_bf16", [value], t)
         if src == dtypes.float32:
             return self._float_to_int(value, dst)
@@ -359,7 +370,9 @@ class WGSLBuilder(LanesBuilder):
         return self._int_to_int(value, src, dst)
 
     def _is_not_zero(self, value: Expression, src: DType) -> Expression:
-        bits = value if src in _SHORT_FLOATS else self.call("bitcast<u32>", [value], "u32")
+        if src == dtypes.float16 and self._has_f16:
+            value, src = self.convert(value, "f32"), dtypes.float32
+        bits = value if src in self._float_bits else self.call("bitcast<u32>", [value], "u32")
         size = self.binary(Ops.AND, bits, self.const(dtypes.uint32, (1 << (src.bits - 1)) - 1, 1), "u32")
         return self.binary(Ops.CMPNE, size, self.const(dtypes.uint32, 0, 1), "bool")
 
@@ -410,21 +423,29 @@ class WGSLBuilder(LanesBuilder):
 
     # --- memory
 
+    def _packs(self, dtype: DType) -> bool:
+        """Whether several elements of a buffer are in a word."""
+        return dtype.itemsize < 4 and not (dtype == dtypes.float16 and self._has_f16)
+
     def _is_packed(self, pointer: Pointer, dtype: DType) -> bool:
-        """Whether several elements are in a word: in a buffer, not in memory of a workgroup."""
-        return dtype.itemsize < 4 and pointer.name in self._uses
+        """Whether this memory packs them: a buffer does, not memory of a workgroup."""
+        return pointer.name in self._uses and self._packs(dtype)
 
     def load_scalar(self, pointer: Pointer, place: Expression, dtype: DType) -> Expression:
         name, t = pointer.name, self.type(dtype, 1)
         if name in self._uses:
-            self._uses[name].add(_Use.LOAD)
+            self._uses[name].add(Use.LOAD)
         element = f"load_{name}({{}})" if self._is_packed(pointer, dtype) else f"{name}[{{}}]"
         return self._source.value(element, [place], t, reads="memory", data=NOTHING)
+
+    def from_memory(self, value: Expression, dtype: DType) -> Expression:
+        """As it is: what loads an element gives what a register has."""
+        return value
 
     def store_scalar(self, pointer: Pointer, place: Expression, value: Expression, dtype: DType) -> None:
         name = pointer.name
         if name in self._uses:
-            self._uses[name].add(_Use.STORE)
+            self._uses[name].add(Use.STORE)
         packed = self._is_packed(pointer, dtype)
         self._source.statement(
             f"store_{name}({{}}, {{}});" if packed else f"{name}[{{}}] = {{}};", [place, value]
@@ -437,7 +458,7 @@ class WGSLBuilder(LanesBuilder):
         return self.choose(condition, self.load_scalar(pointer, place, dtype), other, self.type(dtype, 1))
 
     def has_vector(self, dtype: DType, size: int) -> bool:
-        return dtype in _WORDS
+        return dtype in _WORDS or dtype.itemsize < 4
 
     def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
         if pointer.name not in self._uses:  # memory of a workgroup
@@ -459,12 +480,12 @@ class WGSLBuilder(LanesBuilder):
 
     def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
         name, t = self._buffer_of[address], self.vector_type(dtype, size)
-        self._uses[name].add(_Use.LOAD_VECTOR)
+        self._uses[name].add(Use.LOAD_VECTOR)
         return self._source.value(f"load4_{name}({{}})", [address], t, hint="v", reads="memory")
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         name, make = self._buffer_of[address], self.vector_maker(dtype, len(values))
-        self._uses[name].add(_Use.STORE_VECTOR)
+        self._uses[name].add(Use.STORE_VECTOR)
         self._source.statement(f"store4_{name}({{}}, {make}({{}}, {{}}, {{}}, {{}}));", [address, *values])
 
     # --- control
@@ -494,7 +515,7 @@ class WGSLBuilder(LanesBuilder):
         )
 
     def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
-        self._exchanges = True
+        self._enabled.add("subgroups")
         return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32", NOTHING)], type_)
 
     def barrier(self) -> None:
@@ -506,42 +527,4 @@ class WGSLBuilder(LanesBuilder):
         return pointer
 
 
-def _packed_accessors(name: str, dtype: DType, type_: str, uses: set[_Use]) -> list[str]:
-    """Of elements in words. Other elements of a word may be another invocation's, so it is changed
-    atomically."""
-    per_word, bits = 4 // dtype.itemsize, 8 * dtype.itemsize
-    place, at = f"u32(i & {per_word - 1}) * {bits}u", f"i >> {per_word.bit_length() - 1}u"
-    signed, out = type_ == "i32", []
-    if _Use.LOAD in uses:
-        word = f"atomicLoad(&{name}[{at}])" if _Use.STORE in uses else f"{name}[{at}]"
-        word = f"bitcast<i32>({word})" if signed else word
-        test = " != 0u" if dtype.is_bool else ""
-        out.append(
-            f"fn load_{name}(i: i32) -> {type_} {{\n  return extractBits({word}, {place}, {bits}u){test};\n}}"
-        )
-    if _Use.STORE in uses:
-        value = "select(0u, 1u, value)" if dtype.is_bool else "bitcast<u32>(value)" if signed else "value"
-        mask = (1 << bits) - 1
-        lines = [
-            f"fn store_{name}(i: i32, value: {type_}) {{",
-            f"  let place: u32 = {place};",
-            f"  atomicAnd(&{name}[{at}], ~(0x{mask:x}u << place));",
-            f"  atomicOr(&{name}[{at}], ({value} & 0x{mask:x}u) << place);",
-            "}",
-        ]
-        out.append("\n".join(lines))
-    return out
-
-
-def _vector_accessors(name: str, type_: str, uses: set[_Use], is_vector: bool) -> list[str]:
-    """Of four elements at once, from a position that is a multiple of four."""
-    t, out = f"vec4<{type_}>", []
-    if _Use.LOAD_VECTOR in uses:
-        elements = ", ".join(f"{name}[i{f' + {k}' if k else ''}]" for k in range(4))
-        value = f"{name}[i >> 2u]" if is_vector else f"{t}({elements})"
-        out.append(f"fn load4_{name}(i: i32) -> {t} {{\n  return {value};\n}}")
-    if _Use.STORE_VECTOR in uses:
-        lines = [f"  {name}[i{f' + {k}' if k else ''}] = value.{'xyzw'[k]};" for k in range(4)]
-        lines = [f"  {name}[i >> 2u] = value;"] if is_vector else lines
-        out.append("\n".join([f"fn store4_{name}(i: i32, value: {t}) {{", *lines, "}"]))
-    return out
+PACKED = tuple(d for d in WGSLBuilder.types if d.itemsize < 4)  # in memory, without extensions

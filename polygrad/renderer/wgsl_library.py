@@ -2,7 +2,8 @@
 
 64-bit integers are `vec2<u32>`, the low word first. float16 and bfloat16 are their bits in a u32. Conversions
 round once, to nearest even, and saturate towards integers, NaN giving 0. Nothing here computes with denormal
-numbers, which adapters may flush.
+numbers, which adapters may flush. Conditions are joined by `&` and `|`: `&&` and `||` are branches, and a
+compiler may take minutes for a kernel with a hundred of them (SwiftShader's did).
 
 `source` gives functions with those that they call, each once.
 """
@@ -25,7 +26,7 @@ fn as_rounded(x: f32) -> f32 {
 }""",
     """
 fn max_f32(a: f32, b: f32) -> f32 {
-  return select(b, a, a > b || is_nan(a));
+  return select(b, a, (a > b) | is_nan(a));
 }""",
     """
 fn trunc_f32(x: f32) -> f32 {
@@ -48,7 +49,7 @@ fn f32_to_i32(x: f32) -> i32 {
 }""",
     """
 fn f32_to_u32(x: f32) -> u32 {
-  if (is_nan(x) || x < 1.0f) {
+  if (is_nan(x) | (x < 1.0f)) {
     return 0u;
   }
   if (x >= 4294967296.0f) {
@@ -59,7 +60,7 @@ fn f32_to_u32(x: f32) -> u32 {
     # The significand, shifted by the exponent.
     """
 fn f32_to_u64(x: f32) -> vec2<u32> {
-  if (is_nan(x) || x < 1.0f) {
+  if (is_nan(x) | (x < 1.0f)) {
     return vec2<u32>(0u, 0u);
   }
   if (x >= 18446744073709551616.0f) {
@@ -125,7 +126,7 @@ fn i64_to_f32(x: vec2<u32>) -> f32 {
     # "Emulation of FMA and correctly rounded sums", 2008).
     """
 fn u64_to_odd_f32(x: vec2<u32>) -> f32 {
-  if (x.x == 0u && x.y == 0u) {
+  if ((x.x == 0u) & (x.y == 0u)) {
     return 0.0f;
   }
   let leading: vec2<u32> = leading_bits(x);
@@ -183,12 +184,12 @@ fn f32_to_bf16(x: f32) -> u32 {
     """
 fn floor_divide_i32(a: i32, b: i32) -> i32 {
   let rest: i32 = a % b;
-  return a / b - select(0, 1, rest != 0 && (rest ^ b) < 0);
+  return a / b - select(0, 1, (rest != 0) & ((rest ^ b) < 0));
 }""",
     """
 fn floor_modulo_i32(a: i32, b: i32) -> i32 {
   let rest: i32 = a % b;
-  return rest + select(0, b, rest != 0 && (rest ^ b) < 0);
+  return rest + select(0, b, (rest != 0) & ((rest ^ b) < 0));
 }""",
     # --- 64-bit integers
     """
@@ -245,15 +246,15 @@ fn shr_i64(a: vec2<u32>, places: u32) -> vec2<u32> {
 }""",
     """
 fn eq_64(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return a.x == b.x && a.y == b.y;
+  return (a.x == b.x) & (a.y == b.y);
 }""",
     """
 fn lt_u64(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return a.y < b.y || (a.y == b.y && a.x < b.x);
+  return (a.y < b.y) | ((a.y == b.y) & (a.x < b.x));
 }""",
     """
 fn lt_i64(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return bitcast<i32>(a.y) < bitcast<i32>(b.y) || (a.y == b.y && a.x < b.x);
+  return (bitcast<i32>(a.y) < bitcast<i32>(b.y)) | ((a.y == b.y) & (a.x < b.x));
 }""",
     """
 fn max_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -266,7 +267,7 @@ fn max_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     # Long division, a bit a round: quotient and remainder.
     """
 fn divide_64(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
-  if (a.y == 0u && b.y == 0u) {
+  if ((a.y == 0u) & (b.y == 0u)) {
     return vec4<u32>(a.x / b.x, 0u, a.x % b.x, 0u);
   }
   var quotient: vec2<u32> = a;
@@ -276,7 +277,7 @@ fn divide_64(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
     rest = shl_64(rest, 1u);
     rest.x |= quotient.y >> 31u;
     quotient = shl_64(quotient, 1u);
-    if (carry || !lt_u64(rest, b)) {
+    if (carry | !lt_u64(rest, b)) {
       rest = sub_64(rest, b);
       quotient.x |= 1u;
     }
@@ -304,7 +305,7 @@ fn floor_divide_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   if (((a.y ^ b.y) & 0x80000000u) == 0u) {
     return both.xy;
   }
-  let exact: bool = both.z == 0u && both.w == 0u;
+  let exact: bool = (both.z == 0u) & (both.w == 0u);
   return neg_64(add_64(both.xy, vec2<u32>(select(1u, 0u, exact), 0u)));
 }""",
     """

@@ -13,9 +13,10 @@ and state together. An element of a `shape` is an int, or the name of a Variable
 The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
 `library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
 `wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, so many invocations
-(x, y, z), and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A grid's size
-is a number, the name of a Variable, or an operation on sizes, `["IDIV", a, b]` (`runtime/grid.py` has them
-all, integers as Python's); where one is 0, there is nothing to launch.
+(x, y, z), and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A kernel with
+a `subgroup` other than 0 exchanges values in subgroups of so many invocations, and is right in no others.
+A grid's size is a number, the name of a Variable, or an operation on sizes, `["IDIV", a, b]`
+(`runtime/grid.py` has them all, integers as Python's); where one is 0, there is nothing to launch.
 
 Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; `thread` and
 `threads` are the variables for a thread's own number (from 0) and their count. One with the variable `part`
@@ -57,7 +58,7 @@ from polygrad.errors import ProgramError
 from polygrad.helpers import THREAD_VARIABLES, prod
 from polygrad.runtime.grid import GridSize, as_tuples, is_grid_size
 
-MAGIC, VERSION = b"PGRD", 7
+MAGIC, VERSION = b"PGRD", 8
 ROLES = ("input", "output", "param", "state", "scratch")
 LANGUAGES = ("wasm", "object", "library", "linear", "wgsl", "cuda", "msl")
 GRID_LANGUAGES = frozenset({"wgsl", "cuda", "msl"})  # of kernels that are launched on grids
@@ -84,7 +85,8 @@ class BufferSpec:
 class Kernel:
     """One compiled artefact: `code`, in `language`, holds a function `name` of `n_buffers` pointers, then the
     named `variables`. `writes`: the positions of the pointers through which it writes. `parallel`: whether
-    all threads run it (see above). `workgroup`: the invocations of a workgroup along x, y and z.
+    all threads run it (see above). `workgroup`: the invocations of a workgroup along x, y and z. `subgroup`:
+    of how many a subgroup has to be (0: any number).
     """
 
     name: str
@@ -95,6 +97,7 @@ class Kernel:
     writes: tuple[int, ...] = field(kw_only=True)
     parallel: bool = field(kw_only=True, default=False)
     workgroup: tuple[int, int, int] | None = field(kw_only=True, default=None)
+    subgroup: int = field(kw_only=True, default=0)
 
     def __post_init__(self) -> None:
         if self.parallel == THREAD_VARIABLES.isdisjoint(self.variables):
@@ -295,6 +298,7 @@ def _check(program: Program) -> None:
         _expect(variables.issuperset(k.variables), "variables of the Program", k.variables)
         _expect(all(_is_count(n) and n < k.n_buffers for n in k.writes), "pointers of the kernel", k.writes)
         _expect(type(k.parallel) is bool, "parallel kernel or serial one", k.parallel)
+        _expect(_is_count(k.subgroup), "size of a subgroup", k.subgroup)
         size = k.workgroup
         is_size = size is not None and len(size) == 3 and all(_is_count(n) and n > 0 for n in size)
         _expect(is_size if k.language in GRID_LANGUAGES else size is None, "size of a workgroup", size)

@@ -37,6 +37,8 @@ from wasmtime import _bindings as c_api
 from polygrad.errors import CompileError, InternalError
 from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WasmCall, WasmCalls, WasmFunction, WasmHost
 
+# One for each kernel. By default it is 10,000; the system's limit, of mappings, comes at some 30,000.
+_MAX_INSTANCES = 1 << 30
 _VALUE_BYTES = ctypes.sizeof(c_api.wasmtime_val_raw_t)
 _I32 = ValType.i32()
 
@@ -61,6 +63,7 @@ class WasmtimeHost(WasmHost):
         config.parallel_compilation = False  # its threads do not live through a fork: the child would wait
         self.engine = Engine(config)
         self.store = Store(self.engine)
+        self.store.set_limits(instances=_MAX_INSTANCES)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))
         # before the package's own finalizers, which at exit find their module torn down
         weakref.finalize(self, _close, self.store, self.engine)

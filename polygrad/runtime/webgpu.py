@@ -27,11 +27,13 @@ from polygrad.monitor import defer
 from polygrad.runtime.grid import GridSize, grid_size
 from polygrad.runtime.interface import Executable, Runtime
 from polygrad.runtime.memory_pool import MemoryPool
-from polygrad.runtime.program import BufferSpec, Launch, Program
+from polygrad.runtime.program import BufferSpec, Kernel, Launch, Program
 from polygrad.runtime.webgpu_host import (
     ALIGNMENT,
     COPY_ALIGNMENT,
+    FLOAT16,
     WORD,
+    Adapter,
     Copy,
     Dispatch,
     Range,
@@ -138,9 +140,11 @@ class WebGPURuntime(Runtime):
     # --- Programs
 
     def load(self, program: Program) -> Executable:
-        """Raises ProgramError for another device's Program, CompileError for a kernel that the adapter
-        rejects."""
+        """Raises ProgramError for another device's Program and for one that needs what the adapter has not,
+        CompileError for a kernel that the adapter rejects."""
         program.require(self.name, "wgsl")
+        for kernel in program.kernels:
+            _check_extensions(kernel, self.adapter)
         return WebGPUExecutable(self, program)
 
     def pipelines(self, sources: Sequence[Source]) -> list[Pipeline]:
@@ -159,6 +163,22 @@ class WebGPURuntime(Runtime):
             self._constants = self.host.create_buffer(ALIGNMENT)
             self.host.write(self._constants, 0, memoryview(_CONSTANTS))
         return self._constants
+
+
+def _check_extensions(kernel: Kernel, adapter: Adapter) -> None:
+    """Raises ProgramError for a kernel that was made for an adapter that has more than this one."""
+    advice = "export the step anew with WEBGPU_F16=0 and WEBGPU_SUBGROUPS=0, which all adapters run"
+    if kernel.code.startswith(b"enable f16;") and FLOAT16 not in adapter.features:
+        raise ProgramError(
+            f"load: kernel {kernel.name}: expected an adapter with the feature {FLOAT16}, got {adapter.name} "
+            f"without: {advice}"
+        )
+    if kernel.subgroup not in (0, adapter.subgroup):
+        got = f"of {adapter.subgroup}" if adapter.subgroup else "of no one size"
+        raise ProgramError(
+            f"load: kernel {kernel.name}: expected subgroups of {kernel.subgroup} invocations, got "
+            f"{adapter.name}, whose are {got}: {advice}"
+        )
 
 
 def _grid(program: Program, launch: Launch) -> tuple[GridSize, GridSize, GridSize]:
@@ -311,15 +331,15 @@ class WebGPUExecutable(Executable):
         for launch, step in zip(self._program.launches, self._steps, strict=True):
             kernel = self._program.kernels[launch.kernel]
             ranges = list(step.bindings)
-            seen: dict[tuple[int, int], int] = {}
+            seen: list[Range] = []  # by which entry the memory was first
             # What is written keeps its place.
             order = sorted(range(len(ranges)), key=lambda i: i not in kernel.writes)
             n_copies = 0
             for i in order:
                 r = ranges[i]
-                key = (aliases[r.entry] if r.entry < len(aliases) else r.entry, r.offset)
-                if key not in seen:
-                    seen[key] = i
+                place = Range(aliases[r.entry] if r.entry < len(aliases) else r.entry, r.offset, r.nbytes)
+                if not any(_overlap(place, other) for other in seen):
+                    seen.append(place)
                     continue
                 if i in kernel.writes:
                     raise ProgramError(
@@ -334,6 +354,10 @@ class WebGPUExecutable(Executable):
                 n_copies += 1
             steps.append(Dispatch(step.pipeline, tuple(ranges), step.uniform, step.grid))
         return steps, sizes
+
+
+def _overlap(a: Range, b: Range) -> bool:
+    return a.entry == b.entry and a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes
 
 
 def _nbytes(spec: BufferSpec) -> int:

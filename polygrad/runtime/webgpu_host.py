@@ -18,6 +18,8 @@ WORD = "I"  # the array code of a 32-bit number
 ALIGNMENT = 256  # of what a binding starts at
 numbers = itertools.count(1)  # of all hosts together: what another device had is no buffer of this one's
 COPY_ALIGNMENT = 4  # of the offsets and sizes of reads and writes
+FLOAT16, SUBGROUPS, TIMESTAMPS = "shader-f16", "subgroups", "timestamp-query"
+FEATURES = (FLOAT16, SUBGROUPS, TIMESTAMPS)  # those that a device is opened with, where the adapter has them
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,9 @@ class Adapter:
     """What a GPU says of itself. `software`: it is a processor that does a GPU's work.
 
     The limits are those of GPUSupportedLimits: the storage buffers of a kernel, bytes of a buffer and of a
-    binding, workgroups along a dimension of the grid, invocations and bytes of a workgroup. `subgroup`: how
-    many invocations all subgroups have, where kernels may exchange values in them; else 0.
+    binding, workgroups along a dimension of the grid, invocations and bytes of a workgroup. `features`: those
+    of WebGPU's optional features that the device was opened with. `subgroup`: how many invocations all
+    subgroups have, where kernels may exchange values in them; else 0.
     """
 
     name: str

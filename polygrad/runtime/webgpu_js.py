@@ -98,6 +98,7 @@ class JsWebGPUHost(WebGPUHost):
             workgroups=int(a.workgroups),
             invocations=int(a.invocations),
             shared_bytes=int(a.sharedBytes),
+            subgroup=int(a.subgroup),
         )
 
     def _do(self, call: Any, *args: Any) -> None:

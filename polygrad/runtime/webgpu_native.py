@@ -21,7 +21,19 @@ import wgpu
 from wgpu.backends.wgpu_native import ffi, lib
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
-from polygrad.runtime.webgpu_host import Adapter, Copy, Counters, Range, Source, Step, WebGPUHost, numbers
+from polygrad.runtime.webgpu_host import (
+    FEATURES,
+    SUBGROUPS,
+    TIMESTAMPS,
+    Adapter,
+    Copy,
+    Counters,
+    Range,
+    Source,
+    Step,
+    WebGPUHost,
+    numbers,
+)
 
 _BACKENDS = ("Vulkan", "Metal", "D3D12")  # of those that wgpu-native has, what is more than an emulation
 _KEPT_GROUPS = 4096  # bind groups, least used dropped first
@@ -35,8 +47,7 @@ _ADVICE = (
     "install a driver for the GPU (Vulkan, Metal or Direct3D 12), or a software one (Debian: "
     "mesa-vulkan-drivers)"
 )
-_TIMESTAMPS = "timestamp-query"
-_SUBGROUPS = "subgroup"
+_OWN_NAMES = {SUBGROUPS: "subgroup"}  # of features that WebGPU calls otherwise
 _ENABLE_SUBGROUPS = "enable subgroups;\n"  # WGSL's; this implementation knows the functions without it
 _PREFERRED = ("DiscreteGPU", "IntegratedGPU")
 _Key = tuple[tuple[int, int, int], ...]  # of a bind group: a buffer, an offset and a size for each binding
@@ -58,7 +69,7 @@ def _describe(adapter: Any) -> Adapter:
     return Adapter(
         name=str(adapter.info["device"]).strip(),
         software=adapter.info["adapter_type"] == "CPU",
-        features=frozenset(adapter.features),
+        features=frozenset(f for f in FEATURES if _OWN_NAMES.get(f, f) in adapter.features),
         storage_buffers=limits["max-storage-buffers-per-shader-stage"],
         buffer_bytes=limits["max-buffer-size"],
         binding_bytes=limits["max-storage-buffer-binding-size"],
@@ -71,7 +82,7 @@ def _describe(adapter: Any) -> Adapter:
 
 def _subgroup(adapter: Any) -> int:
     least, most = (adapter.info.get(f"stackgroup_{word}_size", 0) for word in ("min", "max"))  # so spelled
-    return int(least) if _SUBGROUPS in adapter.features and least == most else 0
+    return int(least) if _OWN_NAMES[SUBGROUPS] in adapter.features and least == most else 0
 
 
 _ASKED = (
@@ -103,7 +114,7 @@ class NativeHost(WebGPUHost):
         limits = {name: adapter.limits[name] for name in _ASKED}
         self._device = adapter.request_device_sync(
             required_limits=limits,
-            required_features=[f for f in (_TIMESTAMPS, _SUBGROUPS) if f in adapter.features],
+            required_features=[_OWN_NAMES.get(f, f) for f in sorted(self.adapter.features)],
         )
         self._queue = self._device.queue
         self._buffers: dict[int, Any] = {}
@@ -221,7 +232,7 @@ class NativeHost(WebGPUHost):
         layout = self._layout(source.n_buffers)[1]
         try:
             module = self._device.create_shader_module(
-                label=source.name, code=source.text.removeprefix(_ENABLE_SUBGROUPS)
+                label=source.name, code=source.text.replace(_ENABLE_SUBGROUPS, "", 1)
             )
             return self._device.create_compute_pipeline(
                 label=source.name, layout=layout, compute={"module": module, "entry_point": source.name}
@@ -285,7 +296,7 @@ class NativeHost(WebGPUHost):
         """What a measurement needs, made at the first."""
         if self._clock is None:
             buffer = self._create_buffer(256, wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC)
-            if _TIMESTAMPS in self.adapter.features:
+            if TIMESTAMPS in self.adapter.features:
                 period = 1e-9 * lib.wgpuQueueGetTimestampPeriod(self._queue._internal)
                 self._clock = _Clock(buffer, self._device.create_query_set(type="timestamp", count=2), period)
             else:

@@ -8,7 +8,8 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
    a reduction over memory, or reads more than three buffers; otherwise it is duplicated into its consumers.
    With optimisation, a short reduction to a scalar is duplicated too: it costs less than a launch; and what
    is broadcast widely, as an operand of a matrix product is, is materialised unless it is next to no work.
-3. What one kernel would still compute at very many indices is materialised too.
+3. What one kernel would still compute at very many indices is materialised too, and expressions of very many
+   operations are divided (`operation_limit.py`).
 
 Requested outputs, CONTIGUOUS, ASSIGN, SCAN_AXIS and FOR always are.
 """
@@ -19,13 +20,13 @@ import itertools
 from dataclasses import dataclass
 
 from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
+from polygrad.schedule.operation_limit import cost, limit_operations
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import max_numel
 
 MAX_BUFFERS = 3  # that a duplicated expression reads
-MAX_DEPTH = 1000  # of a fused expression
 MAX_COPIES = 32  # a kernel computes a node at no more indices than this
 MAX_BROADCAST = 1 << 18  # operations that a broadcast may repeat
 CHEAP = 4  # operations per value that any broadcast may repeat
@@ -78,8 +79,9 @@ def materialization_points(order: list[UOp], outputs: set[UOp], optimized: bool)
     """The nodes of `order`, a toposort, that get a buffer; `outputs` always do."""
     required = {n for n in order if n in outputs or n.op in MATERIALIZED}
     duplications = _find_duplications(order, required)
-    points, large = _materialize_expensive(order, required, duplications, optimized)
-    _limit_copies(points, large)
+    points, copying, operations = _materialize_expensive(order, required, duplications, optimized)
+    _limit_copies(points, copying)
+    limit_operations(operations, points)
     return points
 
 
@@ -133,33 +135,36 @@ def _new_use(node: UOp, next_id: dict[UOp, int]) -> _Use:
 
 def _materialize_expensive(
     order: list[UOp], required: set[UOp], duplications: dict[UOp, _Duplication], optimized: bool
-) -> tuple[set[UOp], list[UOp]]:
-    """The materialisation points, and those whose kernels may compute a node at over MAX_COPIES indices."""
+) -> tuple[set[UOp], list[UOp], dict[UOp, int]]:
+    """The materialisation points, those whose kernels may compute a node at over MAX_COPIES indices, and for
+    each the most operations that its kernel takes."""
     points = set(required)
-    large: list[UOp] = []
+    copying: list[UOp] = []
+    operations: dict[UOp, int] = {}
     reads: dict[UOp, frozenset[UOp]] = {}  # the buffers an expression reads, up to one more than allowed
     reduces: set[UOp] = set()  # expressions with a reduction over memory that is not duplicated
     work: dict[UOp, int] = {}  # about how many operations an expression takes
     reduced: dict[UOp, int] = {}  # elements read by the reductions of an expression that may be duplicated
-    depth: dict[UOp, int] = {}
+    length: dict[UOp, int] = {}  # an expression takes no more operations, written as a tree
     copies: dict[UOp, int] = {}  # an expression has no node more often than this
     max_reduced = MAX_REPEATED if optimized else 0
     nothing: frozenset[UOp] = frozenset()
     for node in order:
         op = node.op
         if op in GroupOp.Memory:
-            reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
+            reads[node], length[node], copies[node] = frozenset((node,)), 1, 1
             continue
         if not node.src:
-            reads[node], depth[node], copies[node] = nothing, 1, 1
+            reads[node], length[node], copies[node] = nothing, 1, 1
             continue
         if op is Ops.SINK:
             continue
-        node_reads, node_depth, node_copies, node_reduced, node_work = nothing, 0, 1, 0, 0
+        node_reads, node_length, node_copies, node_reduced, node_work = nothing, cost(node), 1, 0, 0
         for s in node.src:
             if reads[s] is not node_reads and len(node_reads) <= MAX_BUFFERS:
                 node_reads = reads[s] if not node_reads else node_reads | reads[s]
-            node_depth, node_copies = max(node_depth, depth[s]), max(node_copies, copies[s])
+            node_length += length[s]
+            node_copies = max(node_copies, copies[s])
             if s in reduces:
                 reduces.add(node)
             elif s in reduced:
@@ -177,19 +182,19 @@ def _materialize_expensive(
                 points.add(node)
             elif optimized and node_work > CHEAP and node_work * duplication.repeats > MAX_BROADCAST:
                 points.add(node)
-        if node_depth >= MAX_DEPTH and op in _ENDS_RANGES:
-            points.add(node)
         if node in points:
             if node_copies > MAX_COPIES:
-                large.append(node)
-            reads[node], depth[node], copies[node] = frozenset((node,)), 1, 1
+                copying.append(node)
+            operations[node] = node_length
+            reads[node], length[node], copies[node] = frozenset((node,)), 1, 1
             reduces.discard(node)
         else:
-            reads[node], depth[node], work[node] = node_reads, node_depth + 1, min(node_work, MAX_BROADCAST)
+            reads[node], work[node] = node_reads, min(node_work, MAX_BROADCAST)
+            length[node] = min(node_length, 1 << 30)
             copies[node] = min(node_copies * (duplication.uses if duplication else 1), 1 << 30)
             if node_reduced:
                 reduced[node] = node_reduced
-    return points, large
+    return points, copying, operations
 
 
 def _elements_of_short(reduction: UOp) -> int:

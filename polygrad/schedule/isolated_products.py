@@ -1,32 +1,42 @@
-"""Matrix products in kernels of their own, for machines with workgroups (Halide's compute_root).
+"""Matrix products in kernels of their own (Halide's compute_root).
 
     sum((x @ w) * g)  ->  t = x @ w;  sum(t * g)
     x @ w + h @ u     ->  t = h @ u;  x @ w + t
 
-Tiles in shared memory, in registers and in tensor cores are for a kernel whose only sum is the product's.
-What is computed of a product element by element stays in its kernel; another sum over it, another sum beside
-it and padding around it (a concatenation is padded operands) do not. The product is stored then, which is
-little beside reading its operands again and again.
+Tiles in registers, in shared memory and in tensor cores are for a kernel whose only sum is the product's.
+What is computed of a product element by element stays in its kernel; another reduction or a scan over it and
+another sum beside it do not, nor, on machines with workgroups, padding around it (a concatenation is padded
+operands; elsewhere its loop is partitioned). The product is stored then, which is little beside reading its
+operands again and again.
+
+A product here is any reduction whose terms are computed of what is broadcast: distances between the rows of
+two matrices and convolutions are some.
 """
 
 from __future__ import annotations
 
-from polygrad.helpers import prod
-from polygrad.schedule.split_reduction import is_product
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import max_numel
 
-_MIN_WORK = 1 << 15  # multiply-adds of a product that is worth a launch
+_MIN_WORK = 1 << 15  # terms of a product that is worth a launch
+_MIN_REUSE = 4  # how often a product reads each element of its operands
 _SUMS = frozenset({Ops.REDUCE_AXIS, Ops.SCAN_AXIS})
+_COMPUTED = GroupOp.Elementwise | GroupOp.Movement
 _EQUALITY = frozenset({Ops.CMPEQ, Ops.CMPNE})
 _MIN_SHARE = 2  # of a product at least one in so many elements is used, or it is computed where it is
 
 
-def isolate_products(order: list[UOp], points: set[UOp]) -> set[UOp]:
+def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]:
     """Add products that would share a kernel to `points`, the nodes of the toposort `order` that are stored;
-    those of the points whose kernels compute one, which should move into no other kernel."""
+    those of the points whose kernels compute one, which should move into no other kernel. `grid`: for a
+    machine with workgroups, where they share none with padding, too, and maxima are no products."""
+    ends = _SUMS | {Ops.PAD} if grid else _SUMS
+    large = {n for n in order if is_large_product(n) and not (grid and n.arg.op is Ops.MAX)}
+    flattened = {n: inner for n in order if (inner := _flattened(n)) is not None}
+    windowed = set(flattened.values())
     inside: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
+    padded: set[UOp] = set()  # around whose sums there is padding: where one is, others are not
     positions: set[UOp] = set()  # what is computed of an ARANGE,
     selections: set[UOp] = set()  # and of where one equals something: a sum over that becomes a load
     for node in order:
@@ -37,10 +47,18 @@ def isolate_products(order: list[UOp], points: set[UOp]) -> set[UOp]:
             continue
         sources = [s for s in node.src if s not in points]
         found = {total: None for s in sources for total in inside[s] if total not in points}
-        products = [total for total in found if is_large_product(total)]
-        if products and node.op in _SUMS | {Ops.PAD}:
+        if (inner := flattened.get(node)) in found:
+            del found[inner]
+            if inner in large:
+                large.add(node)
+        products = [total for total in found if total in large]
+        if node.op is Ops.PAD:
+            products = [total for total in products if total not in windowed]
+        if not grid and _is_padded(node, [s for s in sources if inside[s]], padded):
+            padded.add(node)
+        if products and node.op in ends:
             points.update(products)
-        elif products and len(found) > 1 and node.op in GroupOp.Elementwise:
+        elif products and len(found) > 1 and node.op in GroupOp.Elementwise and node not in padded:
             # one may stay, if there is nothing but products
             points.update(products if len(products) < len(found) else products[:-1])
         elif node.op is Ops.SHRINK and _MIN_SHARE * max_numel(node.shape) < max_numel(node.src[0].shape):
@@ -55,16 +73,48 @@ def isolate_products(order: list[UOp], points: set[UOp]) -> set[UOp]:
             if (is_positional and node.op in _EQUALITY) or not selections.isdisjoint(sources):
                 selections.add(node)
         inside[node] = tuple(total for total in found if total is node or total not in points)
-    return {n for n in points if any(map(is_large_product, inside.get(n, ())))}
+    return {n for n in points if not large.isdisjoint(inside.get(n, ()))}
 
 
-def is_large_product(total: UOp) -> bool:
-    """A sum of products of two operands each of whose elements is read again and again."""
-    if total.op is not Ops.REDUCE_AXIS or total.arg.op is not Ops.ADD:
+def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
+    """Whether a node is padding, or computed of what is: of several `sources` with sums, a concatenation."""
+    if node.op is Ops.PAD:
+        return True
+    joins = node.op in GroupOp.Movement or node.op in GroupOp.Elementwise
+    return joins and 0 < len(sources) <= (2 if node.op is Ops.ADD else 1) and padded.issuperset(sources)
+
+
+def is_large_product(node: UOp) -> bool:
+    """A reduction of terms that are computed of two or more values, each of which is read again and again."""
+    if node.op is not Ops.REDUCE_AXIS:
         return False
-    terms = total.src[0]
-    if terms.op is Ops.CAST:
-        terms = terms.src[0]
-    return (
-        all(isinstance(n, int) for n in terms.shape) and prod(terms.shape) >= _MIN_WORK and is_product(terms)
-    )
+    size = max_numel(node.src[0].shape)
+    if size < _MIN_WORK:
+        return False
+    operands: set[UOp] = set()
+    stack, seen = [node.src[0]], set()
+    while stack:
+        value = stack.pop()
+        if value in seen or not value.shape:
+            continue
+        seen.add(value)
+        if _MIN_REUSE * max_numel(value.shape) <= size:
+            operands.add(value)
+        elif value.op in _COMPUTED:
+            stack += value.src
+        else:
+            return False
+    return len(operands) > 1
+
+
+def _flattened(node: UOp) -> UOp | None:
+    """The inner of two sums that are lowered as one: windows are between them. It is the gradient of a
+    convolution, and a product again."""
+    if node.op is not Ops.REDUCE_AXIS or node.arg.op is not Ops.ADD:
+        return None
+    inner, has_windows = node.src[0], False
+    while inner.op in GroupOp.Movement:
+        has_windows |= inner.op is Ops.SHEAR
+        inner = inner.src[0]
+    is_sum = inner.op is Ops.REDUCE_AXIS and inner.arg.op is Ops.ADD
+    return inner if has_windows and is_sum else None

@@ -22,10 +22,12 @@ from polygrad.uop.shapes import sint_max
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel and the nodes its PARAMs are: the stored node (or the BUFFER written), then what is read."""
+    """A kernel and the nodes its PARAMs are: the stored node (or the BUFFER written), then what is read.
+    `offsets`: the bytes at which each PARAM begins there; none: all at the start."""
 
     ast: UOp
     args: tuple[UOp, ...]
+    offsets: tuple[int, ...] = ()
 
 
 def storage_of(node: UOp) -> UOp:

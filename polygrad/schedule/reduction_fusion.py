@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.operation_limit import exceeds_limit
 from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
@@ -32,6 +33,8 @@ def fuse_reductions(calls: list[KernelCall], outputs: set[UOp], max_buffers: int
 
     def joined(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
         if max_buffers and len(args_of_joined(producer, reader)) > max_buffers:
+            return None
+        if exceeds_limit(producer.ast, reader.ast):
             return None
         return _fused(producer, reader)
 

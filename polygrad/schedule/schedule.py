@@ -9,7 +9,9 @@ buffer: a BUFFER (of which it may be a later version), or the output of a kernel
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
@@ -18,6 +20,7 @@ from polygrad.schedule.isolated_products import isolate_products
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
+from polygrad.schedule.split_scan import CORES, SideBySide
 from polygrad.schedule.trips import loop_body, trips
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
@@ -33,20 +36,22 @@ class Schedule:
 
 
 def schedule(
-    sink: UOp, optimized: bool = False, max_buffers: int = 0, products_apart: bool = False
+    sink: UOp, optimized: bool = False, max_buffers: int = 0, grid: bool = False, scans: SideBySide = CORES
 ) -> Schedule:
     """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
-    reductions fused into their consumers. `max_buffers`: of a kernel; 0: any number. `products_apart`: a
-    matrix product shares its kernel with no other sum."""
+    reductions fused into their consumers, and matrix products in kernels that have no other sum.
+    `max_buffers`: of a kernel; 0: any number. `grid`: for a machine with workgroups. `scans`: what it wants
+    of running values."""
+    again = partial(schedule, optimized=optimized, max_buffers=max_buffers, grid=grid, scans=scans)
     sink = prepare(sink)
     if optimized:
-        sink = split_reductions(sink)
+        sink = split_reductions(sink, scans)
     sink = sink.replace(src=tuple(_in_memory(s) for s in sink.src))
     for _ in range(3):
         order = sink.toposort()
         outputs = {s for s in sink.src if s.op not in GroupOp.Memory}
         stored = materialization_points(order, outputs, optimized)
-        apart = isolate_products(order, stored) if products_apart else set()
+        apart = isolate_products(order, stored, grid) if optimized else set()
         if max_buffers:
             limit_buffers(order, stored, max_buffers)
         produced = [n for n in order if n in stored and 0 not in n.shape]  # no elements need no kernel
@@ -54,9 +59,7 @@ def schedule(
         if len(positions) < len(produced):
             sink = _old_values_copied(sink)
             continue
-        calls, hazards = _kernels(
-            [produced[i] for i in positions], stored, optimized, max_buffers, products_apart
-        )
+        calls, hazards = _kernels([produced[i] for i in positions], stored, again)
         if not hazards:
             roots = tuple(storage_of(s) for s in sink.src)
             if optimized:
@@ -75,9 +78,9 @@ def _in_memory(root: UOp) -> UOp:
 
 
 def _kernels(
-    produced: list[UOp], stored: set[UOp], optimized: bool, max_buffers: int, products_apart: bool
+    produced: list[UOp], stored: set[UOp], scheduled: Callable[[UOp], Schedule]
 ) -> tuple[list[KernelCall], set[UOp]]:
-    """The kernels of `produced`, and which of these are hazards."""
+    """The kernels of `produced`, and which of these are hazards. `scheduled`: what a loop's body becomes."""
     calls: list[KernelCall] = []
     hazards: set[UOp] = set()
     done: set[tuple[tuple[UOp, ...], int, UOp]] = set()
@@ -86,7 +89,7 @@ def _kernels(
             loop = (node.src, node.arg.trips, node.arg.body)
             if loop not in done:  # its results come together
                 done.add(loop)
-                body = schedule(loop_body(node), optimized, max_buffers, products_apart)
+                body = scheduled(loop_body(node))
                 calls += trips(node, body.calls, body.roots)
             continue
         call = make_kernel(node, stored)
@@ -132,7 +135,7 @@ def _values_stored_first(sink: UOp, hazards: set[UOp]) -> UOp:
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
         if node in hazards:
-            src = (src[0], UOp(Ops.CONTIGUOUS, src[1].dtype, (src[1],)))
+            src = (src[0], src[1].clone())
         new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
     return new[sink]
 
@@ -188,7 +191,7 @@ def _old_values_copied(sink: UOp) -> UOp:
         if node.op in GroupOp.Memory:
             target[node] = new
             if node in overwritten:
-                read[node] = UOp(Ops.CONTIGUOUS, node.dtype, (new,))
+                read[node] = new.clone()
         elif node.op in GroupOp.Movement and node.src[0] in target:
             target[node] = UOp(node.op, node.dtype, (target[node.src[0]],), node.arg)
     return read[sink]

@@ -11,7 +11,7 @@ the result does not depend on the number of threads, by the bit.
 from __future__ import annotations
 
 from polygrad.helpers import ceildiv, prod
-from polygrad.schedule.split_scan import split_scan
+from polygrad.schedule.split_scan import SideBySide, split_scan
 from polygrad.uop.args import Reduction
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -25,9 +25,9 @@ _MIN_REUSE = 16  # how often a product reads each element of both operands
 _MAX_STORED = 1 << 22  # elements of its first stage
 
 
-def split_reductions(sink: UOp) -> UOp:
+def split_reductions(sink: UOp, scans: SideBySide) -> UOp:
     """The graph with its long reductions and scans in two stages, the results of the first of which are
-    stored."""
+    stored. `scans`: what the machine wants of these."""
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
@@ -35,7 +35,7 @@ def split_reductions(sink: UOp) -> UOp:
         parts = parts_of(node) if node.op is Ops.REDUCE_AXIS else None
         new[node] = changed if parts is None else _split(changed, *parts)
         if node.op is Ops.SCAN_AXIS:
-            new[node] = split_scan(changed) or changed
+            new[node] = split_scan(changed, scans) or changed
     return new[sink]
 
 
@@ -94,5 +94,5 @@ def _split(node: UOp, axis: int, parts: int) -> UOp:
     rows = x.reshape((*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :]))
     inner = tuple(a + (a >= axis) for a in axes)
     first = UOp(Ops.REDUCE_AXIS, node.dtype, (rows,), Reduction(op, inner))
-    stored = UOp(Ops.CONTIGUOUS, node.dtype, (first,))
+    stored = first.clone()
     return UOp(Ops.REDUCE_AXIS, node.dtype, (stored,), Reduction(op, (axis,))).reshape(node.shape)

@@ -4,41 +4,56 @@
                               scan(x[p*n/parts + i] for i < n/parts), from start[p] on
 
 One running value waits for the one before it: parts go side by side, in lanes or threads. How many there are
-depends on the sizes alone, so the result does not depend on the number of threads, by the bit.
+depends on the sizes and the kind of machine alone, so the result does not depend on the number of threads, by
+the bit. Products of floats and linear recurrences stay whole: the product of a part leaves the range of its
+dtype where running values do not (0 before a part whose product is infinite would be NaN).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from polygrad.helpers import ceildiv, prod
 from polygrad.uop.axes import arange_axis, pad_axis, shrink_axis
 from polygrad.uop.node import UOp
-
-_MIN_PART = 1024  # elements
-_MIN_ROWS = 64  # that are enough to go side by side
+from polygrad.uop.ops import Ops
 
 
-def split_scan(node: UOp) -> UOp | None:
+class SideBySide(NamedTuple):
+    """What a machine wants of running values: `rows` that go side by side, of no fewer elements than
+    `least`."""
+
+    rows: int
+    least: int
+
+
+CORES = SideBySide(64, 1024)
+GPU = SideBySide(4096, 128)
+
+
+def split_scan(node: UOp, wanted: SideBySide) -> UOp | None:
     """A SCAN_AXIS in parts; None to leave it as it is."""
     (x, initial, *factor), (op, (axis,)) = node.src, node.arg
-    if factor or not all(isinstance(n, int) for n in x.shape):
+    leaves_range = op is Ops.MUL and x.dtype.is_float
+    if factor or leaves_range or not all(isinstance(n, int) for n in x.shape):
         return None
     n = x.shape[axis]
     rows = prod(x.shape) // max(n, 1)
-    parts = min(ceildiv(_MIN_ROWS, max(rows, 1)), n // _MIN_PART)
-    if rows >= _MIN_ROWS or parts < 2:
+    parts = min(ceildiv(wanted.rows, max(rows, 1)), n // wanted.least)
+    if rows >= wanted.rows or parts < 2:
         return None
     size = ceildiv(n, parts)
-    outer, inner = x.shape[:axis], x.shape[axis + 1 :]
     if not initial.shape:  # a constant
         initial = initial.reshape((1,) * x.ndim).expand(x.shape)
 
+    outer, inner = x.shape[:axis], x.shape[axis + 1 :]
     whole = pad_axis(x, axis, 0, parts * size - n)  # no value comes back from there
     blocks = whole.reshape((*outer, parts, size, *inner))
     first = shrink_axis(initial, axis, 0, 1)
     totals = blocks.reduce_axis(op, (axis + 1,)).contiguous().reshape((*outer, parts, *inner))
-    through = totals.scan_axis(op, axis, first.expand((*outer, parts, *inner)))  # each part's end
+    through = totals.scan_axis(op, axis, first.expand(totals.shape))  # each part's end
+    through = split_scan(through, wanted) or through
     shifted = shrink_axis(pad_axis(through, axis, 1, 0), axis, 0, parts)
-    is_first = arange_axis(totals.shape, axis) < 1
-    start = is_first.where(first.expand(totals.shape), shifted)
+    start = (arange_axis(totals.shape, axis) < 1).where(first.expand(totals.shape), shifted)
     starts = start.reshape((*outer, parts, 1, *inner)).expand(blocks.shape)
     return shrink_axis(blocks.scan_axis(op, axis + 1, starts).reshape(whole.shape), axis, 0, n)

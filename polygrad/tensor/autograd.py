@@ -160,7 +160,7 @@ class AutogradMixin(TensorBase):
         """
         if not self.dtype.is_float:
             raise GradientError(f"as_param: expected a float tensor, got {self.dtype}")
-        out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop.detach(),)), self._device, True)
+        out = self._of(self.uop.detach().clone(), self._device, True)
         out.realize()  # type: ignore[attr-defined]
         return out
 

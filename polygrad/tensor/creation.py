@@ -68,7 +68,7 @@ class CreationMixin(TensorBase):
 
     def _stored(self) -> Self:
         """This constant as a value that is computed into memory."""
-        out = self._of(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)), self._device, self.requires_grad)
+        out = self._of(self.uop.clone(), self._device, self.requires_grad)
         return out
 
     @classmethod

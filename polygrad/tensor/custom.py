@@ -102,7 +102,7 @@ class CustomKernelMixin(TensorBase):
 def _stored(node: UOp) -> UOp:
     """A node whose elements lie in memory in order."""
     base = node.base
-    return base if base.op in GroupOp.Memory else UOp(Ops.CONTIGUOUS, node.dtype, (node,))
+    return base if base.op in GroupOp.Memory else node.clone()
 
 
 def _checked(gradient: Any, of: UOp) -> UOp | None:

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
+from polygrad.engine.devices import Device
 from polygrad.engine.realize import data_of, realize
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 from polygrad.helpers import argsort, ceildiv
+from polygrad.monitor import computing
+from polygrad.tensor.core import binary_search
 from polygrad.tensor.core.aliasing import write
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.core.convert import unpack
@@ -235,10 +238,12 @@ class IndexingMixin(GatherScatterMixin):
 
     argwhere = nonzero
 
+    @computing
     def _read(self) -> list[Any]:
         """The elements of a 1-D Tensor, computed now."""
         return unpack(data_of(self.uop.contiguous(), self._device), self.dtype) if 0 not in self.shape else []
 
+    @computing
     def _true_positions(self) -> tuple[Self, int]:
         """The positions (int32) of what is True in a 1-D Tensor, with zeros behind, in as many elements as it
         has: what is computed of them needs no kernel of its own for each count. How many there are is read
@@ -251,6 +256,7 @@ class IndexingMixin(GatherScatterMixin):
         (count,) = ranks.shrink([(n - 1, n)])._read()
         return self._ranked(ranks, n), count
 
+    @computing
     def _first_of(self, count: int) -> Self:
         """The first elements, computed now: a view of memory that all of them have."""
         stored = self._with(self.uop.contiguous())
@@ -270,8 +276,12 @@ class IndexingMixin(GatherScatterMixin):
         return ranks._with(ranks.uop.contiguous())
 
     def _ranked(self, ranks: Self, size: int) -> Self:
-        """The positions (int32) of the first `size` True elements, and 0 behind the last: each is written
-        where its rank says."""
+        """The positions (int32) of the first `size` True elements, and 0 behind the last. Each is written
+        where its rank says, one after the other; on a GPU each rank is looked for, all at once."""
+        if Device.is_gpu(self._device):
+            number = UOp(Ops.ARANGE, dtypes.int32, (), size) + 1
+            at = self._of(binary_search.places(ranks.uop, number, right=False), self._device)
+            return at._with((at < self.shape[0]).where(at, 0).uop.contiguous())
         hit = self.where(ranks - 1, -1).is_class(size, 0)
         positions = broadcast_to(UOp(Ops.ARANGE, dtypes.int32, (), self.shape[0]), hit.shape)
         found = hit.where(hit._with(positions), 0)._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
@@ -285,6 +295,7 @@ class IndexingMixin(GatherScatterMixin):
             "del t[...]: expected no deletion, as a Tensor has a fixed size: use slices and cat"
         )
 
+    @computing
     def __setitem__(self, indices: Any, v: TensorLike) -> None:
         """Write `v` (broadcast, converted to this dtype) where `indices` point: those of `t[...]`, or a bool
         Tensor of the shape of the first axes, whose True elements get one value.

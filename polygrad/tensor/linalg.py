@@ -113,6 +113,8 @@ class LinalgMixin(ReduceMixin):
         if result.is_float or dtype is not None:  # narrow products would be rounded, or wrap around
             terms = [(s, x._with(x.uop.cast(accumulate))) for s, x in terms]
         if accumulate is common or result.is_float or dtype is not None:
+            if len(terms) > 1:
+                terms = _summed_alone(terms, output)
             most = {c: sint_max(n) for c, n in sizes.items()}
             for i, j in contraction_path([s for s, _ in terms], output, most):
                 pair = [terms[i], terms[j]]
@@ -376,6 +378,16 @@ def _diagonals(letters: str, x: Any) -> tuple[str, Any]:
         x = x.diagonal(dim1=i, dim2=j)
         letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
     return letters, x
+
+
+def _summed_alone(terms: list[tuple[str, Any]], output: str) -> list[tuple[str, Any]]:
+    """einsum's operands, summed over the axes that neither another one nor the output has."""
+    out = []
+    for k, (s, x) in enumerate(terms):
+        others = output + "".join(t for i, (t, _) in enumerate(terms) if i != k)
+        own = [i for i, c in enumerate(s) if c not in others]
+        out.append(("".join(c for c in s if c in others), x.sum(own)) if own else (s, x))
+    return out
 
 
 def _contracted(

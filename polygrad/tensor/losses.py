@@ -409,7 +409,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
 
         def backward(g: Self, loss: Self, terms: Self) -> Self:
             before, after = terms._paths_to(may_skip, ins), terms._paths_from(may_skip, ins, ends)
-            part = _stack(before) + _stack(after) + loss.unsqueeze(-1)
+            part = before[0].stack(*before[1:]) + after[0].stack(*after[1:]) + loss.unsqueeze(-1)
             is_step = self._of(UOp(Ops.ARANGE, dtypes.int32, (), steps)).unsqueeze(1) < ins
             return is_step.unsqueeze(-1).where(-part.minimum(0.0).exp() * g.unsqueeze(-1), 0.0)
 
@@ -457,13 +457,3 @@ def _log_sum(a: Any, b: Any, c: Any) -> Any:
     """log(exp(a) + exp(b) + exp(c)), of finite numbers."""
     top = a.maximum(b).maximum(c)._detached()
     return ((a - top).exp() + (b - top).exp() + (c - top).exp()).log() + top
-
-
-def _stack(parts: list[Any]) -> Any:
-    """The parts along a new first axis, joined in pairs, so that there are few different kernels."""
-    level = [x.unsqueeze(0) for x in parts]
-    level += [level[-1]] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
-    while len(level) > 1:
-        pairs = [a.cat(b) for a, b in zip(level[::2], level[1::2], strict=True)]
-        level = [x._with(x.uop.contiguous()) for x in pairs]
-    return level[0].shrink([(0, len(parts)), *[None] * parts[0].ndim])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self, cast
 
 from polygrad.codegen.opts import parse_opts
@@ -62,6 +62,7 @@ class StorageMixin(TensorBase):
                 )
         return self.shape
 
+    @computing  # as a whole: what is computed and what is read are one version
     def _bytes(self, what: str) -> memoryview:
         self._concrete_shape(what)
         if 0 in self.shape:
@@ -98,8 +99,12 @@ class StorageMixin(TensorBase):
         """
         if 0 in self._concrete_shape("data_async"):
             return self.data()
+        return self._shaped(await self._bytes_async())
+
+    @computing
+    def _bytes_async(self) -> Awaitable[memoryview]:
         self.realize()
-        return self._shaped(await data_of_async(*self._readable()))
+        return data_of_async(*self._readable())
 
     def _shaped(self, raw: memoryview) -> memoryview:
         """The bytes of the elements as a memoryview of this shape and dtype."""
@@ -254,7 +259,7 @@ class StorageMixin(TensorBase):
         >>> Tensor([1, 2]).clone().tolist()
         [1, 2]
         """
-        out = self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+        out = self._with(self.uop.clone())
         return out if device is None else out.to(device)
 
     def detach(self) -> Self:
@@ -374,6 +379,7 @@ class StorageMixin(TensorBase):
         storage.add(self)
         changes.count += 1
 
+    @computing
     def assign(self, x: TensorLike) -> Self:
         """Write the value of `x`, of this shape, dtype and device, to these elements; self.
 

@@ -131,6 +131,15 @@ def _is_quotient(q: UOp, p: UOp, c: int) -> bool:
     return q.src[0] is p.src[0] and q.src[1].arg == p.src[1].arg * c and p.src[1].arg > 0
 
 
+def _is_congruent(p: UOp, q: UOp, c: int) -> bool:
+    """Whether p % c = q % c is known: simplification takes multiples of c from the operand of a remainder."""
+    terms, constant = linear_terms(q)
+    ours, k = linear_terms(p)
+    return (constant - k) % c == 0 and all(
+        (terms.get(a, 0) - ours.get(a, 0)) % c == 0 for a in {*terms, *ours}
+    )
+
+
 def _recombine(a: UOp, m: int, b: UOp, n: int) -> tuple[UOp, int] | None:
     """a*m + b*n as one term."""
     if a.op is Ops.MOD and a.src[1].op is Ops.CONST and a.src[1].arg > 0 and m * a.src[1].arg == n:
@@ -138,6 +147,9 @@ def _recombine(a: UOp, m: int, b: UOp, n: int) -> tuple[UOp, int] | None:
         # (p % c)*m + (p // c)*(c*m) = p*m
         if _is_quotient(b, p, c):
             return p, m
+        # (p % c)*m + (q // c)*(c*m) = q*m  where p % c = q % c
+        if b.op is Ops.IDIV and b.src[1] is a.src[1] and _is_congruent(p, b.src[0], c):
+            return b.src[0], m
         # (p % c)*m + ((p // c) % d)*(c*m) = (p % (c*d))*m
         if b.op is Ops.MOD and b.src[1].op is Ops.CONST and b.src[1].arg > 0 and _is_quotient(b.src[0], p, c):
             return p % UOp.const(p.dtype, c * b.src[1].arg), m

@@ -87,10 +87,13 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
         return build(ts, constant, dtype) % UOp.const(dtype, by)
 
     # (a*c + b) // c = a + b // c,  (a*c + b) % c = b % c,
-    # where multiples of c move between a's constant and b's until b's least value is in [0, c)
+    # where multiples of c move between a's constant and b's until b's least value is in [0, c), but not
+    # beyond 2^31: an index may have 32 bits, and wider bounds are of what a condition excludes
     rest = {a: m for a, m in terms.items() if m % c}
     least, most = sum_bounds(rest, k)
     shift = least // c if k else 0
+    if shift < 0 and dtype is dtypes.index and most - shift * c > dtypes.int32.max:
+        shift = 0
     if (shift or len(rest) != len(terms)) and fits(least - shift * c, most - shift * c, dtype):
         if not divide:
             return mod(rest, k - shift * c, c)

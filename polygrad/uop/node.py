@@ -104,7 +104,7 @@ class UOp(KernelNotation):
     IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
     """
 
-    __slots__ = ("_below", "_ranges", "_shape", "arg", "bounds", "dtype", "op", "src", "value")
+    __slots__ = ("_below", "_buffer", "_ranges", "_shape", "arg", "bounds", "dtype", "op", "src", "value")
 
     op: Ops
     dtype: DType
@@ -115,6 +115,7 @@ class UOp(KernelNotation):
     _shape: Any
     _ranges: frozenset[UOp] | None
     _below: list[UOp] | None  # kernels: what `toposort` gives, kept
+    _buffer: UOp | None  # of an AFTER, once it was asked for
 
     def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
         # intern.py has this key too. 1, 1.0 and True are equal, but not the same constant
@@ -136,6 +137,7 @@ class UOp(KernelNotation):
         node._shape = shape
         node._ranges = None
         node._below = None
+        node._buffer = None
         node.bounds = None if dtype.is_float or dtype is dtypes.void else bounds_of(op, dtype, src, arg)
         if HAS_THREADS:
             with lock:  # not while another thread collects
@@ -156,7 +158,7 @@ class UOp(KernelNotation):
         """
         node = object.__new__(UOp)
         node.op, node.dtype, node.src, node.arg = Ops.BUFFER, dtype, (), buffer
-        node.value = node._ranges = node._below = None
+        node.value = node._ranges = node._below = node._buffer = None
         node._shape = getattr(buffer, "shape", (buffer.size,))
         node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
         return node
@@ -473,7 +475,11 @@ class UOp(KernelNotation):
     def contiguous(self) -> UOp:
         """This value in a buffer of its own."""
         stored = self.op in (Ops.CONTIGUOUS, Ops.BUFFER, Ops.AFTER)
-        return self if stored else UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+        return self if stored else self.clone()
+
+    def clone(self) -> UOp:
+        """This value in memory of its own, even if it is stored already."""
+        return UOp(Ops.CONTIGUOUS, self.dtype, (self,))
 
     def detach(self) -> UOp:
         """This value, cut from gradients."""
@@ -493,10 +499,14 @@ class UOp(KernelNotation):
     @property
     def buffer(self) -> UOp:
         """The BUFFER of which this node is a version."""
-        node = self
-        while node.op is Ops.AFTER:
+        versions, node = [], self  # kept for each: of a thousand lazy writes every version is asked
+        while node.op is Ops.AFTER and node._buffer is None:
+            versions.append(node)
             node = node.src[0]
-        return node
+        buffer = node._buffer or node
+        for version in versions:
+            version._buffer = buffer
+        return buffer
 
     @property
     def base(self) -> UOp:

@@ -28,8 +28,8 @@ async function trace(browser) {
 }
 
 /** The long tasks of a page while `act` goes on, with their milliseconds and those on a processor. */
-async function watch(browser, url, act) {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
+async function watch(context, url, act) {
+  const page = await context.newPage();
   await page.addInitScript((mark) => {
     performance.mark(mark);
     window.longTasks = [];
@@ -37,7 +37,7 @@ async function watch(browser, url, act) {
       for (const { startTime, duration } of list.getEntries()) window.longTasks.push({ startTime, duration });
     }).observe({ type: "longtask", buffered: true });
   }, MARK);
-  const end = await trace(browser);
+  const end = await trace(context.browser());
   await page.goto(url);
   const told = await act(page);
   const marked = await page.evaluate((mark) => performance.getEntriesByName(mark)[0].startTime, MARK);
@@ -99,14 +99,16 @@ async function inspect(page) {
 
 const server = await startServer();
 const browser = await launchChromium();
+// what the digits' page has stored when it started, the others start from
+const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
 const address = `${server.url}/playground/`;
 try {
   console.log(
     JSON.stringify({
-      frozen: await watch(browser, `${server.url}/playground/icon.svg`, freeze),
-      digits: await watch(browser, `${address}#digits`, train),
-      characters: await watch(browser, `${address}#characters`, write),
-      kernels: await watch(browser, `${address}#kernels`, inspect),
+      frozen: await watch(context, `${server.url}/playground/icon.svg`, freeze),
+      digits: await watch(context, `${address}#digits`, train),
+      characters: await watch(context, `${address}#characters`, write),
+      kernels: await watch(context, `${address}#kernels`, inspect),
     }),
   );
 } finally {

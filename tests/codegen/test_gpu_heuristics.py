@@ -17,6 +17,9 @@ from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import lower
 from polygrad.codegen.opts import OptKind, render_opts
 from polygrad.codegen.target import Target, Workgroups
+from polygrad.dtype import dtypes
+from polygrad.uop.args import AxisKind
+from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 from polygrad.uop.tensor_cores import BY_NAME
 from tests.codegen.grid_kernels import arranged, asts_of, data, kernel_of
@@ -59,17 +62,32 @@ def kinds(tensor, target=GPU):
             "SPLIT r3 2, STAGE r3.1 r4 r5 LOAD 0, STAGE r3.1 r4 r5 LOAD 2",
         ),
         (lambda: data(700, 512) @ data(512), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 128"),
-        (lambda: data(512) @ data(512, 700), "GLOBAL r0, LOCAL r0 32, GROUP r1 8"),
+        (lambda: data(512) @ data(512, 700), "GLOBAL r0, LOCAL r0 32, GROUP r1 8, UNROLL r1.0 4"),
         (  # of 16 bits, too
             lambda: data(64, 512, dtype="float16") + data(64, 512, dtype="float16"),
             "MERGE r0 r1, GLOBAL r0, SIMD r0 4 1, LOCAL r0.0 256",
         ),
         (lambda: data(40, 100).softmax(1), "GLOBAL r0, LOCAL r1 32, GROUP r3 32, GROUP r2 32"),
-        (lambda: data(40, 768).layernorm(), "GLOBAL r0, LOCAL r1 128, GROUP r3 128, GROUP r2 128"),
+        (  # what is left of each sum, six rounds, is no loop
+            lambda: data(40, 768).layernorm(),
+            "GLOBAL r0, LOCAL r1 128, GROUP r3 128, GROUP r2 128, UNROLL r3.0 6, UNROLL r2.0 6",
+        ),
         (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 128"),
-        (
+        (  # blocks of 4 x 4, of what is read along one axis and written along another
             lambda: data(60, 64, 500).permute(2, 1, 0) + 1,
-            "GLOBAL r0, GLOBAL r1, GLOBAL r2, LOCAL r2 60, LOCAL r1 4",
+            "GLOBAL r0, GLOBAL r1, GLOBAL r2, LOCAL r2 32, UPCAST r2.1 4, LOCAL r0 64, UPCAST r0.1 4",
+        ),
+        (  # four rows of which no vector is aligned
+            lambda: data(1023, 1001) + data(1001),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 4, UPCAST r0.1 4, LOCAL r1 256",
+        ),
+        (  # vectors of what is written, wherever what is read lies
+            lambda: data(512, 512).flip(1) + 1,
+            "GLOBAL r0, GLOBAL r1, SIMD r1 4 1, LOCAL r1.0 128, LOCAL r0 2",
+        ),
+        (  # few elements keep an invocation each
+            lambda: data(60, 61) + data(61),
+            "GLOBAL r0, GLOBAL r1, LOCAL r1 61, LOCAL r0 4",
         ),
     ],
 )
@@ -92,6 +110,14 @@ def test_choices(tensor, opts):
             lambda: data(37, 50) @ data(50, 29),
             "GLOBAL r0, GLOBAL r1, LOCAL r0 16, UPCAST r0.1 4, LOCAL r1 16, UPCAST r1.1 8",
         ),
+        (  # few columns, and few rows: the other operand is read once for all of them
+            lambda: data(256, 512) @ data(512, 4),
+            "GLOBAL r0, GLOBAL r1, LOCAL r0 32, UPCAST r0.1 8, SIMD r1 4 1",
+        ),
+        (  # tiles that overlap as little as they can: all seven columns of an image
+            lambda: data(1, 64, 9, 9).conv2d(data(64, 64, 3, 3)),
+            "GLOBAL r0, GLOBAL r1, GLOBAL r2, LOCAL r0 32, UPCAST r0.1 8, LOCAL r2 7, UPCAST r2.1 7",
+        ),
         (  # few sums: smaller tiles, and all terms of a sum in one invocation
             lambda: data(16, 1024) @ data(1024, 16),
             "GLOBAL r0, GLOBAL r1, LOCAL r0 16, UPCAST r0.1 4, SIMD r1 4 1, LOCAL r1.0 4",
@@ -105,9 +131,9 @@ def test_a_processor_that_does_a_gpus_work_has_larger_tiles_and_shares_nothing(t
     verify(lower(ast, SOFTWARE), "linear")
 
 
-def test_elements_that_lie_in_words_are_no_vectors():
-    add = data(64, 512, dtype="float16") + data(64, 512, dtype="float16")
-    assert OptKind.SIMD in kinds(add) and OptKind.SIMD not in kinds(add, replace(GPU, word_memory=True))
+def test_elements_of_a_byte_are_vectors_where_they_lie_in_words():
+    add = data(64, 512, dtype="int8") + data(64, 512, dtype="int8")
+    assert OptKind.SIMD not in kinds(add) and OptKind.SIMD in kinds(add, replace(GPU, packed=(dtypes.int8,)))
 
 
 def test_sums_that_are_many_and_across_memory_have_an_invocation_each():
@@ -123,12 +149,20 @@ def test_short_sums_are_not_shared():
 @pytest.mark.parametrize(
     ("tensor", "opts"),
     [
-        (lambda: data(60, 512).sum(1), "GLOBAL r0, LOCAL r0 16"),
-        (lambda: data(40, 100).softmax(1), "GLOBAL r0, LOCAL r0 16"),
-        (lambda: data(40, 768).layernorm(), "GLOBAL r0, LOCAL r0 16"),
-        # few sums are shared all the same
-        (lambda: data(8, 512).sum(1), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 128"),
-        (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 128"),
+        (lambda: data(60, 512).sum(1), "GLOBAL r0, LOCAL r0 16, SIMD r1 4 1, UNROLL r1.0 4"),
+        (lambda: data(60, 513).sum(1), "GLOBAL r0, LOCAL r0 16, UNROLL r1 3"),
+        (  # of neighbours, where memory goes along them
+            lambda: data(512, 256).sum(0),
+            "GLOBAL r0, SIMD r0 4 1, LOCAL r0.0 16, UNROLL r1 4",
+        ),
+        (  # the maximum, the sum of the exponentials, and these
+            lambda: data(40, 100).softmax(1),
+            "GLOBAL r0, LOCAL r0 16, SIMD r3 4 1, SIMD r2 4 1, SIMD r1 4 1, UNROLL r3.0 5",
+        ),
+        # few sums are shared all the same, by few
+        (lambda: data(8, 512).sum(1), "GLOBAL r0, SIMD r1 4 1, GROUP r1.0 8, UNROLL r1.0.0 16"),
+        (lambda: data(1000).sum(), "SIMD r0 4 1, GROUP r0.0 8"),
+        (lambda: data(1000, 3).sum(0), "GLOBAL r0, LOCAL r0 2, GROUP r1 4, UNROLL r1.0 5"),
     ],
 )
 def test_a_processor_that_does_a_gpu_s_work_shares_no_sums_where_there_are_many(tensor, opts):
@@ -136,6 +170,51 @@ def test_a_processor_that_does_a_gpu_s_work_shares_no_sums_where_there_are_many(
     assert render_opts(chosen(tensor, SOFTWARE)) == opts
     (ast,) = asts_of(tensor)
     verify(lower(ast, SOFTWARE), "linear")
+
+
+@pytest.mark.parametrize("target", [GPU, SOFTWARE])
+@pytest.mark.parametrize(
+    ("tensor", "unrolled", "loops"),
+    [
+        # nine terms: no loop at all
+        (lambda: data(1, 40, 30, 30).conv2d(data(40, 1, 3, 3), groups=40), [3, 3], 0),
+        # those of a window and not of its channels
+        (lambda: data(1, 31, 30, 30).conv2d(data(1, 31, 3, 3)), [3, 3], 1),
+        # four terms at a time, or what divides the loop
+        (lambda: data(100, cost.MANY_SUMS + 1).sum(0), [4], 1),
+        (lambda: data(99, cost.MANY_SUMS + 1).sum(0), [3], 1),
+        # the last two have a loop of their own, which is short
+        (lambda: data(46, cost.MANY_SUMS + 1).sum(0), [4, 2], 1),
+        # long rounds
+        (lambda: data(64, cost.MANY_SUMS + 1).exp().tanh().erf().sum(0), [], 1),
+    ],
+)
+def test_short_rounds_of_sums_are_one(tensor, unrolled, loops, target):
+    opts = chosen(tensor := tensor(), target)
+    assert [opt.numbers[0] for opt in opts if opt.kind is OptKind.UNROLL] == unrolled
+    (ast,) = asts_of(tensor)
+    kernel = lower(ast, target)
+    assert sum(n.op is Ops.END for n in kernel) == loops
+
+
+@pytest.mark.parametrize("target", [GPU, SOFTWARE])
+def test_sums_that_many_values_of_a_round_go_to_stay_loops(target):
+    assert OptKind.UNROLL not in kinds(data(256, 512) @ data(512, 256), target)
+
+
+def test_a_transposed_convolution_multiplies_no_zeros():
+    """Each output element of a filter of 4 x 4 with stride 2 has four of its taps, of 16 channels."""
+    (call,) = arranged(data(1, 16, 10, 12).conv_transpose2d(data(16, 8, 4, 4), stride=2), target=GPU)
+    ranges = [n for n in call.ast.toposort() if n.op is Ops.RANGE]
+    terms = prod(r.src[0].arg for r in ranges if r.arg.kind is AxisKind.REDUCE)
+    assert (cost.rounds(ranges) // terms, terms) == (8 * 22 * 26, 16 * 2 * 2)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_kernels_that_skip_no_terms_are_left_alone(stride):
+    (call,) = arranged(data(1, 16, 10, 12).conv2d(data(8, 16, 3, 3), stride=stride), target=GPU)
+    (ast,) = asts_of(data(1, 16, 10, 12).conv2d(data(8, 16, 3, 3), stride=stride))
+    assert call.ast.replace(arg=None) is ast
 
 
 def test_running_values_stay_in_order():
@@ -153,7 +232,7 @@ def tensors():
     )
 
 
-@given(tensor=tensors(), target=st.sampled_from([GPU, SMALL]))
+@given(tensor=tensors(), target=st.sampled_from([GPU, SMALL, SOFTWARE]))
 def test_what_is_chosen_fits_the_target(tensor, target):
     limits = target.workgroups
     for ast in asts_of(tensor):

@@ -162,6 +162,28 @@ def test_an_elementwise_kernel_computed_in_any_way(device, opts):
     np.testing.assert_array_equal(got, x * y)
 
 
+@pytest.mark.parametrize("opts", ["STAGE r1 LOAD 0", "STAGE r1 LOAD 0, SPLIT r0 4, MERGE r0.0 r0.1"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_columns_that_are_copied_first(device, opts):
+    """The loops of the columns are merged though what the copy holds depends on them."""
+    x = np.arange(48, dtype=np.float32).reshape(6, 8)
+    got = Tensor(x, device=device).realize().sum(0).contiguous(opts=opts).numpy()
+    np.testing.assert_array_equal(got, x.sum(0))
+
+
+@pytest.mark.parametrize(
+    "opts", ["UNROLL r1 3", "STAGE r1 LOAD 0, UNROLL r1 5", "STAGE r1 LOAD 0, UNROLL r1 3"]
+)
+@pytest.mark.parametrize("device", DEVICES)
+def test_sums_of_products_of_what_is_copied_first(device, opts):
+    """An unrolled sum has rounds left over: what is copied in every round is copied there, too."""
+    x = np.arange(180, dtype=np.float32).reshape(20, 9)
+    t = Tensor(x, device=device).realize()
+    product = ((t.reshape(20, 1, 9) * t.reshape(9, 20).T.reshape(1, 20, 9)).sum(2) + 1.0) * 2.0
+    got = product.reshape(10, 40).sum(0).contiguous(opts=opts).numpy()
+    np.testing.assert_array_equal(got, ((x @ x.reshape(9, 20) + 1) * 2).reshape(10, 40).sum(0))
+
+
 @pytest.mark.parametrize("opts", ["", "PARTITION r1 18", "PARTITION r1 4 18, SIMD r1.3 4 1"])
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_concatenation_computed_in_any_way(device, opts):

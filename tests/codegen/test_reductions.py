@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.reductions import flatten_reductions, identity_element, simplify_reductions
+from polygrad.codegen.reductions import (
+    canonicalized,
+    flatten_reductions,
+    identity_element,
+    simplify_reductions,
+)
 from polygrad.codegen.stage import lower_stages
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
@@ -55,6 +60,15 @@ def test_a_sum_over_one_position_is_a_gather():
     assert gates, "a position outside the table must not be read"
 
 
+def test_sums_over_several_positions_are_gathers():
+    table, i, j = buffer(100, 8, 9), buffer(3, dtype="int32"), buffer(3, dtype="int32")
+    assert count(simplified(table[i, j]), Ops.REDUCE) == 0
+    assert count(simplified(table[i, :, j]), Ops.REDUCE) == 0
+    rows = (Tensor.arange(100).reshape(1, 100) == i.reshape(3, 1)).reshape(3, 100, 1).where(table[:, 0], 0)
+    (total,) = [n for n in simplified(rows.sum((1, 2))).toposort() if n.op is Ops.REDUCE]
+    assert [r.src[0].arg for r in total.src[1:]] == [9]  # of the row that is picked
+
+
 def test_one_hot_needs_no_loop():
     at = buffer(6, dtype="int32")
     hot = Tensor.arange(9).reshape(1, 9) == at.reshape(6, 1)
@@ -77,6 +91,14 @@ def test_a_sum_of_guarded_sums_is_one_sum_unless_the_guard_is_the_sum_itself():
     ):
         flat = graph_rewrite(simplified(guarded(x.sum(2)).sum(1)), flatten_reductions)
         assert count(flat, Ops.REDUCE) == sums
+
+
+def test_a_canonical_kernel_stays_as_it_is():
+    x = buffer(2, 3, 4)
+    (call,) = schedule(normalize(UOp.sink((x.sum(2) * 2).sum((0, 1)).uop.base)).sink).calls
+    kernel = canonicalized(call.ast)
+    assert count(kernel, Ops.REDUCE) == 2  # the inner one is multiplied
+    assert canonicalized(kernel) is kernel
 
 
 @pytest.mark.parametrize("how", ["less", "max", "other value", "both sides"])

@@ -96,6 +96,34 @@ def test_taps_that_do_not_divide_are_filled_up_with_zeros():
     assert guards(weights) and not guards(product)
 
 
+def gradient_of(y, x):
+    return y.gradient(x, gradient=empty(*y.shape))[0]
+
+
+@pytest.mark.parametrize("pooled", [lambda x: x.avg_pool2d((3, 3), 2), lambda x: x.max_pool2d((3, 3), 2)])
+def test_the_gradient_of_a_pooling_with_a_stride_skips_no_terms(pooled):
+    x = empty(8, 32, 28, 28)
+    last = kernels(gradient_of(pooled(x), x))[-1]
+    assert sizes(last) == [2, 2, 2, 2, 8, 14, 14, 32]
+    assert all(n.op is not Ops.MOD or n.src[0].ranges <= phases(last) for n in last.ast.toposort())
+
+
+def phases(call):
+    (end,) = call.ast.src
+    return {r for r in end.src[1:] if r.src[0].arg == 2}
+
+
+@pytest.mark.parametrize(
+    ("width", "period", "expected"), [(28, 2, {28}), (27, 2, {1, 26}), (28, 3, {1, 27}), (29, 3, {2, 27})]
+)
+def test_what_a_period_leaves_of_an_axis_is_a_kernel_of_its_own(width, period, expected):
+    x = empty(64, 32, 280, width)
+    calls = kernels(gradient_of(x.avg_pool2d((1, 4), (1, period)), x))
+    stored = [call for call in calls if call.args[0] is calls[-1].args[0]]
+    elements = [cost.rounds(call.ast.src[0].src[1:]) for call in stored]
+    assert {n // (64 * 32 * 280) for n in elements} == expected
+
+
 # --- against torch
 
 DEVICES = ["CPU", "WASM"]
@@ -132,7 +160,7 @@ def convolutions(draw):
 @pytest.mark.usefixtures("eager_copies")
 @pytest.mark.parametrize("device", DEVICES)
 @given(convolutions(), st.integers(0, 2**31))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 3)
 def test_random_convolutions_and_their_gradients(device, case, seed):
     rng = np.random.default_rng(seed)
     dims, groups, channels = len(case["kernel"]), case["groups"], case["input"][1]
@@ -154,6 +182,31 @@ def test_random_convolutions_and_their_gradients(device, case, seed):
     y = (x.conv_transpose2d if case["transposed"] else x.conv2d)(w, **options)
     dx, dw = y.gradient(x, w, gradient=Tensor(grad, device=device))
     for got, wanted in ((y, expected.detach()), (dx, tx.grad), (dw, tw.grad)):
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("eager_copies")
+@pytest.mark.parametrize("device", DEVICES)
+@given(
+    st.tuples(st.integers(5, 12), st.integers(5, 12)),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=20, deadline=None)
+def test_random_poolings_and_their_gradients(device, size, kernel, stride, largest, seed):
+    rng = np.random.default_rng(seed)
+    inputs = rng.standard_normal((2, 3, *size)).astype(np.float32)
+    pool = torch.nn.functional.max_pool2d if largest else torch.nn.functional.avg_pool2d
+    tx = torch.from_numpy(inputs).requires_grad_()
+    expected = pool(tx, kernel, stride)
+    grad = rng.standard_normal(expected.shape).astype(np.float32)
+    expected.backward(torch.from_numpy(grad))
+    x = Tensor(inputs, device=device, requires_grad=True)
+    y = (x.max_pool2d if largest else x.avg_pool2d)((kernel, kernel), stride)
+    (dx,) = y.gradient(x, gradient=Tensor(grad, device=device))
+    for got, wanted in ((y, expected.detach()), (dx, tx.grad)):
         np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
 
 

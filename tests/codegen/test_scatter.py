@@ -3,6 +3,8 @@ compute what numpy and torch do."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 np = pytest.importorskip("numpy")
@@ -12,9 +14,13 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor, dtypes  # noqa: E402
+from polygrad.codegen import cost  # noqa: E402
 from polygrad.codegen.scatter import scatter  # noqa: E402
+from polygrad.codegen.target import Target, Workgroups  # noqa: E402
 from tests.codegen.test_relayout import empty, scheduled  # noqa: E402
 
+CPU = Target("CPU", simd_bytes=32)
+GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
 ROWS, COLUMNS, TERMS = 50, 24, 100
 
 
@@ -39,13 +45,13 @@ def gradient_of(table, index, g):
 
 
 def test_the_gradient_of_rows_fills_and_adds():
-    fill, add = scatter(scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8))))
+    fill, add = scatter(scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8))), CPU)
     assert fill.args[0] is add.args[0] and len(fill.args) == 1
 
 
 def test_what_is_done_to_the_result_reads_it():
     fill, add, rest = scatter(
-        scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8)) * 2 + 1)
+        scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8)) * 2 + 1), CPU
     )
     assert fill.args[0] is add.args[0] is rest.args[-1]
     assert rest.args[0] is not fill.args[0]
@@ -63,7 +69,17 @@ def test_what_is_done_to_the_result_reads_it():
 )
 def test_others_stay_as_they_are(out):
     calls = scheduled(out())
-    assert scatter(calls) == calls
+    assert scatter(calls, CPU) == calls
+
+
+def test_a_gpu_compares_unless_elements_are_very_many():
+    def rows(n):
+        return scheduled(gradient_of(empty(n, 8), integers(TERMS), empty(TERMS, 8)))
+
+    few, many = rows(ROWS), rows(cost.MAX_COMPARED // 8 + 1)
+    assert scatter(few, GPU) == few
+    assert len(scatter(few, replace(GPU, workgroups=Workgroups(software=True)))) == 2
+    assert len(scatter(many, GPU)) == 2
 
 
 # --- numbers

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
 from polygrad import Tensor
 from polygrad.codegen.lower import Context, run_passes
 from polygrad.codegen.slow_paths import branch_slow_paths
-from polygrad.codegen.target import Target
+from polygrad.codegen.target import Target, Workgroups
+from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
@@ -18,6 +21,7 @@ from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 
 TARGET = Target("test", simd_bytes=64, registers=32, fma=True, scalar_fma=True)
+NEAR = Magnitude.NEAR
 RNG = np.random.default_rng(8)
 DTYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
@@ -45,6 +49,25 @@ def test_every_sine_has_a_branch_of_its_own() -> None:
     assert len({n.arg for n in loops}) == 2
     assert all(n.src[0].vmax == 1 for n in loops)
     assert len({n.arg for n in kernel.toposort() if n.op is Ops.DEFINE_REG}) == 2
+
+
+@pytest.mark.parametrize("workgroups", [None, Workgroups()])
+def test_where_a_tile_has_no_lanes_one_value_at_a_time_has_the_long_reduction(
+    workgroups: Workgroups | None,
+) -> None:
+    """It is the code of one value then, and of no tile."""
+    context = Context(Target("test", simd_bytes=16, workgroups=workgroups))
+    (call,) = schedule(normalize(UOp.sink(zeros(4096).sin().uop.base)).sink, optimized=True).calls
+    kernel = run_passes(call.ast, context, through="branch-slow-paths")
+    assert isinstance(kernel, UOp)
+    verify(kernel.toposort(), "kernel")
+    near, far = ([n for n in kernel.toposort() if n.op is Ops.SIN and n.arg is m] for m in (NEAR, None))
+    tiles = [prod(r.src[0].arg for r in n.ranges if is_tile(r)) for n in (*near, *far)]
+    assert tiles == [4, 1] if workgroups else tiles[0] == tiles[1] >= 4
+    (loop,) = [n for n in kernel.toposort() if n.op is Ops.RANGE and not n.src[0].is_const]
+    assert loop.src[0].src[0].arg is (
+        Ops.ADD if workgroups else Ops.MAX
+    )  # how many are far, or whether any is
 
 
 def test_a_kernel_without_a_sine_is_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""Random programs of views, reads and writes do what the model of tests/write_programs.py says: 500 on each
+"""Random programs of views, reads and writes do what the model of tests/write_programs.py says: 200 on each
 device, twenty thousand in the thorough profile."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import pytest
 from write_programs import check_captured, check_eager, picker
 
 BATCHES = 10
-COUNT = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 500
-pytestmark = pytest.mark.timeout(COUNT)
+COUNT = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 200
+pytestmark = pytest.mark.timeout(max(COUNT, 300))
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -175,3 +175,17 @@ def test_other_loops_are_tiled_and_divided(opts):
     assert apply_opts(call.ast, parse_opts(opts))
     out = Tensor(x).cumsum(1).contiguous()
     np.testing.assert_allclose(out.numpy(), np.cumsum(x, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("factors", [(2.0**-40, 2.0**40), (2.0**40, 2.0**-40)])
+def test_long_products_that_leave_the_range_are_numpys(device, factors):
+    """What has become 0 stays 0, whatever the product of what follows is."""
+    values = np.repeat(np.float32(factors), 2500)  # and none of the products is denormal
+    with np.errstate(over="ignore"):
+        expected = np.cumprod(values)
+    x = Tensor(values, device=device, requires_grad=True)
+    np.testing.assert_array_equal(x.cumprod(0).numpy(), expected)
+    (gradient,) = x.cumprod(0)[:3].sum().gradient(x)
+    t = torch.tensor(values[:3], requires_grad=True)
+    t.cumprod(0).sum().backward()
+    np.testing.assert_allclose(gradient.numpy()[:3], t.grad.numpy(), rtol=1e-6)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polygrad import Tensor, TinyJit
@@ -247,6 +247,7 @@ ALIKE = ("add", "scaled", "where", "centred", "most", "any", "running", "padded"
 alike_steps = st.tuples(st.sampled_from((*ALIKE, *WRITES)), st.integers(0, 20), st.integers(0, 20))
 
 
+@settings(max_examples=settings().max_examples // 3)  # each is eager, captured and replayed
 @given(st.sampled_from([2, 3]), st.sampled_from([0, None]), st.lists(alike_steps, min_size=1, max_size=6))
 def test_captured_programs_do_what_numpy_does(count, axis, body):
     """What a captured function writes to, and what lazy values read of it, over several calls."""

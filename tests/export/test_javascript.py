@@ -130,7 +130,7 @@ def test_a_damaged_file_is_refused_in_node(damage: str, tmp_path: Path) -> None:
     at = good.rindex(b'"dtype":"F32"')
     bad, text = {
         "cut": (good[:-7], "the file is damaged"),
-        "version": (good[:4] + b"\2" + good[5:], "expected version 7, got 2"),
+        "version": (good[:4] + b"\2" + good[5:], "expected version 8, got 2"),
         "values": (good[:at] + b'"dtype":"F99"' + good[at + 13 :], "safetensors: .*F99"),
     }[damage]
     path.write_bytes(bad)

@@ -148,6 +148,14 @@ def test_what_the_adapter_cannot_do_is_refused_in_node(tmp_path: Path, on: Calla
 
     assert "expected wgsl, got msl" in refused(relabel)
 
+    def count_on_lanes(header: Any) -> None:
+        header["kernels"][0]["subgroup"] = 32
+
+    assert "expected subgroups of 32 invocations, got" in refused(count_on_lanes)
+    first = b"struct Arguments {"
+    said = refused(lambda header: None, (first, b"enable f16;".ljust(len(first))))
+    assert "expected an adapter with the feature shader-f16" in said and "WEBGPU_F16=0" in said
+
 
 def test_a_page_runs_an_exported_classifier_on_its_gpu_within_1e_5(
     tmp_path: Path, on: Callable[[str], None]

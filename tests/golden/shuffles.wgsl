@@ -19,7 +19,7 @@ fn is_nan(x: f32) -> bool {
 }
 
 fn max_f32(a: f32, b: f32) -> f32 {
-  return select(b, a, a > b || is_nan(a));
+  return select(b, a, (a > b) | is_nan(a));
 }
 
 fn load4_data1(i: i32) -> vec4<f32> {

@@ -10,12 +10,13 @@ from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
 from polygrad.codegen.opts import render_opts
 from polygrad.codegen.target import Target, Workgroups
+from polygrad.dtype import dtypes
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.msl import MSLBuilder
-from polygrad.renderer.wgsl import WGSLBuilder
+from polygrad.renderer.wgsl import PACKED, WGSLBuilder
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
@@ -29,7 +30,7 @@ WEBGPU = Target(
     max_buffers=8,
     alignment=256,
     float64=False,
-    word_memory=True,
+    packed=PACKED,
 )
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(), alignment=256)
 
@@ -56,6 +57,8 @@ PROGRAMS = {
 NARROW = {
     "bools_and_bytes": lambda: data(100, dtype="int8") < data(100, dtype="int8"),
     "halves": lambda: data(64, dtype="float16") * data(64, dtype="bfloat16").half(),
+    "bytes_by_fours": lambda: data(4096, dtype="int8") < data(4096, dtype="uint8").cast("int8"),
+    "halves_by_fours": lambda: data(4096, dtype="bfloat16") * 2,
     "long_integers": lambda: data(10, dtype="int64") * 3 // data(10, dtype="int64"),
     "special_numbers": lambda: (data(10).log2() * float("inf")).maximum(data(10)).isnan(),
 }
@@ -96,3 +99,16 @@ def test_sums_that_subgroups_exchange(golden):
 def test_kernels_in_wgsl(golden):
     programs = (PROGRAMS | NARROW).items()
     golden("workgroups.wgsl", "\n".join(text_of(n, make(), WEBGPU, WGSLBuilder) for n, make in programs))
+
+
+def test_kernels_in_wgsl_with_float16(golden):
+    x, y = data(40, 64, dtype="float16"), data(64, 24, dtype="float16")
+    programs = {
+        "add": x + x.flip(1),
+        "product": x @ y,
+        "conversions": (x > 0.5).where(x.bitcast("uint16").cast("int32").half(), float("-inf")),
+        "softmax": x.softmax(1),
+    }
+    target = replace(WEBGPU, packed=tuple(d for d in PACKED if d is not dtypes.float16))
+    texts = [text_of(name, x, target, WGSLBuilder) for name, x in programs.items()]
+    golden("float16.wgsl", "\n".join(texts))

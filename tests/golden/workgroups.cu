@@ -85,13 +85,13 @@ extern "C" __global__ void matmul(float *data0, float *data1, float *data2) {
 
 // matmul_odd: GLOBAL r0, GLOBAL r1, LOCAL r0 16, UPCAST r0.1 2, LOCAL r1 16, UPCAST r1.1 2, STAGE r2 LOAD 0, STAGE r2 LOAD 2
 // grid (3, 4, 1), workgroups of (8, 8, 1)
-static __device__ inline int floor_modulo_index(int a, int b) {
-  int x0 = a % b;
-  return x0 + ((x0 != 0) & ((x0 ^ b) < 0) ? b : 0);
-}
 static __device__ inline int floor_divide_index(int a, int b) {
   int x0 = a % b;
   return a / b - ((x0 != 0) & ((x0 ^ b) < 0) ? 1 : 0);
+}
+static __device__ inline int floor_modulo_index(int a, int b) {
+  int x0 = a % b;
+  return x0 + ((x0 != 0) & ((x0 ^ b) < 0) ? b : 0);
 }
 
 extern "C" __global__ void matmul_odd(float *data0, float *data1, float *data2) {
@@ -101,64 +101,64 @@ extern "C" __global__ void matmul_odd(float *data0, float *data1, float *data2) 
   int workgroup1 = (int)blockIdx.y;
   int invocation0 = (int)threadIdx.x;
   int invocation1 = (int)threadIdx.y;
-  int p0 = workgroup1 << 4;
-  int p1 = workgroup1 < 3 ? p0 : 34;
-  int p2 = invocation0 + p1 * 40;
-  int p3 = invocation0 << 4;
+  int p0 = invocation1 << 3;
+  int p1 = workgroup1 << 4;
+  int p2 = workgroup1 < 3 ? p1 : 34;
+  int p3 = p0 + invocation0 + p2 * 40;
+  int p4 = invocation0 << 4;
   for (int i0 = 0; i0 < 10; i0++) {
-    int x0 = floor_modulo_index(invocation1 + i0 * 3, 5);
-    int x1 = floor_divide_index(invocation1 + (i0 << 3), 5);
-    shared0[p3 + x1 + (x0 << 7)] = data1[p2 + (x0 << 3) + x1 * 40];
+    int p5 = p4 + floor_divide_index(invocation1 + (i0 << 3), 5) + (floor_modulo_index(invocation1 + i0 * 3, 5) << 7);
+    shared0[p5] = data1[p3 + (i0 << 6)];
   }
-  int p4 = workgroup0 << 4;
-  int p5 = workgroup0 < 2 ? p4 : 17;
-  int p6 = p5 + ((invocation1 & 1) << 3) + invocation0 + (invocation1 >> 1) * 33;
-  int p7 = invocation0 + (invocation1 << 3);
+  int p6 = workgroup0 << 4;
+  int p7 = workgroup0 < 2 ? p6 : 17;
+  int p8 = p7 + ((invocation1 & 1) << 3) + invocation0 + (invocation1 >> 1) * 33;
+  int p9 = invocation0 + p0;
   for (int i1 = 0; i1 < 10; i1++) {
-    shared1[p7 + (i1 << 6)] = data2[p6 + i1 * 132];
+    shared1[p9 + (i1 << 6)] = data2[p8 + i1 * 132];
   }
   __syncthreads();
-  int p8 = invocation0 << 1;
-  int p9 = invocation1 << 1;
+  int p10 = invocation0 << 1;
+  int p11 = invocation1 << 1;
   float acc0 = 0.0f;
   float acc1 = 0.0f;
   float acc2 = 0.0f;
   float acc3 = 0.0f;
   for (int i2 = 0; i2 < 40; i2++) {
-    int p10 = i2 << 4;
-    int p11 = p9 + p10;
-    int p12 = p8 + p10;
-    float x2 = shared0[p11];
-    float x3 = shared1[p12];
-    float x4 = shared1[p12 + 1];
-    float x5 = shared0[p11 + 1];
-    acc0 += x2 * x3;
-    acc1 += x2 * x4;
-    acc2 += x5 * x3;
-    acc3 += x5 * x4;
+    int p12 = i2 << 4;
+    int p13 = p11 + p12;
+    int p14 = p10 + p12;
+    float x0 = shared0[p13];
+    float x1 = shared1[p14];
+    float x2 = shared1[p14 + 1];
+    float x3 = shared0[p13 + 1];
+    acc0 += x0 * x1;
+    acc1 += x0 * x2;
+    acc2 += x3 * x1;
+    acc3 += x3 * x2;
   }
   float acc4 = acc0;
   float acc5 = acc1;
   float acc6 = acc2;
   float acc7 = acc3;
-  int p13 = p5 + p8;
-  int p14 = p13 + p1 * 33 + invocation1 * 66;
-  int p15 = p1 + p9;
-  bool m0 = (p15 < p0) != true;
-  bool m1 = (p13 < p4) != true;
-  bool m2 = (p13 + 1 < p4) != true;
-  bool m3 = (p15 + 1 < p0) != true;
+  int p15 = p7 + p10;
+  int p16 = p15 + p2 * 33 + invocation1 * 66;
+  int p17 = p2 + p11;
+  bool m0 = (p17 < p1) != true;
+  bool m1 = (p15 < p6) != true;
+  bool m2 = (p15 + 1 < p6) != true;
+  bool m3 = (p17 + 1 < p1) != true;
   if (m0 & m1) {
-    data0[p14] = acc4;
+    data0[p16] = acc4;
   }
   if (m0 & m2) {
-    data0[p14 + 1] = acc5;
+    data0[p16 + 1] = acc5;
   }
   if (m3 & m1) {
-    data0[p14 + 33] = acc6;
+    data0[p16 + 33] = acc6;
   }
   if (m3 & m2) {
-    data0[p14 + 34] = acc7;
+    data0[p16 + 34] = acc7;
   }
 }
 
@@ -444,7 +444,7 @@ extern "C" __global__ void sum_rows(float *data0, float *data1) {
   }
 }
 
-// sum_columns: GLOBAL r0, LOCAL r0 32, GROUP r1 8
+// sum_columns: GLOBAL r0, LOCAL r0 32, GROUP r1 8, UNROLL r1.0 4
 // grid (2, 1, 1), workgroups of (32, 8, 1)
 
 extern "C" __global__ void sum_columns(float *data0, float *data1) {
@@ -456,28 +456,35 @@ extern "C" __global__ void sum_columns(float *data0, float *data1) {
   int p1 = (workgroup0 < 1 ? p0 : 8) + invocation0;
   int p2 = p1 + invocation1 * 40;
   float acc0 = 0.0f;
-  for (int i0 = 0; i0 < 64; i0++) {
-    acc0 += data1[p2 + i0 * 320];
+  float acc1 = 0.0f;
+  float acc2 = 0.0f;
+  float acc3 = 0.0f;
+  for (int i0 = 0; i0 < 16; i0++) {
+    int p3 = p2 + i0 * 1280;
+    acc0 += data1[p3];
+    acc1 += data1[p3 + 320];
+    acc2 += data1[p3 + 640];
+    acc3 += data1[p3 + 960];
   }
-  int p3 = invocation0 + (invocation1 << 5);
-  shared0[p3] = acc0;
+  int p4 = invocation0 + (invocation1 << 5);
+  shared0[p4] = acc0 + acc2 + (acc1 + acc3);
   __syncthreads();
   bool m0 = invocation1 < 4;
-  float x0 = shared0[p3] + shared0[invocation0 + ((m0 ? invocation1 + 4 : invocation1) << 5)];
+  float x0 = shared0[p4] + shared0[invocation0 + ((m0 ? invocation1 + 4 : invocation1) << 5)];
   if (m0) {
-    shared0[p3] = x0;
+    shared0[p4] = x0;
   }
   __syncthreads();
   bool m1 = invocation1 < 2;
-  float x1 = shared0[p3] + shared0[invocation0 + ((m1 ? invocation1 + 2 : invocation1) << 5)];
+  float x1 = shared0[p4] + shared0[invocation0 + ((m1 ? invocation1 + 2 : invocation1) << 5)];
   if (m1) {
-    shared0[p3] = x1;
+    shared0[p4] = x1;
   }
   __syncthreads();
   bool m2 = invocation1 < 1;
-  float x2 = shared0[p3] + shared0[invocation0 + ((m2 ? invocation1 + 1 : invocation1) << 5)];
+  float x2 = shared0[p4] + shared0[invocation0 + ((m2 ? invocation1 + 1 : invocation1) << 5)];
   if (m2) {
-    shared0[p3] = x2;
+    shared0[p4] = x2;
   }
   __syncthreads();
   float x3 = shared0[invocation0];

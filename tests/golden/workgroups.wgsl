@@ -159,14 +159,14 @@ struct Arguments {
 var<workgroup> shared0: array<f32, 640>;
 var<workgroup> shared1: array<f32, 640>;
 
-fn floor_modulo_i32(a: i32, b: i32) -> i32 {
-  let rest: i32 = a % b;
-  return rest + select(0, b, rest != 0 && (rest ^ b) < 0);
-}
-
 fn floor_divide_i32(a: i32, b: i32) -> i32 {
   let rest: i32 = a % b;
-  return a / b - select(0, 1, rest != 0 && (rest ^ b) < 0);
+  return a / b - select(0, 1, (rest != 0) & ((rest ^ b) < 0));
+}
+
+fn floor_modulo_i32(a: i32, b: i32) -> i32 {
+  let rest: i32 = a % b;
+  return rest + select(0, b, (rest != 0) & ((rest ^ b) < 0));
 }
 
 @compute @workgroup_size(8, 8, 1)
@@ -175,64 +175,64 @@ fn matmul_odd(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
   let g1: i32 = i32(workgroup.y);
   let l0: i32 = i32(local.x);
   let l1: i32 = i32(local.y);
-  let x0: i32 = g1 << 4u;
-  let p0: i32 = select(34, x0, g1 < 3);
-  let p1: i32 = l0 + p0 * 40;
-  let x1: i32 = l0 << 4u;
+  let x0: i32 = l1 << 3u;
+  let x1: i32 = g1 << 4u;
+  let p0: i32 = select(34, x1, g1 < 3);
+  let p1: i32 = x0 + l0 + p0 * 40;
+  let x2: i32 = l0 << 4u;
   for (var i0: i32 = 0; i0 < 10; i0++) {
-    let x2: i32 = floor_modulo_i32(l1 + i0 * 3, 5);
-    let x3: i32 = floor_divide_i32(l1 + (i0 << 3u), 5);
-    shared0[x1 + x3 + (x2 << 7u)] = data1[p1 + (x2 << 3u) + x3 * 40];
+    let p2: i32 = x2 + floor_divide_i32(l1 + (i0 << 3u), 5) + (floor_modulo_i32(l1 + i0 * 3, 5) << 7u);
+    shared0[p2] = data1[p1 + (i0 << 6u)];
   }
-  let x4: i32 = g0 << 4u;
-  let p2: i32 = select(17, x4, g0 < 2);
-  let p3: i32 = p2 + ((l1 & 1) << 3u) + l0 + (l1 >> 1u) * 33;
-  let p4: i32 = l0 + (l1 << 3u);
+  let x3: i32 = g0 << 4u;
+  let p3: i32 = select(17, x3, g0 < 2);
+  let p4: i32 = p3 + ((l1 & 1) << 3u) + l0 + (l1 >> 1u) * 33;
+  let p5: i32 = l0 + x0;
   for (var i1: i32 = 0; i1 < 10; i1++) {
-    shared1[p4 + (i1 << 6u)] = data2[p3 + i1 * 132];
+    shared1[p5 + (i1 << 6u)] = data2[p4 + i1 * 132];
   }
   workgroupBarrier();
-  let x5: i32 = l0 << 1u;
-  let x6: i32 = l1 << 1u;
+  let x4: i32 = l0 << 1u;
+  let x5: i32 = l1 << 1u;
   var acc0: f32 = 0.0f;
   var acc1: f32 = 0.0f;
   var acc2: f32 = 0.0f;
   var acc3: f32 = 0.0f;
   for (var i2: i32 = 0; i2 < 40; i2++) {
-    let x7: i32 = i2 << 4u;
-    let p5: i32 = x6 + x7;
-    let p6: i32 = x5 + x7;
-    let x8: f32 = shared0[p5];
-    let x9: f32 = shared1[p6];
-    let x10: f32 = shared1[p6 + 1];
-    let x11: f32 = shared0[p5 + 1];
-    acc0 += x8 * x9;
-    acc1 += x8 * x10;
-    acc2 += x11 * x9;
-    acc3 += x11 * x10;
+    let x6: i32 = i2 << 4u;
+    let p6: i32 = x5 + x6;
+    let p7: i32 = x4 + x6;
+    let x7: f32 = shared0[p6];
+    let x8: f32 = shared1[p7];
+    let x9: f32 = shared1[p7 + 1];
+    let x10: f32 = shared0[p6 + 1];
+    acc0 += x7 * x8;
+    acc1 += x7 * x9;
+    acc2 += x10 * x8;
+    acc3 += x10 * x9;
   }
   let acc4: f32 = acc0;
   let acc5: f32 = acc1;
   let acc6: f32 = acc2;
   let acc7: f32 = acc3;
-  let p7: i32 = p2 + x5;
-  let p8: i32 = p7 + p0 * 33 + l1 * 66;
-  let p9: i32 = p0 + x6;
-  let x12: bool = (p9 < x0) != true;
-  let x13: bool = (p7 < x4) != true;
-  let x14: bool = (p7 + 1 < x4) != true;
-  let x15: bool = (p9 + 1 < x0) != true;
-  if (x12 & x13) {
-    data0[p8] = acc4;
+  let p8: i32 = p3 + x4;
+  let p9: i32 = p8 + p0 * 33 + l1 * 66;
+  let p10: i32 = p0 + x5;
+  let x11: bool = (p10 < x1) != true;
+  let x12: bool = (p8 < x3) != true;
+  let x13: bool = (p8 + 1 < x3) != true;
+  let x14: bool = (p10 + 1 < x1) != true;
+  if (x11 & x12) {
+    data0[p9] = acc4;
   }
-  if (x12 & x14) {
-    data0[p8 + 1] = acc5;
+  if (x11 & x13) {
+    data0[p9 + 1] = acc5;
   }
-  if (x15 & x13) {
-    data0[p8 + 33] = acc6;
+  if (x14 & x12) {
+    data0[p9 + 33] = acc6;
   }
-  if (x15 & x14) {
-    data0[p8 + 34] = acc7;
+  if (x14 & x13) {
+    data0[p9 + 34] = acc7;
   }
 }
 
@@ -401,12 +401,12 @@ var<workgroup> shared1: array<f32, 288>;
 
 fn floor_divide_i32(a: i32, b: i32) -> i32 {
   let rest: i32 = a % b;
-  return a / b - select(0, 1, rest != 0 && (rest ^ b) < 0);
+  return a / b - select(0, 1, (rest != 0) & ((rest ^ b) < 0));
 }
 
 fn floor_modulo_i32(a: i32, b: i32) -> i32 {
   let rest: i32 = a % b;
-  return rest + select(0, b, rest != 0 && (rest ^ b) < 0);
+  return rest + select(0, b, (rest != 0) & ((rest ^ b) < 0));
 }
 
 @compute @workgroup_size(8, 8, 1)
@@ -582,7 +582,7 @@ fn sum_rows(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocati
   }
 }
 
-// sum_columns: GLOBAL r0, LOCAL r0 32, GROUP r1 8
+// sum_columns: GLOBAL r0, LOCAL r0 32, GROUP r1 8, UNROLL r1.0 4
 // grid (2, 1, 1), workgroups of (32, 8, 1)
 
 struct Arguments {
@@ -596,6 +596,10 @@ struct Arguments {
 @group(0) @binding(1) var<storage, read_write> data1: array<f32>;
 var<workgroup> shared0: array<f32, 256>;
 
+fn as_rounded(x: f32) -> f32 {
+  return bitcast<f32>(bitcast<u32>(x) | arguments.zero_bits);
+}
+
 @compute @workgroup_size(32, 8, 1)
 fn sum_columns(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
   let g0: i32 = i32(workgroup.x);
@@ -605,28 +609,35 @@ fn sum_columns(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
   let p0: i32 = select(8, x0, g0 < 1) + l0;
   let p1: i32 = p0 + l1 * 40;
   var acc0: f32 = 0.0f;
-  for (var i0: i32 = 0; i0 < 64; i0++) {
-    acc0 += data1[p1 + i0 * 320];
+  var acc1: f32 = 0.0f;
+  var acc2: f32 = 0.0f;
+  var acc3: f32 = 0.0f;
+  for (var i0: i32 = 0; i0 < 16; i0++) {
+    let p2: i32 = p1 + i0 * 1280;
+    acc0 += data1[p2];
+    acc1 += data1[p2 + 320];
+    acc2 += data1[p2 + 640];
+    acc3 += data1[p2 + 960];
   }
-  let p2: i32 = l0 + (l1 << 5u);
-  shared0[p2] = acc0;
+  let p3: i32 = l0 + (l1 << 5u);
+  shared0[p3] = as_rounded(acc0 + acc2) + as_rounded(acc1 + acc3);
   workgroupBarrier();
   let m0: bool = l1 < 4;
-  let x1: f32 = shared0[p2] + shared0[l0 + (select(l1, l1 + 4, m0) << 5u)];
+  let x1: f32 = shared0[p3] + shared0[l0 + (select(l1, l1 + 4, m0) << 5u)];
   if (m0) {
-    shared0[p2] = x1;
+    shared0[p3] = x1;
   }
   workgroupBarrier();
   let m1: bool = l1 < 2;
-  let x2: f32 = shared0[p2] + shared0[l0 + (select(l1, l1 + 2, m1) << 5u)];
+  let x2: f32 = shared0[p3] + shared0[l0 + (select(l1, l1 + 2, m1) << 5u)];
   if (m1) {
-    shared0[p2] = x2;
+    shared0[p3] = x2;
   }
   workgroupBarrier();
   let m2: bool = l1 < 1;
-  let x3: f32 = shared0[p2] + shared0[l0 + (select(l1, l1 + 1, m2) << 5u)];
+  let x3: f32 = shared0[p3] + shared0[l0 + (select(l1, l1 + 1, m2) << 5u)];
   if (m2) {
-    shared0[p2] = x3;
+    shared0[p3] = x3;
   }
   workgroupBarrier();
   let x4: f32 = shared0[l0];
@@ -654,7 +665,7 @@ fn is_nan(x: f32) -> bool {
 }
 
 fn max_f32(a: f32, b: f32) -> f32 {
-  return select(b, a, a > b || is_nan(a));
+  return select(b, a, (a > b) | is_nan(a));
 }
 
 @compute @workgroup_size(32, 1, 1)
@@ -741,7 +752,7 @@ struct Arguments {
 fn store_data0(i: i32, value: bool) {
   let place: u32 = u32(i & 3) * 8u;
   atomicAnd(&data0[i >> 2u], ~(0xffu << place));
-  atomicOr(&data0[i >> 2u], (select(0u, 1u, value) & 0xffu) << place);
+  atomicOr(&data0[i >> 2u], select(0u, 1u, value) << place);
 }
 
 fn load_data1(i: i32) -> i32 {
@@ -805,7 +816,7 @@ fn f16_to_f32(bits: u32) -> f32 {
 fn store_data0(i: i32, value: u32) {
   let place: u32 = u32(i & 1) * 16u;
   atomicAnd(&data0[i >> 1u], ~(0xffffu << place));
-  atomicOr(&data0[i >> 1u], (value & 0xffffu) << place);
+  atomicOr(&data0[i >> 1u], value << place);
 }
 
 fn load_data1(i: i32) -> u32 {
@@ -821,6 +832,84 @@ fn halves(@builtin(local_invocation_id) local: vec3<u32>) {
   let l0: i32 = i32(local.x);
   let x0: f32 = f16_to_f32(load_data1(l0)) * f16_to_f32(f32_to_f16(bf16_to_f32(load_data2(l0))));
   store_data0(l0, f32_to_f16(x0));
+}
+
+// bytes_by_fours: GLOBAL r0, SIMD r0 4 1, LOCAL r0.0 256
+// grid (4, 1, 1), workgroups of (256, 1, 1)
+
+struct Arguments {
+  infinity: f32,
+  nan: f32,
+  zero: f32,
+  zero_bits: u32,
+}
+@group(0) @binding(3) var<uniform> arguments: Arguments;
+@group(0) @binding(0) var<storage, read_write> data0: array<u32>;
+@group(0) @binding(1) var<storage, read_write> data1: array<u32>;
+@group(0) @binding(2) var<storage, read_write> data2: array<u32>;
+
+fn store4_data0(i: i32, value: vec4<bool>) {
+  data0[i >> 2u] = select(0u, 1u, value.x) | (select(0u, 1u, value.y) << 8u) | (select(0u, 1u, value.z) << 16u) | (select(0u, 1u, value.w) << 24u);
+}
+
+fn load4_data1(i: i32) -> vec4<i32> {
+  let word0: u32 = data1[i >> 2u];
+  return vec4<i32>(extractBits(bitcast<i32>(word0), 0u, 8u), extractBits(bitcast<i32>(word0), 8u, 8u), extractBits(bitcast<i32>(word0), 16u, 8u), extractBits(bitcast<i32>(word0), 24u, 8u));
+}
+
+fn load4_data2(i: i32) -> vec4<u32> {
+  let word0: u32 = data2[i >> 2u];
+  return vec4<u32>(extractBits(word0, 0u, 8u), extractBits(word0, 8u, 8u), extractBits(word0, 16u, 8u), extractBits(word0, 24u, 8u));
+}
+
+@compute @workgroup_size(256, 1, 1)
+fn bytes_by_fours(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
+  let p0: i32 = (i32(workgroup.x) << 10u) + (i32(local.x) << 2u);
+  let v0: vec4<i32> = load4_data1(p0);
+  let v1: vec4<u32> = load4_data2(p0);
+  store4_data0(p0, vec4<bool>(v0.x < extractBits(bitcast<i32>(v1.x), 0u, 8u), v0.y < extractBits(bitcast<i32>(v1.y), 0u, 8u), v0.z < extractBits(bitcast<i32>(v1.z), 0u, 8u), v0.w < extractBits(bitcast<i32>(v1.w), 0u, 8u)));
+}
+
+// halves_by_fours: GLOBAL r0, SIMD r0 4 1, LOCAL r0.0 256
+// grid (4, 1, 1), workgroups of (256, 1, 1)
+
+struct Arguments {
+  infinity: f32,
+  nan: f32,
+  zero: f32,
+  zero_bits: u32,
+}
+@group(0) @binding(2) var<uniform> arguments: Arguments;
+@group(0) @binding(0) var<storage, read_write> data0: array<u32>;
+@group(0) @binding(1) var<storage, read_write> data1: array<u32>;
+
+fn bf16_to_f32(bits: u32) -> f32 {
+  return bitcast<f32>(bits << 16u);
+}
+
+fn f32_to_bf16(x: f32) -> u32 {
+  let bits: u32 = bitcast<u32>(x);
+  let high: u32 = bits >> 16u;
+  let rounded: u32 = (bits + 0x7fffu + (high & 1u)) >> 16u;
+  return select(rounded, high | 0x40u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+fn store4_data0(i: i32, value: vec4<u32>) {
+  data0[i >> 1u] = value.x | (value.y << 16u);
+  data0[(i >> 1u) + 1] = value.z | (value.w << 16u);
+}
+
+fn load4_data1(i: i32) -> vec4<u32> {
+  let word0: u32 = data1[i >> 1u];
+  let word1: u32 = data1[(i >> 1u) + 1];
+  return vec4<u32>(extractBits(word0, 0u, 16u), extractBits(word0, 16u, 16u), extractBits(word1, 0u, 16u), extractBits(word1, 16u, 16u));
+}
+
+@compute @workgroup_size(256, 1, 1)
+fn halves_by_fours(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
+  let p0: i32 = (i32(workgroup.x) << 10u) + (i32(local.x) << 2u);
+  let v0: vec4<u32> = load4_data1(p0);
+  store4_data0(p0, vec4<u32>(f32_to_bf16(bf16_to_f32(v0.x) * 2.0f), f32_to_bf16(bf16_to_f32(v0.y) * 2.0f), f32_to_bf16(bf16_to_f32(v0.z) * 2.0f), f32_to_bf16(bf16_to_f32(v0.w) * 2.0f)));
 }
 
 // long_integers: GLOBAL r0, LOCAL r0 10
@@ -851,7 +940,7 @@ fn mul_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 }
 
 fn eq_64(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return a.x == b.x && a.y == b.y;
+  return (a.x == b.x) & (a.y == b.y);
 }
 
 fn shl_64(a: vec2<u32>, places: u32) -> vec2<u32> {
@@ -865,7 +954,7 @@ fn shl_64(a: vec2<u32>, places: u32) -> vec2<u32> {
 }
 
 fn lt_u64(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return a.y < b.y || (a.y == b.y && a.x < b.x);
+  return (a.y < b.y) | ((a.y == b.y) & (a.x < b.x));
 }
 
 fn sub_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -873,7 +962,7 @@ fn sub_64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 }
 
 fn divide_64(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
-  if (a.y == 0u && b.y == 0u) {
+  if ((a.y == 0u) & (b.y == 0u)) {
     return vec4<u32>(a.x / b.x, 0u, a.x % b.x, 0u);
   }
   var quotient: vec2<u32> = a;
@@ -883,7 +972,7 @@ fn divide_64(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
     rest = shl_64(rest, 1u);
     rest.x |= quotient.y >> 31u;
     quotient = shl_64(quotient, 1u);
-    if (carry || !lt_u64(rest, b)) {
+    if (carry | !lt_u64(rest, b)) {
       rest = sub_64(rest, b);
       quotient.x |= 1u;
     }
@@ -912,7 +1001,7 @@ fn floor_divide_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   if (((a.y ^ b.y) & 0x80000000u) == 0u) {
     return both.xy;
   }
-  let exact: bool = both.z == 0u && both.w == 0u;
+  let exact: bool = (both.z == 0u) & (both.w == 0u);
   return neg_64(add_64(both.xy, vec2<u32>(select(1u, 0u, exact), 0u)));
 }
 
@@ -949,13 +1038,13 @@ fn is_nan(x: f32) -> bool {
 }
 
 fn max_f32(a: f32, b: f32) -> f32 {
-  return select(b, a, a > b || is_nan(a));
+  return select(b, a, (a > b) | is_nan(a));
 }
 
 fn store_data0(i: i32, value: bool) {
   let place: u32 = u32(i & 3) * 8u;
   atomicAnd(&data0[i >> 2u], ~(0xffu << place));
-  atomicOr(&data0[i >> 2u], (select(0u, 1u, value) & 0xffu) << place);
+  atomicOr(&data0[i >> 2u], select(0u, 1u, value) << place);
 }
 
 @compute @workgroup_size(10, 1, 1)

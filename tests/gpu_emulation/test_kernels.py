@@ -17,6 +17,7 @@ from bench.traffic import traffic_of
 from polygrad import Device, Tensor, TinyJit
 from polygrad.codegen import cost
 from polygrad.codegen.actions import actions
+from polygrad.codegen.heuristics import choose
 from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
 from polygrad.codegen.opts import apply, render_opts
 from polygrad.engine.normalize import normalize
@@ -26,6 +27,7 @@ from polygrad.errors import OptError
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
+from tests.codegen.grid_kernels import kernel_of
 from tests.gpu_emulation.device import checked, target_of
 
 DEVICES = ["EMULATED_CUDA", "EMULATED_MSL"]
@@ -427,3 +429,36 @@ def test_a_product_of_1024_reads_a_sixteenth_of_what_the_naive_kernel_does(devic
     (tiled_read, tiled_written), (naive_read, naive_written) = map(traffic_of, (lower(kernel, target), naive))
     assert naive_read == 2 * 4 * 1024**3 and tiled_written == naive_written == 4 << 20
     assert tiled_read <= naive_read / 16
+
+
+# --- where a processor does a GPU's work
+
+
+@pytest.mark.parametrize("device", DEVICES[:1])
+@pytest.mark.parametrize(
+    ("shapes", "make", "kinds"),
+    [
+        ([(40, 33), (33, 4)], lambda a, b: a @ b, "SIMD"),  # few columns
+        ([(50, 64), (64, 7)], lambda a, b: a @ b, "UPCAST"),  # tiles that overlap
+        ([(1, 6, 9, 9), (5, 6, 3, 3)], lambda a, w: a.conv2d(w), "UPCAST"),  # narrow images
+        ([(1, 40, 9, 9), (40, 1, 3, 3)], lambda a, w: a.conv2d(w, padding=1, groups=40), "UNROLL"),
+        ([(60, 160)], lambda a: a.sum(0), "SIMD UNROLL"),  # four neighbours' sums
+        ([(47, 160)], lambda a: a.sum(1), "SIMD UNROLL"),  # along memory
+        ([(70, 46)], lambda a: a.sum(1), "UNROLL"),  # and a rest
+        ([(40, 100)], lambda a: a.softmax(1), "SIMD"),
+        ([(9, 130)], lambda a: a.softmax(1), "GROUP"),  # few rows
+        ([(300, 3)], lambda a: a.max(0), "GROUP UNROLL"),
+        ([(37, 41)], lambda a: a.permute(1, 0) * 2, "UPCAST"),  # blocks
+        ([(130, 261), (261,)], lambda a, b: a + b, "UPCAST"),  # four rows
+        ([(130, 256)], lambda a: a.flip(1) * 2, "SIMD"),
+    ],
+)
+def test_what_is_chosen_there_is_as_right_and_as_safe_elsewhere(device, shapes, make, kinds):
+    """The Opts of such a Target, on the checked machine: no races, nothing out of bounds; within 1e-5."""
+    found = target_of("cuda")
+    software = replace(found, workgroups=replace(found.workgroups, software=True))
+    values = [normal(*shape) for shape in shapes]
+    opts = choose(kernel_of(make(*(Tensor(v, device="INTERP") for v in values)), software), software)
+    assert set(kinds.split()) <= {opt.kind.value for opt in opts}
+    got = make(*(Tensor(v, device=device) for v in values)).contiguous(opts=render_opts(opts))
+    close(got, make(*(Tensor(v, device="CPU") for v in values)).numpy())

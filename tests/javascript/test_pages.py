@@ -51,7 +51,7 @@ def test_python_in_script_tags_runs_in_order_and_reports_errors(package: Path) -
 def test_a_page_stays_responsive_while_its_worker_trains(package: Path) -> None:
     seen = drive("responsive", package)
     assert seen["complaints"] == [] and seen["loss"] < 0.5
-    assert seen["ticks"] > 20 and seen["longest"] < 250  # the machine may be busy
+    assert seen["ticks"] > 20  # for how long it is held up: tests/browser/test_responsive.py
 
 
 def test_a_closed_session_rejects_what_is_pending(package: Path) -> None:

@@ -73,6 +73,7 @@ def test_programs_run_and_errors_are_typed(host: str, tmp_path: Path) -> None:
         ("out_of_memory", "OutOfMemoryError", "limit of 67108864 bytes"),
         ("trap", "InternalError", "internal: kernel boom: trapped"),
         ("no_module", "CompileError", "kernel nonsense: expected a module"),
+        ("no_cuda", "DeviceError", "CUDA: not available inside Pyodide: expected WASM, WEBGPU or INTERP"),
         ("wrong_signature", "CompileError", "kernel double: expected 2 arguments, got 1"),
     ):
         assert result[case][0] == error and text in result[case][1], result[case]

@@ -13,6 +13,7 @@ TOLERANCE = 1e-4  # of the greatest magnitude in an output
 
 # Where more kernels than tinygrad's are meant, and why.
 REASONS = {
+    "cumsum_backward": "running sums from the end are stored, then turned round; tinygrad sums each anew",
     "heat_steps": "one kernel would compute the first of five stencils at 41 places per element",
     "long_short_term_memory": "a hidden state is stored, not computed again for every output of a product",
 }

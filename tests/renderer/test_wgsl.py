@@ -108,3 +108,7 @@ def test_the_library_gives_each_function_once_and_after_what_it_calls():
         texts = source([name, name])
         assert texts[-1] == FUNCTIONS[name] and len(set(texts)) == len(texts)
     assert source(["neg_64"]) == [FUNCTIONS["sub_64"], FUNCTIONS["neg_64"]]
+
+
+def test_conditions_are_no_branches():
+    assert not [name for name, text in FUNCTIONS.items() if "&&" in text or "||" in text]

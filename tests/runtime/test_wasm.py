@@ -105,6 +105,19 @@ def test_the_same_code_is_instantiated_once(runtime: WasmRuntime) -> None:
     del a, b
 
 
+@pytest.mark.slow
+def test_a_process_may_load_more_kernels_than_wasmtime_allows_by_default(runtime: WasmRuntime) -> None:
+    """A store of wasmtime's refuses the 10,001st instance, if it is not told otherwise."""
+    for i in range(10_010):
+        name = bytes(f"a{i:05}", "ascii")
+        runtime.host.load(name.decode(), DOUBLE.code.replace(b"\6double", b"\6" + name))
+    executable = runtime.load(chain())
+    source, out, arena = runtime.allocate(8), runtime.allocate(8), runtime.allocate(128)
+    runtime.write(source, 4, word(20))
+    executable.run([source, None, out], arena, {"n": 1})
+    assert int.from_bytes(runtime.read(out, 4, 4), "little") == 42
+
+
 def test_out_of_memory_says_so_and_the_next_allocation_works() -> None:
     runtime = WasmRuntime(limit=1 << 20)
     handle = runtime.allocate(500_000)

@@ -15,6 +15,7 @@ from adapter import needs_adapter
 from polygrad import Device, Tensor, compile_step, nn
 from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
+from polygrad.renderer.wgsl import PACKED
 from polygrad.runtime.program import (
     Kernel,
 )
@@ -270,3 +271,29 @@ def test_data_is_read_as_it_was_when_it_was_asked_for():
     assert asyncio.run((x * 2).data_async()).tolist() == [[2.0, 4.0], [6.0, 8.0]]
     assert asyncio.run(Tensor([1.5], device="WEBGPU", dtype="float16").data_async()).tolist() == [0x3E00]
     assert asyncio.run(x[:0].data_async()).nbytes == 0
+
+
+@pytest.mark.timeout(60)
+def test_a_tile_of_maxima_compiles():
+    """It took SwiftShader's compiler more than minutes when each maximum was a branch."""
+    x = Tensor.arange(64 * 64, device="WEBGPU").reshape(64, 64).float().contiguous()
+    found = (x[:, :, None] + x[None]).max(1)
+    assert found.tolist() == [[64 * i + k + 4095 for k in range(64)] for i in range(64)]
+
+
+@pytest.mark.parametrize("dtype", PACKED, ids=lambda dtype: dtype.name)
+def test_what_lies_in_words_is_loaded_and_stored_by_fours(dtype):
+    def results(device):
+        x = (Tensor.arange(8192, device="CPU") * 37 % 251 - 125).cast(dtype).realize().to(device).realize()
+        whole = [x.cast(d) for d in PACKED] + [
+            (x.cast("float32") * 1.5).cast(dtype),
+            (x > 3).where(x, x.flip(0)),
+        ]
+        part = x[1020:7172].contiguous() + 0  # from a word's start
+        odd = x[1:8189].cat(x[3:5])  # from none
+        written = x.clone()
+        written[4:4100] = x[8:4104]
+        written[4101] = x[1]
+        return [bytes(t.data()) for t in (*whole, part, odd, written)]
+
+    assert results("WEBGPU") == results("CPU")

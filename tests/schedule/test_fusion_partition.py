@@ -6,7 +6,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.fusion_partition import MAX_COPIES, MAX_DEPTH, MAX_REPEATED
+from polygrad.schedule.fusion_partition import MAX_COPIES, MAX_REPEATED
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
@@ -48,7 +48,7 @@ def test_a_long_chain_shared_by_two_kernels_is_repeated_whole():
     x = matrix(4, 5)
     links = [x]
     for i in range(20):
-        links.append((links[-1] * 2 + i).sin() + links[-1])
+        links.append((links[-1] * 2 + i).sqrt() + links[-1])
     total = links[1]
     for link in links[2:]:
         total = total + link
@@ -70,13 +70,6 @@ def test_stencils_of_stencils_fuse_until_one_value_is_needed_at_too_many_places(
     assert len(calls) == expected
     for call in calls:
         assert sum(n.op is Ops.LOAD for n in call.ast.toposort()) <= 3 * MAX_COPIES
-
-
-def test_a_deep_expression_is_cut():
-    x = matrix(4)
-    for i in range(3 * MAX_DEPTH):
-        x = (x + i).sin() if i % 2 else x * i
-    assert 3 <= len(kernels(x)) <= 6
 
 
 @pytest.mark.parametrize(

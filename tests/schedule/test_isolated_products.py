@@ -18,14 +18,14 @@ from polygrad.uop.ops import Ops
 N = 64
 
 
-def sums_of_kernels(out: Tensor, products_apart: bool = True) -> list[int]:
+def sums_of_kernels(out: Tensor, grid: bool = False) -> list[int]:
     """How many sums each kernel has."""
     sink = normalize(UOp.sink(out.uop.base)).sink
-    calls = schedule(sink, True, products_apart=products_apart).calls
+    calls = schedule(sink, True, grid=grid).calls
     return [sum(n.op is Ops.REDUCE for n in call.ast.toposort()) for call in calls]
 
 
-# name, operation, numpy's, sums of each kernel: with products apart
+# name, operation, numpy's, sums of each kernel
 Case = tuple[str, Callable[..., Tensor], Callable[..., Any], list[int]]
 CASES: list[Case] = [
     ("sum of all", lambda x, w, g, u: ((x @ w) * g).sum(), lambda x, w, g, u: ((x @ w) * g).sum(), [1, 1]),
@@ -47,13 +47,69 @@ CASES: list[Case] = [
         "concatenation",
         lambda x, w, g, u: (x @ w).cat(g @ u, x, dim=1),
         lambda x, w, g, u: np.concatenate([x @ w, g @ u, x], 1),
-        [1, 1, 0],
+        [2],  # in loops of their own
+    ),
+    (
+        "a product of concatenations",
+        lambda x, w, g, u: (x @ w).cat(g, dim=1) * (g @ u).cat(x, dim=1),
+        lambda x, w, g, u: np.concatenate([x @ w, g], 1) * np.concatenate([g @ u, x], 1),
+        [1, 1],
     ),
     (
         "padding",
         lambda x, w, g, u: (x @ w).pad(((1, 2), (0, 3))),
         lambda x, w, g, u: np.pad(x @ w, ((1, 2), (0, 3))),
+        [1],
+    ),
+    (
+        "sum of a concatenation",
+        lambda x, w, g, u: (x @ w).cat(g @ u, x, dim=1).sum(0),
+        lambda x, w, g, u: np.concatenate([x @ w, g @ u, x], 1).sum(0),
+        [1, 1, 1],
+    ),
+    (
+        "running sums",
+        lambda x, w, g, u: (x @ w).cumsum(1),
+        lambda x, w, g, u: (x @ w).cumsum(1),
         [1, 0],
+    ),
+    (
+        "maxima of columns",
+        lambda x, w, g, u: (x @ w + u[0]).max(0),
+        lambda x, w, g, u: (x @ w + u[0]).max(0),
+        [1, 1],
+    ),
+    (
+        "a narrow product",
+        lambda x, w, g, u: (x @ w[:, :8]).max(1),
+        lambda x, w, g, u: (x @ w[:, :8]).max(1),
+        [1, 1],
+    ),
+    (
+        "distances",
+        lambda x, w, g, u: (x.reshape(N, 1, N) - w.reshape(1, N, N)).square().sum(2).min(1),
+        lambda x, w, g, u: ((x[:, None] - w[None]) ** 2).sum(2).min(1),
+        [1, 1],
+    ),
+    (
+        "a product of maxima and sums",
+        lambda x, w, g, u: (x.reshape(N, N, 1) + w.reshape(1, N, N)).max(1).sum(),
+        lambda x, w, g, u: (x[:, :, None] + w[None]).max(1).sum(),
+        [1, 1],
+    ),
+    (
+        "maxima of a convolution",
+        lambda x, w, g, u: x.reshape(1, 1, N, N).conv2d(g[:8, :9].reshape(8, 1, 3, 3)).max((2, 3)),
+        lambda x, w, g, u: np.max(
+            [
+                [
+                    (np.lib.stride_tricks.sliding_window_view(x, (3, 3)) * g[i, :9].reshape(3, 3)).sum((2, 3))
+                    for i in range(8)
+                ]
+            ],
+            (2, 3),
+        ),
+        [1, 1],
     ),
     # and what stays
     (
@@ -61,6 +117,38 @@ CASES: list[Case] = [
         lambda x, w, g, u: (x @ w + u[0]).relu() * g,
         lambda x, w, g, u: np.maximum(x @ w + u[0], 0) * g,
         [1],
+    ),
+    (
+        "gradient of a convolution",
+        lambda x, w, g, u: (
+            x.reshape(1, 1, N, N)
+            .conv2d(g[:8, :9].reshape(8, 1, 3, 3), padding=1)
+            .gradient(x, gradient=w.reshape(1, 1, N, N).expand(1, 8, N, N))[0]
+        ),
+        lambda x, w, g, u: sum(
+            np.pad(w, 1)[2 - i : 2 - i + N, 2 - j : 2 - j + N] * g[:8, 3 * i + j].sum()
+            for i in range(3)
+            for j in range(3)
+        ),
+        [2],  # which lowering makes one
+    ),
+    (
+        "a vector and a matrix",
+        lambda x, w, g, u: ((x[0] @ w) * g[0]).sum(),
+        lambda x, w, g, u: ((x[0] @ w) * g[0]).sum(),
+        [2],
+    ),
+    (
+        "a sum of equal rows",
+        lambda x, w, g, u: (x[:1].expand(4096, N).sum(0) * g[0]).sum(),
+        lambda x, w, g, u: (4096 * x[0] * g[0]).sum(),
+        [2],  # one of which needs no loop
+    ),
+    (
+        "maxima of sums",
+        lambda x, w, g, u: x.reshape(N, 8, 8).sum(2).max(1),
+        lambda x, w, g, u: x.reshape(N, 8, 8).sum(2).max(1),
+        [2],
     ),
     (
         "a row of a product",
@@ -82,6 +170,13 @@ CASES: list[Case] = [
     ),
 ]
 
+ON_GRIDS = {
+    "concatenation": [1, 1, 0],
+    "a product of concatenations": [1, 1, 0],
+    "padding": [1, 0],
+    "a product of maxima and sums": [2],
+}
+
 
 def operands(device: str | None = None) -> tuple[list[Tensor], list[Any]]:
     arrays = [np.random.default_rng(i).uniform(-1, 1, (N, N)).astype("float32") for i in range(4)]
@@ -94,12 +189,14 @@ def test_which_sums_share_a_kernel(operation: Callable[..., Tensor], expected: l
     assert sums_of_kernels(operation(*tensors)) == expected
 
 
-def test_elsewhere_nothing_is_apart() -> None:
-    (x, w, g, u), _ = operands()
-    assert sums_of_kernels(x @ w + g @ u, products_apart=False) == [2]
+@pytest.mark.parametrize("case", [pytest.param(c, id=c[0]) for c in CASES])
+def test_on_grids_padding_is_apart_and_maxima_are_no_products(case: Case) -> None:
+    name, operation, _, elsewhere = case
+    tensors, _ = operands()
+    assert sums_of_kernels(operation(*tensors), grid=True) == ON_GRIDS.get(name, elsewhere)
 
 
-@pytest.mark.parametrize("device", [WEBGPU])
+@pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
 @pytest.mark.parametrize(("operation", "wanted"), [pytest.param(c[1], c[2], id=c[0]) for c in CASES])
 def test_results_are_those_of_numpy_within_1e_4(
     operation: Callable[..., Tensor], wanted: Callable[..., Any], device: str
@@ -116,11 +213,13 @@ def test_the_products_of_attention_and_of_its_gradients_are_apart() -> None:
         return heads[0].scaled_dot_product_attention(heads[1], heads[2], is_causal=True)
 
     gradient = attention(x).gradient(w, gradient=g.reshape(1, 2, N, -1))[0]
-    assert max(sums_of_kernels(gradient)) == 1
+    assert max(sums_of_kernels(gradient, grid=True)) == 1
+    assert sorted(sums_of_kernels(gradient))[-2:] == [1, 3]  # the gradients of q, k and v, side by side
 
 
-def test_sizes_that_vary_are_left_alone() -> None:
+def test_products_of_sizes_that_vary_are_apart() -> None:
     n = Variable("n", 1, N).bind(40)
-    (x, w, *_), _ = operands()
-    assert sums_of_kernels((x[:n] @ w).sum()) == [2]
-    assert sums_of_kernels((x @ w)[:n].sum()) == [1, 1]
+    (x, w, *_), (a, b, *_) = operands()
+    for out, expected in (((x[:n] @ w).sum(), (a[:40] @ b).sum()), ((x @ w)[:n].sum(), (a @ b)[:40].sum())):
+        assert sums_of_kernels(out) == [1, 1]
+        np.testing.assert_allclose(out.item(), expected, rtol=1e-4)

@@ -11,6 +11,8 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.tensor.core.contraction import contraction_path
+from polygrad.uop.ops import Ops
+from polygrad.uop.shapes import max_numel
 
 SIZES = dict(zip("abcdefg", (2, 3, 4, 5, 6, 7, 3), strict=True))
 
@@ -86,3 +88,9 @@ def test_a_chain_of_products_is_products_of_matrices() -> None:
     out = Tensor.einsum("ij,jk,kl->il", a, b, c)
     assert max(math.prod(n.shape) for n in out.uop.toposort()) == 64**3  # and not 64**4
     assert out.numpy().tolist() == np.full((64, 64), 64.0**2).tolist()
+
+
+def test_what_one_operand_has_alone_is_summed_first():
+    out = Tensor.einsum("ij,jk->i", Tensor.ones(50, 40), Tensor.ones(40, 30))
+    sums = [n.src[0] for n in out.uop.toposort() if n.op is Ops.REDUCE_AXIS]
+    assert max(max_numel(x.shape) for x in sums) == 50 * 40

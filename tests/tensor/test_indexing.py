@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from adapter import WEBGPU
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tensor.differential import agree, sample
 
 from polygrad import Tensor
@@ -79,6 +82,62 @@ def test_indexing_by_tensors_agrees_with_numpy(index):
     want = a[index]
     assert got.shape == want.shape
     np.testing.assert_array_equal(got.numpy(), want)
+
+
+def moved(draw, t, a):
+    """One movement op of a Tensor and of an array."""
+    axis = draw(st.integers(0, a.ndim - 1))
+    n, rest = a.shape[axis], (slice(None),) * axis
+    match draw(st.sampled_from(["flatten", "split", "transpose", "pad", "shrink", "step", "expand"])):
+        case "flatten":
+            return t.reshape(-1), a.reshape(-1)
+        case "split" if a.ndim < 5:
+            d = draw(st.sampled_from([d for d in range(1, n + 1) if n % d == 0]))
+            shape = (*a.shape[:axis], d, n // d, *a.shape[axis + 1 :])
+            return t.reshape(shape), a.reshape(shape)
+        case "pad" if a.size < 1000:
+            widths = [
+                (draw(st.integers(0, 3)), draw(st.integers(0, 3))) if i == axis else (0, 0)
+                for i in range(a.ndim)
+            ]
+            return t.pad(widths), np.pad(a, widths)
+        case "shrink":
+            start = draw(st.integers(0, n - 1))
+            part = (*rest, slice(start, draw(st.integers(start + 1, n))))
+            return t[part], a[part]
+        case "step":
+            part = (*rest, slice(None, None, draw(st.sampled_from([-1, -3, 2]))))
+            return t[part], a[part]
+        case "expand" if a.size < 300 and a.ndim < 5:
+            return t.unsqueeze(0).expand(3, *t.shape), np.broadcast_to(a, (3, *a.shape))
+    return t.transpose(0, axis), a.swapaxes(0, axis)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_elements_of_views_are_picked(device, data):
+    """Of reshaped, flipped, padded views the place of an element is found by divisions."""
+    a = np.arange(1, 71, dtype=np.float32).reshape(7, 2, 5)
+    t = Tensor(a, device=device)
+    for _ in range(data.draw(st.integers(1, 6))):
+        t, a = moved(data.draw, t, a)
+        if data.draw(st.booleans()):
+            axis = data.draw(st.integers(0, a.ndim - 1))
+            n = a.shape[axis]
+            places = np.array(
+                data.draw(st.lists(st.integers(-n, n - 1), min_size=1, max_size=3)), dtype=np.int32
+            )
+            rest = (slice(None),) * axis
+            t, a = t[(*rest, Tensor(places, device=device))], a[(*rest, places)]
+    np.testing.assert_array_equal(t.numpy(), a)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
+def test_an_element_of_a_flipped_part(device):
+    """Before its condition, the place may be any number of 32 bits: no term may go beyond them."""
+    t = Tensor(np.arange(70, dtype=np.float32).reshape(7, 2, 5), device=device).realize()
+    assert t[:1, :, :3].reshape(-1)[::-1][Tensor([0, 4], device=device)].tolist() == [7.0, 1.0]
 
 
 def test_indexing_by_tensors_gradient_adds_up():

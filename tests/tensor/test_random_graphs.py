@@ -138,11 +138,15 @@ def _product(draw, x):
     return x @ Tensor(weights.astype(np.float32))
 
 
+def _widest(x):
+    return "float32" if x.device == "WEBGPU" else "float64"
+
+
 SMOOTH_FAMILIES = [
     lambda draw, x: x.cumsum(_axis(draw, x)) * 0.5,
     lambda draw, x: x.softmax(_axis(draw, x)),
     lambda draw, x: x.logsumexp(_axis(draw, x)),
-    lambda draw, x: (x * 0.25).sin().cast("float64").exp2().cast("float32"),
+    lambda draw, x: (x * 0.25).sin().cast(_widest(x)).exp2().cast("float32"),
     lambda draw, x: x.roll(draw(st.integers(-3, 3)), _axis(draw, x)),
     lambda draw, x: x.repeat([draw(st.integers(1, 2)) for _ in range(x.ndim)]),
     lambda draw, x: x.tril() if x.ndim > 1 else x.diag(),

@@ -50,6 +50,11 @@ def test_legal_tensor_graphs() -> None:
     )
 
 
+def test_a_clone_of_what_is_stored_is_stored_again() -> None:
+    assert tensor.contiguous() is tensor
+    assert tensor.clone().op is Ops.CONTIGUOUS and tensor.clone().clone() is not tensor.clone()
+
+
 def test_legal_kernels() -> None:
     verify(UOp.sink(end).toposort(), "kernel")
     summed = UOp(Ops.REDUCE, f32, (value.alu(Ops.EXP2), r0), Ops.ADD)

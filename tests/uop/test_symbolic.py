@@ -73,6 +73,8 @@ FIRES = [
     (lambda: (r3 % 5) + (r3 // 5) * 5, "r3"),
     (lambda: (r3 // 5) * 10 + (r3 % 5) * 2, "r3*2"),
     (lambda: (r3 // 2 % 3) * 2 + r3 % 2, "r3%6"),
+    (lambda: (r3 * 7 + r2) % 5 + (r3 * 7 + r2) // 5 * 5, "r3*7+r2"),
+    (lambda: (r3 * 2 + r2 + 1) % 5 + (r3 * 7 + r2 + 1) // 5 * 5, "r3*7+r2+1"),
     (lambda: r3 + (r3 // 5) * -5, "r3%5"),
     # products
     (lambda: r0 * 1, "r0"),
@@ -186,6 +188,7 @@ FIRES = [
 ]
 
 STAYS = [
+    lambda: (r3 * 3 + r2) % 5 + (r3 * 7 + r2) // 5 * 5,
     # NaN and infinities; sums of floats keep their order, magic-number rounding its constants
     lambda: f * 0.0,
     lambda: f + 1.0 + 2.0,

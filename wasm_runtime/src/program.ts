@@ -3,7 +3,7 @@
 import { ProgramError } from "./errors";
 
 const MAGIC = "PGRD";
-const VERSION = 7;
+const VERSION = 8;
 const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
@@ -37,7 +37,7 @@ export interface BufferSpec {
 /**
  * One compiled function of `n_buffers` pointers, then its variables. It writes through the pointers `writes`; all
  * threads run a parallel one. `workgroup`: how many invocations along x, y and z a workgroup has, of source text for
- * GPUs; null for all others.
+ * GPUs; null for all others. `subgroup`: how many invocations a subgroup has to have; 0: any number.
  */
 export interface KernelSpec {
   readonly name: string;
@@ -48,6 +48,7 @@ export interface KernelSpec {
   readonly writes: readonly number[];
   readonly parallel: boolean;
   readonly workgroup: readonly [number, number, number] | null;
+  readonly subgroup: number;
 }
 
 /** How many workgroups: a number, what a Variable is, or an operation on sizes, by its name (`gridSize`). */
@@ -193,7 +194,17 @@ function isGridSize(size: unknown, variables: ReadonlyMap<string, number>, top =
 /** The fields of the objects in a header; all are required, and there are no others. */
 const FIELDS = {
   buffer: ["dtype", "name", "offset", "role", "shape", "size"],
-  kernel: ["code", "language", "n_buffers", "name", "parallel", "variables", "workgroup", "writes"],
+  kernel: [
+    "code",
+    "language",
+    "n_buffers",
+    "name",
+    "parallel",
+    "subgroup",
+    "variables",
+    "workgroup",
+    "writes",
+  ],
   launch: ["barrier", "bindings", "grid", "kernel"],
   binding: ["buffer", "offset"],
   variable: ["hi", "lo", "name"],
@@ -237,6 +248,7 @@ function checkHeader(header: Header): void {
     check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
     const isKnown = (variable: string): boolean =>
       bounds.has(variable) || THREAD_VARIABLES.includes(variable);
+    check(isCount(kernel.subgroup), "no size of a subgroup", kernel);
     check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
     check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
     const isSize = isTriple(workgroup) && workgroup.every((n) => isCount(n) && n > 0);

@@ -62,7 +62,7 @@ interface Parts {
   values?: Uint8Array;
 }
 
-const WASM = { language: "wasm", writes: [0], parallel: false, workgroup: null } as const;
+const WASM = { language: "wasm", writes: [0], parallel: false, workgroup: null, subgroup: 0 } as const;
 
 /** out = (in + n) * 2 with the sum in scratch; the second element of `in` and `out` is used. */
 export const CHAIN: Parts = {
@@ -117,7 +117,7 @@ export const CHAIN_DRIVER = kernelModule("run", 1, [
 ]);
 
 /** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
-export function programBytes(parts: Partial<Parts> = {}, version = 7): Uint8Array {
+export function programBytes(parts: Partial<Parts> = {}, version = 8): Uint8Array {
   const { kernels, driver = new Uint8Array(), values = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
   const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
   const header = new TextEncoder().encode(

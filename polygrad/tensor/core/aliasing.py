@@ -276,7 +276,7 @@ def is_derived(storage: Storage) -> bool:
 def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
     """Give lazy Storages memory, and compute values. `device`: of what is made of constants."""
     # a constant is stored through a CONTIGUOUS, so that its own node keeps no value
-    roots = [UOp(Ops.CONTIGUOUS, s.node.dtype, (s.node,)) if is_constant(s.node) else s.node for s in todo]
+    roots = [s.node.clone() if is_constant(s.node) else s.node for s in todo]
     done = realize([*roots, *values], device)
     copies: dict[Storage, UOp] = {}
     for storage, out in zip(todo, done, strict=False):
@@ -353,7 +353,7 @@ def _check_capture(storage: Storage, recording: Recording) -> None:
     node = storage.node
     if storage not in recording.storages and node.op is Ops.BUFFER and node.arg.allocation.is_allocated:
         # the host's data, made in the call: each run writes to a copy of it
-        storage.update(UOp(Ops.CONTIGUOUS, node.dtype, (node,)))
+        storage.update(node.clone())
 
 
 def as_value(uop: UOp) -> UOp:

@@ -125,10 +125,13 @@ class Generator:
         if self._captured is not None:
             return self._captured.draw(device, count)
         seed, position = self.state(device)
+        # before memory is asked for, as that may wait: then other threads draw
+        self.positions[device] = position + count
         start = self._starts.get(device)
         if start is None:
-            start = self._starts[device] = _word(device, _mix(seed)), _word(device, 0)
-        self.positions[device] = position + count
+            start = _word(device, _mix(seed)), _word(device, 0)
+            if seed == self.seed:
+                self._starts[device] = start
         return *start, _word(device, position)
 
     @contextlib.contextmanager

@@ -31,7 +31,8 @@ def explained(
 ) -> PolygradError | None:
     """The error to raise in the place of `error`, one of `MISUSE` that `function` raised; None if the
     arguments do not explain it."""
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     name = function.__name__
     unknown = [k for k in kwargs if k not in parameters]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -41,7 +42,7 @@ def explained(
         hint = f": use {meant}=" if meant in known else ""
         return ArgumentError(f"{name}: expected arguments {', '.join(known)}, got {unknown[0]}={hint}")
     try:
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        given = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
     for key, value in given.items():

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from polygrad.dtype import DType
 from polygrad.errors import DTypeError
+from polygrad.monitor import computing
 from polygrad.tensor.core.base import TensorLike
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ def operators(
     def reflected(self: T, x: TensorLike) -> T:
         return method(self, x, True)
 
+    @computing  # from the start: no other thread writes between what is read here and what is written
     def in_place(self: Any, x: TensorLike) -> Any:
         out = method(self, x)
         if _category(out.dtype) > _category(self.dtype):

@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from polygrad import Device
 from polygrad.errors import PolygradError
 from polygrad.runtime.program import Kernel, Program
 from polygrad.runtime.wasm import WasmRuntime
@@ -52,6 +53,7 @@ result["chain"] = [
 # Errors, after which the next call works.
 result["out_of_memory"] = error_of(lambda: runtime.allocate(64 << 20))
 result["trap"] = error_of(lambda: runtime.load(programs["trap"]).run([], None, {}))
+result["no_cuda"] = error_of(lambda: Device["CUDA"])
 result["no_module"] = error_of(lambda: runtime.function("nonsense", b"nonsense"))
 double = programs["chain"].kernels[1]
 result["wrong_signature"] = error_of(

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, replace
 
-from polygrad import Device, Tensor, compile_step, dtypes, nn
+from polygrad import Device, Tensor, TinyJit, compile_step, dtypes, nn
 from polygrad.errors import PolygradError
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 
@@ -73,6 +73,18 @@ for _ in range(3):
 result["losses"] = losses
 after = runtime.host.counters
 result["step"] = {name: getattr(after, name) - getattr(before, name) for name in asdict(after)}
+
+
+@TinyJit
+def parts(first, second):
+    return (first[:64] * 2 + second[64:128]).realize()
+
+
+# Two arguments that are one memory, of which a kernel reads overlapping ranges.
+whole = Tensor.arange(128, device="WEBGPU").float().realize()
+for _ in range(3):
+    parts(whole, Tensor.ones(128, device="WEBGPU").contiguous().realize())
+result["parts"] = parts(whole, whole).tolist() == [3.0 * i + 64 for i in range(64)]
 
 # Errors, after which the next call works.
 x = Tensor([1.0, 2.0], device="WEBGPU", dtype="float64")

@@ -21,7 +21,7 @@ export interface Source {
   readonly buffers: number;
 }
 
-/** What an adapter says of itself. */
+/** What an adapter says of itself. `features`: those of WebGPU's optional ones that the device was opened with. */
 export interface AdapterDescription {
   readonly name: string;
   readonly software: boolean;
@@ -32,6 +32,8 @@ export interface AdapterDescription {
   readonly workgroups: number;
   readonly invocations: number;
   readonly sharedBytes: number;
+  /** How many invocations all subgroups have, where kernels may exchange values in them; else 0. */
+  readonly subgroup: number;
 }
 
 /** What was made and done so far. */
@@ -64,6 +66,9 @@ const LIMITS = [
 /** What lets the GPU's own clock be asked. */
 const TIMESTAMPS = "timestamp-query";
 
+/** What a device is opened with where the adapter has it. */
+const FEATURES = ["shader-f16", "subgroups", TIMESTAMPS] as const;
+
 /** From this size on it is asked for whether there was room: asking takes a round trip. */
 const LARGE = 16 << 20;
 
@@ -84,19 +89,20 @@ interface Commands {
   grids: Uint32Array;
 }
 
-function describe(adapter: GPUAdapter): AdapterDescription {
-  const { info, limits } = adapter;
+function describe({ info, limits, features }: GPUAdapter): AdapterDescription {
+  const { subgroupMinSize: least, subgroupMaxSize: most } = info;
   const name = [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ");
   return {
     name,
     software: info.isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|software|basic render/i.test(name),
-    features: [...adapter.features],
+    features: FEATURES.filter((name) => features.has(name)),
     storageBuffers: limits.maxStorageBuffersPerShaderStage,
     bufferBytes: limits.maxBufferSize,
     bindingBytes: limits.maxStorageBufferBindingSize,
     workgroups: limits.maxComputeWorkgroupsPerDimension,
     invocations: limits.maxComputeInvocationsPerWorkgroup,
     sharedBytes: limits.maxComputeWorkgroupStorageSize,
+    subgroup: features.has("subgroups") && least === most ? least : 0,
   };
 }
 
@@ -147,7 +153,7 @@ export class WebGPUDevice {
     const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" });
     if (!adapter) return undefined;
     const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]));
-    const requiredFeatures: GPUFeatureName[] = adapter.features.has(TIMESTAMPS) ? [TIMESTAMPS] : [];
+    const requiredFeatures = FEATURES.filter((name) => adapter.features.has(name));
     const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
     return new WebGPUDevice(adapter, device, options);
   }

@@ -8,11 +8,13 @@
 import { ARRAYS, dtypeOf, type TensorData } from "../arrays";
 import { OutOfMemoryError, ProgramError } from "../errors";
 import { checkVariables, gridSize, type BufferSpec, type KernelSpec, type Program } from "../program";
-import type { WebGPUDevice } from "./device";
+import type { AdapterDescription, WebGPUDevice } from "./device";
 import { DISPATCH } from "./steps";
 
 const ALIGN = 256; // of what a binding starts at
 const WORD = 4; // what offsets and sizes of copies are multiples of
+/** What a kernel begins with that has 16-bit floats in memory. */
+const ENABLE_F16 = "enable f16;";
 /** What every kernel's uniform buffer begins with: infinity, NaN and zero of float32, and zero bits. */
 const CONSTANTS = [0x7f800000, 0x7fc00000, 0, 0];
 
@@ -201,7 +203,7 @@ function uniformParts({ kernels }: Program): ReadonlyMap<string, number> {
 function checkLimits(program: Program, { adapter }: WebGPUDevice): void {
   const advice = "export the step on an adapter that has no more than this one";
   for (const kernel of program.kernels) {
-    checkKernel(kernel, advice);
+    checkKernel(kernel, adapter, advice);
     const invocations = (kernel.workgroup ?? [1]).reduce((a, b) => a * b, 1);
     const uniform = 4 * (CONSTANTS.length + kernel.variables.length);
     for (const [what, most, got] of [
@@ -235,8 +237,22 @@ function checkLimits(program: Program, { adapter }: WebGPUDevice): void {
   }
 }
 
-function checkKernel({ name, language }: KernelSpec, advice: string): void {
+function checkKernel(kernel: KernelSpec, adapter: AdapterDescription, advice: string): void {
+  const { name, language, code, subgroup } = kernel;
   if (language !== "wgsl") {
     throw new ProgramError(`load: kernel ${name}: expected wgsl, got ${language}: ${advice}`);
+  }
+  const portable = `${advice}, or with WEBGPU_F16=0 and WEBGPU_SUBGROUPS=0`;
+  const hasF16 = new TextDecoder().decode(code.subarray(0, ENABLE_F16.length)) === ENABLE_F16;
+  if (hasF16 && !adapter.features.includes("shader-f16")) {
+    throw new ProgramError(
+      `load: kernel ${name}: expected an adapter with the feature shader-f16, got ${adapter.name} without: ${portable}`,
+    );
+  }
+  if (subgroup !== 0 && subgroup !== adapter.subgroup) {
+    throw new ProgramError(
+      `load: kernel ${name}: expected subgroups of ${subgroup} invocations, got ${adapter.name}, ` +
+        `whose are of ${adapter.subgroup || "no one size"}: ${portable}`,
+    );
   }
 }

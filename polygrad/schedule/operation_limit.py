@@ -1,0 +1,81 @@
+"""A kernel takes no more operations for an element than compilers do well with: where an expression takes
+more, its toposort is divided into blocks, and what one of them needs of those before is materialised.
+
+    for 1,000 steps: v -= h * sin(x);  x += h * v      kernels for x and v after every ninth step
+
+The blocks of what repeats are alike, so that few kernels are compiled, however long it goes on.
+"""
+
+from __future__ import annotations
+
+from polygrad.dtype import dtypes
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+MAX_OPERATIONS = 1000
+# In operations, as the time that compilers take for them.
+_COSTS = {Ops.SIN: 100, Ops.EXP2: 20, Ops.LOG2: 20, Ops.POW: 40, Ops.THREEFRY: 100}
+_STORABLE = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
+
+
+def cost(node: UOp) -> int:
+    """How many operations a node counts as, without its sources."""
+    return _COSTS.get(node.op, 1)
+
+
+def limit_operations(bounds: dict[UOp, int], points: set[UOp]) -> None:
+    """Add to `points`, the materialised nodes, so that the kernel of none takes many more than
+    MAX_OPERATIONS. `bounds`: the most that each may take."""
+    for root in [n for n, bound in bounds.items() if bound > MAX_OPERATIONS]:
+        inside = _expression(root, points)
+        if _total(inside) <= MAX_OPERATIONS:
+            continue
+        reductions = [n for n in inside if n.op is Ops.REDUCE_AXIS and n is not root and n not in points]
+        for end in (*reductions, root):  # those inside others first
+            _divide(end, points)
+
+
+def exceeds_limit(*kernels: UOp) -> bool:
+    """Whether one kernel of all that these ASTs compute would take too many operations."""
+    return sum(_total(ast.toposort()) for ast in kernels) > MAX_OPERATIONS
+
+
+def _expression(root: UOp, points: set[UOp]) -> list[UOp]:
+    """What the kernel of `root` computes and reads, in order."""
+    return root.toposort(lambda n: n is root or n not in points)
+
+
+def _total(nodes: list[UOp]) -> int:
+    return sum(map(cost, nodes))
+
+
+def _divide(end: UOp, points: set[UOp]) -> None:
+    """Divide what is computed for each element that `end` stores or, if it is a reduction, takes. Another
+    reduction there is in one block as a whole: nobody wants the one-hot of a gather stored."""
+    order = end.toposort(lambda n: n is end or (n not in points and n.op is not Ops.REDUCE_AXIS))
+    blocks: dict[UOp, int] = {}
+    block = total = 0
+    for node in order:
+        is_reduction = node.op is Ops.REDUCE_AXIS and node is not end and node not in points
+        taken = _total(_expression(node, points)) if is_reduction else cost(node)
+        if total and total + taken > MAX_OPERATIONS:
+            block, total = block + 1, 0
+        total += taken
+        blocks[node] = block
+    if block == 0:
+        return
+    for node in order:
+        if node.op in GroupOp.Movement or (node in points and node is not end):
+            continue
+        for source in node.src:
+            while source.op in GroupOp.Movement:
+                source = source.src[0]
+            if blocks.get(source, block) < blocks[node] and _is_worth_storing(source, points):
+                points.add(source)
+
+
+def _is_worth_storing(node: UOp, points: set[UOp]) -> bool:
+    """Rather than computing it again. Sums of Variables are no values of a dtype that memory has."""
+    if node.op not in _STORABLE or node in points or node.dtype is dtypes.index:
+        return False
+    return cost(node) > 1 or any(s.src and s not in points for s in node.src)

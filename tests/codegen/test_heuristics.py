@@ -1,0 +1,61 @@
+"""What loops the heuristics make of a kernel before its tiles: which are divided, and which are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.heuristics import choose
+from polygrad.codegen.opts import Opt, OptKind
+from tests.codegen.test_split import TARGET, ast_of, empty
+
+
+def chosen(out: Tensor, kind: OptKind) -> list[Opt]:
+    return [o for o in choose(ast_of(out), TARGET) if o.kind is kind]
+
+
+def test_a_concatenation_is_divided_where_its_operands_meet() -> None:
+    (opt,) = chosen(empty(64, 300).cat(empty(64, 411), dim=1) * 2, OptKind.PARTITION)
+    assert opt.numbers == (300,)
+
+
+def test_a_loop_inside_of_which_rows_are_summed_up_is_not_divided() -> None:
+    """Both parts would compute the maxima and the sums."""
+    rows = empty(64, 300).cat(empty(64, 411), dim=1)
+    assert not chosen(rows.softmax(1), OptKind.PARTITION)
+    assert not chosen(rows - rows.max(1, keepdim=True), OptKind.PARTITION)
+
+
+@pytest.mark.parametrize(
+    ("shape", "repeats", "expected"),
+    [
+        ((50, 30), (1, 3), [30]),
+        ((50, 30), (2, 3), [30, 50]),
+        ((50, 30), (2, 1), [50]),
+        ((50, 3), (1, 30), []),
+    ],
+)
+def test_what_is_repeated_goes_in_blocks_of_a_period(
+    shape: tuple[int, ...], repeats: tuple[int, ...], expected: list[int]
+) -> None:
+    """Unless a period is less than a SIMD value."""
+    opts = chosen(empty(*shape).repeat(*repeats) + 1, OptKind.SPLIT)
+    assert sorted(o.numbers[0] for o in opts) == expected
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("repeats", [(1, 3), (2, 3), (2, 1)])
+def test_repetitions_are_numpy_s(repeats: tuple[int, ...], device: str) -> None:
+    x = np.random.default_rng(0).standard_normal((50, 30)).astype(np.float32)
+    np.testing.assert_array_equal(
+        (Tensor(x, device=device).repeat(*repeats) + 1).numpy(), np.tile(x, repeats) + 1
+    )
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_softmax_of_a_concatenation_within_1e_6(device: str) -> None:
+    a, b = (np.random.default_rng(i).standard_normal((5, 30 + i)).astype(np.float32) for i in range(2))
+    got = Tensor(a, device=device).cat(Tensor(b, device=device), dim=1).softmax(1).numpy()
+    e = np.exp(np.concatenate([a, b], 1))
+    np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,57 @@
+"""Elements chosen by what they are: selections, positions, counts, and what is added where indices say."""
+
+from __future__ import annotations
+
+import pytest
+
+from polygrad import Tensor
+
+SIZES = [1, 63, 300]  # of which the last is searched, not compared, where that pays
+
+
+def numbers(n: int) -> list[int]:
+    return [(7 * i * i + 3 * i) % 41 - 20 for i in range(n)]
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("least", [-21, 0, 15, 21])
+def test_what_a_mask_selects(device, n, least):
+    x = Tensor(numbers(n), device=device)
+    expected = [(i, v) for i, v in enumerate(numbers(n)) if v > least]
+    assert x.masked_select(x > least).tolist() == [v for _, v in expected]
+    assert (x > least).nonzero().tolist() == [[i] for i, _ in expected]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_selections_of_a_fixed_size(device, n):
+    x = Tensor(numbers(n), device=device)
+    expected = [v for v in numbers(n) if v > 5]
+    assert x.masked_select(x > 5, size=20, fill_value=-1).tolist() == (expected + [-1] * 20)[:20]
+
+
+def test_positions_in_two_dimensions(device):
+    x = Tensor(numbers(210), device=device).reshape(14, 15)
+    expected = [[i // 15, i % 15] for i, v in enumerate(numbers(210)) if v == 3]
+    assert x.eq(3).nonzero().tolist() == expected
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_values_that_differ_and_how_often_they_are_there(device, n):
+    x = Tensor(numbers(n), device=device)
+    assert x.unique().tolist() == sorted(set(numbers(n)))
+    counts = [0] * 41
+    for v in numbers(n):
+        counts[v + 20] += 1
+    assert (x + 20).bincount(minlength=41).tolist() == counts
+
+
+def test_rows_that_are_added_where_indices_say(device):
+    at = [v % 30 for v in numbers(200)]
+    table = Tensor.zeros(30, 5, device=device).contiguous()
+    table.requires_grad_()
+    weights = Tensor([[float(i + k) for k in range(5)] for i in range(200)], device=device)
+    (gradient,) = (table[Tensor(at, device=device)] * weights).sum().gradient(table)
+    expected = [[0.0] * 5 for _ in range(30)]
+    for i, row in enumerate(at):
+        expected[row] = [e + i + k for k, e in enumerate(expected[row])]
+    assert gradient.tolist() == expected
