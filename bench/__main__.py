@@ -1,7 +1,8 @@
 """`python -m bench SUITE [--json] [--quick]`: progress on standard error, results on standard output.
 
-`python -m bench breadth --only REGEX --host HOST --threads N` runs some of its rows, `python -m bench gpu
---part cuda` those that need an NVIDIA GPU, with `--small` on sizes that only show that they run.
+`python -m bench breadth --only REGEX --host HOST --device DEVICE --threads N` runs some of its rows,
+`python -m bench gpu --part cuda` those that need an NVIDIA GPU, with `--small` on sizes that only show that
+they run.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="breadth: the rows with such a name")
     parser.add_argument("--host", choices=breadth.HOSTS, help="breadth: the rows of one host")
+    parser.add_argument("--device", choices=breadth.PEERS, help="breadth: the rows of one device")
     parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
     parser.add_argument(
         "--part", default="all", choices=("all", "page", "cuda"), help="gpu: some of its rows"
     )
     parser.add_argument("--small", action="store_true", help="gpu: the rows on CUDA on small sizes")
     arguments = parser.parse_args()
-    chosen = {"only": arguments.only, "host": arguments.host, "threads": arguments.threads}
+    chosen = {name: getattr(arguments, name) for name in ("only", "host", "device", "threads")}
     partial = any(chosen.values())
     if partial and arguments.suite != "breadth":
-        parser.error("--only, --host and --threads: expected the suite breadth")
+        parser.error("--only, --host, --device and --threads: expected the suite breadth")
     of_gpu = arguments.part != "all" or arguments.small
     if of_gpu and arguments.suite != "gpu":
         parser.error("--part and --small: expected the suite gpu")

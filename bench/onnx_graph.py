@@ -29,9 +29,10 @@ class Graph:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
 
-    def op(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+    def op(self, op: str, *inputs: str, name: str = "", more: tuple[str, ...] = (), **attributes: Any) -> str:
+        """`more`: the names of its further results."""
         name = name or f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        self.nodes.append(helper.make_node(op, inputs, [name, *more], **attributes))
         return name
 
     def constant(self, value: Any) -> str:

@@ -153,6 +153,43 @@ def normalize_image(o: Operation) -> str:
     return o("Mul", o("Sub", o("Mul", x, o.number(1 / 255)), o.number(0.45)), o.number(1 / 0.225))
 
 
+def strided(o: Operation) -> str:
+    starts, steps = o.attributes["starts"], o.attributes["steps"]
+    axes = range(len(starts))
+    return o("Slice", o.names[0], *(o.whole(*numbers) for numbers in (starts, o.shapes[0], axes, steps)))
+
+
+def flip(o: Operation) -> str:
+    axes = o.attributes["axes"]
+    first = np.iinfo(np.int64).min  # a Slice that goes down ends before it
+    ends = ([-1] * len(axes), [first] * len(axes), axes, [-1] * len(axes))
+    return o("Slice", o.names[0], *(o.whole(*numbers) for numbers in ends))
+
+
+def pad(o: Operation) -> str:
+    before, after = zip(*o.attributes["widths"], strict=True)
+    return o("Pad", o.names[0], o.whole(*before, *after))
+
+
+def resize(o: Operation) -> str:
+    """At torch's positions."""
+    size, linear = o.attributes["size"], o.attributes["mode"] == "linear"
+    settings = {"coordinate_transformation_mode": "half_pixel" if linear else "asymmetric"}
+    settings |= {"mode": "linear"} if linear else {"mode": "nearest", "nearest_mode": "floor"}
+    return o("Resize", o.names[0], "", "", o.whole(*o.shapes[0][:2], size, size), **settings)
+
+
+def largest(o: Operation, k: int, wanted: bool = True) -> str:
+    """The k largest elements of the last axis, or the smallest."""
+    name = f"sorted{len(o.graph.nodes)}"
+    o.graph.op("TopK", o.names[0], o.whole(k), name=name, more=(f"{name}_at",), axis=-1, largest=int(wanted))
+    return name
+
+
+def sort(o: Operation) -> str:
+    return largest(o, o.shapes[0][-1], False)
+
+
 def quantize(o: Operation) -> str:
     return o("Cast", o("Round", o("Mul", o.names[0], o.number(64))), to=TYPES["int8"])
 
@@ -196,6 +233,8 @@ OPERATIONS: dict[str, Callable[[Operation], str]] = {
     "var": var,
     "logsumexp": reduction("ReduceLogSumExp"),
     "cumsum": lambda o: o("CumSum", *o.names, o.axes),
+    "sort": sort,
+    "topk": lambda o: largest(o, o.attributes["k"]),
     "softmax": over_axis("Softmax"),
     "log_softmax": over_axis("LogSoftmax"),
     "batch_norm": batch_norm,
@@ -204,6 +243,10 @@ OPERATIONS: dict[str, Callable[[Operation], str]] = {
     "rms_norm": rms_norm,
     "permute": lambda o: o("Transpose", *o.names, perm=o.attributes["order"]),
     "cat": over_axis("Concat"),
+    "strided": strided,
+    "flip": flip,
+    "pad": pad,
+    "resize": resize,
     "normalize_image": normalize_image,
     "cast": lambda o: o("Cast", *o.names, to=TYPES[o.attributes["to"]]),
     "quantize": quantize,

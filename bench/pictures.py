@@ -84,10 +84,10 @@ def draw(suite: str) -> None:
     lines = (HERE / "results" / f"{suite}.jsonl").read_text().splitlines()
     shown = [r for r in map(from_json, lines) if r.value and r.peers]
     panels: dict[str, list[Result]] = {}
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[tuple[str, str, str], int] = {}
     for r in shown:  # a case comes once for each number of threads that the peers may use
-        turn = seen[r.host, r.case] = seen.get((r.host, r.case), 0) + 1
-        panels.setdefault(f"{r.host}, {turn} thread{'s' * (turn > 1)}", []).append(r)
+        turn = seen[r.host, r.device, r.case] = seen.get((r.host, r.device, r.case), 0) + 1
+        panels.setdefault(f"{r.host}, {r.device}, {turn} thread{'s' * (turn > 1)}", []).append(r)
     mpl.rcParams.update({"svg.hashsalt": suite, "svg.fonttype": "none", "font.family": "sans-serif"})
     rows = max(1, len(panels))
     many = any(len(results) > MANY for results in panels.values())

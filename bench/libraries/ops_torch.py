@@ -102,6 +102,10 @@ def normalize_image(x: Tensor) -> Tensor:
     return y.mul_(1 / 255).sub_(0.45).mul_(1 / 0.225)
 
 
+def resize(x: Tensor, size: int, mode: str) -> Tensor:
+    return F.interpolate(x, (size, size), mode="bilinear" if mode == "linear" else mode)
+
+
 def batch_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.batch_norm(x, None, None, weight, bias, training=True)
 
@@ -137,6 +141,10 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "rms_norm": lambda x, w: F.rms_norm(x, w.shape, w, 1e-5),
     "permute": permute,
     "cat": lambda *xs, axis, out=None: torch.cat(xs, axis, out=out),
+    "strided": lambda x, starts, steps: x[*map(slice, starts, x.shape, steps)].contiguous(),
+    "flip": lambda x, axes: x.flip(axes),
+    "pad": lambda x, widths: F.pad(x, [n for pair in reversed(widths) for n in pair]),
+    "resize": resize,
     "normalize_image": normalize_image,
     "cast": cast,
     "quantize": lambda x: torch.round(x * 64).to(torch.int8),

@@ -68,6 +68,11 @@ BLOCK = [
     ("down_b", 13, (WIDTH,), 0.1),
 ]
 
+# Forty small parameters, as the biases, scales and filters of a network.
+SMALL_SHAPES = [(64,), (64, 64), (32, 3, 3, 3), (128,)]
+SMALL = [(f"p{i}", i + 1, SMALL_SHAPES[i % len(SMALL_SHAPES)], 0.1) for i in range(40)]
+SMALL_LR = 1e-2
+
 GPT2_LR = 1e-3
 GPT2_BLOCK = tuple(name for name, _, _, _ in BLOCK)  # the names of a block's parameters
 

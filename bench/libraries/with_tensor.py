@@ -186,6 +186,25 @@ class Maker:
         parameters = [p["w1"], p["b1"], p["w2"], p["b2"], last.weight, last.bias]
         return self.training(scores, parameters, shapes.CONVNET_LR, self.tensor(1, 64, 1, 28, 28))
 
+    def adam(self) -> Program:
+        """A step on many small parameters, whose loss is the sum of their squares."""
+        parameters = list(self.parameters(shapes.SMALL).values())
+        optimizer = self.lib.nn.optim.Adam(parameters, lr=shapes.SMALL_LR)
+
+        @self.lib.TinyJit
+        def captured() -> Any:
+            optimizer.zero_grad()
+            losses = [p.square().sum() for p in parameters]
+            loss = sum(losses[1:], losses[0]).backward()
+            self.lib.Tensor.realize(loss, *optimizer.schedule_step())
+            return loss
+
+        def check() -> list[float]:
+            losses = [captured().item() for _ in range(shapes.STEPS_CHECKED)]
+            return losses + [v for parameter in parameters for v in numbers(parameter)]
+
+        return Program(lambda: captured(), check, self.finish, self.threads)
+
     def operation(
         self, op: str, operands: list[Any], attributes: dict[str, Any], gradients: list[int], check: str
     ) -> Program:

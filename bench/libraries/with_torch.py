@@ -167,6 +167,24 @@ def convnet(compiled: Compile) -> Program:
     return training(compiled, loss, p, shapes.CONVNET_LR, tensor(1, 64, 1, 28, 28))
 
 
+def adam(compiled: Compile) -> Program:
+    p = list(parameters(shapes.SMALL).values())
+    optimizer = torch.optim.Adam(p, lr=shapes.SMALL_LR)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = torch.stack([x.square().sum() for x in p]).sum()
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    def check() -> list[float]:
+        losses = [step() for _ in range(shapes.STEPS_CHECKED)]
+        return losses + [v for x in p for v in numbers(x.detach())]
+
+    return Program(step, check, finish)
+
+
 def block(p: Any, x: torch.Tensor) -> torch.Tensor:
     heads = (1, shapes.LENGTH, shapes.HEADS, -1)
     h = F.layer_norm(x, x.shape[-1:], p["ln1_w"], p["ln1_b"])
@@ -236,6 +254,7 @@ KINDS = {
     "eager-update": eager_update,
     "eager-selection": eager_selection,
     "convnet": convnet,
+    "adam": adam,
     "block-forward": block_forward,
     "block-backward": block_backward,
     "block-step": block_step,

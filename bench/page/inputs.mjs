@@ -92,6 +92,13 @@ export const CONVNET = {
   b3: [7, [10], 0.1],
 };
 
+const SMALL_SHAPES = [[64], [64, 64], [32, 3, 3, 3], [128]];
+export const SMALL = Object.fromEntries(
+  Array.from({ length: 40 }, (_, i) => [`p${i}`, [i + 1, SMALL_SHAPES[i % SMALL_SHAPES.length], 0.1]]),
+);
+export const SMALL_LR = 1e-2;
+export const ADAM = { b1: 0.9, b2: 0.999, epsilon: 1e-8 };
+
 export const [WIDTH, HEADS, LENGTH] = [768, 12, 128];
 export const BLOCK = {
   ln1_w: [2, [WIDTH], 1],

@@ -1,6 +1,7 @@
 /** jax-js, on WebAssembly or WebGPU; every program is under `jit`, as its users write. */
 
 import {
+  ADAM,
   BLOCK,
   BLOCK_LR,
   CONVNET,
@@ -12,6 +13,8 @@ import {
   LENGTH,
   MLP,
   MLP_LR,
+  SMALL,
+  SMALL_LR,
   STEPS_CHECKED,
   TINY,
   WIDTH,
@@ -127,6 +130,45 @@ const KINDS = {
       return np.matmul(pooled.reshape([64, 4608]), p.w3).add(p.b3);
     };
     return training(scores, parameters(CONVNET), CONVNET_LR, tensor(1, 64, 1, 28, 28));
+  },
+  adam: () => {
+    const { b1, b2, epsilon } = ADAM;
+    let p = parameters(SMALL);
+    let [m, v] = [0, 1].map(() => tree.map(np.zerosLike, tree.ref(p)));
+    let powers = np.array([1, 1]);
+    const loss = (p) => Object.values(p).reduce((sum, x) => np.square(x).sum().add(sum), 0);
+    const update = jit((p, m, v, powers) => {
+      const [value, gradients] = valueAndGrad(loss)(tree.ref(p));
+      powers = powers.mul(np.array([b1, b2]));
+      const [c1, c2] = [0, 1].map((i) => np.subtract(1, powers.ref.slice(i)));
+      m = tree.map((m, g) => m.mul(b1).add(g.mul(1 - b1)), m, tree.ref(gradients));
+      v = tree.map((v, g) => v.mul(b2).add(np.square(g).mul(1 - b2)), v, gradients);
+      const moved = (x, m, v) =>
+        x.sub(
+          m
+            .div(c1.ref)
+            .mul(SMALL_LR)
+            .div(np.sqrt(v.div(c2.ref)).add(epsilon)),
+        );
+      const next = tree.map(moved, p, tree.ref(m), tree.ref(v));
+      tree.dispose([c1, c2]);
+      return [next, m, v, powers, value];
+    });
+    const run = () => {
+      let value;
+      [p, m, v, powers, value] = update(p, m, v, powers);
+      return value;
+    };
+    return {
+      step: async () => tree.dispose(await blockUntilReady([run(), tree.ref([p, m, v])])),
+      check: async () => {
+        const losses = [];
+        for (let i = 0; i < STEPS_CHECKED; i++) losses.push((await run().data())[0]);
+        const all = await Promise.all(Object.values(p).map((a) => a.ref.data()));
+        return [...losses, ...all.flatMap((a) => numbers(a))];
+      },
+      dispose: () => tree.dispose([p, m, v, powers]),
+    };
   },
   "block-forward": () => {
     const p = parameters(BLOCK);

@@ -63,6 +63,13 @@ const OPERATIONS = {
   var: ([x], { axis }) => np.var_(x, axis, { correction: 1 }),
   logsumexp: ([x], { axis }) => nn.logsumexp(x, axis),
   cumsum: ([x], { axis }) => np.cumsum(x, axis),
+  cumprod: ([x], { axis }) => np.cumprod(x, axis),
+  sort: ([x]) => np.sort(x, -1),
+  topk: ([x], { k }) => {
+    const [values, indices] = lax.topK(x, k);
+    indices.dispose();
+    return values;
+  },
   softmax: ([x], { axis }) => nn.softmax(x, axis),
   log_softmax: ([x], { axis }) => nn.logSoftmax(x, axis),
   batch_norm: ([x, w, b]) => standardized(x, [0, 2, 3]).mul(column(w)).add(column(b)),
@@ -80,6 +87,8 @@ const OPERATIONS = {
   },
   permute: ([x], { order }) => np.transpose(x, order),
   cat: (xs, { axis }) => np.concatenate(xs, axis),
+  flip: ([x], { axes }) => np.flip(x, axes),
+  pad: ([x], { widths }) => np.pad(x, widths),
   cast: ([x], { to }) => x.astype(np[to]),
   where_less: ([a, b, x, y]) => np.where(np.less(a, b), x, y),
   add: ([a, b]) => a.add(b),

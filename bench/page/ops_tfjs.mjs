@@ -14,6 +14,7 @@ const turned = (x) => tf.transpose(x);
 const nhwc = (x) => tf.transpose(x, [0, 2, 3, 1]);
 const nchw = (x) => tf.transpose(x, [0, 3, 1, 2]);
 const hwio = (x) => tf.transpose(x, [2, 3, 1, 0]);
+const oihw = (x) => tf.transpose(x, [3, 2, 0, 1]);
 
 const gelu = (x) => {
   const inner = x.add(x.mul(x).mul(x).mul(0.044715)).mul(Math.sqrt(2 / Math.PI));
@@ -43,6 +44,7 @@ function conv([x, w], { stride = 1, padding = 0, dilation = 1, groups = 1 }) {
 const conv1d = ([x, w], { padding }) =>
   tf.conv1d(tf.pad(x, [[0, 0], [padding, padding], [0, 0]]), w, 1, "valid"); // prettier-ignore
 
+const convWeightGradient = ([x, w, g], settings) => tf.grad((w) => conv([x, w], settings))(w, g);
 const convInputGradient = ([x, w, g], settings) => tf.grad((x) => conv([x, w], settings))(x, g);
 
 function attention([q, k, v], { causal }) {
@@ -83,6 +85,11 @@ const groupNorm = ([x, w, b], { groups }) =>
 
 const rmsNorm = ([x, w]) => x.mul(tf.mean(x.square(), -1, true).add(EPSILON).rsqrt()).mul(w);
 
+function resize([x], { size, mode }) {
+  if (mode === "linear") return tf.image.resizeBilinear(x, [size, size], false, true);
+  return tf.image.resizeNearestNeighbor(x, [size, size]);
+}
+
 function variance([x], { axis }) {
   const n = x.shape[axis];
   return tf.moments(x, axis).variance.mul(n / (n - 1));
@@ -107,6 +114,11 @@ const OPERATIONS = {
     },
     back: [nchw],
   },
+  conv_weight_gradient: {
+    put: [nhwc, hwio, nhwc],
+    run: convWeightGradient,
+    back: [oihw],
+  },
   conv_input_gradient: {
     put: [nhwc, hwio, nhwc],
     run: convInputGradient,
@@ -130,6 +142,9 @@ const OPERATIONS = {
   var: variance,
   logsumexp: ([x], { axis }) => tf.logSumExp(x, axis),
   cumsum: ([x], { axis }) => tf.cumsum(x, axis),
+  cumprod: ([x], { axis }) => tf.cumprod(x, axis),
+  sort: ([x]) => tf.neg(tf.topk(tf.neg(x), x.shape.at(-1)).values),
+  topk: ([x], { k }) => tf.topk(x, k).values,
   softmax,
   log_softmax: ([x]) => tf.logSoftmax(x),
   batch_norm: { put: [nhwc, same, same], run: batchNorm, back: [nchw, nchw, same, same] },
@@ -138,6 +153,10 @@ const OPERATIONS = {
   rms_norm: rmsNorm,
   permute: ([x], { order }) => tf.transpose(x, order),
   cat: (xs, { axis }) => tf.concat(xs, axis),
+  strided: ([x], { starts, steps }) => tf.stridedSlice(x, starts, x.shape, steps),
+  flip: ([x], { axes }) => tf.reverse(x, axes),
+  pad: ([x], { widths }) => tf.pad(x, widths),
+  resize: { put: [nhwc], run: resize, back: [nchw] },
   cast: ([x], { to }) => tf.cast(x, to),
   where_less: ([a, b, x, y]) => tf.where(tf.less(a, b), x, y),
   add: ([a, b]) => a.add(b),
@@ -181,7 +200,12 @@ export function operation({ op, operands, attributes, gradients, check }) {
   const seen = check === "moments" ? moments : numbers;
   return {
     step: () => void tf.tidy(() => void compute()),
-    check: () => tf.tidy(() => compute().flatMap((x, i) => seen((back[i] ?? same)(x).dataSync()))),
+    check: async () => {
+      const found = tf.tidy(() => compute().map((x, i) => (back[i] ?? same)(x)));
+      const all = await Promise.all(found.map((x) => x.data()));
+      tf.dispose(found);
+      return all.flatMap((data) => seen(data));
+    },
     dispose: () => tf.dispose(inputs),
   };
 }

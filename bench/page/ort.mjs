@@ -15,6 +15,15 @@ export async function start(threads, device) {
   return name === "wasm" ? make : makeOnGpu;
 }
 
+const ON_GPU = ["float32", "float16", "int32", "uint8"]; // of what inputs are, dtypes that its GPU buffers may have
+
+/** What an input holds: in0 is filled by seed 1, in1 by seed 2, ...; what is between them may be a parameter. */
+function input(name, shape, sizes) {
+  const i = Number(name.slice(2));
+  const spec = sizes.operands?.[i] ?? { shape, dtype: "float32", low: -1, high: 1 };
+  return { dtype: spec.dtype, data: operand(i + 1, spec) };
+}
+
 async function makeOnGpu(kind, sizes, name) {
   const session = await ort.InferenceSession.create(`/models/${name}.onnx`, {
     executionProviders: ["webgpu"],
@@ -24,19 +33,21 @@ async function makeOnGpu(kind, sizes, name) {
   const device = await ort.env.webgpu.device;
   const feeds = Object.fromEntries(
     session.inputMetadata.map(({ name, shape }) => {
-      const data = operand(Number(name.slice(2)) + 1, { shape, dtype: "float32", low: -1, high: 1 });
+      const { dtype, data } = input(name, shape, sizes);
+      if (!ON_GPU.includes(dtype)) return [name, new ort.Tensor(dtype, data, shape)];
       const { STORAGE, COPY_DST, COPY_SRC } = globalThis.GPUBufferUsage;
       const gpuBuffer = device.createBuffer({
-        size: Math.max(16, data.byteLength),
+        size: Math.max(16, 4 * Math.ceil(data.byteLength / 4)),
         usage: STORAGE | COPY_DST | COPY_SRC,
       });
       device.queue.writeBuffer(gpuBuffer, 0, data);
-      return [name, ort.Tensor.fromGpuBuffer(gpuBuffer, { dataType: "float32", dims: shape })];
+      return [name, ort.Tensor.fromGpuBuffer(gpuBuffer, { dataType: dtype, dims: shape })];
     }),
   );
+  const seen = sizes.check === "moments" ? moments : numbers;
   return {
     step: async () => void (await session.run(feeds)).out.dispose(),
-    check: async () => numbers(await (await session.run(feeds)).out.getData(true)),
+    check: async () => seen(await (await session.run(feeds)).out.getData(true)),
     dispose: () => void session.release(),
   };
 }
@@ -46,12 +57,10 @@ async function make(kind, sizes, name) {
     executionProviders: ["wasm"],
     graphOptimizationLevel: "all",
   });
-  // in0 is filled by seed 1, in1 by seed 2, ...; what is between them may be a parameter
   const feeds = Object.fromEntries(
     session.inputMetadata.map(({ name, shape }) => {
-      const i = Number(name.slice(2));
-      const spec = sizes.operands?.[i] ?? { shape, dtype: "float32", low: -1, high: 1 };
-      return [name, new ort.Tensor(spec.dtype, operand(i + 1, spec), shape)];
+      const { dtype, data } = input(name, shape, sizes);
+      return [name, new ort.Tensor(dtype, data, shape)];
     }),
   );
   const step = async () => (await session.run(feeds)).out;

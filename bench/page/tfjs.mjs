@@ -1,6 +1,7 @@
 /** tfjs with its WebAssembly or its WebGPU backend: hand-written kernels, called one by one. */
 
 import {
+  ADAM,
   BLOCK,
   BLOCK_LR,
   CONVNET,
@@ -12,6 +13,8 @@ import {
   LENGTH,
   MLP,
   MLP_LR,
+  SMALL,
+  SMALL_LR,
   STEPS_CHECKED,
   TINY,
   WIDTH,
@@ -165,6 +168,25 @@ const KINDS = {
       return tf.matMul(tf.maxPool(h, 2, 2, "valid").reshape([64, 4608]), p.w3).add(p.b3);
     };
     return training(scores, p, CONVNET_LR, tensor(1, 64, 1, 28, 28).reshape([64, 28, 28, 1]));
+  },
+  adam: () => {
+    const list = Object.values(parameters(SMALL)).map((t) => tf.variable(t));
+    const optimizer = tf.train.adam(SMALL_LR, ADAM.b1, ADAM.b2, ADAM.epsilon);
+    const loss = () => tf.addN(list.map((x) => x.square().sum()));
+    return {
+      step: () => optimizer.minimize(loss, false, list),
+      check: async () => {
+        const found = [];
+        for (let i = 0; i < STEPS_CHECKED; i++) {
+          const value = tf.tidy(() => optimizer.minimize(loss, true, list));
+          found.push((await value.data())[0]);
+          value.dispose();
+        }
+        const all = await Promise.all(list.map((t) => t.data()));
+        return [...found, ...all.flatMap((data) => numbers(data))];
+      },
+      dispose: () => tf.dispose(list),
+    };
   },
   "block-forward": () => {
     const p = parameters(BLOCK);

@@ -7,7 +7,7 @@ libraries have no such operation, and why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -307,10 +307,10 @@ LACKS: dict[str, dict[str, str]] = {
 }
 
 
-def reason_against(library: str, row: Row) -> str | None:
+def reason_against(library: str, row: Row, reasons: Mapping[str, dict[str, str]] = LACKS) -> str | None:
     """Why `library` cannot run `row`, if it cannot."""
-    lacks = LACKS[library]
-    if library == "jax-js" and row.op in CONVOLUTIONS and row.operands[0].shape[0] > 1:
+    lacks = reasons[library]
+    if reasons is LACKS and library == "jax-js" and row.op in CONVOLUTIONS and row.operands[0].shape[0] > 1:
         return "takes ten seconds and more; its convolutions of one image are measured"
     if row.gradients and "gradients" in lacks:
         return lacks["gradients"]

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
+import bench_package  # noqa: F401
 import pytest
 
+from bench.suites import breadth, breadth_rows, gpu_rows
+
 BENCH = Path(__file__).resolve().parents[2] / "bench"
+TABLES = {"processor": breadth_rows, "gpu": gpu_rows}
 
 
-@pytest.fixture(scope="module")
-def table() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_breadth_rows", BENCH / "suites" / "breadth_rows.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bench_breadth_rows"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(params=list(TABLES))
+def table(request: pytest.FixtureRequest) -> ModuleType:
+    return TABLES[request.param]
 
 
 def python_operations(path: Path) -> set[str]:
@@ -37,14 +34,20 @@ def javascript_operations(path: Path) -> set[str]:
     return set(re.findall(r"^  (\w+)[:,]", table[1], re.MULTILINE))
 
 
+POLYGRAD = python_operations(BENCH / "libraries" / "ops_tensor.py")
 OPERATIONS = {
-    "polygrad": python_operations(BENCH / "libraries" / "ops_tensor.py"),
     "numpy": python_operations(BENCH / "libraries" / "ops_numpy.py"),
     "torch": python_operations(BENCH / "libraries" / "ops_torch.py"),
     "onnxruntime-web": python_operations(BENCH / "onnx_ops.py"),
-    "tfjs-wasm": javascript_operations(BENCH / "page" / "ops_tfjs.mjs"),
+    "tfjs": javascript_operations(BENCH / "page" / "ops_tfjs.mjs"),
     "jax-js": javascript_operations(BENCH / "page" / "ops_jax.mjs"),
 }
+# The libraries of each table by the name of their operations; every row of the GPU's is in a page.
+CONTESTANTS = [
+    (name, library, library.removesuffix("-wasm").removesuffix("-webgpu"))
+    for name, module in TABLES.items()
+    for library in module.LACKS
+]
 
 
 def test_names_are_unique_and_there_are_sixty_rows(table) -> None:
@@ -52,31 +55,82 @@ def test_names_are_unique_and_there_are_sixty_rows(table) -> None:
     assert len(names) == len(set(names)) >= 60
 
 
-def test_every_family_has_rows_for_two_threads_that_are_run_with_one_too(table) -> None:
-    assert {row.family for row in table.ROWS if 2 in row.threads} == {row.family for row in table.ROWS}
-    assert all(1 in row.threads for row in table.ROWS)
+def test_every_family_has_rows_for_two_threads_that_are_run_with_one_too() -> None:
+    rows = breadth_rows.ROWS
+    assert {row.family for row in rows if 2 in row.threads} == {row.family for row in rows}
+    assert all(1 in row.threads for row in rows)
 
 
-def test_polygrad_has_every_operation(table) -> None:
-    assert {row.op for row in table.ROWS} <= OPERATIONS["polygrad"]
+def test_polygrad_and_torch_whose_results_are_the_reference_have_every_operation(table) -> None:
+    assert {row.op for row in table.ROWS} <= POLYGRAD & OPERATIONS["torch"]
 
 
-@pytest.mark.parametrize("library", [name for name in OPERATIONS if name != "polygrad"])
-def test_a_peer_has_an_operation_or_a_reason_and_not_both(table, library: str) -> None:
-    for row in table.ROWS:
-        if library in table.PAGE and not row.page:
+@pytest.mark.parametrize(("name", "library", "operations"), CONTESTANTS)
+def test_a_peer_has_an_operation_or_a_reason(name: str, library: str, operations: str) -> None:
+    for row in TABLES[name].ROWS:
+        if name == "processor" and library in breadth_rows.PAGE and not row.page:
             continue
-        lacks = table.LACKS[library].get(row.op) is not None
-        assert lacks != (row.op in OPERATIONS[library]), f"{library}, {row.op}"
-        assert lacks <= (table.reason_against(library, row) is not None)
+        reason = breadth_rows.reason_against(library, row, TABLES[name].LACKS)
+        assert row.op in OPERATIONS[operations] or reason is not None, f"{library}, {row.op}"
 
 
-def test_a_reason_may_be_a_dtype_or_that_gradients_are_asked_for(table) -> None:
-    narrow = table.Row("", "", "matmul", (table.Operand((2, 2), "bfloat16"),) * 2)
-    assert table.reason_against("numpy", narrow) == "has no bfloat16"
-    trained = table.Row("", "", "softmax", (table.Operand((2, 2)),), {"axis": 1}, gradients=(0,))
-    assert table.reason_against("numpy", trained) == "has no gradients"
-    assert table.reason_against("torch", trained) is None
+@pytest.mark.parametrize("operations", [name for name in OPERATIONS if name != "torch"])
+def test_what_a_peer_has_is_asked_of_it_somewhere(operations: str) -> None:
+    """Or an operation stands in its table that no device of it is ever measured with."""
+    asked = {
+        row.op
+        for name, library, own in CONTESTANTS
+        if own == operations
+        for row in TABLES[name].ROWS
+        if row.op not in TABLES[name].LACKS[library]
+    }
+    known = {row.op for module in TABLES.values() for row in module.ROWS}
+    assert OPERATIONS[operations] & known <= asked
+
+
+def test_a_reason_may_be_a_dtype_or_that_gradients_are_asked_for() -> None:
+    row, operand, against = breadth_rows.Row, breadth_rows.Operand, breadth_rows.reason_against
+    narrow = row("", "", "matmul", (operand((2, 2), "bfloat16"),) * 2)
+    assert against("numpy", narrow) == "has no bfloat16"
+    trained = row("", "", "softmax", (operand((2, 2)),), {"axis": 1}, gradients=(0,))
+    assert against("numpy", trained) == "has no gradients"
+    assert against("torch", trained) is None
+    assert against("tfjs-webgpu", trained, gpu_rows.LACKS) is None
+
+
+def test_the_gpus_rows_are_measured_on_it_beside_the_peers_that_have_them() -> None:
+    cases = {c.name: c for c in breadth.gpu_cases()}
+    assert {(c.device, c.host, c.threads) for c in cases.values()} == {("WEBGPU", "chromium", 1)}
+    assert cases["product: NN 256"].peers == gpu_rows.PEERS
+    assert cases["training step: convnet, 64 images of 28×28"].peers == ("tfjs-webgpu", "jax-js")
+    assert "WEBGPU" not in {c.device for c in breadth.cases()}
+
+
+def test_means_are_made_of_each_device_apart_and_rows_of_one_leave_the_others() -> None:
+    def measured(device: str, value: float) -> breadth.Result:
+        return breadth.Result(
+            suite="breadth",
+            case="softmax: 4096×64",
+            host="chromium",
+            device=device,
+            value=value,
+            unit="ms",
+            better="lower",
+            target="",
+            met=True,
+            peers={"jax-js": 8.0},
+        )
+
+    kept = [measured("WASM", 1.0), measured("WEBGPU", 4.0)]
+    found = breadth.renewed([*kept, *breadth.means(kept)], [measured("WEBGPU", 2.0)])
+    assert [(r.case, r.device, round(r.value or 0, 9)) for r in found] == [
+        ("softmax: 4096×64", "WASM", 1.0),
+        ("softmax: 4096×64", "WEBGPU", 2.0),
+        ("geometric mean: all rows (1)", "WASM", 8.0),
+        ("geometric mean: softmax (1)", "WASM", 8.0),
+        ("geometric mean: all rows (1)", "WEBGPU", 4.0),
+        ("geometric mean: softmax (1)", "WEBGPU", 4.0),
+    ]
 
 
 def test_reasons_are_of_rows_that_are_there(table) -> None:
