@@ -16,6 +16,7 @@ from polygrad.errors import DeviceError
 from polygrad.helpers import THREAD, THREADS
 from polygrad.renderer.builder import Builder
 from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.interface import Executable
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.ops import Ops
 
@@ -25,6 +26,7 @@ _UNROLLED = 4
 _ROUNDS = 1 << 18
 MULTIPLY_ADDS = _SUMS * _UNROLLED * _ROUNDS
 _WARM_SECONDS, _SECONDS = 0.15, 0.15  # engines compile anew, better, what has run for a while
+_LEAST_RUNS = 3  # on a machine so busy that one takes as long
 
 
 @functools.cache
@@ -37,12 +39,19 @@ def peak_flops(device: str) -> float:
     buffer = Buffer(Device[device], program.buffers[0].size, dtypes.float32)
     buffer.write(memoryview(bytes(buffer.nbytes)))
     executable = Device[device].load(program)
-    best, started = float("inf"), time.perf_counter()
-    while (now := time.perf_counter()) < started + _WARM_SECONDS + _SECONDS:
+    _times(executable, buffer, _WARM_SECONDS)
+    return flops(device) / min(_times(executable, buffer, _SECONDS))
+
+
+def _times(executable: Executable, buffer: Buffer, seconds: float) -> list[float]:
+    """What each run took: of all that start within `seconds`, and of no fewer than `_LEAST_RUNS`."""
+    times: list[float] = []
+    started = now = time.perf_counter()
+    while len(times) < _LEAST_RUNS or now < started + seconds:
         executable.run([buffer.handle], None, {})
-        if now > started + _WARM_SECONDS:
-            best = min(best, time.perf_counter() - now)
-    return flops(device) / best
+        times.append(time.perf_counter() - now)
+        now = time.perf_counter()
+    return times
 
 
 def flops(device: str) -> float:

@@ -7,6 +7,7 @@ import pytest
 from c_compiler import CC
 
 from polygrad.dtype import dtypes
+from polygrad.engine import peak
 from polygrad.engine.devices import Device
 from polygrad.engine.peak import MULTIPLY_ADDS, multiply_adds, peak_flops
 from polygrad.errors import DeviceError
@@ -30,6 +31,12 @@ def test_every_multiply_add_is_made_whoever_makes_it_exactly(name: str) -> None:
 def test_a_device_has_one_peak(name: str) -> None:
     assert peak_flops(name) > 1e6
     assert peak_flops(name) == peak_flops(name)
+
+
+def test_a_machine_too_busy_to_run_twice_in_time_has_a_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peak, "_WARM_SECONDS", 0.0)
+    monkeypatch.setattr(peak, "_SECONDS", 0.0)
+    assert 1e6 < peak_flops.__wrapped__("CPU") < 1e15
 
 
 def test_a_device_without_instructions_has_none() -> None:
