@@ -11,7 +11,7 @@ import argparse
 import functools
 
 from bench import report, results
-from bench.suites import attention, breadth, conv, elementwise, gpu, matmul, norms, startup, train
+from bench.suites import attention, breadth, conv, elementwise, gpu, matmul, norms, overhead, startup, train
 from bench.suites import compile as compile_suite
 
 SUITES = {
@@ -23,6 +23,7 @@ SUITES = {
     "attention": attention.run,
     "compile": compile_suite.run,
     "startup": startup.run,
+    "overhead": overhead.run,
     "breadth": breadth.run,
     "gpu": gpu.run,
 }

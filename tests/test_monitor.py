@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ from user_threads import in_threads, switching_often
 
 from polygrad import Tensor, TinyJit, Variable, compile_step, monitor, nn
 from polygrad.errors import CaptureError, ShapeError
+from polygrad.runtime.interface import Executable
+from polygrad.runtime.interp import InterpRuntime
+from polygrad.runtime.program import Program
 from polygrad.uop.intern import collect
 
 N_THREADS = 6
@@ -270,27 +274,35 @@ def test_a_capture_keeps_gradients_of_earlier_graphs() -> None:
 # --- waiting
 
 
-def test_graphs_are_built_while_a_program_runs() -> None:
-    """INTERP takes long: meanwhile another thread builds a graph, whose value it has after that."""
-    x = Tensor.arange(20_000, device="INTERP").realize()
+def test_graphs_are_built_while_a_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Program runs for as long as another thread takes to build a graph, whose value waits for it."""
+    n = 1013
+    x = Tensor.arange(n, device="INTERP").realize()
     slow = (x * 3 + 1).sum()
-    ends: list[float] = []
+    running, is_built = threading.Event(), threading.Event()
+    load = InterpRuntime.load
 
-    def compute() -> None:
-        slow.realize()
-        ends.append(time.perf_counter())
+    def load_slow(self: InterpRuntime, program: Program) -> Executable:
+        executable = load(self, program)
+        run = executable.run
 
-    thread = threading.Thread(target=compute)
-    thread.start()
-    while not monitor._State.running and thread.is_alive():
-        time.sleep(1e-4)
-    built = (x + 1).sum() * 2
-    when_built, was_running = time.perf_counter(), thread.is_alive()
-    value = built.item()  # waits
-    thread.join()
-    assert was_running and when_built < ends[0]
-    n = 20_000
-    assert value == 2 * (n * (n - 1) // 2 + n)
+        def run_slowly(*arguments: Any) -> None:
+            running.set()
+            assert is_built.wait(60), "no graph can be built while this runs"
+            run(*arguments)
+
+        monkeypatch.setattr(executable, "run", run_slowly)
+        return executable
+
+    monkeypatch.setattr(InterpRuntime, "load", load_slow)
+    with ThreadPoolExecutor(1) as pool:
+        computed = pool.submit(slow.realize)
+        assert running.wait(60)
+        built = (x + 1).sum() * 2
+        assert not computed.done()
+        is_built.set()
+        assert built.item() == 2 * (n * (n - 1) // 2 + n)
+        computed.result()
     assert slow.item() == 3 * (n * (n - 1) // 2) + n
 
 

@@ -1,0 +1,21 @@
+"""The suite that compares operations called from JavaScript with the same in Python."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from javascript_hosts import built
+
+from bench.suites import overhead
+
+pytestmark = [pytest.mark.e2e, built]
+
+
+def test_every_operation_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overhead, "build_javascript", lambda: None)
+    rows = list(overhead.run(quick=True))
+    assert [row.case for row in rows] == ["add", "neg", "sum", "element", "reshape"]
+    for row in rows:
+        assert row.value is not None and 0 < row.value < math.inf
+        assert row.met == (row.value - row.peers["python"] <= overhead.LIMIT)
