@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import bench_package  # noqa: F401
 import pytest
 from javascript_hosts import built
 

@@ -1,14 +1,18 @@
 /**
- * Which tasks hold a page up, for `test_responsive.py`: `node responsive.mjs` prints what it saw.
+ * Which tasks hold a page up, for `test_responsive.py`: `node responsive.mjs LONGEST` prints what it saw.
  *
  * The browser's own long tasks are the judge: those of over 50 ms on the main thread. On a busy machine a task also takes
- * long that only waits for a processor, so the trace says for how long each has had one.
+ * long that only waits for a processor, so the trace says for how long each has had one. What shares the processor's core
+ * makes that longer, too: so a page in which a task had more than LONGEST ms is visited again, up to three times in all,
+ * and the quietest visit counts. What a page itself does too long is in each.
  */
 
 import { launchChromium } from "../../web/chromium.mjs";
 import { startServer } from "../../web/serve.mjs";
 
 const WAIT = { timeout: 90_000 };
+const VISITS = 3;
+const LONGEST = Number(process.argv[2]);
 const MARK = "responsive: here begins the page";
 
 /** Everything that the browser does from now on, as a trace; calling the result ends it. */
@@ -66,6 +70,20 @@ async function watch(context, url, act) {
   return { told, tasks: tasks.length, long: found };
 }
 
+function longest({ long }) {
+  return Math.max(0, ...long.map(({ processor }) => processor));
+}
+
+/** The quietest visit of those that are needed. */
+async function watchQuietest(context, url, act) {
+  let quietest = await watch(context, url, act);
+  for (let visits = 1; visits < VISITS && longest(quietest) > LONGEST; visits++) {
+    const visit = await watch(context, url, act);
+    if (longest(visit) < longest(quietest)) quietest = visit;
+  }
+  return quietest;
+}
+
 /** What is known to hold a page up: it has to be seen. */
 async function freeze(page) {
   await page.evaluate(
@@ -106,9 +124,9 @@ try {
   console.log(
     JSON.stringify({
       frozen: await watch(context, `${server.url}/playground/icon.svg`, freeze),
-      digits: await watch(context, `${address}#digits`, train),
-      characters: await watch(context, `${address}#characters`, write),
-      kernels: await watch(context, `${address}#kernels`, inspect),
+      digits: await watchQuietest(context, `${address}#digits`, train),
+      characters: await watchQuietest(context, `${address}#characters`, write),
+      kernels: await watchQuietest(context, `${address}#kernels`, inspect),
     }),
   );
 } finally {

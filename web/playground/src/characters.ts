@@ -16,18 +16,29 @@ import { prepareTraining } from "./training";
 const [CONTEXT, EMBEDDED, HIDDEN, BATCH] = [10, 16, 256, 128];
 const [SAMPLE, MOST_SAMPLES, SECOND] = [160, 12, 1000];
 
-const ALPHABET = Array.from(new Set(corpus)).sort();
-const CODES = Int32Array.from(corpus, (character) => ALPHABET.indexOf(character));
+/** A text as numbers, and the characters that they stand for, in the order of their first use. */
+function encode(text: string): [codes: Int32Array, alphabet: string[]] {
+  const codes = new Int32Array(text.length);
+  const numbers = new Map<string, number>();
+  for (let i = 0; i < text.length; i++) {
+    const character = text.charAt(i);
+    const number = numbers.get(character) ?? numbers.size;
+    numbers.set(character, number);
+    codes[i] = number;
+  }
+  return [codes, [...numbers.keys()]];
+}
 
 class Writer {
   readonly embedding;
   readonly hidden;
   readonly out;
 
-  constructor({ nn }: Polygrad) {
-    this.embedding = new nn.Embedding(ALPHABET.length, EMBEDDED);
+  /** Of texts of so many different characters. */
+  constructor({ nn }: Polygrad, characters: number) {
+    this.embedding = new nn.Embedding(characters, EMBEDDED);
     this.hidden = new nn.Linear(CONTEXT * EMBEDDED, HIDDEN);
-    this.out = new nn.Linear(HIDDEN, ALPHABET.length);
+    this.out = new nn.Linear(HIDDEN, characters);
   }
 
   /** Scores [n, characters] of what follows contexts [n, CONTEXT]. */
@@ -50,6 +61,7 @@ function choose(scores: ArrayLike<number>, temperature: number): number {
 export function startCharacters(): void {
   const [train, note, samples] = [button("train-characters"), html("characters-note"), html("samples")];
   const temperature = element("temperature", HTMLInputElement);
+  const [codes, alphabet] = encode(corpus);
   const chart = new Chart(html("characters-chart"), [
     { label: "loss", color: "--accent-solid", scale: "value" },
   ]);
@@ -62,14 +74,14 @@ export function startCharacters(): void {
     samples.prepend(entry);
     while (samples.childElementCount > MOST_SAMPLES) samples.lastElementChild?.remove();
     const start = corpus.lastIndexOf("\n", Math.floor(Math.random() * (corpus.length - CONTEXT))) + 1;
-    let context = Array.from(CODES.slice(Math.max(start - CONTEXT, 0), Math.max(start, CONTEXT)));
+    let context = Array.from(codes.slice(Math.max(start - CONTEXT, 0), Math.max(start, CONTEXT)));
     for (let i = 0; i < SAMPLE && training; i++) {
       const given = new pg.Tensor(Int32Array.from(context), { shape: [1, CONTEXT] });
       const found = scores(given);
       const next = choose((await found.data()) as Float32Array, Number(temperature.value));
       pg.dispose(given, found);
       context = [...context.slice(1), next];
-      text.append(ALPHABET[next] ?? "");
+      text.append(alphabet[next] ?? "");
     }
     entry.classList.remove("writing");
   }
@@ -77,7 +89,7 @@ export function startCharacters(): void {
   async function learn(pg: Polygrad): Promise<void> {
     const { Tensor, nn, optim } = pg;
     Tensor.manualSeed(0);
-    const model = new Writer(pg);
+    const model = new Writer(pg, alphabet.length);
     const optimizer = new optim.AdamW(nn.state.getParameters(model), { lr: 0.002, weightDecay: 0.01 });
     const x = new Int32Array(BATCH * CONTEXT);
     const y = new Int32Array(BATCH);
@@ -88,9 +100,9 @@ export function startCharacters(): void {
     let mean = NaN; // of the loss, over the last steps
     while (training) {
       for (let i = 0; i < BATCH; i++) {
-        const at = Math.floor(Math.random() * (CODES.length - CONTEXT));
-        x.set(CODES.subarray(at, at + CONTEXT), i * CONTEXT);
-        y[i] = CODES[at + CONTEXT] ?? 0;
+        const at = Math.floor(Math.random() * (codes.length - CONTEXT));
+        x.set(codes.subarray(at, at + CONTEXT), i * CONTEXT);
+        y[i] = codes[at + CONTEXT] ?? 0;
       }
       const loss = await step.run();
       mean = Number.isNaN(mean) ? loss : 0.95 * mean + 0.05 * loss;
@@ -131,5 +143,5 @@ export function startCharacters(): void {
   };
 
   train.addEventListener("click", () => void start());
-  note.textContent = `${CODES.length.toLocaleString("en")} characters of sonnets to learn from, ${ALPHABET.length} different ones`;
+  note.textContent = `${codes.length.toLocaleString("en")} characters of sonnets to learn from, ${alphabet.length} different ones`;
 }
