@@ -221,8 +221,15 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp
         if root in everywhere or (root.value is None and parts[root] == [root]):
             placeless[root] = values[0]
         elif isinstance(result, Shards) or root.value is None:
-            root.value = values[0]
+            _keep(root, values[0])
     return placeless
+
+
+def _keep(node: UOp, value: UOp) -> None:
+    """Keep the value of a COPY, or of what is on several devices, on its node."""
+    node.value = value
+    if watch.recording is not None and not any(n.op is Ops.BUFFER for n in node.toposort()):
+        watch.recording.constants.append(node)
 
 
 def _joined(
@@ -371,14 +378,14 @@ def _copy(copies: list[UOp], others: list[UOp]) -> None:
         source = done[copy.src[0]].base
         old: Buffer = source.arg
         if old.device == copy.arg:
-            copy.value = source
+            _keep(copy, source)
             continue
         target = Buffer(Device[copy.arg], old.size, copy.dtype)
         if watch.recording is None:
             target.copy_from(old)
         else:
             watch.recording.runs.append(Transfer(old, target))
-        copy.value = UOp.buffer_of(target, copy.dtype)
+        _keep(copy, UOp.buffer_of(target, copy.dtype))
 
 
 def _run(todo: list[UOp], device: str, pending: Pending) -> None:

@@ -51,7 +51,8 @@ class Recording:
 
     What existed when it began is not part of it: `lazy_values` are computed when they are needed; `storages`
     own memory and values, `lazy_storages` are those of them without memory. `guards` are symbolic sizes and
-    whether each is negative, as it must be in every replay.
+    whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
+    have a value in the recording: the same expression elsewhere is the same node, and has none.
     """
 
     lazy_values: frozenset[UOp]
@@ -59,6 +60,7 @@ class Recording:
     lazy_storages: frozenset[object]
     runs: list[Run | Transfer] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
+    constants: list[UOp] = field(default_factory=list)
 
     def memory(self) -> set[Allocation]:
         """What the runs read and write."""
@@ -117,3 +119,5 @@ def recorded(recording: Recording, fill: Callable[[Recording], None]) -> Iterato
         raise
     finally:
         watch.recording = None
+        for node in recording.constants:
+            node.value = None

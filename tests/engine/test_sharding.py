@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polygrad import Device, Tensor, TinyJit, compile_step, nn
+from polygrad.engine.normalize import uncomputed
 from polygrad.engine.sharding import Shards, axis_of, resolve
 from polygrad.errors import ArgumentError, CaptureError, DeviceError
 from polygrad.nn.state import get_parameters, get_state_dict
@@ -350,6 +351,21 @@ def test_a_step_on_several_devices_is_not_saved(tmp_path):
         step.save(tmp_path / "step.pgrd")
     with pytest.raises(CaptureError, match="expected one Program, got"):
         _ = step.program
+
+
+def test_a_constant_has_no_value_from_a_capture(device):
+    """The same expression outside is the same node: what a captured step computes of it is the step's."""
+
+    def constant():
+        return Tensor.full((4,), 2.75, device=device).shard(both(device), 0)
+
+    x, node = constant().contiguous().realize(), constant().uop
+    step = TinyJit(lambda: (x * constant()).sum())
+    step()
+    node.value = None  # as in a new node, had this one been collected
+    for _ in range(3):
+        assert step().item() == pytest.approx(4 * 2.75**2)
+        assert uncomputed(node)
 
 
 def test_sharding_inside_a_captured_function(device):
