@@ -30,6 +30,16 @@ def make(
     )
 
 
+def with_rows(table: Array, index: Array, values: Array) -> Array:
+    table[index] = values
+    return table
+
+
+def scattered(table: Array, index: Array, values: Array) -> Array:
+    np.put_along_axis(table, index, values, 0)
+    return table
+
+
 def axes(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
@@ -180,6 +190,8 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "take_rows": lambda table, rows, out: np.take(table, rows, 0, out=out, mode="clip"),
     "gather": lambda x, index: np.take_along_axis(x, index, 1),
     "scatter_add": lambda x, index, size: np.bincount(index, x, size).astype(np.float32),
+    "write_rows": lambda x, index, values: with_rows(x.copy(), index, values),
+    "scatter": lambda x, index, values: scattered(x.copy(), index, values),
     "histogram": lambda x, bins: np.histogram(x, bins, (-1, 1))[0].astype(np.float32),
 }
 SELECTIONS = {

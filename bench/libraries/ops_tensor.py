@@ -57,6 +57,11 @@ def normalize_image(x: Any) -> Any:
     return ((x.permute(0, 3, 1, 2).float() * (1 / 255) - 0.45) * (1 / 0.225)).contiguous()
 
 
+def with_rows(table: Any, index: Any, values: Any) -> Any:
+    table[index] = values
+    return table
+
+
 def axes(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
@@ -111,6 +116,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "take_rows": lambda table, rows: table[rows],
     "gather": lambda x, index: x.gather(1, index),
     "scatter_add": lambda x, index, size: x.new_zeros(size).scatter_reduce(0, index, x, "sum"),
+    "write_rows": lambda x, index, values: with_rows(x.clone(), index, values),
+    "scatter": lambda x, index, values: x.scatter(0, index, values),
     "histogram": lambda x, bins: x.histc(bins, -1, 1),
 }
 

@@ -18,7 +18,7 @@ def make(
     op: str, operands: list[Any], attributes: dict[str, Any], gradients: list[int], check: str
 ) -> Program:
     inputs = [tensor(i + 1, spec) for i, spec in enumerate(operands)]
-    if op in ("gather", "scatter_add"):  # take no other integers
+    if op in ("gather", "scatter_add", "write_rows", "scatter"):  # take no other integers
         inputs[1] = inputs[1].long()
     function = OPERATIONS[op]
     if gradients:
@@ -162,6 +162,8 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "take_rows": lambda table, rows: F.embedding(rows, table),
     "gather": lambda x, index: torch.gather(x, 1, index),
     "scatter_add": lambda x, index, size: x.new_zeros(size).scatter_add(0, index, x),
+    "write_rows": lambda x, index, values: x.index_put((index,), values),
+    "scatter": lambda x, index, values: x.scatter(0, index, values),
     "histogram": lambda x, bins: torch.histc(x, bins, -1, 1),
 }
 SELECTIONS = {

@@ -254,6 +254,10 @@ ROWS: list[Row] = [
          {"gradients": (0,), **NATIVELY}),
         ("scatter add 1 M to 4096", "scatter_add", MILLION, like("int32", *MILLION, **WORD),
          {"size": 4096, **NATIVELY}),
+        ("write 50 rows of 500×300", "write_rows", (500, 300), like("int32", 50, low=0, high=500), (50, 300),
+         {**NATIVELY}),
+        ("scatter 50×300 into 500×300", "scatter", (500, 300), like("int32", 50, 300, low=0, high=500),
+         (50, 300), {**NATIVELY}),
         ("histogram of 1 M", "histogram", MILLION, {"bins": 256, "tolerance": EXACT, **NATIVELY}),
     ),
     *family(

@@ -11,6 +11,7 @@ thread after the other would leave idle, keeps the sum unless its elements are v
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from polygrad.codegen import cost
@@ -68,7 +69,7 @@ def _scatter(call: KernelCall, target: Target) -> _Scatter | None:
         return None
     ast = graph_rewrite(call.ast, symbolic)
     total = _scattered(ast)
-    if total is None or _is_compared(total, target) or (picked := _picked(total)) is None:
+    if total is None or is_compared(total.ranges, target) or (picked := _picked(total)) is None:
         return None
     positions, value = picked
     if min(cost.rounds(positions), cost.rounds(total.src[1:])) < cost.MIN_SCATTERED:
@@ -82,12 +83,11 @@ def _scatter(call: KernelCall, target: Target) -> _Scatter | None:
     return _Scatter(fill, _adding(total, positions, value, place, loops), memory.arg.size, rest)
 
 
-def _is_compared(total: UOp, target: Target) -> bool:
-    """Whether a GPU has done a reduction over one-hots, whose elements it computes side by side, before few
-    invocations would have gone through the terms in order."""
+def is_compared(loops: Collection[UOp], target: Target) -> bool:
+    """Whether a GPU has compared all elements of output loops, which it computes side by side, with one-hots
+    before few invocations would have gone through the terms in order."""
     limits = target.workgroups
-    elements = prod(r.src[0].arg for r in total.ranges)
-    return limits is not None and not limits.software and elements <= cost.MAX_COMPARED
+    return limits is not None and not limits.software and cost.rounds(loops) <= cost.MAX_COMPARED
 
 
 def _scattered(ast: UOp) -> UOp | None:
@@ -148,7 +148,22 @@ def _adding(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops
     inner = tuple(r for r in total.src[1:] if r not in named)  # many terms for one element
     if inner:
         value = UOp(Ops.REDUCE, total.dtype, (value, *inner), total.arg)
-    outer = [r for r in total.src[1:] if r in named]
+    inside, at = moved_to(positions)
+    value = simplify(inside).where(value, identity_element(total.arg, total.dtype))
+    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
+    previous = UOp(Ops.LOAD, total.dtype, (pointer,))
+    outer = tuple(r for r in total.src[1:] if r in named)
+    return ordered(
+        pointer,
+        UOp(total.arg, total.dtype, (previous, value)),
+        outer,
+        [r for r in loops if r not in positions],
+    )
+
+
+def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
+    """Whether the elements `positions` of loops are inside of them, and the loops' values there; 0 where they
+    are not."""
     inside = UOp.const(dtypes.bool, True)
     at: dict[UOp, UOp] = {}
     for r, element in positions.items():
@@ -156,13 +171,16 @@ def _adding(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops
         valid = (position < 0).logical_not() & (position < r.src[0])
         inside = inside & valid
         at[r] = valid.where(position, UOp.index(0))
-    value = simplify(inside).where(value, identity_element(total.arg, total.dtype))
-    ordered = {r: r.replace(arg=r.arg._replace(kind=AxisKind.SCAN)) for r in outer}
-    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
-    previous = UOp(Ops.LOAD, total.dtype, (pointer,))
-    store = UOp(Ops.STORE, dtypes.void, (pointer, UOp(total.arg, total.dtype, (previous, value))))
-    nest = UOp(Ops.END, dtypes.void, (store, *outer, *(r for r in loops if r not in positions)))
-    return UOp.sink(nest.substitute(ordered))
+    return inside, at
+
+
+def ordered(pointer: UOp, value: UOp, outer: tuple[UOp, ...], loops: list[UOp]) -> UOp:
+    """The kernel that stores `value`: the loops `outer` go in order, each for all elements of `loops`."""
+    store = UOp(Ops.STORE, dtypes.void, (pointer, value))
+    if not outer and not loops:
+        return UOp.sink(store)
+    in_order = {r: r.replace(arg=r.arg._replace(kind=AxisKind.SCAN)) for r in outer}
+    return UOp.sink(UOp(Ops.END, dtypes.void, (store, *outer, *loops)).substitute(in_order))
 
 
 def _kernel(memory: UOp, index: UOp, value: UOp, loops: list[UOp]) -> UOp:

@@ -142,7 +142,7 @@ def overlaps(nest: UOp, r: UOp) -> bool:
     if nest.op is not Ops.END:
         return False
     _, index, *gates = nest.src[0].src[0].src
-    is_cut = any(n.op is Ops.WHERE and r in n.ranges for n in index.toposort())
+    is_cut = any(n.op is Ops.WHERE and r in n.ranges and not _is_loaded(n) for n in index.toposort())
     return is_cut and not any(r in g.ranges for g in gates)
 
 
@@ -200,6 +200,11 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
             "expected lanes that are all stored or none: SIMD divides the axis, and comes before LOCAL"
         )
     return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
+
+
+def _is_loaded(position: UOp) -> bool:
+    """Whether memory says where something is stored."""
+    return any(n.op is Ops.LOAD for n in position.toposort())
 
 
 def gated(store: UOp, condition: UOp) -> UOp:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.const_offsets import separate_offsets
 from polygrad.codegen.fp8 import store_as_bits
+from polygrad.codegen.index_put import index_put
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.codegen.narrow import narrow
 from polygrad.codegen.polyphase import in_phases
@@ -83,10 +84,10 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
     calls, roots, target = list(plan_.calls), set(plan_.roots), backend.target
     if optimized and not grid:  # two are for caches
-        calls = scatter(compute_at(calls, roots, target), target)
+        calls = scatter(index_put(compute_at(calls, roots, target), target), target)
         calls = relayout(rfactor(calls, target), target)
     elif optimized:
-        calls = narrow(split_k(in_phases(scatter(calls, target)), target), roots, target)
+        calls = narrow(split_k(in_phases(scatter(index_put(calls, target), target)), target), roots, target)
     calls = separate_offsets(calls, max(ALIGN, target.alignment))
     plan_ = replace(plan_, calls=tuple(calls))
     stats.schedule_seconds += time.perf_counter() - started

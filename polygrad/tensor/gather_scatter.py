@@ -98,7 +98,8 @@ class GatherScatterMixin(CumulativeMixin):
                 dim, index, _as_source(self, index, src), "sum" if reduce == "add" else "prod"
             )
         hit, values, _ = self._scattered(dim, index, src, "scatter")
-        return last_writer(self, hit, values)
+        written, new = last_writer(hit, values)
+        return written.where(new, self)
 
     def scatter_reduce(
         self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
@@ -233,8 +234,8 @@ class GatherScatterMixin(CumulativeMixin):
         return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
 
 
-def last_writer(old: Any, hit: Any, values: Any) -> Any:
-    """Along the last axis, the value of the last hit; `old` (or 0) where there is none."""
+def last_writer(hit: Any, values: Any) -> tuple[Any, Any]:
+    """Along the last axis, whether there is a hit, and the value of the last one."""
     writers = hit.shape[-1]
     order = hit._of(UOp(Ops.ARANGE, dtypes.int32, (), writers)) + 1
     last = hit.where(order, 0)._reduce(Ops.MAX, -1, True, dtypes.int32, dtypes.int32)
@@ -243,7 +244,7 @@ def last_writer(old: Any, hit: Any, values: Any) -> Any:
         out = (wins & values).any(-1)
     else:
         out = wins.where(values, 0)._reduce(Ops.ADD, -1, False, values.dtype, values.dtype)
-    return out if old is None else hit.any(-1).where(out, old)
+    return last.squeeze(-1) > 0, out
 
 
 def _as_source(x: Any, index: Any, src: TensorLike) -> Any:

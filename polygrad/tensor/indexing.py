@@ -372,9 +372,9 @@ class IndexingMixin(GatherScatterMixin):
             writers *= n
         hits = self._of(hit.permute(order).reshape((*rest_shape, *picked, writers)))
         values = v.reshape((*rest_shape, *[1] * len(picked), writers)).expand(hits.shape)
-        written = last_writer(None, hits, self._of(values))
+        written, new = last_writer(hits, self._of(values))
         own_order = argsort((*rest, *axes))
-        return hits.any(-1).uop.permute(own_order), written.uop.permute(own_order)
+        return written.uop.permute(own_order), new.uop.permute(own_order)
 
 
 def _is_of_bools(x: Any) -> bool:
