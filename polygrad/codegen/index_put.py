@@ -56,19 +56,26 @@ def _kernels(ast: UOp, target: Target) -> tuple[UOp, ...]:
     (place, value), loops = nest.src[0].src, nest.src[1:]
     if value.op is not Ops.WHERE or len(place.src) != 2 or (writes := _writes(value)) is None:
         return (ast,)
-    old = value.src[2]
-    is_kept = old.op is Ops.LOAD and old.src[0] is place and len(old.src) == 1
-    if not is_kept and not writes.writers:
-        return (ast,)  # it goes through all elements anyway
     if writes.writers and is_compared(loops, target):
         return (ast,)
     written = _written(writes, place, loops)
-    reads = [] if is_kept else [old]
-    if written is None or _reads(place.src[0], [*reads, writes.value, *writes.conditions]):
+    if written is None or not _is_apart(writes, place.src[0]):
         return (ast,)
-    if is_kept:
+    old = value.src[2]
+    if old.op is Ops.LOAD and old.src == (place,):
         return (written,)
-    return UOp.sink(UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (place, old)), *loops))), written
+    copy = UOp.sink(UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (place, old)), *loops)))
+    copies = _kernels(copy, target)
+    if not writes.writers and copies == (copy,):
+        return (ast,)  # it goes through all elements anyway
+    return (*copies, written)
+
+
+def _is_apart(writes: _Writes, memory: UOp) -> bool:
+    """Whether what is written neither reads the memory nor has a reduction over the writers."""
+    order = UOp.sink(writes.value, *writes.conditions).toposort()
+    reduced = {r for n in order if n.op in (Ops.REDUCE, Ops.SCAN) for r in n.src[1:]}
+    return memory not in order and reduced.isdisjoint(writes.writers)
 
 
 def _is_plain(ast: UOp) -> bool:
@@ -77,10 +84,6 @@ def _is_plain(ast: UOp) -> bool:
     if any(n.op is Ops.RANGE and not n.src[0].is_const for n in order):
         return False
     return any(n.op in (Ops.CMPEQ, Ops.CMPNE) for n in order)
-
-
-def _reads(memory: UOp, values: list[UOp]) -> bool:
-    return any(memory in value.toposort() for value in values)
 
 
 def _writes(value: UOp) -> _Writes | None:

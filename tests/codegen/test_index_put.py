@@ -57,6 +57,13 @@ def test_a_table_that_is_kept_is_copied_first():
     assert loops(write) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
 
 
+def test_two_scatters_are_a_copy_and_two_writes():
+    once = empty(ROWS, COLUMNS).scatter(0, integers(WRITERS, COLUMNS), empty(WRITERS, COLUMNS))
+    calls = index_put(scheduled(once.scatter(0, integers(3, COLUMNS), empty(3, COLUMNS))), CPU)
+    assert [len(loops(call)) for call in calls] == [2, 2, 2]
+    assert [kind for call in calls for kind, _ in loops(call)].count(AxisKind.SCAN) == 2
+
+
 @pytest.mark.parametrize(
     "out",
     [
@@ -124,13 +131,19 @@ def test_what_scatter_writes(device, data_):
     many = [data_.draw(st.integers(1, 8 if i == axis else n)) for i, n in enumerate(shape)]
     table, values = (rng.standard_normal(s).astype(np.float32) for s in (shape, many))
     index = rng.integers(-2, shape[axis] + 2, many).astype(np.int32)
-    expected = table.copy()
-    for place in np.ndindex(*many):
-        if 0 <= index[place] < shape[axis]:
-            expected[*place[:axis], index[place], *place[axis + 1 :]] = values[place]
+
+    def scattered(table, index):
+        for place in np.ndindex(*many):
+            if 0 <= index[place] < shape[axis]:
+                table[*place[:axis], index[place], *place[axis + 1 :]] = values[place]
+        return table
+
     x, i, v = (Tensor(a, device=device) for a in (table, index, values))
+    expected = scattered(table.copy(), index)
     np.testing.assert_array_equal(x.scatter(axis, i, v).numpy(), expected)
     np.testing.assert_array_equal((x.scatter(axis, i, v) * 2).numpy(), expected * 2)
+    twice = (x + 1).scatter(axis, i, v).scatter(axis, i - 1, v)
+    np.testing.assert_array_equal(twice.numpy(), scattered(scattered(table + 1, index), index - 1))
 
 
 def test_a_cache_that_a_captured_step_writes_to(device):
