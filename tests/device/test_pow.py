@@ -63,7 +63,8 @@ def test_tensor_to_the_tensor_within_4_ulp(device, dtype):
 def test_tensor_to_a_scalar_within_4_ulp(device, dtype):
     bases = np.array(numbers(dtype, device), dtype)
     for exponent in numbers(dtype, device) + [0.3, -0.3, 1.5, -1.5, 4.0, 7.0, -7.0, 65.0, 64.5]:
-        value, of_base, _ = expected(bases, bases, lambda a, e, by=exponent: a**by)
+        # one by one: where there are enough for its vectors, torch rounds the exponent to float32 first
+        value, of_base, _ = expected(bases, bases, lambda a, e, by=exponent: torch.stack([x**by for x in a]))
         if abs(exponent) == DENORMAL[dtype]:  # torch makes e * a^-1 of e / a, and 1 / a overflows
             both = np.abs(bases) == bases.dtype.type(DENORMAL[dtype])
             of_base[both] = bases.dtype.type(exponent) / bases[both]
