@@ -63,14 +63,18 @@ class CBuilder(CStyleBuilder):
         dtypes.float32: "float", dtypes.float64: "double",
     }  # fmt: skip
     memory_types = {dtypes.bool: "uint8_t"}
-    header = ("#include <stdbool.h>\n#include <stdint.h>\n",)
+    # always: GCC 12 does not align the stack for vectors that it passes there, wider ones than registers are
+    header = (
+        "#include <stdbool.h>\n#include <stdint.h>\n",
+        "#define INLINE static inline __attribute__((always_inline))\n",
+    )
     functions = {
         (op, dtype): f"__builtin_{name}{suffix}"
         for op, name in _FUNCTIONS.items()
         for dtype, suffix in ((dtypes.float32, "f"), (dtypes.float64, ""))
     }
     literal_suffixes = {dtypes.float32: "f", dtypes.uint32: "u", dtypes.int64: "ll", dtypes.uint64: "ull"}
-    helper_prefix = "static inline "
+    helper_prefix = "INLINE "
     wraps, half_bits = True, True
 
     def __init__(self, target: Target, native_half: bool = False) -> None:
@@ -111,7 +115,7 @@ class CBuilder(CStyleBuilder):
         s, d = self.type(src, 1), self.type(dst, 1)
         name = f"bits_{src}_to_{dst}"
         body = f"{{\n  union {{ {s} from; {d} to; }} bits = {{x}};\n  return bits.to;\n}}"
-        self.need(name, f"static inline {d} {name}({s} x) {body}")
+        self.need(name, f"INLINE {d} {name}({s} x) {body}")
         return self.call(name, [value], d)
 
     # --- vectors
@@ -140,7 +144,7 @@ class CBuilder(CStyleBuilder):
         each = ", ".join(f"{n}[i]" for n in names)
         self.need(
             name,
-            f"static inline {t} {name}({params}) {{\n  for (int i = 0; i < {lanes}; i++)\n"
+            f"INLINE {t} {name}({params}) {{\n  for (int i = 0; i < {lanes}; i++)\n"
             f"    x[i] = {self.functions[op, dtype]}({each});\n  return x;\n}}",
         )
         return self.call(name, args, t)
@@ -170,7 +174,7 @@ class CBuilder(CStyleBuilder):
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
         portable = f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n"
         self.need(
-            name, f"static inline {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}"
+            name, f"INLINE {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}"
         )
         return self.call(name, [value], t)
 
@@ -182,7 +186,7 @@ class CBuilder(CStyleBuilder):
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"
         portable = f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n"
         self.need(
-            name, f"static inline {bits} {name}({t} x) {{\n{_on_x86(_X86_TO_HALF.get(lanes), portable)}}}"
+            name, f"INLINE {bits} {name}({t} x) {{\n{_on_x86(_X86_TO_HALF.get(lanes), portable)}}}"
         )
         return self.call(name, [value], bits)
 
@@ -268,7 +272,7 @@ class CBuilder(CStyleBuilder):
         name = f"select_{t}"
         self.need(
             name,
-            f"static inline {t} {name}({m} mask, {t} x, {t} y) {{\n"
+            f"INLINE {t} {name}({m} mask, {t} x, {t} y) {{\n"
             f"  return ({t})((({m})x & mask) | (({m})y & ~mask));\n}}",
         )
         return self.call(name, [self._mask(condition, dtype, lanes), a, b], t)
@@ -287,7 +291,7 @@ class CBuilder(CStyleBuilder):
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         name, scalar = f"splat_{t}", self.types[dtypes.int8 if dtype.is_bool else self._stored(dtype)]
         each = ", ".join(["x"] * lanes)
-        self.need(name, f"static inline {t} {name}({scalar} x) {{\n  return ({t}){{{each}}};\n}}")
+        self.need(name, f"INLINE {t} {name}({scalar} x) {{\n  return ({t}){{{each}}};\n}}")
         if value.block is None:  # a constant, or a name
             return self._source.atom(f"{name}({value.text})", t, known)
         return self.call(name, [value], t, known)
@@ -356,7 +360,7 @@ class CBuilder(CStyleBuilder):
         chosen = ", ".join(map(str, positions))
         self.need(
             name,
-            f"static inline {t} {name}({t} x, {t} y) {{\n"
+            f"INLINE {t} {name}({t} x, {t} y) {{\n"
             f"  return __builtin_shufflevector(x, y, {chosen});\n}}",
         )
         return self.call(name, [a, b], t, a.data)
@@ -372,7 +376,7 @@ class CBuilder(CStyleBuilder):
         self._need_unaligned(t, scalar)
         name = f"load_{t}"
         self.need(
-            name, f"static inline {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}"
+            name, f"INLINE {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}"
         )
         return name
 
@@ -437,7 +441,7 @@ class CBuilder(CStyleBuilder):
         )
         self.need(
             name,
-            f"static inline {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n"
+            f"INLINE {t} {name}(const {scalar} *p, {m} mask, {t} x) {{\n"
             f"{_on_x86(_X86_MASKED_LOADS.get((stored.itemsize, lanes)), portable)}}}",
         )
         if dtype.is_bool:
@@ -458,7 +462,7 @@ class CBuilder(CStyleBuilder):
             value = self.binary(Ops.AND, self._converted(value, t), self.const(dtypes.uint8, 1, lanes), t)
         self._need_unaligned(t, scalar)
         name = f"store_{t}"
-        self.need(name, f"static inline void {name}({scalar} *p, {t} x) {{\n  *({t}_unaligned *)p = x;\n}}")
+        self.need(name, f"INLINE void {name}({scalar} *p, {t} x) {{\n  *({t}_unaligned *)p = x;\n}}")
         self._source.statement(f"{name}({{}}, {{}});", [self.address(pointer, index, offset, dtype), value])
 
     # --- registers

@@ -1,96 +1,98 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define INLINE static inline __attribute__((always_inline))
+
 typedef float float32x8 __attribute__((vector_size(32)));
 typedef float32x8 float32x8_unaligned __attribute__((aligned(sizeof(float)), may_alias));
-static inline float32x8 load_float32x8(const float *p) {
+INLINE float32x8 load_float32x8(const float *p) {
   return *(const float32x8_unaligned *)p;
 }
-static inline void store_float32x8(float *p, float32x8 x) {
+INLINE void store_float32x8(float *p, float32x8 x) {
   *(float32x8_unaligned *)p = x;
 }
-static inline float32x8 splat_float32x8(float x) {
+INLINE float32x8 splat_float32x8(float x) {
   return (float32x8){x, x, x, x, x, x, x, x};
 }
 typedef int64_t int64x8 __attribute__((vector_size(64)));
-static inline int64x8 splat_int64x8(int64_t x) {
+INLINE int64x8 splat_int64x8(int64_t x) {
   return (int64x8){x, x, x, x, x, x, x, x};
 }
 typedef int32_t int32x8 __attribute__((vector_size(32)));
 typedef int32_t int32x4 __attribute__((vector_size(16)));
 typedef int64_t int64x4 __attribute__((vector_size(32)));
-static inline int32x8 less_int64x8(int64x8 a, int64x8 b) {
+INLINE int32x8 less_int64x8(int64x8 a, int64x8 b) {
   int64x4 m0 = __builtin_shufflevector(a, a, 0, 1, 2, 3) < __builtin_shufflevector(b, b, 0, 1, 2, 3);
   int64x4 m1 = __builtin_shufflevector(a, a, 4, 5, 6, 7) < __builtin_shufflevector(b, b, 4, 5, 6, 7);
   int32x8 x0 = __builtin_shufflevector(__builtin_convertvector(m0, int32x4), __builtin_convertvector(m1, int32x4), 0, 1, 2, 3, 4, 5, 6, 7);
   return x0;
 }
-static inline float32x8 select_float32x8(int32x8 mask, float32x8 x, float32x8 y) {
+INLINE float32x8 select_float32x8(int32x8 mask, float32x8 x, float32x8 y) {
   return (float32x8)(((int32x8)x & mask) | ((int32x8)y & ~mask));
 }
 typedef float float32x4 __attribute__((vector_size(16)));
 typedef float float32x2 __attribute__((vector_size(8)));
-static inline float reduce_add_float32x8(float32x8 x) {
+INLINE float reduce_add_float32x8(float32x8 x) {
   float32x4 x0 = __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);
   float32x2 x1 = __builtin_shufflevector(x0, x0, 0, 1) + __builtin_shufflevector(x0, x0, 2, 3);
   return x1[0] + x1[1];
 }
-static inline float32x8 max_float32x8(float32x8 a, float32x8 b) {
+INLINE float32x8 max_float32x8(float32x8 a, float32x8 b) {
   return select_float32x8((a < b) | (b != b), b, a);
 }
-static inline float32x8 fma_float32x8(float32x8 x, float32x8 y, float32x8 z) {
+INLINE float32x8 fma_float32x8(float32x8 x, float32x8 y, float32x8 z) {
   for (int i = 0; i < 8; i++)
     x[i] = __builtin_fmaf(x[i], y[i], z[i]);
   return x;
 }
-static inline float32x4 select_float32x4(int32x4 mask, float32x4 x, float32x4 y) {
+INLINE float32x4 select_float32x4(int32x4 mask, float32x4 x, float32x4 y) {
   return (float32x4)(((int32x4)x & mask) | ((int32x4)y & ~mask));
 }
-static inline float32x4 max_float32x4(float32x4 a, float32x4 b) {
+INLINE float32x4 max_float32x4(float32x4 a, float32x4 b) {
   return select_float32x4((a < b) | (b != b), b, a);
 }
 typedef int32_t int32x2 __attribute__((vector_size(8)));
-static inline float32x2 select_float32x2(int32x2 mask, float32x2 x, float32x2 y) {
+INLINE float32x2 select_float32x2(int32x2 mask, float32x2 x, float32x2 y) {
   return (float32x2)(((int32x2)x & mask) | ((int32x2)y & ~mask));
 }
-static inline float32x2 max_float32x2(float32x2 a, float32x2 b) {
+INLINE float32x2 max_float32x2(float32x2 a, float32x2 b) {
   return select_float32x2((a < b) | (b != b), b, a);
 }
-static inline float max_float32(float a, float b) {
+INLINE float max_float32(float a, float b) {
   return (a < b) | (b != b) ? b : a;
 }
-static inline float reduce_max_float32x8(float32x8 x) {
+INLINE float reduce_max_float32x8(float32x8 x) {
   float32x4 x0 = max_float32x4(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7));
   float32x2 x1 = max_float32x2(__builtin_shufflevector(x0, x0, 0, 1), __builtin_shufflevector(x0, x0, 2, 3));
   return max_float32(x1[0], x1[1]);
 }
-static inline int32x8 splat_int32x8(int32_t x) {
+INLINE int32x8 splat_int32x8(int32_t x) {
   return (int32x8){x, x, x, x, x, x, x, x};
 }
-static inline float32x4 splat_float32x4(float x) {
+INLINE float32x4 splat_float32x4(float x) {
   return (float32x4){x, x, x, x};
 }
-static inline int64x4 splat_int64x4(int64_t x) {
+INLINE int64x4 splat_int64x4(int64_t x) {
   return (int64x4){x, x, x, x};
 }
 typedef int8_t int8x4 __attribute__((vector_size(4)));
-static inline int8x4 splat_int8x4(int8_t x) {
+INLINE int8x4 splat_int8x4(int8_t x) {
   return (int8x4){x, x, x, x};
 }
 typedef float32x4 float32x4_unaligned __attribute__((aligned(sizeof(float)), may_alias));
-static inline void store_float32x4(float *p, float32x4 x) {
+INLINE void store_float32x4(float *p, float32x4 x) {
   *(float32x4_unaligned *)p = x;
 }
-static inline float32x4 load_float32x4(const float *p) {
+INLINE float32x4 load_float32x4(const float *p) {
   return *(const float32x4_unaligned *)p;
 }
 typedef uint16_t uint16x8 __attribute__((vector_size(16)));
 typedef uint16x8 uint16x8_unaligned __attribute__((aligned(sizeof(uint16_t)), may_alias));
-static inline uint16x8 load_uint16x8(const uint16_t *p) {
+INLINE uint16x8 load_uint16x8(const uint16_t *p) {
   return *(const uint16x8_unaligned *)p;
 }
 typedef _Float16 halfx8 __attribute__((vector_size(16)));
-static inline float32x8 half_to_float32x8(uint16x8 x) {
+INLINE float32x8 half_to_float32x8(uint16x8 x) {
 #if defined(__F16C__) && !defined(__clang__)
   return __builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x);
 #else
@@ -98,7 +100,7 @@ static inline float32x8 half_to_float32x8(uint16x8 x) {
   return __builtin_convertvector(both.half, float32x8);
 #endif
 }
-static inline uint16x8 float32x8_to_half(float32x8 x) {
+INLINE uint16x8 float32x8_to_half(float32x8 x) {
 #if defined(__F16C__) && !defined(__clang__)
   return (uint16x8)__builtin_ia32_vcvtps2ph256(x, 0);
 #else
@@ -106,29 +108,29 @@ static inline uint16x8 float32x8_to_half(float32x8 x) {
   return both.bits;
 #endif
 }
-static inline void store_uint16x8(uint16_t *p, uint16x8 x) {
+INLINE void store_uint16x8(uint16_t *p, uint16x8 x) {
   *(uint16x8_unaligned *)p = x;
 }
 typedef int32x8 int32x8_unaligned __attribute__((aligned(sizeof(int32_t)), may_alias));
-static inline int32x8 load_int32x8(const int32_t *p) {
+INLINE int32x8 load_int32x8(const int32_t *p) {
   return *(const int32x8_unaligned *)p;
 }
-static inline int32x8 select_int32x8(int32x8 mask, int32x8 x, int32x8 y) {
+INLINE int32x8 select_int32x8(int32x8 mask, int32x8 x, int32x8 y) {
   return (int32x8)(((int32x8)x & mask) | ((int32x8)y & ~mask));
 }
-static inline int32x8 floor_divide_int32x8(int32x8 a, int32x8 b) {
+INLINE int32x8 floor_divide_int32x8(int32x8 a, int32x8 b) {
   int32x8 x0 = a % b;
   int32x8 x1 = select_int32x8((x0 != 0) & ((x0 ^ b) < 0), splat_int32x8(1), splat_int32x8(0));
   return a / b - x1;
 }
-static inline int32x8 floor_modulo_int32x8(int32x8 a, int32x8 b) {
+INLINE int32x8 floor_modulo_int32x8(int32x8 a, int32x8 b) {
   int32x8 x0 = a % b;
   return x0 + select_int32x8((x0 != 0) & ((x0 ^ b) < 0), b, splat_int32x8(0));
 }
-static inline void store_int32x8(int32_t *p, int32x8 x) {
+INLINE void store_int32x8(int32_t *p, int32x8 x) {
   *(int32x8_unaligned *)p = x;
 }
-static inline float32x4 load_masked_float32x4(const float *p, int32x4 mask, float32x4 x) {
+INLINE float32x4 load_masked_float32x4(const float *p, int32x4 mask, float32x4 x) {
   int missing = 0;
   for (int i = 0; i < 4; i++)
     missing |= ~mask[i];
@@ -139,12 +141,12 @@ static inline float32x4 load_masked_float32x4(const float *p, int32x4 mask, floa
       x[i] = p[i];
   return x;
 }
-static inline float32x4 fma_float32x4(float32x4 x, float32x4 y, float32x4 z) {
+INLINE float32x4 fma_float32x4(float32x4 x, float32x4 y, float32x4 z) {
   for (int i = 0; i < 4; i++)
     x[i] = __builtin_fmaf(x[i], y[i], z[i]);
   return x;
 }
-static inline int64_t floor_divide_index(int64_t a, int64_t b) {
+INLINE int64_t floor_divide_index(int64_t a, int64_t b) {
   int64_t x0 = a % b;
   return a / b - ((x0 != 0) & ((x0 ^ b) < 0) ? 1 : 0);
 }
