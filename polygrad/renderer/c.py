@@ -173,9 +173,7 @@ class CBuilder(CStyleBuilder):
         name = f"half_to_{self.dtype_name(dtypes.float32, lanes)}"
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
         portable = f"  union {{ {bits} bits; {half} half; }} both = {{x}};\n  return {number};\n"
-        self.need(
-            name, f"INLINE {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}"
-        )
+        self.need(name, f"INLINE {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}")
         return self.call(name, [value], t)
 
     def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
@@ -185,9 +183,7 @@ class CBuilder(CStyleBuilder):
         name = f"{self.dtype_name(src, lanes)}_to_half"
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"
         portable = f"  union {{ {half} half; {bits} bits; }} both = {{{number}}};\n  return both.bits;\n"
-        self.need(
-            name, f"INLINE {bits} {name}({t} x) {{\n{_on_x86(_X86_TO_HALF.get(lanes), portable)}}}"
-        )
+        self.need(name, f"INLINE {bits} {name}({t} x) {{\n{_on_x86(_X86_TO_HALF.get(lanes), portable)}}}")
         return self.call(name, [value], bits)
 
     def _half_type(self, lanes: int) -> str:
@@ -360,8 +356,7 @@ class CBuilder(CStyleBuilder):
         chosen = ", ".join(map(str, positions))
         self.need(
             name,
-            f"INLINE {t} {name}({t} x, {t} y) {{\n"
-            f"  return __builtin_shufflevector(x, y, {chosen});\n}}",
+            f"INLINE {t} {name}({t} x, {t} y) {{\n  return __builtin_shufflevector(x, y, {chosen});\n}}",
         )
         return self.call(name, [a, b], t, a.data)
 
@@ -375,9 +370,7 @@ class CBuilder(CStyleBuilder):
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         self._need_unaligned(t, scalar)
         name = f"load_{t}"
-        self.need(
-            name, f"INLINE {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}"
-        )
+        self.need(name, f"INLINE {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}")
         return name
 
     def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
