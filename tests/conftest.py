@@ -15,10 +15,12 @@ import importlib.util
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import pytest
 from adapter import SLOW_WEBGPU, WEBGPU, missing
 from c_compiler import CC, SLOW_CC
@@ -91,6 +93,16 @@ def _adapter(request: pytest.FixtureRequest) -> None:
     """Tests on WEBGPU are skipped where there is no adapter, which is looked for when the first runs."""
     if "needs_adapter" in request.keywords and missing():
         pytest.skip(missing())
+
+
+@pytest.fixture(autouse=True)
+def _random_generators(request: pytest.FixtureRequest) -> None:
+    """A module's random generators start anew for each test, which so draws the same numbers by itself, and
+    whatever ran before it in its process."""
+    if generators := [x for x in vars(request.module).values() if isinstance(x, np.random.Generator)]:
+        seeded = np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+        for generator in generators:
+            generator.bit_generator.state = seeded.bit_generator.state
 
 
 @pytest.fixture

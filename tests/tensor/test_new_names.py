@@ -91,7 +91,7 @@ def test_bitcasts_to_larger_elements(device: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int32", "float32"])
 def test_bitcasts_to_smaller_elements(device: str, dtype: str) -> None:
-    x = RNG.integers(-(2**60), 2**60, (2, 3))
+    x = RNG.integers(0, 100, (2, 24), np.uint8).view(np.int64)  # no NaN, as above
     np.testing.assert_array_equal(Tensor(x).bitcast(dtype).numpy().view(np.uint8), x.view(np.uint8))
 
 
