@@ -11,6 +11,7 @@ the order of `i`, so the last one stays, whichever loops over `c` threads divide
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from polygrad.codegen.reductions import equality_with
@@ -29,9 +30,7 @@ def index_put(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     """The kernels, those of writes at positions as loops over the writers."""
     made = {ast: _kernels(ast, target) for ast in {call.ast for call in calls}}
     return [
-        KernelCall(ast, call.args) if ast is not call.ast else call
-        for call in calls
-        for ast in made[call.ast]
+        replace(call, ast=ast) if ast is not call.ast else call for call in calls for ast in made[call.ast]
     ]
 
 

@@ -8,17 +8,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.compute_at import compute_at
-from polygrad.codegen.const_offsets import separate_offsets
-from polygrad.codegen.fp8 import store_as_bits
-from polygrad.codegen.index_put import index_put
+from polygrad.codegen.arrange import arrange
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
-from polygrad.codegen.narrow import narrow
-from polygrad.codegen.polyphase import in_phases
-from polygrad.codegen.relayout import relayout
-from polygrad.codegen.rfactor import rfactor
-from polygrad.codegen.scatter import scatter
-from polygrad.codegen.split_k import split_k
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key, kernel_of
 from polygrad.engine.cache import DiskCache
@@ -37,9 +28,8 @@ from polygrad.runtime.program import (
     Variable,
 )
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.memory import ALIGN, Lifetime, lower_bound, plan
-from polygrad.schedule.schedule import Schedule, schedule
-from polygrad.schedule.split_scan import CORES, GPU
+from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.schedule.schedule import Schedule
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -77,32 +67,20 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    limits = backend.target.workgroups
-    grid = limits is not None
-    scans = CORES if limits is None or limits.software else GPU
-    plan_ = schedule(sink, optimized, backend.target.max_buffers, grid, scans)
-    plan_ = replace(plan_, calls=tuple(replace(c, ast=store_as_bits(c.ast)) for c in plan_.calls))
-    calls, roots, target = list(plan_.calls), set(plan_.roots), backend.target
-    if optimized and not grid:  # two are for caches
-        calls = scatter(index_put(compute_at(calls, roots, target), target), target)
-        calls = relayout(rfactor(calls, target), target)
-    elif optimized:
-        calls = narrow(split_k(in_phases(scatter(index_put(calls, target), target)), target), roots, target)
-    calls = separate_offsets(calls, max(ALIGN, target.alignment))
-    plan_ = replace(plan_, calls=tuple(calls))
+    arranged = arrange(sink, backend.target, optimized)
     stats.schedule_seconds += time.perf_counter() - started
-    if grid:
-        _check_sizes(plan_, device, backend)
-    kernels = compile_kernels([call.ast for call in plan_.calls], device, backend)
+    if backend.target.workgroups is not None:
+        _check_sizes(arranged, device, backend)
+    kernels = compile_kernels([call.ast for call in arranged.calls], device, backend)
     stats.programs += 1
-    return _assemble(sink, plan_, kernels, device, backend, n_slots)
+    return _assemble(sink, arranged, kernels, device, backend, n_slots)
 
 
-def _check_sizes(plan_: Schedule, device: str, backend: Backend) -> None:
+def _check_sizes(arranged: Schedule, device: str, backend: Backend) -> None:
     """Raises OutOfMemoryError for a buffer that has more elements than an index counts: then there is no
     grid."""
     most = 1 << (backend.target.index_bits - 1)
-    for call in plan_.calls:
+    for call in arranged.calls:
         for arg in call.args:
             if max_numel(arg.shape) > most:
                 raise OutOfMemoryError(

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from polygrad import Tensor
+from polygrad.codegen.arrange import arrange
 from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
-from polygrad.codegen.narrow import narrow
 from polygrad.codegen.opts import parse_opts
-from polygrad.codegen.polyphase import in_phases
-from polygrad.codegen.scatter import scatter
-from polygrad.codegen.split_k import split_k
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.schedule import schedule
-from polygrad.schedule.split_scan import CORES, GPU
 from polygrad.uop.node import UOp
 from polygrad.uop.spec import verify
 
@@ -48,7 +44,5 @@ def linear_of(tensor: Tensor, target: Target, opts: str | None = None) -> list[U
 
 def arranged(*tensors: Tensor, target: Target) -> list[KernelCall]:
     """The kernels of a graph, as a machine with workgroups gets them."""
-    scans = CORES if target.workgroups is not None and target.workgroups.software else GPU
-    plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True, grid=True, scans=scans)
-    calls = in_phases(scatter(list(plan.calls), target))
-    return narrow(split_k(calls, target), set(plan.roots), target)
+    sink = normalize(UOp.sink(*[t.uop.base for t in tensors])).sink
+    return list(arrange(sink, target, True).calls)
