@@ -50,15 +50,19 @@ _NAN = 0x7FC00000
 def converts_float16(host: WebGPUHost) -> bool:
     """Whether conversions between float32 and float16 round to nearest even and keep denormal numbers,
     infinities and NaN. For a host whose device has the feature of float16."""
-    given = [*(struct.unpack("<I", struct.pack("<f", x))[0] for x, _ in _ROUNDED), _NAN]
-    halves = [*(bits for _, bits in _ROUNDED), 0x7E00]
-    expected = [*(struct.unpack("<I", struct.pack("<f", _half(bits)))[0] for bits in halves[:-1]), _NAN]
-    words = _run(host, _conversions(), [*given, *([0] * (_COUNT - len(given)))])
+    given = [_bits(x) for x, _ in _ROUNDED]
+    words = _run(host, _conversions(), [*given, _NAN, *([0] * (_COUNT - len(given) - 1))])
     if words is None:
         return False
-    nan = words[len(given) - 1]
+    *found, nan = words[: len(given) + 1]
     is_nan = nan & 0x7F800000 == 0x7F800000 and nan & 0x7FFFFF != 0
-    return is_nan and list(words[: len(given) - 1]) == expected[:-1]
+    return is_nan and found == [_bits(_half(bits)) for _, bits in _ROUNDED]
+
+
+def _bits(x: float) -> int:
+    """Those of a float32."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", x))
+    return int(bits)
 
 
 def _half(bits: int) -> float:
