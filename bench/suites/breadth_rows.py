@@ -281,7 +281,8 @@ def each(ops: Iterable[str], reason: str) -> dict[str, str]:
     return dict.fromkeys(ops, reason)
 
 
-# Library -> operation -> why it has none; "gradients": rows that ask for them; a dtype: rows with it.
+# Library -> operation -> why it has none; "gradients": rows that ask for them; "convolutions of
+# batches": those of several images; a dtype: rows with it.
 LACKS: dict[str, dict[str, str]] = {
     "numpy": {
         "gradients": "has no gradients",
@@ -305,6 +306,7 @@ LACKS: dict[str, dict[str, str]] = {
         "conv_weight_gradient": "its WebAssembly backend has no gradients of filters",
     },
     "jax-js": {
+        "convolutions of batches": "takes ten seconds and more; its convolutions of one image are measured",
         **each(("float16", "bfloat16", "int8", "uint8"), "its WebAssembly backend has no such dtype"),
         **each(("matmul_int8", "quantize", "normalize_image"), "its WebAssembly backend has no such dtype"),
     },
@@ -314,8 +316,8 @@ LACKS: dict[str, dict[str, str]] = {
 def reason_against(library: str, row: Row, reasons: Mapping[str, dict[str, str]] = LACKS) -> str | None:
     """Why `library` cannot run `row`, if it cannot."""
     lacks = reasons[library]
-    if reasons is LACKS and library == "jax-js" and row.op in CONVOLUTIONS and row.operands[0].shape[0] > 1:
-        return "takes ten seconds and more; its convolutions of one image are measured"
+    if row.op in CONVOLUTIONS and row.operands[0].shape[0] > 1 and "convolutions of batches" in lacks:
+        return lacks["convolutions of batches"]
     if row.gradients and "gradients" in lacks:
         return lacks["gradients"]
     dtypes = [x.dtype for x in row.operands] + [row.attributes.get("to")]
