@@ -6,7 +6,8 @@
 
 `t[index] = x` is such a kernel, `scatter` and `index_fill` are, and so is a write at one position that is a
 value, as of a cache. What keeps the other elements' values from elsewhere copies them first. The writes go in
-the order of `i`, so the last one stays, whichever loops over `c` threads divide.
+the order of `i`, so the last one stays, whichever loops over `c` threads divide. A write to a part of memory
+(`t[2:5] = x`) after one at positions is a kernel of its own, too, for that part.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from polygrad.dtype import dtypes
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.path_conditions import conjuncts
+from polygrad.uop.path_conditions import bounds_under, conjuncts
 from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import simplify, symbolic
 
@@ -145,7 +146,8 @@ def _are_equal(condition: UOp, a: UOp, b: UOp) -> bool:
 
 
 def _written(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
-    """The kernel of the writers' loops; None unless a condition says where along a loop they write."""
+    """The kernel of the writers' loops; None unless the conditions say where along a loop they write: at an
+    element, or in a part of it."""
     positions: dict[UOp, UOp] = {}
     conditions = list(writes.conditions)
     for condition in writes.conditions:
@@ -155,12 +157,28 @@ def _written(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
                 positions[r] = element
                 conditions.remove(condition)
                 break
-    if not positions or any(not e.ranges.isdisjoint(positions) for e in positions.values()):
+    if any(not e.ranges.isdisjoint(positions) for e in positions.values()):
         return None
-    inside, at = moved_to(positions)
+    parts = _parts([r for r in loops if r not in positions], conditions)
+    inside, at = moved_to({r: element.substitute(parts) for r, element in positions.items()})
+    at |= {r: part for r, part in parts.items() if part is not r}
+    if not at:
+        return None
     for condition in conditions:
         inside = inside & condition.substitute(at)
     pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
     previous = UOp(Ops.LOAD, place.dtype, (pointer,))
     value = simplify(inside).where(writes.value.substitute(at), previous)
-    return ordered(pointer, value, writes.writers, [r for r in loops if r not in positions])
+    left = [r for part in parts.values() for r in part.ranges]
+    return ordered(pointer, value, writes.writers, left)
+
+
+def _parts(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:
+    """Each loop where the conditions may hold: the loop itself, or a shorter one and where that starts."""
+    bounds = bounds_under(conditions) or {}
+    parts = {}
+    for r in loops:
+        low, high = bounds.get(r, (0, r.src[0].arg - 1))
+        size = high - low + 1
+        parts[r] = r if size == r.src[0].arg else UOp.range(size, r.arg) + low if size > 1 else UOp.index(low)
+    return parts

@@ -62,7 +62,7 @@ def simplify_under(x: UOp, condition: UOp) -> UOp:
 def _simplify_under(x: UOp, condition: UOp) -> UOp:
     parts = conjuncts(condition)
     bools = _known_bools(parts)
-    facts = _facts(parts)
+    facts = bounds_under(parts)
     if facts is None:
         return x  # no path leads here
     # sums first: a fact about a sum is lost once its terms are variables
@@ -118,8 +118,8 @@ def _comparisons(parts: list[UOp]) -> list[_Comparison]:
     return out
 
 
-def _facts(parts: list[UOp]) -> Facts | None:
-    """The bounds that follow from the conjuncts; None when they contradict each other."""
+def bounds_under(parts: list[UOp]) -> Facts | None:
+    """The bounds that follow from conjuncts; None when they contradict each other."""
     comparisons = _comparisons(parts)
     facts: Facts = {}
 

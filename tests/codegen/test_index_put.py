@@ -64,6 +64,27 @@ def test_two_scatters_are_a_copy_and_two_writes():
     assert [kind for call in calls for kind, _ in loops(call)].count(AxisKind.SCAN) == 2
 
 
+def test_a_clone_is_copied_once():
+    table = empty(ROWS, COLUMNS).clone()
+    table[integers(WRITERS)] = empty(WRITERS, COLUMNS)
+    assert len(scheduled(table)) == 1
+    copy, write = index_put(scheduled(table), CPU)
+    assert [kind for kind, _ in loops(copy)] == [AxisKind.LOOP] * 2
+    assert loops(write) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
+
+
+def test_parts_that_are_written_after_rows_are_loops_over_these():
+    table = Tensor.zeros(ROWS, COLUMNS).contiguous()
+    table[integers(WRITERS)] = empty(WRITERS, COLUMNS)
+    table[7] = 2.0
+    table[3:6, 2:5] = empty(3, 3)
+    fill, rows, row, part = index_put(scheduled(table), CPU)
+    assert loops(fill) == [(AxisKind.LOOP, COLUMNS), (AxisKind.LOOP, ROWS)]
+    assert loops(rows) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
+    assert loops(row) == [(AxisKind.LOOP, COLUMNS)]
+    assert loops(part) == [(AxisKind.LOOP, 3), (AxisKind.LOOP, 3)]
+
+
 @pytest.mark.parametrize(
     "out",
     [
@@ -144,6 +165,51 @@ def test_what_scatter_writes(device, data_):
     np.testing.assert_array_equal((x.scatter(axis, i, v) * 2).numpy(), expected * 2)
     twice = (x + 1).scatter(axis, i, v).scatter(axis, i - 1, v)
     np.testing.assert_array_equal(twice.numpy(), scattered(scattered(table + 1, index), index - 1))
+
+
+@settings(max_examples=max(settings().max_examples // 3, 10))
+@given(st.data())
+def test_writes_to_lazy_values(device, data_):
+    """Rows, elements, parts and masks, one after the other, before anything is computed."""
+    rng = np.random.default_rng(data_.draw(st.integers(0, 1000)))
+    array = rng.standard_normal((7, 5)).astype(np.float32)
+    x = Tensor(array.copy(), device=device).realize()
+    start = data_.draw(st.sampled_from(["clone", "zeros", "sum", "view"]))
+    lazy = {
+        "clone": lambda: x.clone(),
+        "zeros": lambda: Tensor.zeros(7, 5, device=device).contiguous(),
+        "sum": lambda: x + 1,
+        "view": lambda: x.T.contiguous().T,
+    }[start]()
+    expected = {"zeros": np.zeros_like(array), "sum": array + 1}.get(start, array.copy())
+    old = lazy * 2 if data_.draw(st.booleans()) else None
+    before = expected * 2
+    for _ in range(data_.draw(st.integers(1, 4))):
+        value = rng.standard_normal(5).astype(np.float32)
+        i, k = rng.integers(0, 7, 3).astype(np.int32), sorted(rng.integers(0, 8, 2).tolist())
+        match data_.draw(st.sampled_from(["rows", "row", "part", "column", "mask", "more"])):
+            case "rows":
+                lazy[Tensor(i, device=device)] = Tensor(value, device=device)
+                expected[i] = value
+            case "row":
+                lazy[int(i[0])] = Tensor(value, device=device)
+                expected[i[0]] = value
+            case "part":
+                lazy[slice(*k), 1:4] = Tensor(value[:3], device=device)
+                expected[slice(*k), 1:4] = value[:3]
+            case "column":
+                lazy[:, Tensor(i[:1] % 5, device=device)] = 3.0
+                expected[:, i[:1] % 5] = 3.0
+            case "mask":
+                lazy[lazy > 0.5] = -1.0
+                expected[expected > 0.5] = -1.0
+            case "more":
+                lazy += 0.5
+                expected += 0.5
+    np.testing.assert_array_equal(lazy.numpy(), expected)
+    np.testing.assert_array_equal(x.numpy(), array)
+    if old is not None:
+        np.testing.assert_array_equal(old.numpy(), before)
 
 
 def test_a_cache_that_a_captured_step_writes_to(device):

@@ -188,10 +188,11 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
         check_writable(target)
         storage.update(target.assign(value))
     elif target.base is old:
-        storage.update(value.reshape(old.shape))
+        storage.update(_copied_once(value, tensor.uop).reshape(old.shape))
     else:
         written = moved_back(target, old, target.const_like(True, dtypes.bool))
-        storage.update(UOp(Ops.WHERE, old.dtype, (written, moved_back(target, old, value), old)))
+        merged = UOp(Ops.WHERE, old.dtype, (written, moved_back(target, old, value), old))
+        storage.update(_copied_once(merged, old))
     changes.count += 1
     for view in storage.tensors():
         view._device = view._device or source._device
@@ -426,6 +427,19 @@ def _placed(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
         if node.op not in _ELEMENTS_STAY:
             target = UOp(node.op, target.dtype, (target,), node.arg)
     return target, value.bitcast(root.dtype)
+
+
+def _copied_once(merged: UOp, kept: UOp) -> UOp:
+    """What is written to a lazy value, where else `kept`, that value, stays. What a clone keeps is read where
+    it came from, as what is merged is in memory of its own anyway."""
+    if merged.op is not Ops.WHERE or merged.src[2] is not kept:
+        return merged
+    source = kept
+    while source.op is Ops.RESHAPE or (source.op is Ops.CONTIGUOUS and source.arg is None):
+        if not uncomputed(source):  # what it was made of may have been overwritten since
+            return merged
+        source = source.src[0]
+    return merged.replace(src=(*merged.src[:2], source.reshape(kept.shape)))
 
 
 def _check_distinct(uop: UOp, root: UOp) -> None:
