@@ -11,10 +11,10 @@ from polygrad.codegen.compute_at import compute_at
 from polygrad.codegen.const_offsets import separate_offsets
 from polygrad.codegen.fp8 import store_as_bits
 from polygrad.codegen.index_put import index_put
+from polygrad.codegen.interchange import interchange
 from polygrad.codegen.narrow import narrow
 from polygrad.codegen.polyphase import in_phases
 from polygrad.codegen.relayout import relayout
-from polygrad.codegen.rfactor import rfactor
 from polygrad.codegen.scatter import scatter
 from polygrad.codegen.split_k import split_k
 from polygrad.codegen.target import Target
@@ -41,5 +41,5 @@ def _optimized(calls: list[KernelCall], roots: set[UOp], target: Target) -> list
         calls = compute_at(calls, roots, target)
     calls = scatter(index_put(calls, target), target)
     if target.workgroups is None:
-        return relayout(rfactor(calls, target), target)
+        return relayout(interchange(calls), target)
     return narrow(split_k(in_phases(calls), target), roots, target)

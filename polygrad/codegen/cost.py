@@ -57,7 +57,15 @@ MIN_ROW_TILES = 16  # how often a panel must be read to be worth copying,
 MIN_CONFLICTING_ROW_TILES = 2  # where its rows push each other out of caches,
 MIN_GATHERED_ROW_TILES = 4  # where it is not in lanes,
 STAGED_READS = 24  # and how often each element, for lanes along the axis that it is copied for
-MIN_ROW_BLOCKS, MIN_FAR_ROW = 4, 4 * FAR_BYTES  # of a sum of columns in blocks: these, and bytes of a row
+ROWS_AT_A_TIME = 8  # of a sum of columns that goes row by row:
+MIN_ROW_BLOCKS, MIN_FAR_ROW = 4, 4 * FAR_BYTES  # where it has so many of these, rows of so many bytes,
+MIN_INTERCHANGED = 1 << 16  # and terms;
+ROW_PARTS, MIN_ROW_PARTS, MIN_PART_ROWS = (
+    16,
+    4,
+    64,
+)  # in so many parts, of so many rows, for threads to share,
+MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if it has so many terms, and a row no more bytes
 MIN_SCATTERED = 16  # elements that terms are picked for one by one, and terms, for these to pick them
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
 MIN_COPIED_READS = 8  # and how often each element of the copy is read
@@ -68,6 +76,7 @@ ROWS, VECTORS = 6, 4  # of a register tile, about, before it is chosen
 
 # threads: those that are awake are worth it from 5 us on, to wake some takes 50 us; this is 15 to 60 us
 PARALLEL = 5 << 14
+LITTLE = 4  # of a thread's share, a part of so much is no one's burden
 
 
 def op_cost(op: Ops) -> int:

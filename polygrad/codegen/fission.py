@@ -3,7 +3,7 @@
     out[i, j] = sum(f(x[k]) * y[k, j] for k)  ->  t[k] = f(x[k]);  out[i, j] = sum(t[k] * y[k, j] for k)
 
 It is fusion undone, where memory is cheaper. relayout.py stores copies of the operands of products so;
-rfactor.py and split_k.py partial sums, and sums that others are computed of.
+split_k.py partial sums; both that and interchange.py sums that others are computed of.
 """
 
 from __future__ import annotations
@@ -82,16 +82,16 @@ def divided_to_fixed_point(
     return calls
 
 
-def is_divisible(ast: UOp) -> bool:
-    """A kernel with one output, a sum and constant sizes, large enough for another kernel, and without Opts
-    of its own."""
+def is_divisible(ast: UOp, least: int) -> bool:
+    """A kernel with one output, a sum and constant sizes, of at least so many terms, and without Opts of its
+    own."""
     if ast.arg is not None or len(ast.src) != 1:
         return False
     ranges = [n for n in ast.toposort() if n.op is Ops.RANGE]
     return (
         any(r.arg.kind is AxisKind.REDUCE for r in ranges)
         and all(r.src[0].is_const for r in ranges)
-        and cost.rounds(ranges) >= cost.MIN_COPIED_FOR
+        and cost.rounds(ranges) >= least
     )
 
 

@@ -394,13 +394,15 @@ def _epilogues(kernel: UOp, target: Target) -> Decisions:
 
 def _parallel(kernel: UOp, target: Target) -> Decisions:
     """Of each output nest, the outermost loop that gives every thread a share, of those that sums are inside
-    of if there are any (every thread would compute all of the others' sums)."""
-    count = target.threads
-    if count < 2 or any(n.op is not Ops.END for n in kernel.src) or _work(kernel) < cost.PARALLEL:
+    of if there are any (every thread would compute all of the others' sums). Nests without one (what a tile
+    leaves of columns) are one thread's, if they are little."""
+    count, work = target.threads, _work(kernel)
+    if count < 2 or any(n.op is not Ops.END for n in kernel.src) or work < cost.PARALLEL:
         return
-    divided = [_divided(nest, count) for nest in kernel.src]
-    loops = [r for r in divided if r is not None]
-    if len(loops) == len(divided):
+    divided = {nest: _divided(nest, count) for nest in kernel.src}
+    loops = [r for r in divided.values() if r is not None]
+    left = sum(_work(nest) for nest, r in divided.items() if r is None)
+    if loops and left * count * cost.LITTLE <= work:
         yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
 
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from polygrad.codegen.accumulate import ordered
 from polygrad.codegen.reductions import equality_with
-from polygrad.codegen.scatter import is_compared, moved_to, ordered
+from polygrad.codegen.scatter import is_compared, moved_to
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.schedule.kernels import KernelCall
@@ -170,7 +171,7 @@ def _written(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
     previous = UOp(Ops.LOAD, place.dtype, (pointer,))
     value = simplify(inside).where(writes.value.substitute(at), previous)
     left = [r for part in parts.values() for r in part.ranges]
-    return ordered(pointer, value, writes.writers, left)
+    return ordered(pointer, value, [*writes.writers, *left], writes.writers)
 
 
 def _parts(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:

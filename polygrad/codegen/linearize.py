@@ -13,6 +13,7 @@ from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
+from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import sint_max
@@ -76,6 +77,28 @@ def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
             deeper[node] = (int(node.op), arg, node.dtype.priority, *[out.get(s, ()) for s in node.src])
         out = deeper
     return out
+
+
+def order_loads(sink: UOp) -> UOp:
+    """A LOAD of the memory that a nest stores to is inside of all its loops that go in order: what it reads
+    depends on them, though its place may not."""
+    return sink.replace(src=tuple([_with_loads_inside(nest) for nest in sink.src]))
+
+
+def _with_loads_inside(nest: UOp) -> UOp:
+    scans = [r for r in nest.src[1:] if r.arg.kind is AxisKind.SCAN] if nest.op is Ops.END else []
+    if not scans or nest.src[0].op is not Ops.STORE:
+        return nest
+    memory = nest.src[0].src[0].src[0]
+    inside: dict[UOp, UOp] = {}
+    for load in nest.toposort():
+        if load.op is Ops.LOAD and load.src[0].src[0] is memory:
+            place = load.src[0]
+            if missing := [r for r in scans if r not in place.ranges]:
+                pointer = UOp(Ops.AFTER, memory.dtype, (memory, *missing))
+                place = place.replace(src=(pointer, *place.src[1:]))
+                inside[load] = load.replace(src=(place, *load.src[1:]))
+    return nest.substitute(inside)
 
 
 def split_ends(sink: UOp) -> UOp:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from polygrad.codegen.bind import bind_workgroups
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.heuristics import optimize
-from polygrad.codegen.linearize import linearize, order_loops, split_ends
+from polygrad.codegen.linearize import linearize, order_loads, order_loops, split_ends
 from polygrad.codegen.opts import Opt, apply_opts, render_opts
 from polygrad.codegen.parallel import threads_of
 from polygrad.codegen.reductions import flatten_reductions, simplify_reductions
@@ -119,6 +119,7 @@ PASSES = (
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution
+    Pass("order-loads", lambda k, c: order_loads(k)),
     Pass("split-ends", lambda k, c: split_ends(k)),
     Pass("order-loops", lambda k, c: order_loops(k)),
     Pass("linearize", lambda k, c: linearize(k)),

@@ -25,11 +25,12 @@ _INDEX_LIMIT = 1 << 31  # of every target's indices: no product of a part's numb
 
 
 def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
-    """One loop of each output nest divided between up to `count` threads. Raises OptError."""
+    """Loops of different output nests, each divided between up to `count` threads; the first part has all of
+    the other nests. Raises OptError."""
     require_any_order(*ranges)
     divided = {nest_of(kernel, r): r for r in ranges}
-    if count < 2 or set(divided) != set(kernel.src) or len(ranges) != len(divided):
-        raise OptError(f"expected one loop of every output nest ({len(kernel.src)}) and at least 2 threads")
+    if count < 2 or not ranges or len(ranges) != len(divided) or any(n.op is not Ops.END for n in kernel.src):
+        raise OptError("expected loops of different output nests, one at least, and at least 2 threads")
     if any(v.arg.name in THREAD_VARIABLES for v in kernel.variables()):
         raise OptError("expected a kernel whose loops are not divided yet")
     most = PARTS_PER_THREAD * count
@@ -38,13 +39,20 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
     else:
         part, parts = UOp.variable(THREAD, 0, count - 1), UOp.variable(THREADS, 1, count)
     nests = []
+    is_first = (part < 1).cast(dtypes.index)
     for nest in kernel.src:
-        r = divided[nest]
-        size = r.src[0].arg
-        first = (part * size) // parts
-        share = UOp.range(((part + 1) * size) // parts - first, r.arg)
+        r = divided.get(nest)
+        if r is None:
+            r = nest.src[1]
+            share = UOp.range(r.src[0] * is_first, r.arg)
+            at = share
+        else:
+            size = r.src[0].arg
+            first = (part * size) // parts
+            share = UOp.range(((part + 1) * size) // parts - first, r.arg)
+            at = share + first
         loops = tuple(share if q is r else q for q in nest.src[1:])
-        nests.append(UOp(Ops.END, dtypes.void, (nest.src[0].substitute({r: share + first}), *loops)))
+        nests.append(UOp(Ops.END, dtypes.void, (nest.src[0].substitute({r: at}), *loops)))
     return UOp.sink(*nests)
 
 

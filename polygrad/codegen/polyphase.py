@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from polygrad.codegen import cost
 from polygrad.codegen.fission import is_divisible
 from polygrad.codegen.reductions import canonicalized, guarded_load
 from polygrad.codegen.split import substituted
@@ -32,7 +33,9 @@ def in_phases(calls: list[KernelCall]) -> list[KernelCall]:
 
 
 def _forms(ast: UOp) -> list[UOp]:
-    return _in_phases(canonicalized(ast)) if _asks_for_remainders(ast) and is_divisible(ast) else [ast]
+    if not _asks_for_remainders(ast) or not is_divisible(ast, cost.MIN_COPIED_FOR):
+        return [ast]
+    return _in_phases(canonicalized(ast))
 
 
 def _asks_for_remainders(kernel: UOp) -> bool:

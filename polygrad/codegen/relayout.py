@@ -46,7 +46,7 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
 def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
     """A kernel divided into copies and the rest; None where that would not pay."""
     ast, first = call.ast, len(call.args)
-    if not is_divisible(ast):
+    if not is_divisible(ast, cost.MIN_COPIED_FOR):
         return None
     ast = canonicalized(ast)
     order = ast.toposort()

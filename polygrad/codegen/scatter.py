@@ -12,17 +12,21 @@ thread after the other would leave idle, keeps the sum unless its elements are v
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.fission import temporary
+from polygrad.codegen.accumulate import (
+    Accumulation,
+    accumulated,
+    accumulator,
+    combined,
+    filled,
+    ordered,
+    reads,
+)
 from polygrad.codegen.reductions import equality_with, factors, identity_element
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
-from polygrad.helpers import prod
-from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import KernelCall
-from polygrad.uop.args import AxisKind, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import conjuncts
@@ -32,37 +36,10 @@ from polygrad.uop.symbolic import simplify, symbolic
 
 def scatter(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     """The kernels, with what fills and what adds to memory in the place of a reduction over one-hots."""
-    out: list[KernelCall] = []
-    found: dict[tuple[UOp, int], _Scatter | None] = {}
-    for call in calls:
-        key = call.ast, len(call.args)
-        if key not in found:
-            found[key] = _scatter(call, target)
-        made = found[key]
-        if made is None:
-            out.append(call)
-            continue
-        memory = call.args[0]
-        if made.rest is not None:
-            memory = temporary(made.size, made.add.src[0].src[0].src[1].dtype)
-        out.append(KernelCall(made.fill, (memory,)))
-        out.append(KernelCall(made.add, (memory, *call.args[1:])))
-        if made.rest is not None:
-            out.append(KernelCall(made.rest, (*call.args, memory)))
-    return out
+    return accumulated(calls, lambda call: _scatter(call, target))
 
 
-class _Scatter(NamedTuple):
-    """The kernel that fills memory of `size` elements, the one that adds to it; and what then reads it for
-    the kernel's output, unless that is the memory."""
-
-    fill: UOp
-    add: UOp
-    size: int
-    rest: UOp | None
-
-
-def _scatter(call: KernelCall, target: Target) -> _Scatter | None:
+def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
     if call.ast.arg is not None or len(call.ast.src) != 1 or call.ast.src[0].op is not Ops.END:
         return None
     if not any(n.op in (Ops.CMPEQ, Ops.CMPNE) for n in call.ast.toposort()):
@@ -75,12 +52,11 @@ def _scatter(call: KernelCall, target: Target) -> _Scatter | None:
     if min(cost.rounds(positions), cost.rounds(total.src[1:])) < cost.MIN_SCATTERED:
         return None
     loops = sorted(total.ranges, key=lambda r: r.arg)
-    place, rest = _place(ast, total, loops, len(call.args))
-    memory, index = place.src[:2]
-    if rest is None and any(n.op is Ops.LOAD and n.src[0].src[0] is memory for n in ast.toposort()):
+    place, rest = accumulator(ast, total, loops, len(call.args))
+    if rest is None and reads(ast, place):
         return None
-    fill = _kernel(memory, index, identity_element(total.arg, total.dtype), loops)
-    return _Scatter(fill, _adding(total, positions, value, place, loops), memory.arg.size, rest)
+    fill = filled(place, identity_element(total.arg, total.dtype), loops)
+    return Accumulation(fill, _adding(total, positions, value, place, loops), rest)
 
 
 def is_compared(loops: Collection[UOp], target: Target) -> bool:
@@ -97,19 +73,6 @@ def _scattered(ast: UOp) -> UOp | None:
     if len(sums) != 1 or any(not r.src[0].is_const for r in order if r.op is Ops.RANGE):
         return None
     return sums[0]
-
-
-def _place(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp, UOp | None]:
-    """Where `total` is added up: the kernel's output, if that is all it stores; else memory, number `slot` of
-    the kernel that then reads it."""
-    store = ast.src[0].src[0]
-    if store.src[1] is total and set(ast.src[0].src[1:]) == set(loops) and len(store.src[0].src) == 2:
-        return store.src[0], None
-    sizes = tuple(r.src[0].arg for r in loops)
-    memory = UOp(Ops.PARAM, total.dtype, (), Param(0, int(prod(sizes))))
-    place = UOp(Ops.INDEX, total.dtype, (memory, flat_index(sizes, tuple(loops))))
-    at = place.replace(src=(memory.replace(arg=memory.arg._replace(slot=slot)), place.src[1]))
-    return place, ast.substitute({total: UOp(Ops.LOAD, total.dtype, (at,))})
 
 
 def _picked(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
@@ -151,14 +114,9 @@ def _adding(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops
     inside, at = moved_to(positions)
     value = simplify(inside).where(value, identity_element(total.arg, total.dtype))
     pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
-    previous = UOp(Ops.LOAD, total.dtype, (pointer,))
-    outer = tuple(r for r in total.src[1:] if r in named)
-    return ordered(
-        pointer,
-        UOp(total.arg, total.dtype, (previous, value)),
-        outer,
-        [r for r in loops if r not in positions],
-    )
+    outer = [r for r in total.src[1:] if r in named]
+    nest = [*outer, *(r for r in loops if r not in positions)]
+    return ordered(pointer, combined(pointer, total.arg, value), nest, tuple(outer))
 
 
 def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
@@ -172,17 +130,3 @@ def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
         inside = inside & valid
         at[r] = valid.where(position, UOp.index(0))
     return inside, at
-
-
-def ordered(pointer: UOp, value: UOp, outer: tuple[UOp, ...], loops: list[UOp]) -> UOp:
-    """The kernel that stores `value`: the loops `outer` go in order, each for all elements of `loops`."""
-    store = UOp(Ops.STORE, dtypes.void, (pointer, value))
-    if not outer and not loops:
-        return UOp.sink(store)
-    in_order = {r: r.replace(arg=r.arg._replace(kind=AxisKind.SCAN)) for r in outer}
-    return UOp.sink(UOp(Ops.END, dtypes.void, (store, *outer, *loops)).substitute(in_order))
-
-
-def _kernel(memory: UOp, index: UOp, value: UOp, loops: list[UOp]) -> UOp:
-    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, memory.dtype, (memory, index)), value))
-    return UOp.sink(UOp(Ops.END, dtypes.void, (store, *loops)))

@@ -51,7 +51,7 @@ def _sums(ast: UOp) -> list[UOp]:
 
 def _inner_sum_apart(call: KernelCall) -> Fission | None:
     """The innermost sum of few rows, before the rest of a kernel that computes long ones."""
-    if not is_divisible(call.ast):
+    if not is_divisible(call.ast, cost.MIN_COPIED_FOR):
         return None
     ast = canonicalized(call.ast)
     if not (sums := _sums(ast)):
@@ -67,7 +67,7 @@ def _inner_sum_apart(call: KernelCall) -> Fission | None:
 
 def _in_parts(call: KernelCall) -> Fission | None:
     """The only sum of a kernel whose grid would be small."""
-    if not is_divisible(call.ast):
+    if not is_divisible(call.ast, cost.MIN_COPIED_FOR):
         return None
     ast = canonicalized(call.ast)
     sums = _sums(ast)

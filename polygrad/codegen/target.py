@@ -43,15 +43,13 @@ class Target:
 
     `simd_bytes`: the width of a vector register (0: no vectors). `registers`: how many there are. `fma`: a
     fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
-    the same result. `cache`: bytes of the nearest data cache and of the second. `pages`: of how many pages of
-    memory, of `page` bytes each, the processor has the addresses at hand (entries of its first TLB); 0 where
-    pages are so large that it has all. `index_bits`: the width of `dtypes.index`. `dots`: the kinds of
-    Ops.DOT that it has, in SIMD values of 4 lanes and more, and in scalars. `workgroups`: what it has for
-    grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
-    kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them.
-    `packed`: dtypes whose elements lie in words of 32 bits, which are loaded and stored whole.
-    `tensor_cores`: those that products use, preferred ones first. `processor`: what compiled code depends on
-    beyond that (a host's processor and compiler), in words of its own.
+    the same result. `cache`: bytes of the nearest data cache and of the second. `index_bits`: the width of
+    `dtypes.index`. `dots`: the kinds of Ops.DOT that it has, in SIMD values of 4 lanes and more, and in
+    scalars. `workgroups`: what it has for grids of workgroups; None where a kernel is one thread of control.
+    `max_buffers`: the most pointers of a kernel (0: any number). `alignment`: of buffers, in bytes.
+    `float64`: it computes with them. `packed`: dtypes whose elements lie in words of 32 bits, which are
+    loaded and stored whole. `tensor_cores`: those that products use, preferred ones first. `processor`: what
+    compiled code depends on beyond that (a host's processor and compiler), in words of its own.
     """
 
     name: str
@@ -61,8 +59,6 @@ class Target:
     scalar_fma: bool = False
     threads: int = 1
     cache: tuple[int, int] = (32 << 10, 2 << 20)
-    pages: int = 0
-    page: int = 4096
     index_bits: int = 64
     dots: frozenset[Dot] = frozenset()
     workgroups: Workgroups | None = None
@@ -80,8 +76,7 @@ class Target:
         host = f"-{self.processor}" if self.processor else ""
         dots = "".join(sorted(f"+dot_{d.a.name}_{d.b.name}" for d in self.dots))
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
-        pages = f"-p{self.pages}x{self.page}" if self.pages else ""
         grid = f"-{self.workgroups.key}-b{self.max_buffers}-a{self.alignment}" if self.workgroups else ""
         packed = "-packed" + "".join(f"+{d.name}" for d in self.packed) if self.packed else ""
         cores = "".join(f"+{core.name}" for core in self.tensor_cores)
-        return f"{self.name}-{simd}{pages}-i{self.index_bits}-t{self.threads}{grid}{packed}{cores}{host}"
+        return f"{self.name}-{simd}-i{self.index_bits}-t{self.threads}{grid}{packed}{cores}{host}"

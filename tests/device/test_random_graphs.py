@@ -125,7 +125,8 @@ def random_opts(chance, kernel, target):
 # What the cost model asks for before it does something to a kernel; the graphs here are too small for most.
 THRESHOLDS = (
     "MIN_PART", "MIN_ROW", "MIN_BLOCK_ROWS", "MIN_STAGED_ROWS", "MIN_ROW_TILES", "MIN_CONFLICTING_ROW_TILES",
-    "MIN_GATHERED_ROW_TILES", "STAGED_READS", "MIN_ROW_BLOCKS", "MIN_FAR_ROW", "MIN_SCATTERED",
+    "MIN_GATHERED_ROW_TILES", "STAGED_READS", "MIN_ROW_BLOCKS", "MIN_FAR_ROW", "MIN_INTERCHANGED",
+    "ROWS_AT_A_TIME", "MIN_PART_ROWS", "MIN_ROW_PARTS", "MIN_PARTED", "MIN_SCATTERED",
     "MIN_COPIED_FOR", "MIN_COPIED_READS", "MIN_BLOCKS", "PARALLEL",
 )  # fmt: skip
 
@@ -138,9 +139,8 @@ def test_heuristics_for_which_little_is_much(device, graph, data):
     expected = arrays(graph, "INTERP")
     backend = Device.backend(device)
     cache = data.draw(st.sampled_from([(64, 256), (256, 4096), backend.target.cache]))
-    pages, page = data.draw(st.sampled_from([(0, 64), (2, 16), (4, 64)]))
     threads = data.draw(st.sampled_from([1, backend.target.threads]))
-    target = replace(backend.target, cache=cache, pages=pages, page=page, threads=threads)
+    target = replace(backend.target, cache=cache, threads=threads)
     operations = data.draw(st.sampled_from([2, 8, operation_limit.MAX_OPERATIONS]))
     least = data.draw(st.fixed_dictionaries({name: st.sampled_from([1, 2, 4]) for name in THRESHOLDS}))
     with pytest.MonkeyPatch.context() as patch:

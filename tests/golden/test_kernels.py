@@ -40,7 +40,6 @@ SIMD = Target(
     fma=True,
     scalar_fma=True,
     threads=4,
-    pages=32,
     index_bits=32,
     dots=WASM_DOTS,
 )

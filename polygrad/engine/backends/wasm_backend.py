@@ -49,7 +49,6 @@ BACKEND = Backend(
         fma=_relaxed,
         scalar_fma=_relaxed,
         threads=_runtime.host.threads,
-        pages=32,  # engines map a memory in small pages, and of the processor's some 64 others need some
         index_bits=32,
         dots=WASM_DOTS,
     ),

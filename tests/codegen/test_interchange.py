@@ -1,0 +1,183 @@
+"""Sums of columns row by row: which reductions become kernels that go in order, and what they compute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+from polygrad import Device, Tensor, dtypes  # noqa: E402
+from polygrad.codegen import cost  # noqa: E402
+from polygrad.codegen.heuristics import choose  # noqa: E402
+from polygrad.codegen.interchange import interchange  # noqa: E402
+from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes  # noqa: E402
+from polygrad.codegen.opts import OptKind, apply_opts  # noqa: E402
+from polygrad.engine import compile  # noqa: E402
+from polygrad.engine.programs import clear_caches  # noqa: E402
+from polygrad.helpers import LRU  # noqa: E402
+from polygrad.uop.args import AxisKind  # noqa: E402
+from tests.codegen.test_relayout import TARGET, empty, scheduled  # noqa: E402
+
+ROWS, PARTS = cost.ROWS_AT_A_TIME, cost.ROW_PARTS
+WIDE = cost.LONG_COLUMNS // 4 + 4  # float32 columns that are enough for threads
+
+
+def kernels(*outputs):
+    return interchange(scheduled(*outputs))
+
+
+def nest(call):
+    """The kinds and sizes of a kernel's loops, outermost first."""
+    return [(r.arg.kind, r.src[0].arg) for r in call.ast.src[0].src[1:]]
+
+
+def test_a_sum_of_columns_goes_from_row_to_row():
+    fill, add = kernels(empty(1024, WIDE).sum(0))
+    assert nest(fill) == [(AxisKind.LOOP, WIDE)]
+    assert nest(add) == [(AxisKind.SCAN, 1024 // ROWS), (AxisKind.LOOP, WIDE)]
+    assert fill.args == (add.args[0],)  # the output, which needs no other memory
+
+
+def test_what_is_summed_up_first_are_the_rows_that_are_left():
+    fill, add = kernels(empty(1023, WIDE).max(0))
+    assert fill.args == add.args
+    assert nest(add) == [(AxisKind.SCAN, 1023 // ROWS), (AxisKind.LOOP, WIDE)]
+
+
+def test_few_columns_have_parts_of_rows_for_threads():
+    fill, add, total = kernels(empty(16_400, 200).sum(0))
+    rows = 16_400 // PARTS
+    assert nest(fill) == [(AxisKind.LOOP, PARTS), (AxisKind.LOOP, 200)]
+    assert nest(add) == [(AxisKind.LOOP, PARTS), (AxisKind.SCAN, rows // ROWS), (AxisKind.LOOP, 200)]
+    assert add.args[0].arg.size == PARTS * 200 and add.args[0] in total.args
+    assert nest(total) == [(AxisKind.LOOP, 200)]
+
+
+def test_a_middle_axis_is_inside_of_those_before_it():
+    _, add = kernels(empty(20, 64, 300).sum(1))
+    assert nest(add) == [(AxisKind.LOOP, 20), (AxisKind.SCAN, 64 // ROWS), (AxisKind.LOOP, 300)]
+
+
+def test_what_is_computed_of_a_sum_reads_it():
+    fill, add, rest = kernels(empty(256, WIDE).mean(0) + 1)
+    assert fill.args[0] is add.args[0] is rest.args[-1]
+    assert nest(rest) == [(AxisKind.LOOP, WIDE)]
+
+
+def test_a_vector_and_a_matrix_are_multiplied_row_by_row():
+    assert [kind for kind, _ in nest(kernels(empty(1024) @ empty(1024, WIDE))[-1])].count(AxisKind.SCAN) == 1
+
+
+def test_each_of_two_sums_goes_through_memory_row_by_row():
+    calls = kernels(empty(1024, WIDE).var(0))
+    assert [kind for call in calls for kind, _ in nest(call)].count(AxisKind.SCAN) == 2
+
+
+def test_a_sum_of_what_columns_have_is_over_loops_of_its_own():
+    calls = kernels(empty(1024, 32, 40).max(0).exp().sum(-1))
+    assert {r.arg.kind for call in calls for r in call.ast.src[0].src[1:]} == {AxisKind.LOOP, AxisKind.SCAN}
+
+
+def test_what_is_read_and_written_stays_one_kernel():
+    x = empty(1024, WIDE)
+    x[0].assign(x.sum(0))
+    assert np.count_nonzero([k is AxisKind.SCAN for c in kernels(x) for k, _ in nest(c)]) <= 1
+
+
+def test_a_sum_of_equal_rows_is_none_of_columns():
+    repeated = empty(1, 1024).expand(2048, 1024).sum(0)
+    assert len(kernels((repeated.exp() * empty(1024)).sum())) == 1
+
+
+def test_two_sums_of_rows_stay_one_kernel():
+    assert len(kernels(empty(1024, 1024).var(1))) == 1
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        pytest.param(lambda: empty(1024, 1024).sum(1), id="rows"),
+        pytest.param(lambda: empty(1024, 1024).sum(), id="to a scalar"),
+        pytest.param(lambda: empty(16, 40_000).sum(0), id="few rows"),
+        pytest.param(lambda: empty(8192, 32).sum(0), id="short rows"),
+        pytest.param(lambda: empty(64, 512).sum(0), id="little"),
+    ],
+)
+def test_other_sums_stay_one_kernel(tensor):
+    out = tensor()
+    assert len(kernels(out)) == len(scheduled(out))
+
+
+def test_a_matrix_product_reads_again_what_it_read():
+    out = empty(512, 512) @ empty(512, 512)
+    assert len(kernels(out)) == 1
+
+
+@pytest.mark.parametrize("rows", [1024, 1023, 257, 513, 64])
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.int32, dtypes.float16])
+def test_columns_on_every_device(device, rows, dtype):
+    columns = 1030
+    if device == "INTERP":
+        rows, columns = rows // 8, 70
+    values = np.random.default_rng(rows).integers(-9, 10, (rows, columns))
+    x = Tensor(values.astype(np.float32), device=device).cast(dtype).realize()
+    assert x.sum(0).cast(dtypes.int32).tolist() == values.sum(0).tolist()
+    assert (x[:, 3:].sum(0) + 1).cast(dtypes.int32).tolist() == (values[:, 3:].sum(0) + 1).tolist()
+    assert (x * 2).max(0).cast(dtypes.int32).tolist() == (2 * values.max(0)).tolist()
+    spread = x.cast(dtypes.float32).std(0).tolist()
+    np.testing.assert_allclose(spread, values.std(0, ddof=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda t: t.max(0).exp().sum(-1), id="sum of exp of max"),
+        pytest.param(lambda t: (t - t.mean(0)).square().sum((0, 2)), id="spread"),
+        pytest.param(lambda t: t.var((0, 2)), id="var"),
+        pytest.param(lambda t: ((t - t.max(0)).exp().sum(0) * t.sum(0)).sum(-1), id="three sums"),
+        pytest.param(lambda t: t.softmax(0), id="softmax"),
+    ],
+)
+def test_sums_of_sums_on_every_device(device, function):
+    shape = (1024, 32, 40) if device != "INTERP" else (1024, 4, 5)
+    x = np.random.default_rng(1).random(shape, dtype=np.float32)
+    expected = function(Tensor(x, device="CPU").cast(dtypes.float64)).numpy()
+    np.testing.assert_allclose(function(Tensor(x, device=device)).numpy(), expected, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("columns", [64 * 140 + 16, 64 * 140 + 1])
+def test_columns_that_a_tile_leaves_are_one_thread_s(columns):
+    """They are a nest of their own: tiles that overlap would add to the same sums."""
+    target = replace(TARGET, threads=2)
+    add = kernels(empty(200, columns).sum(0))[-1]
+    kernel = run_passes(add.ast, Context(target), through=UNOPTIMIZED)
+    opts = choose(kernel, target)
+    (parallel,) = [opt for opt in opts if opt.kind is OptKind.PARALLEL]
+    nests = apply_opts(kernel, opts)[-1][1].src
+    alone = [nest for nest in nests if nest.src[1].src[0].vmin == 0]  # no rounds but in the first part
+    assert len(alone) == len(nests) - len(parallel.axes) == 1
+
+
+@pytest.mark.parametrize("shape", [(2000, 300), (600, 1003), (40, 9000)])
+def test_threads_add_the_same_numbers_in_the_same_order(shape, monkeypatch):
+    """They divide parts of the rows, or the columns: those that a tile leaves are one thread's."""
+    x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    backend, found = Device.backend("CPU"), []
+    for threads in (1, 2, 3):
+        target = replace(backend.target, threads=threads)
+        monkeypatch.setitem(Device._backends, "CPU", replace(backend, target=target, caches_on_disk=False))
+        monkeypatch.setattr(compile, "_kernels", LRU(1 << 24))
+        clear_caches()
+        found.append((Tensor(x, device="CPU").sum(0) * 2).numpy())
+    clear_caches()
+    np.testing.assert_allclose(found[0], x.astype(np.float64).sum(0) * 2, rtol=1e-4, atol=1e-4)
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+
+
+def test_the_rest_of_the_rows_keeps_a_nan(device):
+    x = Tensor.zeros(260, 1030, device=device).contiguous().realize()
+    x[259, 3] = float("nan")
+    out = x.max(0).tolist()
+    assert out[3] != out[3] and out[4] == 0
