@@ -55,10 +55,13 @@ def accumulated(
     return out
 
 
-def accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp, UOp | None]:
+def accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp, UOp | None] | None:
     """Where `total` is added up: the kernel's output, if that is all it stores; else memory, number `slot` of
-    the kernel that then reads it."""
+    the kernel that then reads it. None where what is added up comes from the output itself."""
     store = ast.src[0].src[0]
+    output = store.src[0].src[0]
+    if output in total.toposort():
+        return None
     if store.src[1] is total and set(ast.src[0].src[1:]) == set(loops) and len(store.src[0].src) == 2:
         return store.src[0], None
     sizes = tuple(r.src[0].arg for r in loops)
@@ -66,11 +69,6 @@ def accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp,
     place = UOp(Ops.INDEX, total.dtype, (memory, flat_index(sizes, tuple(loops))))
     at = place.replace(src=(memory.replace(arg=memory.arg._replace(slot=slot)), place.src[1]))
     return place, ast.substitute({total: UOp(Ops.LOAD, total.dtype, (at,))})
-
-
-def reads(ast: UOp, place: UOp) -> bool:
-    """Whether a kernel loads from the memory that `place` is in."""
-    return any(n.op is Ops.LOAD and n.src[0].src[0] is place.src[0] for n in ast.toposort())
 
 
 def filled(place: UOp, value: UOp, loops: list[UOp]) -> UOp:

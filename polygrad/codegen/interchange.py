@@ -21,7 +21,6 @@ from polygrad.codegen.accumulate import (
     combined,
     filled,
     ordered,
-    reads,
 )
 from polygrad.codegen.fission import Fission, divided_to_fixed_point, is_divisible, sum_apart
 from polygrad.codegen.reductions import canonicalized, identity_element
@@ -61,9 +60,9 @@ def _row_by_row(call: KernelCall) -> Accumulation | None:
         ast, total, columns = _in_parts(ast, total, columns)
     k = total.src[1]
     loops = [*columns.outside, *columns.inside]
-    place, rest = accumulator(ast, total, loops, len(call.args))
-    if rest is None and reads(ast, place):
+    if (found := accumulator(ast, total, loops, len(call.args))) is None:
         return None
+    place, rest = found
     count, left = divmod(k.src[0].arg, cost.ROWS_AT_A_TIME)
     first = identity_element(total.arg, total.dtype)
     if left:  # the rows beyond the last block

@@ -21,7 +21,6 @@ from polygrad.codegen.accumulate import (
     combined,
     filled,
     ordered,
-    reads,
 )
 from polygrad.codegen.reductions import equality_with, factors, identity_element
 from polygrad.codegen.target import Target
@@ -52,9 +51,9 @@ def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
     if min(cost.rounds(positions), cost.rounds(total.src[1:])) < cost.MIN_SCATTERED:
         return None
     loops = sorted(total.ranges, key=lambda r: r.arg)
-    place, rest = accumulator(ast, total, loops, len(call.args))
-    if rest is None and reads(ast, place):
+    if (found := accumulator(ast, total, loops, len(call.args))) is None:
         return None
+    place, rest = found
     fill = filled(place, identity_element(total.arg, total.dtype), loops)
     return Accumulation(fill, _adding(total, positions, value, place, loops), rest)
 

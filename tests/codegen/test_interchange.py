@@ -176,6 +176,43 @@ def test_threads_add_the_same_numbers_in_the_same_order(shape, monkeypatch):
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
+@pytest.mark.parametrize("rows", [100, 1000])
+def test_sums_that_are_written_to_what_they_are_made_of(device, rows):
+    rows, columns = (rows, 1000) if device != "INTERP" else (rows, 70)
+    x = np.random.default_rng(3).integers(-5, 6, (rows, columns)).astype(np.float32)
+    t, scale = Tensor(x.copy(), device=device).realize(), np.arange(columns, dtype=np.float32) % 7
+    y = Tensor(scale.copy(), device=device).realize()
+    y.assign((t * y).sum(0))
+    np.testing.assert_array_equal(y.numpy(), (x * scale).sum(0))
+    y += (t * 2).sum(0)
+    np.testing.assert_array_equal(y.numpy(), (x * scale).sum(0) + 2 * x.sum(0))
+    t[1:3] = t.max(0)
+    x[1:3] = x.max(0)
+    np.testing.assert_array_equal(t.numpy(), x)
+    t -= t.sum(0)
+    np.testing.assert_array_equal(t.numpy(), x - x.sum(0))
+
+
+@pytest.mark.parametrize("rows", [64, 1024])
+def test_other_reductions_and_other_ways_through_memory(device, rows):
+    columns = 1030 if device != "INTERP" else 70
+    x = np.random.default_rng(4).integers(-5, 6, (rows, columns)).astype(np.float32)
+    t = Tensor(x, device=device).realize()
+    for got, wanted in (
+        ((t > 4).any(0), (x > 4).any(0)),
+        (t.argmax(0), x.argmax(0)),
+        (t.min(0), x.min(0)),
+        ((t > 4).where(2, 1)[:64].prod(0), np.where(x > 4, 2, 1)[:64].prod(0)),
+        (t.cast(dtypes.int8).sum(0), x.sum(0)),
+        (t[::-1].sum(0), x.sum(0)),
+        (t[:, ::-2].sum(0), x[:, ::-2].sum(0)),
+        (t.reshape(2, -1, columns).sum(1), x.reshape(2, -1, columns).sum(1)),
+        (t.reshape(2, -1, columns).sum((0, 1)), x.sum(0)),
+        (t.reshape(-1, 4, columns).sum(0), x.reshape(-1, 4, columns).sum(0)),
+    ):
+        np.testing.assert_array_equal(got.numpy(), wanted)
+
+
 def test_the_rest_of_the_rows_keeps_a_nan(device):
     x = Tensor.zeros(260, 1030, device=device).contiguous().realize()
     x[259, 3] = float("nan")
