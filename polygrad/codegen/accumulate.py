@@ -6,11 +6,13 @@ scatter.py and interchange.py make such kernels, and index_put.py those that wri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from polygrad.codegen import cost
 from polygrad.codegen.fission import temporary
+from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
@@ -89,3 +91,26 @@ def ordered(place: UOp, value: UOp, loops: list[UOp], in_order: tuple[UOp, ...])
         return UOp.sink(store)
     scans = {r: r.replace(arg=r.arg._replace(kind=AxisKind.SCAN)) for r in in_order}
     return UOp.sink(UOp(Ops.END, dtypes.void, (store, *loops)).substitute(scans))
+
+
+# --- at positions that memory says
+
+
+def is_compared(loops: Collection[UOp], target: Target) -> bool:
+    """Whether a GPU has compared all elements of output loops, which it computes side by side, with one-hots
+    before few invocations would have gone through the terms in order."""
+    limits = target.workgroups
+    return limits is not None and not limits.software and cost.rounds(loops) <= cost.MAX_COMPARED
+
+
+def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
+    """Whether the elements `positions` of loops are inside of them, and the loops' values there; 0 where they
+    are not."""
+    inside = UOp.const(dtypes.bool, True)
+    at: dict[UOp, UOp] = {}
+    for r, element in positions.items():
+        position = element.cast(dtypes.index)
+        valid = (position < 0).logical_not() & (position < r.src[0])
+        inside = inside & valid
+        at[r] = valid.where(position, UOp.index(0))
+    return inside, at

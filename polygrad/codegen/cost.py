@@ -60,11 +60,8 @@ STAGED_READS = 24  # and how often each element, for lanes along the axis that i
 ROWS_AT_A_TIME = 8  # of a sum of columns that goes row by row:
 MIN_ROW_BLOCKS, MIN_FAR_ROW = 4, 4 * FAR_BYTES  # where it has so many of these, rows of so many bytes,
 MIN_INTERCHANGED = 1 << 16  # and terms;
-ROW_PARTS, MIN_ROW_PARTS, MIN_PART_ROWS = (
-    16,
-    4,
-    64,
-)  # in so many parts, of so many rows, for threads to share,
+ROW_PARTS = 16  # in so many parts, which threads divide,
+MIN_ROW_PARTS, MIN_PART_ROWS = 4, 64  # or fewer, but so many, of so many rows,
 MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if it has so many terms, and a row no more bytes
 MIN_SCATTERED = 16  # elements that terms are picked for one by one, and terms, for these to pick them
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,

@@ -15,9 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from polygrad.codegen.accumulate import ordered
+from polygrad.codegen.accumulate import is_compared, moved_to, ordered
 from polygrad.codegen.reductions import equality_with
-from polygrad.codegen.scatter import is_compared, moved_to
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.schedule.kernels import KernelCall

@@ -11,8 +11,6 @@ thread after the other would leave idle, keeps the sum unless its elements are v
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from polygrad.codegen import cost
 from polygrad.codegen.accumulate import (
     Accumulation,
@@ -20,11 +18,12 @@ from polygrad.codegen.accumulate import (
     accumulator,
     combined,
     filled,
+    is_compared,
+    moved_to,
     ordered,
 )
 from polygrad.codegen.reductions import equality_with, factors, identity_element
 from polygrad.codegen.target import Target
-from polygrad.dtype import dtypes
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -56,13 +55,6 @@ def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
     place, rest = found
     fill = filled(place, identity_element(total.arg, total.dtype), loops)
     return Accumulation(fill, _adding(total, positions, value, place, loops), rest)
-
-
-def is_compared(loops: Collection[UOp], target: Target) -> bool:
-    """Whether a GPU has compared all elements of output loops, which it computes side by side, with one-hots
-    before few invocations would have gone through the terms in order."""
-    limits = target.workgroups
-    return limits is not None and not limits.software and cost.rounds(loops) <= cost.MAX_COMPARED
 
 
 def _scattered(ast: UOp) -> UOp | None:
@@ -116,16 +108,3 @@ def _adding(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops
     outer = [r for r in total.src[1:] if r in named]
     nest = [*outer, *(r for r in loops if r not in positions)]
     return ordered(pointer, combined(pointer, total.arg, value), nest, tuple(outer))
-
-
-def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
-    """Whether the elements `positions` of loops are inside of them, and the loops' values there; 0 where they
-    are not."""
-    inside = UOp.const(dtypes.bool, True)
-    at: dict[UOp, UOp] = {}
-    for r, element in positions.items():
-        position = element.cast(dtypes.index)
-        valid = (position < 0).logical_not() & (position < r.src[0])
-        inside = inside & valid
-        at[r] = valid.where(position, UOp.index(0))
-    return inside, at
