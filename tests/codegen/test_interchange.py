@@ -80,10 +80,22 @@ def test_a_sum_of_what_columns_have_is_over_loops_of_its_own():
     assert {r.arg.kind for call in calls for r in call.ast.src[0].src[1:]} == {AxisKind.LOOP, AxisKind.SCAN}
 
 
-def test_what_is_read_and_written_stays_one_kernel():
-    x = empty(1024, WIDE)
-    x[0].assign(x.sum(0))
-    assert np.count_nonzero([k is AxisKind.SCAN for c in kernels(x) for k, _ in nest(c)]) <= 1
+@pytest.mark.parametrize(("rows", "columns"), [(1024, WIDE), (4096, 200)])
+def test_what_is_summed_up_of_the_output_stays_one_kernel(rows, columns):
+    """Memory that is filled first has no longer what is to be read: nor is it another's in parts."""
+    y = empty(columns)
+    y.assign((empty(rows, columns) * y).sum(0))
+    calls = scheduled(y)
+    assert len(calls) == 1 and interchange(calls) == calls
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1024, WIDE), (4096, 200)])
+def test_a_sum_is_added_to_what_memory_has(rows, columns):
+    """What reads the output is the last kernel, after the sum has memory of its own."""
+    y = empty(columns)
+    y.assign(y + empty(rows, columns).sum(0))
+    *_, add, rest = interchange(scheduled(y))
+    assert add.args[0] is not rest.args[0] and add.args[0] in rest.args
 
 
 def test_a_sum_of_equal_rows_is_none_of_columns():
