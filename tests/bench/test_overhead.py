@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 
 import bench_package  # noqa: F401
 import pytest
@@ -10,9 +11,9 @@ from javascript_hosts import built
 
 from bench.suites import overhead
 
-pytestmark = [pytest.mark.e2e, built]
 
-
+@pytest.mark.e2e
+@built
 def test_every_operation_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overhead, "build_javascript", lambda: None)
     rows = list(overhead.run(quick=True))
@@ -20,3 +21,12 @@ def test_every_operation_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     for row in rows:
         assert row.value is not None and 0 < row.value < math.inf
         assert row.met == (row.value - row.peers["python"] <= overhead.LIMIT)
+
+
+def test_a_run_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess("node", 1, "", "Error: Cannot find module\n")
+    monkeypatch.setattr(overhead, "build_javascript", lambda: None)
+    monkeypatch.setattr(overhead.subprocess, "run", lambda *_, **__: failed)
+    (row,) = overhead.run(quick=True)
+    assert not row.met and row.value is None
+    assert row.skipped == {"polygrad": "Error: Cannot find module"}
