@@ -13,7 +13,7 @@ from collections.abc import Callable
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import GradientError, InternalError
 from polygrad.helpers import argsort
-from polygrad.uop.args import Sharding, Shear
+from polygrad.uop.args import SPENT, Leaf, Sharding, Shear
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.power import constant_power
@@ -75,7 +75,12 @@ def differentiable(root: UOp) -> list[UOp]:
 
 def carries_gradient(node: UOp) -> bool:
     """Whether a gradient goes on from this node to its sources."""
-    return node.dtype.is_float and node.op is not Ops.DETACH
+    return node.dtype.is_float and (node.op is not Ops.DETACH or node.arg is SPENT)
+
+
+def is_leaf(node: UOp) -> bool:
+    """Whether a node says that it is a leaf that requires a gradient."""
+    return node.op is Ops.DETACH and isinstance(node.arg, Leaf)
 
 
 # --- helpers; products fold ones, which gradients are full of
@@ -333,7 +338,8 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: lambda g, n: (g.flip(n.arg),),
     Ops.SHEAR: _shear,
-    # identities
+    # identities; a DETACH that a gradient comes to is a spent value
+    Ops.DETACH: lambda g, n: (g,),
     Ops.CONTIGUOUS: lambda g, n: (g,),
     Ops.NOOP: lambda g, n: (g,) if n.arg is None else (None, *n.arg(g, n)),
     Ops.COPY: _copy,

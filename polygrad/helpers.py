@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
@@ -155,3 +156,11 @@ def debug_level() -> int:
     """`DEBUG=n`, each with those before: 1 kernels as they are made, 2 Programs as they run, 3 the code of
     kernels, 4 their graphs after every pass."""
     return env_int("DEBUG", 0)
+
+
+def caller() -> tuple[str, int] | None:
+    """The file and line of the innermost call that is not polygrad's own; None where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "polygrad":
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

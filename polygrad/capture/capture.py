@@ -30,7 +30,7 @@ from polygrad.tensor.core.aliasing import (
     storage_of,
 )
 from polygrad.tensor.core.generator import generator
-from polygrad.tensor.core.registry import live_tensors
+from polygrad.tensor.core.registry import live_tensors, newest
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -76,7 +76,7 @@ def _capture(
         if storage.node.op is Ops.BUFFER:
             rename(storage)
     lazy_values = frozenset(s.node for s in lazy if not is_constant(s.node))
-    recording = Recording(lazy_values, frozenset(storages), frozenset(without_placeholder))
+    recording = Recording(lazy_values, frozenset(storages), frozenset(without_placeholder), newest())
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
@@ -105,7 +105,7 @@ def _capture(
         if t._derived:
             node = nodes.setdefault(buffer, UOp.buffer_of(buffer, t.dtype))
             t.uop, t._storage = node.reshape(t.shape), None
-            t.requires_grad, t._derived = False, False
+            t._requires_grad, t._derived = False, False
         storage_of(t)
     for storage in dict.fromkeys(storage_of(t) for t in live_tensors()):
         settle(storage)

@@ -15,7 +15,7 @@ from typing import Any
 
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import uncomputed, value_of
-from polygrad.engine.overwrites import live_roots
+from polygrad.engine.overwrites import live_roots, stored_node
 from polygrad.engine.realize import devices_of, realize
 from polygrad.engine.recording import Recording
 from polygrad.engine.sharding import axis_of
@@ -98,7 +98,7 @@ class Placeholders:
         slots = [p.slot for p in self.passed if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
             c.tensor._storage = None
-            c.tensor.uop = UOp.buffer_of(self.buffers[slot], c.uop.dtype).reshape(c.tensor.shape)
+            c.tensor._set_uop(UOp.buffer_of(self.buffers[slot], c.uop.dtype).reshape(c.tensor.shape))
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -117,7 +117,7 @@ class Placeholders:
 
 def elements_of(tensor: Any) -> Buffer:
     """A buffer that holds a Tensor's elements, in order: its memory if it has all of it, else a copy."""
-    base = tensor.uop.base
+    base = stored_node(tensor.uop)
     if base.op is not Ops.BUFFER:
         realize_tensors([tensor])
         (done,) = realize([tensor.uop], tensor._device)

@@ -8,12 +8,16 @@ from polygrad.engine.normalize import stored_value, uncomputed, value_of
 from polygrad.engine.pending import Pending
 from polygrad.helpers import dedup
 from polygrad.runtime.buffer import Allocation
+from polygrad.uop.args import SPENT
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 # Functions that list the live lazy values (of Tensors above a serial number): called before a write in place
 # overwrites what these read.
 live_roots: list[Callable[[int], list[UOp]]] = []
+
+# Functions that list the values (of Tensors above a serial number) whose gradients may still be asked for.
+gradient_roots: list[Callable[[int], list[UOp]]] = []
 
 _WRITING = frozenset({Ops.AFTER, Ops.ASSIGN})
 _IN_PLACE = GroupOp.Memory | GroupOp.Movement | {Ops.DETACH, Ops.NOOP}  # what may be elements in memory
@@ -96,3 +100,17 @@ def stale_values(memory: set[Allocation], pending: Pending | None = None, since:
             stale.add(node)
     wanted |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
     return [n for n in wanted if n.op is not Ops.BUFFER]
+
+
+def read_by_gradients(memory: set[Allocation], since: int = 0) -> list[UOp]:
+    """The BUFFERs over `memory`, as it is before a write, in graphs that may still be differentiated (of
+    Tensors above the serial number `since`): not in those that `backward` has gone through."""
+    roots = dedup(uop for hook in gradient_roots for uop in hook(since))
+    if not roots:
+        return []
+    order = UOp.sink(*roots).toposort(lambda n: n.op is not Ops.DETACH or n.arg is not SPENT)
+    return [
+        n
+        for n in order
+        if n.op is Ops.BUFFER and n.arg.allocation in memory and n.value is None and not n.arg.overwritten
+    ]

@@ -18,7 +18,7 @@ from polygrad.uop.args import For
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
+_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP, Ops.DETACH})
 
 
 class Pending:
@@ -128,7 +128,7 @@ class Pending:
             return (op, node.dtype)
         if op is Ops.BIND:
             return (node,)
-        if op is Ops.NOOP:  # its argument is of its gradient
+        if op is Ops.NOOP or op is Ops.DETACH:  # the argument is of the gradient
             return (op, node.dtype, *[order[s] for s in src])
         if op is Ops.ASSIGN:
             # the view that is written to is one of its memory, also where the value in it has been computed

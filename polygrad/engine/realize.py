@@ -12,9 +12,10 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.engine.devices import Device
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import stored_value, uncomputed, value_of
 from polygrad.engine.overwrites import (
     first_writes,
+    read_by_gradients,
     stale_values,
     stored_before,
     stored_node,
@@ -114,14 +115,14 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
     `since`: of those owned by Tensors above this serial number.
     """
-    stale = stale_values(memory, None, since)
+    stale = [*stale_values(memory, None, since), *read_by_gradients(memory, since)]
     if stale:
         _preserve(stale)
 
 
 def _preserve(stale: list[UOp]) -> None:
     """Compute values, into memory of their own where they are computed already."""
-    copies = {n: n.clone() for n in stale if not uncomputed(n)}
+    copies = {n: n.clone() for n in stale if stored_value(n) is not None}
     realize([copies.get(n, n) for n in stale])
     for node, copy in copies.items():
         node.value = copy.value
@@ -419,7 +420,8 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
     roots = todo
     if pending.writes:
         # a value in memory that is overwritten moves to a buffer of its own
-        moved = {n: n.clone() for n in stale if not uncomputed(n)}
+        stale += read_by_gradients(memory, watch.recording.since if watch.recording is not None else 0)
+        moved = {n: n.clone() for n in stale if stored_value(n) is not None}
         pending.add(moved.values())
         roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
     run(roots, pending, device)

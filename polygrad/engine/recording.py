@@ -52,12 +52,14 @@ class Recording:
     What existed when it began is not part of it: `lazy_values` are computed when they are needed; `storages`
     own memory and values, `lazy_storages` are those of them without memory. `guards` are symbolic sizes and
     whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
-    have a value in the recording: the same expression elsewhere is the same node, and has none.
+    have a value in the recording: the same expression elsewhere is the same node, and has none. `since`: the
+    serial number of the youngest Tensor that is older.
     """
 
     lazy_values: frozenset[UOp]
     storages: frozenset[object]
     lazy_storages: frozenset[object]
+    since: int = 0
     runs: list[Run | Transfer] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)

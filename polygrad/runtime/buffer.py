@@ -29,6 +29,7 @@ class Allocation:
         self._handle: Handle = None
         self.runtime, self.nbytes = runtime, nbytes
         self.version = 0  # how often it has been written to since it was first filled
+        self.written_at: tuple[str, int] | None = None  # the file and line of the last write
         self.owner: Callable[[], Any] | None = None  # a weak reference: who above this layer may write to it
         self.whole: Callable[[], Allocation | None] | None = None  # a weak reference: what this is a part of
 

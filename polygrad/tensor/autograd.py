@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 from polygrad.dtype import dtypes
-from polygrad.engine.normalize import uncomputed
+from polygrad.engine.normalize import uncomputed, value_of
 from polygrad.engine.realize import buffer_from
 from polygrad.errors import GradientError, ShapeError
-from polygrad.gradient import carries_gradient, differentiable, gradient, uniform_value
+from polygrad.gradient import carries_gradient, differentiable, gradient, is_leaf, uniform_value
 from polygrad.runtime.buffer import Allocation
-from polygrad.tensor.core.aliasing import as_value, is_constant
+from polygrad.tensor.core.aliasing import as_value, cut, is_constant, storage_of
 from polygrad.tensor.core.base import TensorBase, filled
-from polygrad.tensor.core.modes import modes
+from polygrad.tensor.core.modes import GradMode, modes
 from polygrad.tensor.core.registry import live_tensors
+from polygrad.uop.args import SPENT
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 
 T = TypeVar("T")
 
@@ -33,8 +34,11 @@ class AutogradMixin(TensorBase):
         """The gradient of this Tensor with respect to each target, lazy and differentiable again.
 
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
-        this Tensor does not depend on, or only through integers or `detach`, has gradient 0. Raises
-        GradientError, ShapeError.
+        this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
+        computed before a write has the gradient at the values that it was computed from.
+
+        Raises ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
+        none of which says `requires_grad=True` is data once it is computed.
 
         >>> x = Tensor([1.0, 2.0])
         >>> [g.tolist() for g in (x * x).sum().gradient(x)]
@@ -43,24 +47,42 @@ class AutogradMixin(TensorBase):
         for t in targets:
             if not t.dtype.is_float:
                 raise GradientError(f"gradient: expected float targets, got {t.dtype}")
-        grads = self._gradients(list(targets), gradient)
-        return [
-            t._of(filled(t.dtype, 0.0, t.shape) if g is None else as_value(g), t._device or self._device)
+        into = self._into(gradient)
+        present = _positions(self.uop.toposort(), list(targets))
+        if not present and targets and not self._derived and _is_stored(self.uop):
+            raise GradientError(
+                f"gradient: a Tensor of shape {self.shape} has no graph to differentiate: it was computed from "
+                "Tensors none of which requires a gradient, and read: use requires_grad=True on the targets"
+            )
+        grads = self._gradients(list(targets), into, differentiable(self.uop), present)
+        uops = [
+            filled(t.dtype, 0.0, t.shape) if g is None else as_value(g)
             for t, g in zip(targets, grads, strict=True)
         ]
+        derived = _above_leaves(uops) if modes.grad_enabled else set()
+        out = []
+        for t, uop in zip(targets, uops, strict=True):
+            out.append(t._of(uop if modes.grad_enabled else cut(uop), t._device or self._device))
+            if uop in derived:
+                out[-1]._requires_grad = out[-1]._derived = True
+        return out
 
-    def backward(self, gradient: Self | None = None) -> Self:
+    def backward(
+        self, gradient: Self | None = None, retain_graph: bool = False, create_graph: bool = False
+    ) -> Self:
         """Add the gradient of this Tensor to `.grad` of every leaf that took part in it; self.
 
-        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Raises
-        GradientError, ShapeError.
+        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Leaves are the
+        Tensors with `requires_grad=True` that were not computed from others: parameters of layers have it.
+        As in tinygrad, so are live float Tensors of which it was not said (`requires_grad=None`), constants
+        apart. A result of leaves with `requires_grad=True` keeps the graph that it was computed by, whatever
+        is read or written; a result of Tensors with None is data, and a leaf, once it is computed.
 
-        As in tinygrad, and unlike torch, `requires_grad` need not be set: leaves are all live float Tensors
-        that were not computed from other leaves and do not have `requires_grad=False`; constants
-        (`Tensor(2.0)`, `Tensor.ones(3)`) are only with `requires_grad=True`. With that, a result also keeps
-        the graph that it was computed by when it is realized; an optimizer sets it for its parameters. A
-        result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
-        gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
+        The gradient is that of the values that this Tensor was computed from. Where memory is overwritten
+        these are kept for results that may still be differentiated, and not for those that `backward` has
+        gone through: another `backward` of such a result is an error then, unless `retain_graph=True`.
+        `create_graph=True`: the gradients can be differentiated themselves (it implies `retain_graph`).
+        Raises ShapeError, and GradientError where no leaf leads to this Tensor.
 
         >>> x = Tensor([1.0, 2.0], requires_grad=True)
         >>> (x * x).sum().backward().item()
@@ -68,49 +90,53 @@ class AutogradMixin(TensorBase):
         >>> x.grad.tolist()
         [2.0, 4.0]
         """
+        into = self._into(gradient)
         order = differentiable(self.uop)
         leaves, present = _leaves(order)
+        if not any(map(is_leaf, order)) and all(t is self for t in leaves):
+            raise GradientError(
+                f"backward: no Tensor with requires_grad=True leads to this one of shape {self.shape}: it was "
+                "computed from data or constants, under no_grad, or was read before backward; say "
+                "requires_grad=True where the parameters are made"
+            )
         modes.unread_gradients[:] = [r for r in modes.unread_gradients if r() is not None]
-        for t, g in zip(leaves, self._gradients(leaves, gradient, order, present), strict=True):
+        for t, g in zip(leaves, self._gradients(leaves, into, order, present), strict=True):
             if g is None:
                 continue
-            new = t._of(as_value(g), t._device or self._device, False)
-            if t.grad is None and t.requires_grad is None:
+            new = as_value(g)
+            if t.grad is not None:
+                new = UOp(Ops.ADD, new.dtype, (t.grad.uop, new))
+            elif t.requires_grad is None:
                 modes.unread_gradients.append(weakref.ref(t))
-            t.grad = (
-                new
-                if t.grad is None
-                else t._of(UOp(Ops.ADD, new.dtype, (t.grad.uop, new.uop)), new._device, False)
-            )
+            t.grad = t._of(new if create_graph else cut(new), t._device or self._device, None)
+            t.grad._requires_grad = t.grad._derived = create_graph
+        if not (retain_graph or create_graph):
+            _spend(self, order)
         return self
 
-    def _gradients(
-        self,
-        targets: list[Any],
-        into: Self | None,
-        order: list[UOp] | None = None,
-        present: dict[UOp, list[int]] | None = None,
-    ) -> list[UOp | None]:
-        """The gradient for each target; None for one that is not in the graph.
-
-        `order`, `present`: the nodes that carry a gradient, and where targets are among them, once known.
-        """
-        root = self.uop
-        if not root.dtype.is_float:
-            raise GradientError(f"gradient: expected a float tensor to differentiate, got {root.dtype}")
-        if into is None:
+    def _into(self, gradient: Self | None) -> UOp:
+        """What flows into this Tensor, to be differentiated. Raises GradientError, ShapeError."""
+        if not self.dtype.is_float:
+            raise GradientError(f"gradient: expected a float tensor to differentiate, got {self.dtype}")
+        if gradient is None:
             if self.shape != ():
                 raise GradientError(
                     f"gradient: expected a scalar, got shape {self.shape}: sum it, or pass gradient="
                 )
-            root_grad = filled(root.dtype, 1.0, ())
-        else:
-            if into.shape != self.shape:
-                raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {into.shape}")
-            root_grad = into.uop.cast(root.dtype)
-        if present is None:
-            present = _positions(root.toposort(), targets)
-        found = gradient(root, root_grad, list(present), order)
+            return filled(self.dtype, 1.0, ())
+        if gradient.shape != self.shape:
+            raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {gradient.shape}")
+        return gradient.uop.cast(self.dtype)
+
+    def _gradients(
+        self, targets: list[Any], into: UOp, order: list[UOp], present: dict[UOp, list[int]]
+    ) -> list[UOp | None]:
+        """The gradient for each target; None for one that is not in the graph.
+
+        `order`, `present`: the nodes that carry a gradient, and where targets are among them. Raises
+        GradientError where one reads memory that was overwritten.
+        """
+        found = gradient(self.uop, into, list(present), order)
         out: list[UOp | None] = [None] * len(targets)
         for n, positions in present.items():
             for i in positions:
@@ -121,6 +147,10 @@ class AutogradMixin(TensorBase):
                     out[i] = old if old is not None else filled(targets[i].dtype, 0.0, shape)
                 else:
                     out[i] = g if old is None or uniform_value(old) == 0 else UOp(Ops.ADD, g.dtype, (old, g))
+        if any(_is_lost(n) for n in self.uop.toposort()):
+            for n in UOp.sink(*[g for g in out if g is not None]).toposort(uncomputed):
+                if _is_lost(n):
+                    raise GradientError(_written_since(n))
         return out
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -130,7 +160,7 @@ class AutogradMixin(TensorBase):
         True
         """
         self.requires_grad = requires_grad
-        return self._own_leaf()
+        return self
 
     def is_param_(self, is_param: bool = True) -> Self:
         """`requires_grad_`, by tinygrad's newer name.
@@ -191,21 +221,49 @@ class AutogradMixin(TensorBase):
         return cls.train(False)
 
     @classmethod
-    @contextlib.contextmanager
-    def no_grad(cls) -> Iterator[None]:
-        """`with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
-        graph for them.
+    def no_grad(cls, function: Callable[..., Any] | None = None) -> Any:
+        """`with Tensor.no_grad():` what this thread computes is cut from gradients, as by `detach`: it has
+        `requires_grad=False`, and keeps no graph. `@Tensor.no_grad()` or `@Tensor.no_grad` does so for the
+        calls of a function, a generator or a coroutine.
 
         >>> x = Tensor([1.0], requires_grad=True)
         >>> with Tensor.no_grad():
-        ...     print((x * 2).requires_grad)
+        ...     y = x * 2
+        >>> (x * y).sum().backward().item(), x.grad.tolist()
+        (2.0, [2.0])
+        """
+        return GradMode(False) if function is None else GradMode(False)(function)
+
+    inference_mode = no_grad
+
+    @classmethod
+    def enable_grad(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The reverse of `no_grad`, inside of it.
+
+        >>> with Tensor.no_grad(), Tensor.enable_grad():
+        ...     print((Tensor([1.0], requires_grad=True) * 2).requires_grad)
+        True
+        """
+        return GradMode(True) if function is None else GradMode(True)(function)
+
+    @classmethod
+    def set_grad_enabled(cls, mode: bool) -> GradMode:
+        """`no_grad` or `enable_grad`, for a `with` statement.
+
+        >>> with Tensor.set_grad_enabled(False):
+        ...     print(Tensor.is_grad_enabled())
         False
         """
-        old, modes.grad_enabled = modes.grad_enabled, False
-        try:
-            yield
-        finally:
-            modes.grad_enabled = old
+        return GradMode(bool(mode))
+
+    @classmethod
+    def is_grad_enabled(cls) -> bool:
+        """Whether this thread is inside of no `no_grad`.
+
+        >>> Tensor.is_grad_enabled()
+        True
+        """
+        return modes.grad_enabled
 
 
 def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> Callable[..., T]:
@@ -273,39 +331,51 @@ def _times_one(x: UOp, one: UOp) -> UOp:
 
 
 def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
-    """The stored float values that a node depends on, not through `cuts`, as a Tensor holds them."""
+    """The leaves and the stored float values that a node depends on, not through `cuts`."""
 
     def is_stored(n: UOp) -> bool:
-        return n.value is not None or not n.src or (n.op is Ops.RESHAPE and is_stored(n.src[0]))
+        return n.value is not None or not n.src
+
+    def is_input(n: UOp) -> bool:
+        return is_leaf(n) or (carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST)
 
     found = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not is_stored(n))
-    return [
-        n for n in found if n not in cuts and carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST
-    ]
+    return [n for n in found if n not in cuts and is_input(n)]
 
 
 def _positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
-    """Where the targets are in a graph: a target is its node, or an older node of the same value, from before
-    it was realized or a capture gave its memory another."""
+    """Where the targets are in a graph.
+
+    A leaf that requires a gradient is the DETACHs that say so, one for each version of its value that was
+    used. Any other target is its node or, where that is not in the graph, an older one over the same memory.
+    """
     nodes: dict[UOp, list[int]] = {}
-    by_memory: dict[Allocation, tuple[UOp, int]] = {}
+    leaves: dict[Any, list[int]] = {}
+    by_memory: dict[Allocation, int] = {}
     for i, t in enumerate(targets):
+        if t._is_marked():
+            leaves.setdefault(t._leaf, []).append(i)
+            continue
         nodes.setdefault(t.uop, []).append(i)
         stored = t.uop
-        while stored.op is Ops.RESHAPE:
+        while stored.op is Ops.RESHAPE or stored.op is Ops.AFTER:
             stored = stored.src[0]
         if stored.op is Ops.BUFFER:
-            by_memory[stored.arg.allocation] = stored, i
+            by_memory[stored.arg.allocation] = i
     present: dict[UOp, list[int]] = {}
+    older: list[tuple[UOp, int]] = []
     for n in order:
-        if n in nodes:
-            present[n] = nodes[n]
+        found = nodes.get(n)
+        if found is None and n.op is Ops.DETACH and n.arg in leaves:
+            found = leaves[n.arg]
+        if found is not None:
+            present[n] = found
             continue
-        value = n if n.op is Ops.BUFFER else n.value
-        if value is not None and not value.arg.overwritten and value.arg.allocation in by_memory:
-            stored, i = by_memory[value.arg.allocation]
-            if n is not stored:
-                present[n] = [i]
+        value = n if n.op is Ops.BUFFER else value_of(n)
+        if value is not None and value.arg.allocation in by_memory:
+            older.append((n, by_memory[value.arg.allocation]))
+    newest = {i for positions in present.values() for i in positions}
+    present.update({n: [i] for n, i in older if i not in newest})
     return present
 
 
@@ -314,14 +384,14 @@ def _leaves(order: list[UOp]) -> tuple[list[Any], dict[UOp, list[int]]]:
 
     `order`: the nodes under its root that carry a gradient.
     """
-    tensors = [
+    marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
+    required = [t for t in marked.values() if t.requires_grad]
+    unsaid = [
         t
         for t in live_tensors()
-        if t.uop.dtype.is_float
-        and t.requires_grad is not False
-        and not t._derived
-        and (t.requires_grad or not is_constant(t.uop))
+        if t.requires_grad is None and t.uop.dtype.is_float and not is_constant(t.uop)
     ]
+    tensors = [*required, *unsaid]
     present = _positions(order, tensors)
     sources = set(present)  # and what is computed from one of them
     leaves: set[int] = set()
@@ -332,10 +402,69 @@ def _leaves(order: list[UOp]) -> tuple[list[Any], dict[UOp, list[int]]]:
             sources.add(node)
         if node in present:
             (computed if is_computed else leaves).update(present[node])
-    wanted = [i for i, t in enumerate(tensors) if t.requires_grad or i in leaves - computed]
+    wanted = [i for i in range(len(tensors)) if i < len(required) or i in leaves - computed]
     place = {i: n for n, i in enumerate(wanted)}
     found = {n: [place[i] for i in positions if i in place] for n, positions in present.items()}
     return [tensors[i] for i in wanted], {n: positions for n, positions in found.items() if positions}
+
+
+def live_derived(since: int = 0) -> list[UOp]:
+    """The values of live Tensors (with serial numbers above `since`) that `backward` may be called on."""
+    return [t.uop for t in live_tensors(since) if t._derived]
+
+
+def _spend(root: Any, order: list[UOp]) -> None:
+    """Mark what a backward has gone through from `root`, along the nodes `order`, as spent: live results that
+    it came by, and `root` in results that are computed from it."""
+    node, passed = root.uop, set(order)
+    others = []
+    for t in live_tensors():
+        if t._derived and t.uop.arg is not SPENT:
+            if t.uop in passed:
+                t.uop = t.uop.detach(SPENT)
+            else:
+                others.append(t)
+    if not others:
+        return
+    above = {node: node.detach(SPENT)}
+    for n in UOp.sink(*[t.uop for t in others]).toposort(lambda n: n not in passed):
+        if n not in above and n.op is not Ops.SINK and not above.keys().isdisjoint(n.src):
+            new = above[n] = n.replace(src=tuple([above.get(s, s) for s in n.src]))
+            new.value = n.value
+    for storage in {storage_of(t) for t in others}:
+        if storage.node in above:
+            storage.update(above[storage.node])
+
+
+def _above_leaves(uops: list[UOp]) -> set[UOp]:
+    """The nodes under `uops` that a gradient takes to a leaf which requires one."""
+    found: set[UOp] = set()
+    for n in UOp.sink(*uops).toposort(lambda n: n.op is Ops.SINK or carries_gradient(n)):
+        if is_leaf(n) or (carries_gradient(n) and not found.isdisjoint(n.src)):
+            found.add(n)
+    return found
+
+
+def _is_stored(uop: UOp) -> bool:
+    """Whether a node is memory: what it was computed from is not known."""
+    while uop.op in GroupOp.Movement or uop.op in (Ops.DETACH, Ops.NOOP):
+        uop = uop.src[0]
+    return uop.op is Ops.BUFFER
+
+
+def _is_lost(node: UOp) -> bool:
+    """Whether a node is a version of memory that was overwritten, and not kept."""
+    return node.op is Ops.BUFFER and node.arg.overwritten and node.value is None
+
+
+def _written_since(node: UOp) -> str:
+    where = node.arg.allocation.written_at
+    return (
+        f"gradient: it needs a value of {node.arg.size} elements ({node.dtype}) as it was before "
+        f"{'a write' if where is None else f'the write at {where[0]}:{where[1]}'}: differentiate before "
+        "writing, let the result require a gradient (requires_grad=True on what it is computed from), or "
+        "pass retain_graph=True to the backward() that came first"
+    )
 
 
 def drop_unread_gradients() -> None:

@@ -111,7 +111,7 @@ def _example(axis: int, leaves: dict[UOp, UOp], sizes: set[Any], x: Tensor) -> T
     leaf = UOp.buffer_of(Buffer(Device[home], count, x.dtype, memory), x.dtype)
     moved = x.uop.permute((axis, *[a for a in range(x.ndim) if a != axis])) if axis else x.uop
     leaves[leaf] = moved.reshape((x.shape[axis], count)) if shape != (count,) else moved
-    return x._of(leaf.reshape(shape), x._device, x.requires_grad)
+    return _alike(x._of(leaf.reshape(shape), x._device), x)
 
 
 def _result(axis: Axes, batch: _Batch, x: Tensor) -> Tensor:
@@ -128,8 +128,12 @@ def _result(axis: Axes, batch: _Batch, x: Tensor) -> Tensor:
         raise AxisError(f"vmap: expected an axis of the results' shape {full.shape}, got {axis}")
     axis %= full.ndim
     order = [*range(1, axis + 1), 0, *range(axis + 1, full.ndim)]
-    out = x._of(full.permute(tuple(order)) if axis else full, x._device, x.requires_grad)
-    out._derived = x._derived
+    return _alike(x._of(full.permute(tuple(order)) if axis else full, x._device), x)
+
+
+def _alike(out: Tensor, x: Tensor) -> Tensor:
+    """`out`, which requires a gradient if `x` does, whose graph it is a part of."""
+    out._requires_grad, out._derived = x.requires_grad, bool(x.requires_grad)
     return out
 
 

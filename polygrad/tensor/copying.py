@@ -22,7 +22,10 @@ class CopyingMixin(TensorBase):
     def __copy__(self) -> Self:
         """Another Tensor over the same elements: a view, which sees what is written to this one."""
         out = self._view_of(self.uop)
-        out.requires_grad, out._derived, out.grad = self.requires_grad, self._derived, self.grad
+        out.grad = self.grad
+        if self.requires_grad and not self._derived:
+            out._derived = False
+            out.requires_grad = True
         return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -30,7 +33,7 @@ class CopyingMixin(TensorBase):
         out = self._detached().clone()  # type: ignore[attr-defined]
         out.realize()
         memo[id(self)] = out
-        out.requires_grad, out._derived = self.requires_grad, False
+        out.requires_grad = self.requires_grad
         out.grad = None if self.grad is None else self.grad.__deepcopy__(memo)
         return out  # type: ignore[no-any-return]
 

@@ -64,7 +64,7 @@ class CreationMixin(TensorBase):
         to = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
         if to.is_int and isinstance(fill_value, int):
             check_fits(fill_value, to, "fill_value")
-        return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)._own_leaf()
+        return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)
 
     def _stored(self) -> Self:
         """This constant as a value that is computed into memory."""

@@ -18,6 +18,7 @@ from polygrad.tensor.core import binary_search
 from polygrad.tensor.core.aliasing import write
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.core.convert import unpack
+from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller
 from polygrad.tensor.gather_scatter import GatherScatterMixin, last_writer
 from polygrad.uop.node import UOp
@@ -304,9 +305,9 @@ class IndexingMixin(GatherScatterMixin):
         DeviceError, ArgumentError for a view in which an element stands twice, and GradientError for a leaf
         that requires a gradient.
         """
-        if self.requires_grad and not self._derived:
+        if self.requires_grad and not self._derived and modes.grad_enabled:
             raise GradientError(
-                "setitem: a leaf that requires a gradient cannot be written: use .detach() or where()"
+                "setitem: a leaf that requires a gradient is written to under Tensor.no_grad() alone"
             )
         value: Any = v if isinstance(v, TensorBase) else self._lift(v)
         if value._device is not None and value._device != self.device:

@@ -375,7 +375,8 @@ class StorageMixin(TensorBase):
 
     def _become(self, x: Self) -> None:
         storage = storage_of(x)
-        self.uop, self._device = x.uop, x._device
+        self._device = x._device
+        self._set_uop(x.uop)
         storage.add(self)
         changes.count += 1
 

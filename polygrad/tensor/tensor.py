@@ -7,17 +7,17 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device, placement_of
-from polygrad.engine.overwrites import live_roots
+from polygrad.engine.overwrites import gradient_roots, live_roots
 from polygrad.engine.realize import buffer_from
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.autograd import AutogradMixin
+from polygrad.tensor.autograd import AutogradMixin, live_derived
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
-from polygrad.tensor.core.aliasing import live_values, storage_of
+from polygrad.tensor.core.aliasing import cut, live_values, storage_of
 from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.core.convert import (
     array_like,
@@ -29,6 +29,7 @@ from polygrad.tensor.core.convert import (
     unpack,
 )
 from polygrad.tensor.core.misuse import MISUSE, explained
+from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import register
 from polygrad.tensor.core.sizes import check_shape
 from polygrad.tensor.core.sources import buffer_at, buffer_of_file, fetch, path_of
@@ -63,6 +64,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 live_roots.append(live_values)
+gradient_roots.append(live_derived)
 
 
 class Tensor(
@@ -126,7 +128,7 @@ class Tensor(
             whole = Tensor(data, None if isinstance(data, Tensor) else home[0], dtype).shard(home)
             self._become_new(whole, requires_grad)
             return
-        self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
+        self._start(requires_grad)
         if isinstance(data, Tensor):
             self.uop, self._device = data.uop, data._device
             if to is not None:
@@ -153,13 +155,29 @@ class Tensor(
         register(self)
         if isinstance(data, UOp):
             storage_of(self)  # it may be a view of somebody's memory
-        self._own_leaf()
+        if requires_grad:
+            self._mark_leaf()
+        elif isinstance(data, Tensor):
+            self._flow_to(data, requires_grad)
+
+    def _start(self, requires_grad: bool | None) -> None:
+        self._requires_grad, self._derived, self.grad = requires_grad, False, None
+        self._leaf = self._storage = None
+
+    def _flow_to(self, data: Tensor, requires_grad: bool | None) -> None:
+        """Let the gradient flow on to `data`, which this Tensor was made of, unless that is not wanted."""
+        if requires_grad is False or data.requires_grad is False or not modes.grad_enabled:
+            self._requires_grad, self.uop = False, cut(self.uop)
+        elif data.requires_grad and self.uop.dtype.is_float:
+            self._requires_grad = self._derived = True
 
     def _become_new(self, whole: Tensor, requires_grad: bool | None) -> None:
         """Be what `whole`, which nobody else holds, is."""
+        self._start(requires_grad)
         self.uop, self._device = whole.uop, whole._device
-        self.requires_grad, self._derived, self.grad, self._storage = requires_grad, False, None, None
         register(self)
+        if requires_grad:
+            self._mark_leaf()
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:

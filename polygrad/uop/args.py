@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polygrad.dtype import DType
 from polygrad.uop.ops import Ops
@@ -156,6 +157,26 @@ class For(NamedTuple):
     trips: int
     body: UOp
     result: int
+
+
+class Leaf:
+    """DETACH: a leaf of autograd, at which gradients arrive. Compared by identity: all versions of one
+    Tensor's value have the same. `tensor`: a weak reference to the Tensor."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Callable[[], Any]) -> None:
+        self.tensor = tensor
+
+
+class Spent:
+    """DETACH: `backward` has gone through this value. Gradients still pass, but what they read is not kept
+    when its memory is overwritten. `SPENT` is the only one."""
+
+    __slots__ = ()
+
+
+SPENT = Spent()
 
 
 class Sharding(NamedTuple):

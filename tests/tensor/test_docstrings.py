@@ -38,4 +38,4 @@ def test_its_example_runs_and_prints_what_it_says(
 
 
 def test_slots_are_the_few_that_are_meant() -> None:
-    assert SLOTS == {"grad", "requires_grad", "uop"}
+    assert SLOTS == {"grad", "uop"}

@@ -22,8 +22,10 @@ from polygrad.engine.recording import Recording, watch
 from polygrad.engine.sharding import check_writable
 from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import moved_back
+from polygrad.helpers import caller
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import changes, live_tensors
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -80,13 +82,13 @@ def storage_of(tensor: Any) -> Storage:
         return storage
     memory = memory_under(tensor.uop)
     if memory is None:
-        storage = Storage(tensor.uop.base)
+        storage = Storage(lazy_root(tensor.uop))
     else:
         allocation: Allocation = memory.buffer.arg.allocation
         storage = owner_of(allocation)
         if storage is not None and storage.node is not memory:  # an older version: it is a value
-            tensor.uop = as_value(tensor.uop)
-            storage = Storage(tensor.uop.base)
+            tensor._set_uop(as_value(tensor.uop))
+            storage = Storage(lazy_root(tensor.uop))
         elif storage is None:
             storage = Storage(memory)
             set_owner(allocation, storage)
@@ -99,7 +101,7 @@ def live_values(since: int = 0) -> list[UOp]:
     out = []
     for t in live_tensors(since):
         storage = t._storage
-        if storage is None or storage.node.op in GroupOp.Memory or t.uop.base is storage.node:
+        if storage is None or storage.node.op in GroupOp.Memory or lazy_root(t.uop) is storage.node:
             out.append(t.uop)
         elif len(storage.tensors()) > 1:
             out.append(storage.node)
@@ -134,6 +136,23 @@ def memory_under(uop: UOp) -> UOp | None:
     return uop if uop.op in GroupOp.Memory else None
 
 
+def lazy_root(uop: UOp) -> UOp:
+    """The lazy value that a node is: without its RESHAPEs, and the marks of leaves and spent values."""
+    while uop.op is Ops.RESHAPE or (uop.op is Ops.DETACH and uop.arg is not None):
+        uop = uop.src[0]
+    return uop
+
+
+def cut(uop: UOp) -> UOp:
+    """`uop`, made under `no_grad`, so that no gradient goes on from it."""
+    if not uop.dtype.is_float or (uop.op is Ops.DETACH and uop.arg is None) or is_constant(uop):
+        return uop
+    for s in uop.src:
+        if s.dtype.is_float and s.op is not Ops.CONST and (s.op is not Ops.DETACH or s.arg is not None):
+            return uop.detach()
+    return uop if uop.src else uop.detach()
+
+
 def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     """The ops that make a view of memory, with their arguments: equal for equal views, whatever their
     Variables are bound to."""
@@ -143,7 +162,10 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
 
     ops = []
     while uop.op not in GroupOp.Memory:
-        ops.append((uop.op, uop.dtype if uop.op is Ops.BITCAST else with_sizes(uop.op, uop.arg, unbound)))
+        if uop.op is not Ops.DETACH:
+            ops.append(
+                (uop.op, uop.dtype if uop.op is Ops.BITCAST else with_sizes(uop.op, uop.arg, unbound))
+            )
         uop = uop.src[0]
     return tuple(ops)
 
@@ -183,10 +205,12 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
         _check_capture(storage, watch.recording)
     old = storage.node
     _check_distinct(tensor.uop, old)
-    target, value = _placed(tensor.uop, old, as_value(value))
+    derived = bool(source.requires_grad) and modes.grad_enabled
+    target, value = _placed(tensor.uop, old, as_value(value if derived else cut(value)))
     if old.op in GroupOp.Memory:
         check_writable(target)
         storage.update(target.assign(value))
+        old.buffer.arg.allocation.written_at = caller()
     elif target.base is old:
         storage.update(_copied_once(value, tensor.uop).reshape(old.shape))
     else:
@@ -196,9 +220,8 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     changes.count += 1
     for view in storage.tensors():
         view._device = view._device or source._device
-        leaf = view.requires_grad and not view._derived
-        if source.requires_grad and not leaf and not _is_detached(view.uop, storage.node):
-            view.requires_grad = view._derived = True
+        if derived and not view.requires_grad and not _is_detached(view.uop, storage.node):
+            view._requires_grad = view._derived = True
 
 
 def rename(storage: Storage, changed: bool = False) -> None:
@@ -374,7 +397,7 @@ def is_view_of_memory(tensor: Any, uop: UOp) -> bool:
 
 def is_whole(tensor: Any) -> bool:
     """Whether a Tensor shows all that its memory or lazy value holds, in order."""
-    root = tensor._storage.node if tensor._storage is not None else tensor.uop.base
+    root = tensor._storage.node if tensor._storage is not None else lazy_root(tensor.uop)
     uop = tensor.uop
     while uop is not root:
         if uop.op is not Ops.RESHAPE and uop.op is not Ops.DETACH and uop.op is not Ops.CONTIGUOUS:

@@ -21,9 +21,10 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.helpers import prod
-from polygrad.tensor.core.aliasing import Storage, is_constant, is_view_of_memory, storage_of
+from polygrad.tensor.core.aliasing import Storage, cut, is_view_of_memory, storage_of
 from polygrad.tensor.core.modes import TensorType, modes
-from polygrad.tensor.core.registry import _alive, _forget, _serial
+from polygrad.tensor.core.registry import _alive, _forget, _serial, changes
+from polygrad.uop.args import Leaf
 from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -81,12 +82,13 @@ def said_dtype(size: UOp) -> DType | None:
 class TensorBase(metaclass=TensorType):
     """The slots of a Tensor, and what its mixins share."""
 
-    __slots__ = ("__weakref__", "_derived", "_device", "_storage", "grad", "requires_grad", "uop")
+    __slots__ = ("__weakref__", "_derived", "_device", "_leaf", "_requires_grad", "_storage", "grad", "uop")
 
     uop: UOp
-    requires_grad: bool | None  # None: not said, see `backward`; an optimizer sets it
     grad: Self | None
+    _requires_grad: bool | None
     _derived: bool  # computed from a tensor that requires a gradient
+    _leaf: Leaf | None  # what marks its nodes while it is a leaf that requires a gradient
     _device: Any  # its name, or a tuple of several; None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
 
@@ -99,15 +101,17 @@ class TensorBase(metaclass=TensorType):
     def _of(cls, uop: UOp, device: str | None = None, requires_grad: bool | None = None) -> Self:
         """A new Tensor over `uop`, derived from no other."""
         out = _new(cls)
-        out.uop, out._device, out.requires_grad, out._derived, out.grad = (
+        out.uop, out._device, out._requires_grad, out._derived, out.grad = (
             uop,
             device,
             requires_grad,
             False,
             None,
         )
-        out._storage = None
+        out._storage = out._leaf = None
         _alive[_ref(out, _forget)] = _serial()
+        if requires_grad:
+            out._mark_leaf()
         return out
 
     def _with(self, uop: UOp) -> Self:
@@ -128,13 +132,15 @@ class TensorBase(metaclass=TensorType):
 
     def _result(self, uop: UOp) -> Self:
         out = _new(type(self))
-        out.uop, out._device, out.grad = uop, self._device, None
-        needs = self.requires_grad
-        if not modes.grad_enabled or (needs and not uop.dtype.is_float):
+        needs = self._requires_grad
+        if not modes.grad_enabled:
+            needs, uop = False, cut(uop)
+        elif needs and not uop.dtype.is_float:
             needs = False
-        out.requires_grad = needs
+        out.uop, out._device, out.grad = uop, self._device, None
+        out._requires_grad = needs
         out._derived = needs is True
-        out._storage = None
+        out._storage = out._leaf = None
         _alive[_ref(out, _forget)] = _serial()
         return out
 
@@ -144,7 +150,7 @@ class TensorBase(metaclass=TensorType):
         Raises DeviceError when they lie on different devices.
         """
         out = _new(type(self))
-        device, needs = self._device, self.requires_grad
+        device, needs = self._device, self._requires_grad
         for x in others:
             if x._device is not device and x._device != device:
                 if device is None:
@@ -153,18 +159,20 @@ class TensorBase(metaclass=TensorType):
                     raise DeviceError(
                         f"operands: expected one device, got {device} and {x._device}: use .to()"
                     )
-            if needs is not True and x.requires_grad is not needs:
-                needs = True if x.requires_grad else None
-        if not modes.grad_enabled or (needs and not uop.dtype.is_float):
+            if needs is not True and x._requires_grad is not needs:
+                needs = True if x._requires_grad else None
+        if not modes.grad_enabled:
+            needs, uop = False, cut(uop)
+        elif needs and not uop.dtype.is_float:
             needs = False
-        out.uop, out._device, out.grad, out.requires_grad, out._derived = (
+        out.uop, out._device, out.grad, out._requires_grad, out._derived = (
             uop,
             device,
             None,
             needs,
             needs is True,
         )
-        out._storage = None
+        out._storage = out._leaf = None
         _alive[_ref(out, _forget)] = _serial()
         return out
 
@@ -188,18 +196,57 @@ class TensorBase(metaclass=TensorType):
 
     def _detached(self) -> Self:
         out = self._view_of(self.uop.detach())
-        out.requires_grad, out._derived = False, False
+        out._requires_grad, out._derived = False, False
         return out
 
-    def _own_leaf(self) -> Self:
-        """self, stored if it is a constant that requires a gradient.
+    # --- leaves
 
-        All equal constants are one node, so a gradient would be that of all of them.
+    @property
+    def requires_grad(self) -> bool | None:
+        """Whether gradients flow to this Tensor: True, False, or None, which was not said (see `backward`).
+
+        Setting it concerns what is computed from now on. Raises GradientError for False on a Tensor that is
+        computed from others that require a gradient: `detach()` is that value without.
+
+        >>> w = Tensor([1.0], requires_grad=True)
+        >>> w.requires_grad, (w * 2).requires_grad, w.detach().requires_grad
+        (True, True, False)
         """
-        if self.requires_grad and self.uop.dtype.is_float and is_constant(self.uop):
-            if all(isinstance(n, int) for n in self.uop.shape):
-                self.realize()  # type: ignore[attr-defined]
-        return self
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool | None) -> None:
+        if self._derived:
+            if not wanted:
+                raise GradientError(
+                    f"requires_grad: a Tensor of shape {self.shape} is computed from others that require a "
+                    "gradient: use detach(), or compute it under Tensor.no_grad()"
+                )
+            return
+        self._requires_grad = wanted
+        if wanted:
+            self._mark_leaf()
+        elif self._is_marked():
+            self.uop = self.uop.src[0]
+            changes.count += 1
+
+    def _is_marked(self) -> bool:
+        return self._leaf is not None and self.uop.op is Ops.DETACH and self.uop.arg is self._leaf
+
+    def _mark_leaf(self) -> None:
+        """Let what is computed from now on know this Tensor as a leaf, whatever is written to it."""
+        if not self.uop.dtype.is_float or self._is_marked():
+            return
+        if self._leaf is None:
+            self._leaf = Leaf(_ref(self))
+        self.uop = self.uop.detach(self._leaf)
+        changes.count += 1
+
+    def _set_uop(self, uop: UOp) -> None:
+        """Become the value `uop`, and stay a leaf if this is one."""
+        self.uop = uop
+        if self._requires_grad and not self._derived:
+            self._mark_leaf()
 
     # --- properties
 

@@ -6,8 +6,11 @@ What `Tensor.training = ...` sets is the mode of every thread that is inside of 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import threading
 import weakref
+from collections.abc import Callable, Generator
 from typing import Any
 
 
@@ -23,6 +26,73 @@ class _Modes(threading.local):
 
 
 modes = _Modes()
+
+
+class GradMode:
+    """`with GradMode(False):` results of this thread are cut from gradients; `@GradMode(False)` does so for
+    each call of a function, and each time that a generator goes on.
+
+    May be entered several times, also while it is entered.
+    """
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(modes.grad_enabled)
+        modes.grad_enabled = self.enabled
+
+    def __exit__(self, *error: object) -> None:
+        modes.grad_enabled = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(function):
+            return functools.wraps(function)(lambda *args, **kwargs: self._steps(function(*args, **kwargs)))
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
+                return await _Awaited(self._steps(function(*args, **kwargs).__await__()))
+
+            return coroutine
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with GradMode(self.enabled):
+                return function(*args, **kwargs)
+
+        return call
+
+    def _steps(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """`inner`, each of whose steps is inside of the mode."""
+        resume: Callable[[], Any] = functools.partial(next, inner)
+        while True:
+            try:
+                with GradMode(self.enabled):
+                    out = resume()
+            except StopIteration as stop:
+                return stop.value
+            try:
+                sent = yield out
+            except GeneratorExit:
+                with GradMode(self.enabled):
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume = functools.partial(inner.throw, error)
+            else:
+                resume = functools.partial(inner.send, sent)
+
+
+class _Awaited:
+    """What a coroutine that goes through `steps` awaits."""
+
+    def __init__(self, steps: Generator[Any, Any, Any]) -> None:
+        self._steps = steps
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._steps
 
 
 class TensorType(type):
