@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from polygrad.engine.devices import Device
     from polygrad.helpers import Context, getenv
     from polygrad.runtime.threads import get_num_threads, set_num_threads
-    from polygrad.tensor.autograd import checkpoint, custom_gradient
+    from polygrad.tensor.custom_gradient import checkpoint, custom_gradient
     from polygrad.tensor.batching import vmap
     from polygrad.tensor.core.sources import fetch
     from polygrad.tensor.tensor import Tensor
@@ -70,8 +70,8 @@ __all__ = [
 _LATE = {
     "getenv": "polygrad.helpers",
     "fetch": "polygrad.tensor.core.sources",
-    "custom_gradient": "polygrad.tensor.autograd",
-    "checkpoint": "polygrad.tensor.autograd",
+    "custom_gradient": "polygrad.tensor.custom_gradient",
+    "checkpoint": "polygrad.tensor.custom_gradient",
     "GlobalCounters": "polygrad.engine.counters",
     "Context": "polygrad.helpers",
     "Tensor": "polygrad.tensor.tensor",

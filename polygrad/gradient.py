@@ -13,7 +13,7 @@ from collections.abc import Callable
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import GradientError, InternalError
 from polygrad.helpers import argsort
-from polygrad.uop.args import SPENT, Leaf, Sharding, Shear
+from polygrad.uop.args import Hooks, Leaf, Sharding, Shear, Spent
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.power import constant_power
@@ -33,11 +33,16 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
         order = differentiable(root)
     needed: set[UOp] = set()  # nodes that lead to a target
     for node in order:
-        if node in wanted or (not needed.isdisjoint(node.src) and carries_gradient(node)):
+        if node in wanted or (not needed.isdisjoint(node.src) and carries_gradient(node)) or _is_freed(node):
             needed.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
     for node in reversed(order):
         g = grads.get(node)
+        if g is not None and _is_freed(node):
+            raise GradientError(
+                f"gradient: the graph of a value of shape {node.shape} was freed, as backward() went through it "
+                "and memory that it was computed from was written to: pass retain_graph=True to that backward()"
+            )
         if g is None or node not in needed or needed.isdisjoint(node.src) or not carries_gradient(node):
             continue
         rule = VJP.get(node.op)
@@ -75,12 +80,25 @@ def differentiable(root: UOp) -> list[UOp]:
 
 def carries_gradient(node: UOp) -> bool:
     """Whether a gradient goes on from this node to its sources."""
-    return node.dtype.is_float and (node.op is not Ops.DETACH or node.arg is SPENT)
+    if node.op is Ops.DETACH:
+        return node.dtype.is_float and isinstance(node.arg, (Spent, Hooks))
+    return node.dtype.is_float
+
+
+def _is_freed(node: UOp) -> bool:
+    return node.op is Ops.DETACH and node.arg is Spent.FREED
 
 
 def is_leaf(node: UOp) -> bool:
     """Whether a node says that it is a leaf that requires a gradient."""
     return node.op is Ops.DETACH and isinstance(node.arg, Leaf)
+
+
+def hooked(g: UOp, mark: Leaf | Hooks) -> UOp:
+    """What the hooks of a mark make of a gradient."""
+    for hook in list(mark.hooks):
+        g = hook(g)
+    return g
 
 
 # --- helpers; products fold ones, which gradients are full of
@@ -338,8 +356,8 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: lambda g, n: (g.flip(n.arg),),
     Ops.SHEAR: _shear,
-    # identities; a DETACH that a gradient comes to is a spent value
-    Ops.DETACH: lambda g, n: (g,),
+    # identities; a DETACH that a gradient comes to is a spent value, or has hooks
+    Ops.DETACH: lambda g, n: (hooked(g, n.arg) if isinstance(n.arg, Hooks) else g,),
     Ops.CONTIGUOUS: lambda g, n: (g,),
     Ops.NOOP: lambda g, n: (g,) if n.arg is None else (None, *n.arg(g, n)),
     Ops.COPY: _copy,

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from polygrad import Tensor
+from polygrad import Tensor, checkpoint
 from polygrad.errors import DTypeError, GradientError, ShapeError
 from polygrad.gradient import VJP, gradient
 from polygrad.tensor.core.formulas import polynomial

@@ -224,7 +224,9 @@ class TrainingProgram:
     def accumulate(self) -> None:
         if len(self.losses) > 1:
             a, b = self.random.sample(self.losses, 2)
-            self.log.append(f"l{len(self.losses)} = sum of losses {self.losses.index(a)}, {self.losses.index(b)}")
+            self.log.append(
+                f"l{len(self.losses)} = sum of losses {self.losses.index(a)}, {self.losses.index(b)}"
+            )
             total = Value(a.ours + b.ours, a.theirs + b.theirs)
             total.spent, total.writes = a.spent or b.spent, min(a.writes, b.writes)
             self.losses.append(total)
@@ -283,7 +285,9 @@ class TrainingProgram:
         wanted = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
         present = [w for w in wanted if w is not None]
         if present:
-            self.log.append(f"l = (l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)}) ** 2).sum()")
+            self.log.append(
+                f"l = (l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)}) ** 2).sum()"
+            )
             (g,) = loss.ours.gradient(p.ours)
             self.losses.append(Value(g.square().sum(), sum(present[1:], present[0]).square().sum()))
 
@@ -381,7 +385,11 @@ class TrainingProgram:
         p = self.random.choice(self.parameters)
         how = self.random.choice(("deepcopy", "pickle", "copy"))
         self.log.append(how)
-        make = {"deepcopy": copy.deepcopy, "copy": copy.copy, "pickle": lambda t: pickle.loads(pickle.dumps(t))}
+        make = {
+            "deepcopy": copy.deepcopy,
+            "copy": copy.copy,
+            "pickle": lambda t: pickle.loads(pickle.dumps(t)),
+        }
         other = make[how](p.ours)
         assert other.requires_grad is (not p.frozen)
         self._same(how, other, p.versions[-1])
@@ -395,7 +403,10 @@ class TrainingProgram:
         text, op = self.random.choice(UNARY[:13])
         self.log.append(f"three captured steps of {text}")
         array, xs = self._array(), [self._array() for _ in range(3)]
-        w, model = Tensor(array, device=self.device, requires_grad=True), torch.tensor(array, requires_grad=True)
+        w, model = (
+            Tensor(array, device=self.device, requires_grad=True),
+            torch.tensor(array, requires_grad=True),
+        )
         optimizer, theirs = SGD([w], lr=0.1), torch.optim.SGD([model], lr=0.1)
 
         @TinyJit
@@ -421,7 +432,9 @@ class TrainingProgram:
         got = got.numpy()
         size = max(1.0, float(np.abs(want).max(initial=0)))
         assert got.shape == want.shape, f"{what}: {got.shape}, torch has {want.shape}"
-        assert np.allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE * size, equal_nan=True), f"{what}: {got}, torch has {want}"
+        assert np.allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE * size, equal_nan=True), (
+            f"{what}: {got}, torch has {want}"
+        )
 
     def check(self) -> None:
         self.log.append("# check")
@@ -434,7 +447,9 @@ class TrainingProgram:
             assert p.ours.requires_grad is (not p.frozen)
         self._same("buffer", self.buffer.ours, self.buffer.theirs)
         for i, v in enumerate(self.values):
-            assert bool(v.ours.requires_grad) == v.theirs.requires_grad, f"v{i}.requires_grad is {v.ours.requires_grad}"
+            assert bool(v.ours.requires_grad) == v.theirs.requires_grad, (
+                f"v{i}.requires_grad is {v.ours.requires_grad}"
+            )
             self._same(f"v{i}", v.ours, v.theirs)
         for i, x in enumerate(self.losses):
             self._same(f"l{i}", x.ours, x.theirs)
@@ -447,4 +462,6 @@ def run(seed: int, device: str, length: int = 12) -> None:
         program.run()
     except Exception as error:
         lines = "\n  ".join(program.log)
-        raise AssertionError(f"program {seed} on {device}: {type(error).__name__}: {error}\n  {lines}") from error
+        raise AssertionError(
+            f"program {seed} on {device}: {type(error).__name__}: {error}\n  {lines}"
+        ) from error

@@ -8,7 +8,7 @@ from polygrad.engine.normalize import stored_value, uncomputed, value_of
 from polygrad.engine.pending import Pending
 from polygrad.helpers import dedup
 from polygrad.runtime.buffer import Allocation
-from polygrad.uop.args import SPENT
+from polygrad.uop.args import Spent
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -108,7 +108,7 @@ def read_by_gradients(memory: set[Allocation], since: int = 0) -> list[UOp]:
     roots = dedup(uop for hook in gradient_roots for uop in hook(since))
     if not roots:
         return []
-    order = UOp.sink(*roots).toposort(lambda n: n.op is not Ops.DETACH or n.arg is not SPENT)
+    order = UOp.sink(*roots).toposort(lambda n: n.op is not Ops.DETACH or not isinstance(n.arg, Spent))
     return [
         n
         for n in order

@@ -13,7 +13,7 @@ from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.autograd import AutogradMixin, live_derived
+from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
@@ -28,6 +28,7 @@ from polygrad.tensor.core.convert import (
     pack,
     unpack,
 )
+from polygrad.tensor.core.leaves import live_derived
 from polygrad.tensor.core.misuse import MISUSE, explained
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polygrad.dtype import DType
@@ -161,22 +161,31 @@ class For(NamedTuple):
 
 class Leaf:
     """DETACH: a leaf of autograd, at which gradients arrive. Compared by identity: all versions of one
-    Tensor's value have the same. `tensor`: a weak reference to the Tensor."""
+    Tensor's value have the same. `tensor`: a weak reference to the Tensor; `hooks`: as of `Hooks`."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("hooks", "tensor")
 
     def __init__(self, tensor: Callable[[], Any]) -> None:
         self.tensor = tensor
+        self.hooks: list[Callable[[UOp], UOp]] = []
 
 
-class Spent:
-    """DETACH: `backward` has gone through this value. Gradients still pass, but what they read is not kept
-    when its memory is overwritten. `SPENT` is the only one."""
+class Spent(Enum):
+    """DETACH: `backward` has gone through this value. SPENT: gradients still pass, but what they read is not
+    kept when its memory is overwritten. FREED: it was, and the graph is gone: a gradient that comes here is
+    an error."""
 
-    __slots__ = ()
+    SPENT = "spent"
+    FREED = "freed"
 
 
-SPENT = Spent()
+class Hooks:
+    """DETACH: a gradient that passes goes through the functions `hooks`, one after the other."""
+
+    __slots__ = ("hooks",)
+
+    def __init__(self) -> None:
+        self.hooks: list[Callable[[UOp], UOp]] = []
 
 
 class Sharding(NamedTuple):

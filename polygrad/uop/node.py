@@ -22,7 +22,7 @@ from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.monitor import HAS_THREADS, lock
 from polygrad.uop.alu import identity_element
-from polygrad.uop.args import Axis, AxisKind, ExactFloat, Leaf, Reduction, Sharding, Shear, Spent, Var
+from polygrad.uop.args import Axis, AxisKind, ExactFloat, Hooks, Leaf, Reduction, Sharding, Shear, Spent, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
@@ -82,7 +82,7 @@ class UOp(KernelNotation):
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
     SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`); FOR(*initial values,
     *other operands, arg=For), what the initial values become in a fixed number of trips;
-    CONTIGUOUS(arg=opts or None); DETACH(arg=None, Leaf or SPENT); NOOP (the value itself, never the memory that holds it; with an
+    CONTIGUOUS(arg=opts or None); DETACH(arg=None, Leaf, Spent or Hooks); NOOP (the value itself, never the memory that holds it; with an
     arg, a function of it and the gradient that flows into it, the gradients of its further sources);
     COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
     version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or AFTER(memory,
@@ -481,8 +481,8 @@ class UOp(KernelNotation):
         """This value in memory of its own, even if it is stored already."""
         return UOp(Ops.CONTIGUOUS, self.dtype, (self,))
 
-    def detach(self, arg: Leaf | Spent | None = None) -> UOp:
-        """This value, cut from gradients; or a Leaf, or marked as Spent."""
+    def detach(self, arg: Leaf | Spent | Hooks | None = None) -> UOp:
+        """This value, cut from gradients; or marked as what `arg` is."""
         return UOp(Ops.DETACH, self.dtype, (self,), arg)
 
     def copy_to(self, device: str | Sharding) -> UOp:

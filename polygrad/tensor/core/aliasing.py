@@ -163,9 +163,7 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     ops = []
     while uop.op not in GroupOp.Memory:
         if uop.op is not Ops.DETACH:
-            ops.append(
-                (uop.op, uop.dtype if uop.op is Ops.BITCAST else with_sizes(uop.op, uop.arg, unbound))
-            )
+            ops.append((uop.op, uop.dtype if uop.op is Ops.BITCAST else with_sizes(uop.op, uop.arg, unbound)))
         uop = uop.src[0]
     return tuple(ops)
 
@@ -206,7 +204,7 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     old = storage.node
     _check_distinct(tensor.uop, old)
     derived = bool(source.requires_grad) and modes.grad_enabled
-    target, value = _placed(tensor.uop, old, as_value(value if derived else cut(value)))
+    target, value = _placed(tensor.uop, old, as_value(value if modes.grad_enabled else cut(value)))
     if old.op in GroupOp.Memory:
         check_writable(target)
         storage.update(target.assign(value))

@@ -1,0 +1,106 @@
+"""Functions with a gradient of one's own, and functions of which the gradient computes values again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from polygrad.dtype import dtypes
+from polygrad.engine.realize import buffer_from
+from polygrad.errors import GradientError
+from polygrad.gradient import carries_gradient, gradient, is_leaf
+from polygrad.tensor.core.base import TensorBase, filled
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+T = TypeVar("T")
+
+
+def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> Callable[..., T]:
+    """`forward`, a function of Tensors that gives a Tensor or a tuple of them, with a gradient of its own.
+
+    `backward(gradient, value, *inputs)` gives the gradient of each input (a Tensor of its shape), or None for
+    one that has none; it is built of Tensor methods, so that it is lazy and can be differentiated again. Of
+    several results, `gradient` and `value` are tuples; it is called for each result that is differentiated,
+    with zeros as the gradients of the others. Arguments that are no Tensors are passed to `forward` alone.
+
+        clipped = custom_gradient(lambda x: x, lambda g, y, x: g.clamp(-1, 1))
+
+    Raises GradientError and ShapeError, when it is differentiated, for gradients that do not fit.
+    """
+
+    @functools.wraps(forward)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        inputs: list[Any] = [x for x in args if isinstance(x, TensorBase)]
+        # forward's own graph carries no gradient: it ends at values that are the inputs'
+        cut = [x._detached() if isinstance(x, TensorBase) else x for x in args]  # type: ignore[attr-defined]
+        out: Any = forward(*cut, **kwargs)
+        results = out if isinstance(out, tuple) else (out,)
+        if not results or not all(isinstance(x, TensorBase) for x in results) or not inputs:
+            raise GradientError(
+                "custom_gradient: expected a function of Tensors that gives a Tensor or a tuple of them, got a "
+                f"{type(out).__name__}"
+            )
+        if out is not results:
+            return out._with_backward(inputs, backward)
+
+        def of_one(i: int) -> Callable[..., Any]:
+            def rule(g: Any, _: Any, *sources: Any) -> Any:
+                zeros = [g if j == i else x._of(filled(x.dtype, 0.0, x.shape)) for j, x in enumerate(results)]
+                return backward(tuple(zeros), results, *sources)
+
+            return rule
+
+        return tuple([x._with_backward(inputs, of_one(i)) for i, x in enumerate(results)])
+
+    return function
+
+
+def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
+    """function(*inputs), of which the gradient computes again what it needs, instead of keeping it.
+
+    What depends on the inputs (float Tensors) inside of `function`, which gives one Tensor, is computed again
+    once the gradient is there. Random numbers are the same, and so are gradients, of the inputs and of all
+    Tensors that `function` uses. Raises GradientError for a result that is no float Tensor.
+    """
+    out: Any = function(*inputs)
+    if not isinstance(out, TensorBase) or not out.dtype.is_float:
+        raise GradientError(f"checkpoint: expected a float Tensor as the result, got {out!r}")
+    sources = [x for x in inputs if isinstance(x, TensorBase) and x.dtype.is_float]
+    leaves = _inputs_of(out.uop, [x.uop for x in sources])
+    zero = out._of(buffer_from(out.device, dtypes.int32, memoryview(bytes(4))), out._device).uop
+
+    def rule(g: UOp, node: UOp) -> list[UOp | None]:
+        value, cuts, others = node.src[0], node.src[1 : 1 + len(sources)], node.src[1 + len(sources) : -1]
+        # 1.0, of the memory of a 0 and of the gradient: so nothing is computed again before that is known
+        first = g.reshape((g.size,)).shrink(((0, 1),)) if g.shape else g.reshape((1,))
+        one = (UOp(Ops.CMPLT, dtypes.bool, (first, first)).cast(dtypes.int32) & node.src[-1]) + 1
+        cut = {x: x.detach() for x in cuts}  # the walk ends there; afterwards they are the inputs again
+        again = {x: _times_one(cut[x], one) for x in cuts}
+        found = gradient(value.substitute(again), g, [*again.values(), *others])
+        joined = {detached: x for x, detached in cut.items()}
+        grads = [found.get(again.get(x, x)) for x in (*cuts, *others)]
+        return [*[None if d is None else d.substitute(joined) for d in grads], None]
+
+    node = UOp(Ops.NOOP, out.dtype, (out.uop, *[x.uop for x in sources], *leaves, zero), rule)
+    result: Any = out._result(node)
+    return result
+
+
+def _times_one(x: UOp, one: UOp) -> UOp:
+    factor = one.cast(x.dtype).reshape((1,) * x.ndim).expand(x.shape)
+    return UOp(Ops.MUL, x.dtype, (x, factor))
+
+
+def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
+    """The leaves and the stored float values that a node depends on, not through `cuts`."""
+
+    def is_stored(n: UOp) -> bool:
+        return n.value is not None or not n.src
+
+    def is_input(n: UOp) -> bool:
+        return is_leaf(n) or (carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST)
+
+    found = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not is_stored(n))
+    return [n for n in found if n not in cuts and is_input(n)]
