@@ -18,7 +18,7 @@ from polygrad.uop.args import For
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP, Ops.DETACH})
+_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
 
 
 class Pending:
@@ -81,7 +81,7 @@ class Pending:
                 if i is None:
                     stack.append(a)
                     continue
-                emit((op, node.dtype, node.arg, i))
+                emit((op, node.dtype, None if op is Ops.DETACH else node.arg, i))
             else:
                 missing = [s for s in src if s not in order] if op is not Ops.BIND else None
                 if missing:
@@ -128,7 +128,7 @@ class Pending:
             return (op, node.dtype)
         if op is Ops.BIND:
             return (node,)
-        if op is Ops.NOOP or op is Ops.DETACH:  # the argument is of the gradient
+        if op is Ops.NOOP:  # its argument is of its gradient
             return (op, node.dtype, *[order[s] for s in src])
         if op is Ops.ASSIGN:
             # the view that is written to is one of its memory, also where the value in it has been computed

@@ -148,7 +148,7 @@ class AutogradMixin(TensorBase):
         for i, t in enumerate(targets):
             if t._is_marked() and (g := out[i]) is not None:
                 out[i] = hooked(g, t._leaf)
-        check_versions(self.uop, [g for g in out if g is not None])
+        check_versions(order, [g for g in out if g is not None])
         return out
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:

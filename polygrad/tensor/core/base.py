@@ -134,7 +134,8 @@ class TensorBase(metaclass=TensorType):
         out = _new(type(self))
         needs = self._requires_grad
         if not modes.grad_enabled:
-            needs, uop = False, cut(uop)
+            if needs is not False:
+                needs, uop = False, cut(uop)
         elif needs and not uop.dtype.is_float:
             needs = False
         out.uop, out._device, out.grad = uop, self._device, None
@@ -162,7 +163,8 @@ class TensorBase(metaclass=TensorType):
             if needs is not True and x._requires_grad is not needs:
                 needs = True if x._requires_grad else None
         if not modes.grad_enabled:
-            needs, uop = False, cut(uop)
+            if needs is not False:
+                needs, uop = False, cut(uop)
         elif needs and not uop.dtype.is_float:
             needs = False
         out.uop, out._device, out.grad, out._requires_grad, out._derived = (

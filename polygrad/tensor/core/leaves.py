@@ -155,9 +155,12 @@ def _is_lost(node: UOp) -> bool:
     return node.op is Ops.BUFFER and node.arg.overwritten and node.value is None
 
 
-def check_versions(root: UOp, grads: list[UOp]) -> None:
-    """Raises GradientError when gradients of `root` read memory that was overwritten."""
-    if not any(_is_lost(n) for n in root.toposort()):
+def check_versions(order: list[UOp], grads: list[UOp]) -> None:
+    """Raises GradientError when gradients read memory that was overwritten. `order`: what they went through."""
+    passed = set(order)
+    others = [s for n in order for s in n.src if s not in passed]
+    below = UOp.sink(*others).toposort(lambda n: n not in passed)
+    if not any(map(_is_lost, below)) and not any(map(_is_lost, order)):
         return
     for n in UOp.sink(*grads).toposort(uncomputed):
         if _is_lost(n):
