@@ -14,7 +14,7 @@ from polygrad.tensor.core.aliasing import as_value, cut
 from polygrad.tensor.core.base import TensorBase, filled
 from polygrad.tensor.core.leaves import above_leaves, check_versions, is_stored, leaves_of, positions, spend
 from polygrad.tensor.core.modes import GradMode, modes
-from polygrad.tensor.core.registry import changes
+from polygrad.tensor.core.registry import changes, live_tensors
 from polygrad.uop.args import Hooks, Leaf
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -90,7 +90,8 @@ class AutogradMixin(TensorBase):
         """
         into = self._into(gradient)
         order = differentiable(self.uop)
-        leaves, present = leaves_of(order)
+        live = live_tensors()
+        leaves, present = leaves_of(order, live)
         if not any(map(is_leaf, order)) and all(t is self for t in leaves):
             raise GradientError(
                 f"backward: no Tensor with requires_grad=True leads to this one of shape {self.shape}: it was "
@@ -109,7 +110,7 @@ class AutogradMixin(TensorBase):
             t.grad = t._of(new if create_graph else cut(new), t._device or self._device, None)
             t.grad._requires_grad = t.grad._derived = create_graph
         if not (retain_graph or create_graph):
-            spend(self, order)
+            spend(self, order, live)
         return self
 
     def _into(self, gradient: Self | None) -> UOp:

@@ -56,17 +56,17 @@ def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
     return present
 
 
-def leaves_of(order: list[UOp]) -> tuple[list[Any], dict[UOp, list[int]]]:
+def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, list[int]]]:
     """The live Tensors whose `.grad` a backward fills (see there), and where their nodes are.
 
-    `order`: the nodes under its root that carry a gradient.
+    `order`: the nodes under its root that carry a gradient; `live`: all Tensors.
     """
     marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
     required = [t for t in marked.values() if t.requires_grad]
     unsaid = [
         t
-        for t in live_tensors()
-        if t.requires_grad is None and t.uop.dtype.is_float and not is_constant(t.uop)
+        for t in live
+        if t._requires_grad is None and t.uop.dtype.is_float and not is_constant(t.uop)
     ]
     tensors = [*required, *unsaid]
     present = positions(order, tensors)
@@ -90,13 +90,13 @@ def live_derived(since: int = 0) -> list[UOp]:
     return [t.uop for t in live_tensors(since) if t._derived]
 
 
-def spend(root: Any, order: list[UOp]) -> None:
-    """Mark what a backward has gone through from `root`, along the nodes `order`, as spent: live results that
+def spend(root: Any, order: list[UOp], live: list[Any]) -> None:
+    """Mark what a backward has gone through from `root`, along the nodes `order`, as spent: those `live` that
     it came by, and `root` in results that are computed from it. What was spent before, and cannot be
     differentiated any more, is freed."""
     node, passed = root.uop, set(order)
     others = []
-    for t in live_tensors():
+    for t in live:
         if not t._derived or t.uop.arg is Spent.FREED:
             continue
         if _is_spent(t.uop):
