@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from polygrad.engine.devices import Device
     from polygrad.helpers import Context, getenv
     from polygrad.runtime.threads import get_num_threads, set_num_threads
-    from polygrad.tensor.custom_gradient import checkpoint, custom_gradient
     from polygrad.tensor.batching import vmap
     from polygrad.tensor.core.sources import fetch
+    from polygrad.tensor.custom_gradient import checkpoint, custom_gradient
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
     from polygrad.uop.node import UOp

@@ -40,8 +40,8 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
         g = grads.get(node)
         if g is not None and _is_freed(node):
             raise GradientError(
-                f"gradient: the graph of a value of shape {node.shape} was freed, as backward() went through it "
-                "and memory that it was computed from was written to: pass retain_graph=True to that backward()"
+                f"gradient: the graph of a value of shape {node.shape} was freed, as backward() went through "
+                "it and memory that it was computed from was written to: pass retain_graph=True to it"
             )
         if g is None or node not in needed or needed.isdisjoint(node.src) or not carries_gradient(node):
             continue

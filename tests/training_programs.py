@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from polygrad import Tensor, TinyJit, nn
+from polygrad import Tensor, TinyJit, checkpoint
 from polygrad.errors import GradientError
 from polygrad.nn.optim import SGD, Adam
 
@@ -35,7 +35,7 @@ UNARY: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("(x * 0.3).exp()", lambda x: (x * 0.3).exp()),
     ("x.softmax(1)", lambda x: x.softmax(1)),
     ("x - x.mean()", lambda x: x - x.mean()),
-    ("x.amax(1, keepdim=True)", lambda x: (x.max(1, keepdim=True) if isinstance(x, Tensor) else x.amax(1, True)) * x),
+    ("x.amax(1, keepdim=True) * x", lambda x: x.amax(1, keepdim=True) * x),
     ("x * x.sum(0, keepdim=True)", lambda x: x * x.sum(0, keepdim=True)),
     ("x.flip(1) * 2", lambda x: x.flip((1,)) * 2),
     ("x.clamp(-1, 1)", lambda x: x.clamp(-1, 1)),
@@ -52,7 +52,7 @@ BINARY: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
     ("x * y", lambda x, y: x * y),
     ("x / (y * y + 1)", lambda x, y: x / (y * y + 1)),
     ("x @ y.T @ y", lambda x, y: x @ y.T @ y * 0.2),
-    ("where(x > 0, x, y)", lambda x, y: (x > 0).where(x, y) if isinstance(x, Tensor) else torch.where(x > 0, x, y)),
+    ("where(x > 0, x, y)", lambda x, y: (Tensor if isinstance(x, Tensor) else torch).where(x > 0, x, y)),
     ("maximum(x, y)", lambda x, y: x.maximum(y)),
     ("cat", lambda x, y: (x.cat(y) if isinstance(x, Tensor) else torch.cat([x, y]))[1:3]),
 )  # fmt: skip
@@ -179,9 +179,10 @@ class TrainingProgram:
 
     def run(self) -> None:
         statements = (
-            *(self.compute,) * 6, *(self.loss,) * 4, *(self.backward,) * 5, *(self.step,) * 3, self.no_grad, self.detach,
-            self.read, self.zero_grad, self.write, self.freeze, self.update_buffer, self.write_value, self.gradient,
-            self.penalty, self.checkpoint, self.copy, self.capture, self.explicit_gradient, self.accumulate,
+            *(self.compute,) * 6, *(self.loss,) * 4, *(self.backward,) * 5, *(self.step,) * 3, self.no_grad,
+            self.detach, self.read, self.zero_grad, self.write, self.freeze, self.update_buffer,
+            self.accumulate, self.write_value, self.gradient, self.penalty, self.checkpoint, self.copy,
+            self.capture, self.explicit_gradient,
         )  # fmt: skip
         with Tensor.train():
             for _ in range(self.length):
@@ -208,8 +209,6 @@ class TrainingProgram:
         self._keep(v.ours.detach() * 2, v.theirs.detach() * 2)
 
     def checkpoint(self) -> None:
-        from polygrad import checkpoint
-
         text, op = self.random.choice(BINARY)
         (a, x, tx), (b, y, ty) = self._operand(), self._operand()
         self.log.append(f"v = checkpoint({text}, x = {a}, y = {b})")

@@ -18,6 +18,7 @@ from polygrad.nn.norm import (
     LayerNorm2d,
     RMSNorm,
 )
+from polygrad.nn.parameter import buffer
 from polygrad.nn.recurrent import GRU, LSTM, LSTMCell
 from polygrad.nn.transformer import MultiheadAttention, TransformerBlock
 
@@ -44,6 +45,7 @@ __all__ = [
     "MultiheadAttention",
     "RMSNorm",
     "TransformerBlock",
+    "buffer",
     "data",
     "datasets",
     "init",

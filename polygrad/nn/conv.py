@@ -11,6 +11,8 @@ from typing import Any
 
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import prod
+from polygrad.nn.parameter import parameter
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
@@ -37,6 +39,7 @@ class _Convolution:
         dilation: Any,
         groups: int,
         bias: bool,
+        dtype: DTypeLike | None,
         transposed: bool = False,
     ) -> None:
         name = type(self).__name__
@@ -52,8 +55,8 @@ class _Convolution:
         outer, inner = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *self.kernel_size)
         bound = 1 / math.sqrt(prod(shape[1:]))
-        self.weight = Tensor.uniform(*shape, low=-bound, high=bound)
-        self.bias = Tensor.uniform(out_channels, low=-bound, high=bound) if bias else None
+        self.weight = parameter(Tensor.uniform(*shape, low=-bound, high=bound), dtype)
+        self.bias = parameter(Tensor.uniform(out_channels, low=-bound, high=bound), dtype) if bias else None
 
     def _batched(self, x: Tensor) -> Tensor:
         """`x` with a batch axis. Raises ShapeError for another number of axes."""
@@ -101,8 +104,11 @@ class Conv2d(_Convolution):
         dilation: Any = 1,
         groups: int = 1,
         bias: bool = True,
+        dtype: DTypeLike | None = None,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype
+        )
 
     def __call__(self, x: Tensor) -> Tensor:
         """(n, in, *spatial), or (in, *spatial), convolved. Raises ShapeError."""
@@ -143,12 +149,13 @@ class ConvTranspose2d(_Convolution):
         dilation: Any = 1,
         groups: int = 1,
         bias: bool = True,
+        dtype: DTypeLike | None = None,
     ) -> None:
         name = type(self).__name__
         if isinstance(padding, str):
             raise ArgumentError(f"{name}: expected padding in ints, got {padding!r}")
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, transposed=True
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype, True
         )
         dims = len(self.kernel_size)
         limits = zip(_each(name, stride, dims, 1), _each(name, dilation, dims, 1), strict=True)

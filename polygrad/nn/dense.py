@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.nn.parameter import parameter
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
@@ -14,10 +16,12 @@ class Linear:
     weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, dtype: DTypeLike | None = None
+    ) -> None:
         bound = 1 / math.sqrt(in_features)
-        self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
-        self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
+        self.weight = parameter(Tensor.uniform(out_features, in_features, low=-bound, high=bound), dtype)
+        self.bias = parameter(Tensor.uniform(out_features, low=-bound, high=bound), dtype) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
         return x.linear(self.weight.transpose(), self.bias)
@@ -29,12 +33,20 @@ class Bilinear:
     weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
     """
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        dtype: DTypeLike | None = None,
+    ) -> None:
         if in1_features < 1:
             raise ArgumentError(f"Bilinear: expected in1_features of at least 1, got {in1_features}")
         bound = 1 / math.sqrt(in1_features)
-        self.weight = Tensor.uniform(out_features, in1_features, in2_features, low=-bound, high=bound)
-        self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
+        weight = Tensor.uniform(out_features, in1_features, in2_features, low=-bound, high=bound)
+        self.weight = parameter(weight, dtype)
+        self.bias = parameter(Tensor.uniform(out_features, low=-bound, high=bound), dtype) if bias else None
 
     def __call__(self, x1: Tensor, x2: Tensor) -> Tensor:
         """Raises ShapeError unless all axes but the last are the same."""
@@ -51,9 +63,9 @@ class Bilinear:
 class Embedding:
     """Rows of a table by integer: (...) to (..., embed_size)."""
 
-    def __init__(self, vocab_size: int, embed_size: int) -> None:
+    def __init__(self, vocab_size: int, embed_size: int, dtype: DTypeLike | None = None) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size
-        self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
+        self.weight = parameter(Tensor.glorot_uniform(vocab_size, embed_size), dtype)
 
     def __call__(self, idx: Tensor) -> Tensor:
         """Raises DTypeError unless `idx` is of integers."""

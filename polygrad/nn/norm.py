@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from polygrad.dtype import dtypes, promote, sum_dtype
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.nn.parameter import parameter
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
@@ -22,10 +24,11 @@ class BatchNorm:
         affine: bool = True,
         track_running_stats: bool = True,
         momentum: float = 0.1,
+        dtype: DTypeLike | None = None,
     ) -> None:
         self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
-        self.weight = Tensor.ones(sz) if affine else None
-        self.bias = Tensor.zeros(sz) if affine else None
+        self.weight = parameter(Tensor.ones(sz), dtype) if affine else None
+        self.bias = parameter(Tensor.zeros(sz), dtype) if affine else None
         self.num_batches_tracked = Tensor.zeros(dtype=dtypes.int64, requires_grad=False)
         if track_running_stats:
             self.running_mean = Tensor.zeros(sz, requires_grad=False)
@@ -60,13 +63,17 @@ class LayerNorm:
     """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias."""
 
     def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float = 1e-05, elementwise_affine: bool = True
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-05,
+        elementwise_affine: bool = True,
+        dtype: DTypeLike | None = None,
     ) -> None:
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps = shape, eps
         self.axis = tuple(range(-len(shape), 0))
-        self.weight = Tensor.ones(*shape) if elementwise_affine else None
-        self.bias = Tensor.zeros(*shape) if elementwise_affine else None
+        self.weight = parameter(Tensor.ones(*shape), dtype) if elementwise_affine else None
+        self.bias = parameter(Tensor.zeros(*shape), dtype) if elementwise_affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """Raises ShapeError unless the last axes of `x` are those of the layer."""
@@ -79,8 +86,14 @@ class LayerNorm:
 class LayerNorm2d(LayerNorm):
     """Layer normalisation over the channels (axis 1) of images (n, channels, h, w)."""
 
-    def __init__(self, normalized_shape: int, eps: float = 1e-05, elementwise_affine: bool = True) -> None:
-        super().__init__(normalized_shape, eps, elementwise_affine)
+    def __init__(
+        self,
+        normalized_shape: int,
+        eps: float = 1e-05,
+        elementwise_affine: bool = True,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(normalized_shape, eps, elementwise_affine, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Raises ShapeError for other axes or another number of channels."""
@@ -95,10 +108,16 @@ class RMSNorm:
     Computed in float32 (Zhang and Sennrich, 2019).
     """
 
-    def __init__(self, dim: int | Sequence[int], eps: float = 1e-06, elementwise_affine: bool = True) -> None:
+    def __init__(
+        self,
+        dim: int | Sequence[int],
+        eps: float = 1e-06,
+        elementwise_affine: bool = True,
+        dtype: DTypeLike | None = None,
+    ) -> None:
         shape = (dim,) if isinstance(dim, int) else tuple(dim)
         self.normalized_shape, self.eps = shape, eps
-        self.weight = Tensor.ones(*shape) if elementwise_affine else None
+        self.weight = parameter(Tensor.ones(*shape), dtype) if elementwise_affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """Raises ShapeError unless the last axes of `x` are those of the layer."""
@@ -115,14 +134,21 @@ class GroupNorm:
     Raises ArgumentError unless the channels divide into that many groups.
     """
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True) -> None:
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-05,
+        affine: bool = True,
+        dtype: DTypeLike | None = None,
+    ) -> None:
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(
                 f"{type(self).__name__}: expected {num_channels} channels in equal groups, got {num_groups}"
             )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = Tensor.ones(num_channels) if affine else None
-        self.bias = Tensor.zeros(num_channels) if affine else None
+        self.weight = parameter(Tensor.ones(num_channels), dtype) if affine else None
+        self.bias = parameter(Tensor.zeros(num_channels), dtype) if affine else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """(n, channels, ...) normalised. Raises ShapeError."""
@@ -140,8 +166,14 @@ class GroupNorm:
 class InstanceNorm(GroupNorm):
     """Normalisation of each channel of each image by itself."""
 
-    def __init__(self, num_features: int, eps: float = 1e-05, affine: bool = True) -> None:
-        super().__init__(num_features, num_features, eps, affine)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-05,
+        affine: bool = True,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(num_features, num_features, eps, affine, dtype)
 
 
 def _need_last(name: str, x: Tensor, shape: tuple[int, ...]) -> None:

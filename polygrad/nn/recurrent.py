@@ -12,12 +12,14 @@ import math
 from abc import ABC, abstractmethod
 
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.nn.parameter import parameter
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
-def _uniform(hidden_size: int, *shape: int) -> Tensor:
+def _uniform(hidden_size: int, dtype: DTypeLike | None, *shape: int) -> Tensor:
     bound = 1 / math.sqrt(hidden_size)
-    return Tensor.uniform(*shape, low=-bound, high=bound)
+    return parameter(Tensor.uniform(*shape, low=-bound, high=bound), dtype)
 
 
 def _lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -30,13 +32,15 @@ def _lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 class LSTMCell:
     """One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DTypeLike | None = None
+    ) -> None:
         _check_sizes("LSTMCell", input_size, hidden_size)
         self.hidden_size = hidden_size
-        self.weight_ih = _uniform(hidden_size, 4 * hidden_size, input_size)
-        self.weight_hh = _uniform(hidden_size, 4 * hidden_size, hidden_size)
-        self.bias_ih = _uniform(hidden_size, 4 * hidden_size) if bias else None
-        self.bias_hh = _uniform(hidden_size, 4 * hidden_size) if bias else None
+        self.weight_ih = _uniform(hidden_size, dtype, 4 * hidden_size, input_size)
+        self.weight_hh = _uniform(hidden_size, dtype, 4 * hidden_size, hidden_size)
+        self.bias_ih = _uniform(hidden_size, dtype, 4 * hidden_size) if bias else None
+        self.bias_hh = _uniform(hidden_size, dtype, 4 * hidden_size) if bias else None
 
     def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """`hc`: zeros unless given. Raises ShapeError."""
@@ -62,6 +66,7 @@ class _Recurrent(ABC):
         batch_first: bool,
         dropout: float,
         bidirectional: bool,
+        dtype: DTypeLike | None,
     ) -> None:
         name = type(self).__name__
         _check_sizes(name, input_size, hidden_size)
@@ -77,11 +82,11 @@ class _Recurrent(ABC):
             columns = input_size if layer == 0 else hidden_size * len(self._directions())
             for direction in self._directions():
                 own = {
-                    "weight_ih": _uniform(hidden_size, rows, columns),
-                    "weight_hh": _uniform(hidden_size, rows, hidden_size),
+                    "weight_ih": _uniform(hidden_size, dtype, rows, columns),
+                    "weight_hh": _uniform(hidden_size, dtype, rows, hidden_size),
                 }
                 if bias:
-                    own |= {name: _uniform(hidden_size, rows) for name in ("bias_ih", "bias_hh")}
+                    own |= {name: _uniform(hidden_size, dtype, rows) for name in ("bias_ih", "bias_hh")}
                 for key, value in own.items():
                     setattr(self, f"{key}_l{layer}{direction}", value)
 
@@ -163,8 +168,11 @@ class LSTM(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        dtype: DTypeLike | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype
+        )
 
     def __call__(
         self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None
@@ -194,8 +202,11 @@ class GRU(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        dtype: DTypeLike | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype
+        )
 
     def __call__(self, x: Tensor, h: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """`h`: the state before the first step, zeros unless given. Raises ShapeError."""

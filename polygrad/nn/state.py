@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import dedup
 from polygrad.nn.archives import check_name
@@ -19,7 +20,9 @@ from polygrad.nn.files import (
     torch_load,
     zip_extract,
 )
+from polygrad.nn.parameter import is_buffer, is_persistent
 from polygrad.nn.safetensors import Entry, read_entries, read_header, read_index, write_entries, write_index
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "get_state_dict",
     "gguf_load",
     "load_state_dict",
+    "model_to",
     "safe_load",
     "safe_load_metadata",
     "safe_save",
@@ -39,12 +43,16 @@ __all__ = [
     "zip_extract",
 ]
 
+T = TypeVar("T")
+
 # --- an object's Tensors
 
 
-def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
+def get_state_dict(
+    obj: Any, prefix: str = "", tensor_type: type = Tensor, buffers: bool = False
+) -> dict[str, Any]:
     """Every Tensor inside `obj` (attributes, lists, tuples, dicts; each container once), by dotted name, in
-    order.
+    order. `buffers`: also those of `nn.buffer` that are not persistent.
     """
     out: dict[str, Any] = {}
     seen: set[int] = set()
@@ -52,7 +60,8 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
     while stack:
         name, x = stack.pop()
         if isinstance(x, tensor_type):
-            out[name.strip(".")] = x
+            if buffers or not isinstance(x, Tensor) or is_persistent(x):
+                out[name.strip(".")] = x
             continue
         children = _children(x)
         if children is None or id(x) in seen:
@@ -74,8 +83,29 @@ def _children(x: Any) -> list[tuple[Any, Any]] | None:
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
-    """Every Tensor inside `obj`, as `get_state_dict` finds them."""
-    return list(get_state_dict(obj).values())
+    """Every Tensor inside `obj`, as `get_state_dict` finds them, but those of `nn.buffer`."""
+    return [t for t in get_state_dict(obj).values() if not is_buffer(t)]
+
+
+def model_to(model: T, device: str | None = None, dtype: DTypeLike | None = None) -> T:
+    """Move all Tensors of `model`, and convert those of floats to the float `dtype`; `model`.
+
+    They stay the same objects, leaves and buffers as they were, so an optimizer that has them goes on with
+    them; its state keeps its own dtype. Gradients are dropped. Raises ArgumentError for a dtype that is no
+    float, DeviceError.
+    """
+    to = None if dtype is None else to_dtype(dtype)
+    if to is not None and not to.is_float:
+        raise ArgumentError(f"model_to: expected a float dtype, got {to}")
+    tensors = list(get_state_dict(model, buffers=True).values())
+    with Tensor.no_grad():
+        for t in dict.fromkeys(tensors):
+            value = t.detach().to(device)
+            t.grad = None
+            t._become(value.cast(to).clone() if to is not None and t.dtype.is_float else value.clone())
+    if tensors:
+        tensors[0].realize(*tensors[1:])
+    return model
 
 
 def load_state_dict(

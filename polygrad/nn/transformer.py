@@ -9,6 +9,8 @@ from typing import Any
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.dense import Linear
 from polygrad.nn.norm import LayerNorm
+from polygrad.nn.parameter import parameter
+from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
@@ -30,6 +32,7 @@ class MultiheadAttention:
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
+        dtype: DTypeLike | None = None,
     ) -> None:
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(
@@ -47,15 +50,15 @@ class MultiheadAttention:
         sizes = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
         self.in_proj_weight: Tensor | None = None
         if sizes == (embed_dim,) * 3:
-            self.in_proj_weight = Tensor.glorot_uniform(3 * embed_dim, embed_dim)
+            self.in_proj_weight = parameter(Tensor.glorot_uniform(3 * embed_dim, embed_dim), dtype)
         else:
             self.q_proj_weight, self.k_proj_weight, self.v_proj_weight = (
-                Tensor.glorot_uniform(embed_dim, n) for n in sizes
+                parameter(Tensor.glorot_uniform(embed_dim, n), dtype) for n in sizes
             )
-        self.in_proj_bias = Tensor.zeros(3 * embed_dim) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias)
+        self.in_proj_bias = parameter(Tensor.zeros(3 * embed_dim), dtype) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype)
         if bias:
-            self.out_proj.bias = Tensor.zeros(embed_dim)
+            self.out_proj.bias = parameter(Tensor.zeros(embed_dim), dtype)
 
     def __call__(
         self,
@@ -186,6 +189,7 @@ class TransformerBlock:
         norm_first: bool = True,
         eps: float = 1e-05,
         bias: bool = True,
+        dtype: DTypeLike | None = None,
     ) -> None:
         found = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
         if not callable(found):
@@ -194,9 +198,13 @@ class TransformerBlock:
                 f"{activation!r}"
             )
         hidden = 4 * embed_dim if ff_dim is None else ff_dim
-        self.self_attn = MultiheadAttention(embed_dim, num_heads, dropout, bias, batch_first=True)
-        self.linear1, self.linear2 = Linear(embed_dim, hidden, bias), Linear(hidden, embed_dim, bias)
-        self.norm1, self.norm2 = LayerNorm(embed_dim, eps), LayerNorm(embed_dim, eps)
+        self.self_attn = MultiheadAttention(
+            embed_dim, num_heads, dropout, bias, batch_first=True, dtype=dtype
+        )
+        self.linear1 = Linear(embed_dim, hidden, bias, dtype)
+        self.linear2 = Linear(hidden, embed_dim, bias, dtype)
+        self.norm1 = LayerNorm(embed_dim, eps, dtype=dtype)
+        self.norm2 = LayerNorm(embed_dim, eps, dtype=dtype)
         if not bias:
             self.norm1.bias = self.norm2.bias = None
         self.dropout, self.norm_first, self.activation = dropout, norm_first, activation

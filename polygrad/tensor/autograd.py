@@ -49,8 +49,8 @@ class AutogradMixin(TensorBase):
         )  # else this Tensor would be known to depend on it
         if unsaid and not present and is_stored(self.uop):
             raise GradientError(
-                f"gradient: a Tensor of shape {self.shape} has no graph to differentiate: it was computed from "
-                "Tensors none of which requires a gradient, and read: use requires_grad=True on the targets"
+                f"gradient: a Tensor of shape {self.shape} has no graph to differentiate: it was computed "
+                "from Tensors none of which requires a gradient, and read: use requires_grad=True there"
             )
         grads = self._gradients(list(targets), into, differentiable(self.uop), present)
         uops = [
@@ -94,8 +94,8 @@ class AutogradMixin(TensorBase):
         leaves, present = leaves_of(order, live)
         if not any(map(is_leaf, order)) and all(t is self for t in leaves):
             raise GradientError(
-                f"backward: no Tensor with requires_grad=True leads to this one of shape {self.shape}: it was "
-                "computed from data or constants, under no_grad, or was read before backward; say "
+                f"backward: no Tensor with requires_grad=True leads to this one of shape {self.shape}: it "
+                "was computed from data or constants, under no_grad, or was read before backward; say "
                 "requires_grad=True where the parameters are made"
             )
         modes.unread_gradients[:] = [r for r in modes.unread_gradients if r() is not None]
@@ -137,8 +137,8 @@ class AutogradMixin(TensorBase):
         """
         found = gradient(self.uop, into, list(present), order)
         out: list[UOp | None] = [None] * len(targets)
-        for n, positions in present.items():
-            for i in positions:
+        for n, wanted in present.items():
+            for i in wanted:
                 shape = targets[i].shape
                 g = found[n].reshape(shape) if n in found else None
                 old = out[i]
@@ -148,7 +148,7 @@ class AutogradMixin(TensorBase):
                     out[i] = g if old is None or uniform_value(old) == 0 else UOp(Ops.ADD, g.dtype, (old, g))
         for i, t in enumerate(targets):
             if t._is_marked() and (g := out[i]) is not None:
-                out[i] = hooked(g, t._leaf)
+                out[i] = hooked(g, t._role)
         check_versions(order, [g for g in out if g is not None])
         return out
 

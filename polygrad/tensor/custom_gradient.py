@@ -39,8 +39,8 @@ def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> 
         results = out if isinstance(out, tuple) else (out,)
         if not results or not all(isinstance(x, TensorBase) for x in results) or not inputs:
             raise GradientError(
-                "custom_gradient: expected a function of Tensors that gives a Tensor or a tuple of them, got a "
-                f"{type(out).__name__}"
+                "custom_gradient: expected a function of Tensors that gives a Tensor or a tuple of them, got "
+                f"a {type(out).__name__}"
             )
         if out is not results:
             return out._with_backward(inputs, backward)

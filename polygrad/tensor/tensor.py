@@ -163,7 +163,7 @@ class Tensor(
 
     def _start(self, requires_grad: bool | None) -> None:
         self._requires_grad, self._derived, self.grad = requires_grad, False, None
-        self._leaf = self._storage = None
+        self._role = self._storage = None
 
     def _flow_to(self, data: Tensor, requires_grad: bool | None) -> None:
         """Let the gradient flow on to `data`, which this Tensor was made of, unless that is not wanted."""

@@ -82,11 +82,12 @@ class UOp(KernelNotation):
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
     SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`); FOR(*initial values,
     *other operands, arg=For), what the initial values become in a fixed number of trips;
-    CONTIGUOUS(arg=opts or None); DETACH(arg=None, Leaf, Spent or Hooks); NOOP (the value itself, never the memory that holds it; with an
-    arg, a function of it and the gradient that flows into it, the gradients of its further sources);
-    COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
-    version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or AFTER(memory,
-    ASSIGN(memory, *stored operands, arg=AST)), which a kernel written by hand writes to: PARAM i is source i.
+    CONTIGUOUS(arg=opts or None); DETACH(arg=None, Leaf, Spent or Hooks); NOOP (the value itself, never the
+    memory that holds it; with an arg, a function of it and the gradient that flows into it, the gradients of
+    its further sources); COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is
+    a BUFFER or a later version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or
+    AFTER(memory, ASSIGN(memory, *stored operands, arg=AST)), which a kernel written by hand writes to: PARAM
+    i is source i.
 
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);

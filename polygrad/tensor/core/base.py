@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from polygrad.dtype import DType, dtypes, promote, promote_float, to_dtype
 from polygrad.engine.devices import Device
@@ -79,16 +79,22 @@ def said_dtype(size: UOp) -> DType | None:
     return out
 
 
+class BufferRole(NamedTuple):
+    """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model."""
+
+    persistent: bool
+
+
 class TensorBase(metaclass=TensorType):
     """The slots of a Tensor, and what its mixins share."""
 
-    __slots__ = ("__weakref__", "_derived", "_device", "_leaf", "_requires_grad", "_storage", "grad", "uop")
+    __slots__ = ("__weakref__", "_derived", "_device", "_requires_grad", "_role", "_storage", "grad", "uop")
 
     uop: UOp
     grad: Self | None
     _requires_grad: bool | None
     _derived: bool  # computed from a tensor that requires a gradient
-    _leaf: Leaf | None  # what marks its nodes while it is a leaf that requires a gradient
+    _role: Leaf | BufferRole | None  # the mark of its nodes while it is a leaf; a buffer of a model
     _device: Any  # its name, or a tuple of several; None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
 
@@ -108,7 +114,7 @@ class TensorBase(metaclass=TensorType):
             False,
             None,
         )
-        out._storage = out._leaf = None
+        out._storage = out._role = None
         _alive[_ref(out, _forget)] = _serial()
         if requires_grad:
             out._mark_leaf()
@@ -141,7 +147,7 @@ class TensorBase(metaclass=TensorType):
         out.uop, out._device, out.grad = uop, self._device, None
         out._requires_grad = needs
         out._derived = needs is True
-        out._storage = out._leaf = None
+        out._storage = out._role = None
         _alive[_ref(out, _forget)] = _serial()
         return out
 
@@ -174,7 +180,7 @@ class TensorBase(metaclass=TensorType):
             needs,
             needs is True,
         )
-        out._storage = out._leaf = None
+        out._storage = out._role = None
         _alive[_ref(out, _forget)] = _serial()
         return out
 
@@ -225,23 +231,29 @@ class TensorBase(metaclass=TensorType):
                     "gradient: use detach(), or compute it under Tensor.no_grad()"
                 )
             return
-        self._requires_grad = wanted
         if wanted:
             self._mark_leaf()
         elif self._is_marked():
             self.uop = self.uop.src[0]
             changes.count += 1
+        self._requires_grad = wanted
 
     def _is_marked(self) -> bool:
-        return self._leaf is not None and self.uop.op is Ops.DETACH and self.uop.arg is self._leaf
+        role = self._role
+        return role is not None and self.uop.op is Ops.DETACH and self.uop.arg is role
 
     def _mark_leaf(self) -> None:
         """Let what is computed from now on know this Tensor as a leaf, whatever is written to it."""
         if not self.uop.dtype.is_float or self._is_marked():
             return
-        if self._leaf is None:
-            self._leaf = Leaf(_ref(self))
-        self.uop = self.uop.detach(self._leaf)
+        if isinstance(self._role, BufferRole):
+            raise GradientError(
+                f"requires_grad: a Tensor of shape {self.shape} is a buffer of a model, which is not "
+                "trained: use a clone() of it"
+            )
+        if self._role is None:
+            self._role = Leaf(_ref(self))
+        self.uop = self.uop.detach(self._role)
         changes.count += 1
 
     def _set_uop(self, uop: UOp) -> None:

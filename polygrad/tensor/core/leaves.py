@@ -1,8 +1,8 @@
 """Which leaves lead to a result, which nodes stand for them, and what a backward leaves behind.
 
-A leaf that requires a gradient is a DETACH with a Leaf as its argument, put on the Tensor's node: each version
-of the Tensor's value that was used has one, so a graph says by itself what it is differentiated with respect
-to, whatever has been read, written or frozen since.
+A leaf that requires a gradient is a DETACH with a Leaf as its argument, put on the Tensor's node: each
+version of the Tensor's value that was used has one, so a graph says by itself what it is differentiated with
+respect to, whatever has been read, written or frozen since.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
     by_memory: dict[Allocation, int] = {}
     for i, t in enumerate(targets):
         if t._is_marked():
-            leaves.setdefault(t._leaf, []).append(i)
+            leaves.setdefault(t._role, []).append(i)
             continue
         nodes.setdefault(t.uop, []).append(i)
         stored = t.uop
@@ -63,11 +63,7 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
     """
     marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
     required = [t for t in marked.values() if t.requires_grad]
-    unsaid = [
-        t
-        for t in live
-        if t._requires_grad is None and t.uop.dtype.is_float and not is_constant(t.uop)
-    ]
+    unsaid = [t for t in live if t._requires_grad is None and t.uop.dtype.is_float and not is_constant(t.uop)]
     tensors = [*required, *unsaid]
     present = positions(order, tensors)
     sources = set(present)  # and what is computed from one of them
@@ -156,7 +152,7 @@ def _is_lost(node: UOp) -> bool:
 
 
 def check_versions(order: list[UOp], grads: list[UOp]) -> None:
-    """Raises GradientError when gradients read memory that was overwritten. `order`: what they went through."""
+    """Raises GradientError when gradients read memory that was overwritten. `order`: what they passed."""
     passed = set(order)
     others = [s for n in order for s in n.src if s not in passed]
     below = UOp.sink(*others).toposort(lambda n: n not in passed)
@@ -168,6 +164,6 @@ def check_versions(order: list[UOp], grads: list[UOp]) -> None:
             raise GradientError(
                 f"gradient: it needs a value of {n.arg.size} elements ({n.dtype}) as it was before "
                 f"{'a write' if where is None else f'the write at {where[0]}:{where[1]}'}: differentiate "
-                "before writing, let the result require a gradient (requires_grad=True on what it is computed "
-                "from), or pass retain_graph=True to the backward() that came first"
+                "before writing, let the result require a gradient (requires_grad=True on what it is "
+                "made of), or pass retain_graph=True to the backward() that came first"
             )

@@ -1,0 +1,49 @@
+"""What a model is made of: parameters, which are trained, and buffers, which are not."""
+
+from __future__ import annotations
+
+from polygrad.errors import ArgumentError
+from polygrad.tensor.core.base import BufferRole, DTypeLike
+from polygrad.tensor.tensor import Tensor
+
+
+def parameter(value: Tensor, dtype: DTypeLike | None = None) -> Tensor:
+    """`value`, which nobody else holds, as a leaf that requires a gradient, converted to `dtype`.
+
+    Raises ArgumentError for a dtype that is no float.
+    """
+    value = value if dtype is None else value.cast(dtype)
+    if not value.dtype.is_float:
+        raise ArgumentError(f"dtype: expected a float for parameters, got {value.dtype}")
+    return value.requires_grad_()
+
+
+def buffer(value: Tensor, persistent: bool = True) -> Tensor:
+    """A Tensor in memory of its own, with the elements of `value`, that belongs to a model and is not
+    trained: running statistics, a cache of keys and values, rotary tables.
+
+    `nn.state.get_parameters` leaves it out, and an optimizer refuses it. `get_state_dict` has it, so that it
+    is saved, if it is `persistent`; with `buffers=True` also if not.
+
+    >>> from polygrad import Tensor, nn
+    >>> class Model:
+    ...     def __init__(self):
+    ...         self.layer = nn.Linear(2, 2, bias=False)
+    ...         self.cache = nn.buffer(Tensor.zeros(4, 2), persistent=False)
+    >>> list(nn.state.get_state_dict(Model()))
+    ['layer.weight']
+    """
+    out = value.detach().clone().realize()
+    out.requires_grad = False
+    out._role = BufferRole(persistent)
+    return out
+
+
+def is_buffer(x: Tensor) -> bool:
+    """Whether `x` was made by `buffer`."""
+    return isinstance(x._role, BufferRole)
+
+
+def is_persistent(x: Tensor) -> bool:
+    """Whether `x` is saved: it is no buffer, or one that says so."""
+    return not isinstance(x._role, BufferRole) or x._role.persistent
