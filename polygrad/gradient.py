@@ -129,6 +129,11 @@ def _reciprocal(x: UOp) -> UOp:
     return UOp(Ops.RECIPROCAL, x.dtype, (x,))
 
 
+def quotient(a: UOp, b: UOp) -> UOp:
+    """a / b of floats. It is one op, for a * (1 / b) is rounded twice."""
+    return _reciprocal(b) if uniform_value(a) == 1.0 else UOp(Ops.FDIV, b.dtype, (a, b))
+
+
 def _sum(x: UOp, axes: tuple[int, ...]) -> UOp:
     return x.cast(sum_dtype(x.dtype)).reduce_axis(Ops.ADD, axes).cast(x.dtype)
 
@@ -192,14 +197,37 @@ def _sin(g: UOp, node: UOp) -> Grads:
     return (_mul(g, half * half * -2.0 + 1.0),)
 
 
+_ROUND_NOTHING = GroupOp.Movement | GroupOp.Comparison | {
+    Ops.MAX, Ops.WHERE, Ops.TRUNC, Ops.BITCAST, Ops.DETACH, Ops.NOOP
+}  # fmt: skip
+_STORED = GroupOp.Memory | {Ops.CONST, Ops.ARANGE, Ops.CONTIGUOUS, Ops.COPY}
+
+
+def computed_once(x: UOp) -> UOp:
+    """`x` with memory for what is rounded in it: whoever reads the result finds the same bits."""
+
+    def is_exact(n: UOp) -> bool:
+        if n.value is not None or n.op in _STORED:
+            return False
+        negated = n.op is Ops.MUL and uniform_value(n.src[1]) == -1.0
+        is_max = n.op is Ops.REDUCE_AXIS and n.arg.op is Ops.MAX
+        return n.op in _ROUND_NOTHING or negated or is_max or not n.dtype.is_float
+
+    rounded = [n for n in x.toposort(is_exact) if n.value is None and n.op not in _STORED and not is_exact(n)]
+    return x.substitute({n: n.contiguous() for n in rounded}) if rounded else x
+
+
 def _reduce(g: UOp, node: UOp) -> Grads:
     x = node.src[0]
     shape, op, axes = x.shape, node.arg.op, node.arg.axes
     if op is Ops.ADD:
         return (g.expand(shape),)
     if op is Ops.MAX:
+        # computed again, x may be rounded otherwise, and no element be the greatest
+        if (once := computed_once(x)) is not x:
+            x, node = once, once.reduce_axis(op, axes)
         top = _compare(Ops.CMPEQ, x, node.expand(shape))
-        share = _mul(g, _reciprocal(_sum(top.cast(g.dtype), axes)))
+        share = quotient(g, _sum(top.cast(g.dtype), axes))
         return (_where(top, share.expand(shape), x.const_like(0.0)),)
     # the product of the other elements: 0 where one of those is 0
     is_zero = _compare(Ops.CMPEQ, x, x.const_like(0.0))
@@ -208,7 +236,7 @@ def _reduce(g: UOp, node: UOp) -> Grads:
     zeros = _sum(is_zero.cast(g.dtype), axes).expand(shape)
     own_zeros = _where(is_zero, zeros.const_like(1.0), zeros.const_like(0.0))
     no_other = _compare(Ops.CMPEQ, zeros, own_zeros)
-    return (_where(no_other, _mul(g.expand(shape), product * _reciprocal(nonzero)), x.const_like(0.0)),)
+    return (_where(no_other, _mul(g.expand(shape), quotient(product, nonzero)), x.const_like(0.0)),)
 
 
 def _scan(g: UOp, node: UOp) -> Grads:
@@ -321,6 +349,8 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.ADD: lambda g, n: (g, g),
     # a * b: g b, g a
     Ops.MUL: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0])),
+    # a / b: g / b, -g y / b
+    Ops.FDIV: lambda g, n: (quotient(g, n.src[1]), quotient(_mul(g, n), n.src[1]) * -1.0),
     # a * b + c: g b, g a, g
     Ops.MULACC: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0]), g),
     # 1 / x: -g y^2
@@ -328,9 +358,9 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     # 2^x: g y ln 2
     Ops.EXP2: _exp2,
     # log2 x: g / (x ln 2)
-    Ops.LOG2: lambda g, n: (g * (1 / math.log(2)) * _reciprocal(n.src[0]),),
+    Ops.LOG2: lambda g, n: (quotient(g * (1 / math.log(2)), n.src[0]),),
     # sqrt x: g / (2 y)
-    Ops.SQRT: lambda g, n: (g * 0.5 * _reciprocal(n),),
+    Ops.SQRT: lambda g, n: (quotient(g * 0.5, n),),
     Ops.POW: _power,
     # sin x: g cos x, as 1 - 2 sin^2(x/2)
     Ops.SIN: _sin,

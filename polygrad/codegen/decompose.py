@@ -76,17 +76,7 @@ def _fdiv(a: UOp, b: UOp) -> UOp:
     return UOp(Ops.FDIV, a.dtype, (a, b))
 
 
-def _ratio_in_float32(u: UOp, a: UOp, b: UOp) -> UOp:
-    return _fdiv(_wide(a), b).cast(u.dtype)
-
-
-_HALF_INVERSE = _op(Ops.CAST, _op(Ops.FDIV, UPat.const(dtypes.float32, 1), _b), dtype=_HALVES)
-
 halves = PatternMatcher([
-    # a * (1 / b) = (1 / b) * a = float16(float32(a) / float32(b)): 1 / b may be outside float16 where a / b
-    # is not
-    (_op(Ops.MUL, _a, _HALF_INVERSE, dtype=_HALVES, name="u"), _ratio_in_float32),
-    (_op(Ops.MUL, _HALF_INVERSE, _a, dtype=_HALVES, name="u"), _ratio_in_float32),
     # op(x, y) = float16(op(float32(x), float32(y))): every operation rounds, as if the target had it
     (UPat((GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE}, _HALVES, name="u"), _in_float32),
     # x < y = float32(x) < float32(y)
@@ -231,7 +221,6 @@ def _magnitude(x: UOp) -> UOp:
 
 
 _MINUS_ONE = UPat(Ops.CONST, (*_SIGNED, *_SINGLE), arg=-1)
-_INVERSE = _op(Ops.FDIV, UPat.const(_SINGLE, 1), _b)
 
 cheaper = PatternMatcher([
     # x * -1 = -x
@@ -243,10 +232,8 @@ cheaper = PatternMatcher([
     (_op(Ops.ADD, _op(Ops.NEG, _y), _x), _sub),
     # x + y * -2^n = x - (y << n)
     (_op(Ops.ADD, _nx, _op(Ops.MUL, _y, _c)), _sub_shifted),
-    # reciprocal(x) = 1 / x,  a * (1 / b) = (1 / b) * a = a / b: rounded once, as division is
+    # reciprocal(x) = 1 / x
     (UPat(Ops.RECIPROCAL, _SINGLE, (_x,)), lambda x: _fdiv(UOp.const(x.dtype, 1), x)),
-    (_op(Ops.MUL, _a, _INVERSE), _fdiv),
-    (_op(Ops.MUL, _INVERSE, _a), _fdiv),
 ])  # fmt: skip
 
 

@@ -62,13 +62,7 @@ def _rewritten(n: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def _wide(n: UOp, new: UOp) -> UOp:
-    """`new`, which `n` became, as an operand in float32.
-
-    op(x, y) = fp8(op(float32(x), float32(y))), and x * (1 / y) = fp8(float32(x) / float32(y)).
-    """
-    if n.op is Ops.RECIPROCAL and _is_fp8(n.dtype):
-        # `new` encodes the float32 inverse; a quotient is rounded once
-        return UOp(Ops.RECIPROCAL, _F32, (decoded(store_as_bits(n.src[0]), n.dtype),))
+    """`new`, which `n` became, as an operand in float32: op(x, y) = fp8(op(float32(x), float32(y)))."""
     return decoded(new, n.dtype) if _is_fp8(n.dtype) else new
 
 

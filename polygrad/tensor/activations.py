@@ -237,8 +237,7 @@ class ActivationsMixin(ReduceMixin):
 
     def _shifted(self, axis: Axes) -> Self:
         """self less its greatest element, which carries no gradient."""
-        top = self.max(axis, keepdim=True)
-        return self - top._detached()
+        return self - self._detached().max(axis, keepdim=True)
 
     def softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
         """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result.

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from polygrad.dtype import dtypes, promote_float
 from polygrad.errors import ArgumentError, DTypeError
+from polygrad.gradient import quotient
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.core.base import TensorBase, TensorLike, filled, is_operand
 from polygrad.tensor.core.formulas import (
@@ -139,7 +140,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
             )
         dtype = promote_float(a.dtype)
         a, b = a.cast(dtype), b.cast(dtype)
-        out = self._of_pair(UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,)))), x)
+        out = self._of_pair(quotient(a, b), x)
         if rounding_mode is None:
             return out
         whole = floor_of(out.uop) if rounding_mode == "floor" else UOp(Ops.TRUNC, dtype, (out.uop,))

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
+from polygrad.gradient import computed_once
 from polygrad.helpers import prod
 from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_to, filled
 from polygrad.tensor.padding import PaddingMixin
@@ -30,7 +31,10 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
     def _reduce(self, op: Ops, axis: Axes, keepdim: bool, accumulate: DType, result: DType) -> Self:
         axes = self._axes(axis)
         shape = self.uop.shape
-        out = self.uop.cast(accumulate).reduce_axis(op, axes).cast(result)
+        x = self.uop.cast(accumulate)
+        if op is Ops.MAX and self.requires_grad:
+            x = computed_once(x)  # for the gradient, which looks for the greatest
+        out = x.reduce_axis(op, axes).cast(result)
         if not keepdim:
             out = out.reshape(tuple([s for i, s in enumerate(shape) if i not in axes]))
         return self._with(out)
@@ -134,7 +138,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         0.69314...
         """
         x = self._in_accumulation_dtype()
-        top = x.max(axis, keepdim=True)._detached()
+        top = x._detached().max(axis, keepdim=True)
         top = top.isfinite().where(top, 0.0)
         out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
         axes = self._axes(axis)
@@ -286,7 +290,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         if not self.shape:
             return self._with(filled(dtypes.int32, 0, ()))
         n = self.shape[axis]
-        is_top = self.eq(self.max(axis, keepdim=True))
+        x = self._detached()
+        is_top = x.eq(x.max(axis, keepdim=True))
         is_top = is_top | self.isnan() if self.dtype.is_float else is_top
         column = tuple([n if i == axis else 1 for i in range(self.ndim)])
         from_end = (n - UOp(Ops.ARANGE, dtypes.int32, (), n)) if isinstance(n, int) else _countdown(n)

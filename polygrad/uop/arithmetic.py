@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import dtypes
 from polygrad.uop.alu import convert, evaluate, reinterpret
 from polygrad.uop.divmod import build, fold_divmod, positive
 from polygrad.uop.linear import Terms, added, linear_terms
@@ -187,19 +187,9 @@ def _distribute(x: UOp, y: UOp, c: UOp) -> UOp:
     return x * c + y * c
 
 
-def _float_scales(x: UOp, c: UOp, d: UOp) -> UOp | None:
-    value = evaluate(Ops.MUL, x.dtype, [c.arg, d.arg])
-    return x * UOp.const(x.dtype, value) if _is_normal(value, x.dtype) else None
-
-
-def _reciprocal_of_scaled(x: UOp, c: UOp) -> UOp | None:
-    value = evaluate(Ops.RECIPROCAL, x.dtype, [c.arg])
-    ok = _is_normal(value, x.dtype) and _is_normal(c.arg, x.dtype)
-    return x.alu(Ops.RECIPROCAL) * UOp.const(x.dtype, value) if ok else None
-
-
-def _is_normal(value: float, dtype: DType) -> bool:
-    return math.isfinite(value) and abs(value) >= dtype.smallest_normal
+def _is_exact_scale(value: float) -> bool:
+    """Whether it is a power of two, and far from the limits of float16."""
+    return math.frexp(abs(value))[0] == 0.5 and 2**-8 <= abs(value) <= 2**8
 
 
 products = PatternMatcher([
@@ -208,18 +198,22 @@ products = PatternMatcher([
     (op(Ops.MUL, wx, UPat.const(WHOLE, 0).named("c")), lambda x, c: c),
     # (x*c)*d = x*(c*d)
     (op(Ops.MUL, op(Ops.MUL, nx, c), d, name="u"), reassociate),
-    (op(Ops.MUL, op(Ops.MUL, fx, c), d), _float_scales),
+    # (x*-1)*c = (x*c)*-1 = x*-c,  1 / (x*-1) = (1/x)*-1  in floats: exact, as no other constants are
+    (op(Ops.MUL, op(Ops.MUL, fx, const(-1)), c), lambda x, c: x * -c.arg),
+    (op(Ops.MUL, op(Ops.MUL, fx, c), const(-1)), lambda x, c: x * -c.arg),
+    (op(Ops.RECIPROCAL, op(Ops.MUL, fx, const(-1))), lambda x: x.alu(Ops.RECIPROCAL) * -1),
     # (x + y)*c = x*c + y*c
     (op(Ops.MUL, op(Ops.ADD, ix, y), c), _distribute),
     # (x*c)*y = (x*y)*c,  x*(y*c) = (x*y)*c
     (op(Ops.MUL, op(Ops.MUL, ix, c), y), lambda x, y, c: (x * y) * c),
     (op(Ops.MUL, ix, op(Ops.MUL, y, c)), lambda x, y, c: (x * y) * c),
-    # 1 / (x*c) = (1/x)*(1/c)
-    (op(Ops.RECIPROCAL, op(Ops.MUL, fx, c)), _reciprocal_of_scaled),
     # -(-x) = x,  x - 0 = x,  x / 1 = x
     (op(Ops.NEG, op(Ops.NEG, x)), lambda x: x),
     (op(Ops.SUB, x, const(0)), lambda x: x),
     (op(Ops.FDIV, x, const(1)), lambda x: x),
+    # x / 2^n = x * 2^-n,  1 / x = reciprocal(x)
+    (op(Ops.FDIV, fx, c), lambda x, c: x * (1 / c.arg) if _is_exact_scale(c.arg) else None),
+    (op(Ops.FDIV, const(1), fx), lambda x: x.alu(Ops.RECIPROCAL)),
     # trunc(trunc(x)) = trunc(x),  trunc(cast(n)) = cast(n)
     (op(Ops.TRUNC, UPat(Ops.TRUNC, name="x")), lambda x: x),
     (op(Ops.TRUNC, UPat(Ops.CAST, src=(UPat(None, WHOLE),), name="x")), lambda x: x),

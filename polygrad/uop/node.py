@@ -67,7 +67,7 @@ def _ratio(a: Any, b: Any) -> UOp:
     """a / b in floats, of two scalars."""
     dtype = next((x.dtype for x in (a, b) if isinstance(x, UOp) and x.dtype.is_float), dtypes.default_float)
     a, b = [x.cast(dtype) if isinstance(x, UOp) else UOp.const(dtype, x) for x in (a, b)]
-    return UOp(Ops.MUL, dtype, (a, UOp(Ops.RECIPROCAL, dtype, (b,))))
+    return UOp(Ops.FDIV, dtype, (a, b))
 
 
 _UNSET: Any = object()

@@ -215,7 +215,7 @@ def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:
     return len(set(axes)) == len(axes) and all(0 <= a < u.src[0].ndim for a in axes)
 
 
-_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.FDIV, Ops.DOT})
+_LATE = frozenset({Ops.SUB, Ops.NEG, Ops.DOT})
 _MOVEMENT_RULES = (_sources(1), _ALIKE)
 
 _SAME_SHAPES: Rule = ("its sources have one shape (constants fit any)", _same_shapes)

@@ -8,8 +8,9 @@ Rows are grouped by op, an equation above each. The rulebook:
 - a comparison with a constant is `x < c` or `c < x`, never a negated one;
 - `index` never overflows; a user's integers wrap, and a row that needs more than ring arithmetic proves by
   bounds that nothing wrapped. IDIV and MOD are floor, x // 0 = x % 0 = 0;
-- floats: x*0 stays (NaN, inf). x + 0 -> x is taken, so -0.0 + 0.0 gives -0.0 here; (x*a)*b -> x*(a*b) may
-  differ in the last place. Sums of floats are never reassociated.
+- floats: no row changes a bit, for which rows fire depends on what a kernel happens to hold, and values that
+  are computed twice are compared. x*0 stays (NaN, inf). The sign of a zero alone may: x + 0 -> x is taken, so
+  -0.0 + 0.0 gives -0.0 here.
 
 Nodes are kernel nodes: every value is a scalar. Knows nothing of schedules or devices. After tinygrad's
 `symbolic`; the rulebook is in the spirit of Cranelift's.

@@ -126,9 +126,8 @@ def test_reciprocals_are_divisions(dtype: DType) -> None:
     x, y = xy(dtype)
     one = UOp.const(dtype, 1)
     assert lowered(reciprocal(x)) is fdiv(one, x)
-    assert lowered(x * reciprocal(y)) is fdiv(x, y)
-    assert lowered(reciprocal(y) * x) is fdiv(x, y)
-    assert lowered(reciprocal(x) * 3) is fdiv(UOp.const(dtype, 3), x)
+    # a product with a reciprocal is none: it is rounded twice, as where the reciprocal is in memory
+    assert lowered(x * reciprocal(y)) is x * fdiv(one, y)
     assert is_unchanged(x * fdiv(UOp.const(dtype, 2), y))
 
 

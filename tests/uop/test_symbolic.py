@@ -80,10 +80,11 @@ FIRES = [
     (lambda: r0 * 1, "r0"),
     (lambda: r0 * 0, "0"),
     (lambda: i * 2 * 3, "i*6"),
-    (lambda: f * 3.0 * 2.0, "f*6.0"),
+    (lambda: f * -1.0 * 2.0, "f*(-2.0)"),
+    (lambda: f * 3.0 * -1.0, "f*(-3.0)"),
     (lambda: (r0 + r1 + 1) * 3, "r0*3+r1*3+3"),
     (lambda: (r0 * 3) * n, "r0*n*3"),
-    (lambda: (f * 4.0).alu(Ops.RECIPROCAL), "reciprocal(f)*0.25"),
+    (lambda: (f * -1.0).alu(Ops.RECIPROCAL), "reciprocal(f)*(-1.0)"),
     (lambda: UOp(Ops.NEG, dtypes.float32, (UOp(Ops.NEG, dtypes.float32, (f,)),)), "f"),
     (lambda: UOp(Ops.TRUNC, dtypes.float32, (i.cast(dtypes.float32),)), "float32(i)"),
     # divisions
@@ -191,6 +192,9 @@ STAYS = [
     lambda: (r3 * 3 + r2) % 5 + (r3 * 7 + r2) // 5 * 5,
     # NaN and infinities; sums of floats keep their order, magic-number rounding its constants
     lambda: f * 0.0,
+    # rounding
+    lambda: f * 3.0 * 2.0,
+    lambda: (f * 4.0).alu(Ops.RECIPROCAL),
     lambda: f + 1.0 + 2.0,
     lambda: f * 2.0 + f * 3.0,
     lambda: f * 1e30 * 1e30,

@@ -43,7 +43,7 @@ def ceil_of(a: UOp) -> UOp:
 
 def remainder_of(a: UOp, b: UOp) -> UOp:
     """a - b trunc(a / b); a itself where that is 0, so for an infinite b too."""
-    whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.MUL, a.dtype, (a, UOp(Ops.RECIPROCAL, a.dtype, (b,)))),))
+    whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.FDIV, a.dtype, (a, b)),))
     is_zero = UOp(Ops.CMPEQ, dtypes.bool, (whole, filled(a.dtype, 0.0, a.shape)))
     return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + negative(whole * b)))
 
