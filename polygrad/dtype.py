@@ -286,13 +286,17 @@ def _ancestors(dtype: DType) -> frozenset[DType]:
 
 @functools.cache
 def promote(*ds: DType) -> DType:
-    """The least dtype that all of `ds` convert to (tinygrad's `least_upper_dtype`)."""
+    """The least dtype that all of `ds` convert to (tinygrad's `least_upper_dtype`).
+
+    A uint64 and a signed integer have none among integers: theirs is float64, as in numpy.
+    """
     floats = {d for d in ds if d.is_float}
     if len(floats) == 1 and not floats.isdisjoint(dtypes.fp8s):
         return floats.pop()  # integers and bools become it, but of integers alone it is no common type
     if len(set(ds)) == 1:
         return ds[0]
-    return min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
+    found = min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
+    return found if floats or not found.is_float else dtypes.float64
 
 
 def promote_float(dtype: DType) -> DType:

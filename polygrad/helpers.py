@@ -128,10 +128,11 @@ class Context(contextlib.ContextDecorator):
     """`with Context(DEBUG=2):` these variables have other values than in the environment, for the process.
 
     DEBUG: what is printed, see `debug_level`; NOOPT=1: kernels are not optimised; BEAM=n: a search
-    for better ones; SPEC=1: graphs are verified after every pass. Raises ArgumentError for others.
+    for better ones; SPEC=1: graphs are verified after every pass; CHECK=1: indices and class labels are
+    checked on every device. Raises ArgumentError for others.
     """
 
-    NAMES = ("DEBUG", "NOOPT", "BEAM", "SPEC")
+    NAMES = ("DEBUG", "NOOPT", "BEAM", "SPEC", "CHECK")
 
     def __init__(self, **values: int) -> None:
         for name, value in values.items():

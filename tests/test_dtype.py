@@ -11,7 +11,16 @@ import pytest
 import torch
 
 from polygrad import Tensor
-from polygrad.dtype import DType, as_double, dtypes, float_from_bits, float_to_bits, rounded
+from polygrad.dtype import (
+    DType,
+    as_double,
+    dtypes,
+    float_from_bits,
+    float_to_bits,
+    promote,
+    rounded,
+    to_dtype,
+)
 from polygrad.errors import DTypeError
 from polygrad.runtime.interp_scalar import round_float
 
@@ -158,3 +167,16 @@ def test_integers_beyond_a_dtype_overflow_as_in_numpy_2(dtype: DType) -> None:
         with pytest.raises(OverflowError, match=f"{dtype}.*got {n}"):
             Tensor([0], dtype=dtype) + n
     assert (Tensor([0], dtype=dtype) + dtype.max).item() == dtype.max
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
+def test_uint64_and_signed_integers_are_numpys_float64(name: str) -> None:
+    assert promote(dtypes.uint64, to_dtype(name)) is dtypes.float64
+    assert np.promote_types("uint64", name) == "float64"
+    assert promote(dtypes.uint64, to_dtype(name), dtypes.float16) is dtypes.float16
+
+
+def test_no_integers_become_a_float_that_cannot_hold_them() -> None:
+    for a in dtypes.ints:
+        for b in dtypes.ints:
+            assert str(promote(a, b)) == str(np.promote_types(str(a), str(b)))

@@ -89,7 +89,8 @@ def _capture(
         recorded(recording, lazy_placeholders.fill),
     ):
         result = call()
-        outputs = tensors_in(result)
+        checks = recording.checks
+        outputs = [*tensors_in(result), *[check.found for check in checks]]
         _give_own_memory(outputs, unique, {b.allocation for b in placeholders.buffers})
         realize_tensors([*outputs, *_written()])
         realize(draws.advances())
@@ -121,6 +122,7 @@ def _capture(
         draws,
         recording.guards,
         result,
+        checks,
     )
 
 

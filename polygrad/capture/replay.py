@@ -31,6 +31,7 @@ from polygrad.tensor.core.aliasing import (
     view_ops,
 )
 from polygrad.tensor.core.generator import CapturedDraws
+from polygrad.tensor.core.index_checks import Check
 from polygrad.tensor.core.registry import changes, newest
 from polygrad.tensor.core.sizes import value_with
 from polygrad.uop.node import UOp
@@ -74,8 +75,10 @@ class CapturedStep:
         draws: CapturedDraws,
         guards: dict[UOp, bool],
         result: Any,
+        checks: Sequence[Check] = (),
     ) -> None:
         self.captured, self._once, self.result = captured.program, captured.once, result
+        self._checks = checks
         self._once_saw: Any = None  # what constant work depends on, when it was done
         self._specs, self._passed, self._used_tensors, self._draws = specs, passed, used_tensors, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
@@ -140,6 +143,8 @@ class CapturedStep:
             self._values = values
         if self._written_inputs:
             self._after_writing_arguments(tensors)
+        for check in self._checks:
+            check.raise_if_violated()
         return self.result
 
     def _bind(

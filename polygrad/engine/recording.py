@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
@@ -53,7 +54,7 @@ class Recording:
     own memory and values, `lazy_storages` are those of them without memory. `guards` are symbolic sizes and
     whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
     have a value in the recording: the same expression elsewhere is the same node, and has none. `since`: the
-    serial number of the youngest Tensor that is older.
+    serial number of the youngest Tensor that is older. `checks` are made after every run (`index_checks.py`).
     """
 
     lazy_values: frozenset[UOp]
@@ -63,6 +64,7 @@ class Recording:
     runs: list[Run | Transfer] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)
+    checks: list[Any] = field(default_factory=list)
 
     def memory(self) -> set[Allocation]:
         """What the runs read and write."""

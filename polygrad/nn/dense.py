@@ -7,6 +7,7 @@ import math
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.tensor import Tensor
 
 
@@ -68,7 +69,8 @@ class Embedding:
         self.weight = parameter(Tensor.glorot_uniform(vocab_size, embed_size), dtype)
 
     def __call__(self, idx: Tensor) -> Tensor:
-        """Raises DTypeError unless `idx` is of integers."""
+        """Raises DTypeError unless `idx` is of integers, AxisError for those from the host that are no rows."""
         if not idx.dtype.is_int:
             raise DTypeError(f"Embedding: expected a tensor of integers, got {idx.dtype}")
+        check_index("Embedding", idx, self.vocab_sz, f"{self.vocab_sz} rows", negative=True)
         return self.weight[idx]

@@ -119,7 +119,7 @@ def run_reclaim() -> None:
 class Buffer:
     """`size` elements of `dtype` on `runtime`'s device. Compared by identity: it is a BUFFER's argument."""
 
-    __slots__ = ("allocation", "dtype", "runtime", "size", "version")
+    __slots__ = ("allocation", "data_bounds", "dtype", "runtime", "size", "version")
 
     def __init__(
         self, runtime: Runtime, size: int, dtype: DType, allocation: Allocation | None = None
@@ -127,6 +127,7 @@ class Buffer:
         self.runtime, self.size, self.dtype = runtime, size, dtype
         self.allocation = Allocation(runtime, size * dtype.itemsize) if allocation is None else allocation
         self.version = self.allocation.version
+        self.data_bounds: tuple[int, int] | None = None  # of integers from the host, where they are known
 
     def __repr__(self) -> str:
         return f"Buffer({self.runtime.name}, {self.size} x {self.dtype})"

@@ -22,6 +22,7 @@ from polygrad.tensor.core.formulas import (
     inverted,
     negative,
     remainder_of,
+    shifted,
     trunc_quotient,
 )
 from polygrad.tensor.core.operators import operators
@@ -284,20 +285,30 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         return self._with(complement(self.uop))
 
     def lshift(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self << x of integers.
+        """self << x of integers. 0 where x is negative, or no less than the number of bits, as in torch.
 
-        >>> Tensor([1, 2]).lshift(3).tolist()
-        [8, 16]
+        >>> Tensor([1, 2]).lshift(3).tolist(), Tensor([1, 2]).lshift(Tensor([31, 32])).tolist()
+        ([8, 16], [-2147483648, 0])
         """
-        return self._bits(Ops.SHL, x, reverse, "lshift")
+        return self._shift(Ops.SHL, x, reverse, "lshift")
 
     def rshift(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self >> x of integers; arithmetic for signed ones.
+        """self >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number of
+        bits, only the sign is left, as in torch: 0 or -1.
 
-        >>> Tensor([8, -8]).rshift(1).tolist()
-        [4, -4]
+        >>> Tensor([8, -8]).rshift(1).tolist(), Tensor([8, -8]).rshift(40).tolist()
+        ([4, -4], [0, -1])
         """
-        return self._bits(Ops.SHR, x, reverse, "rshift")
+        return self._shift(Ops.SHR, x, reverse, "rshift")
+
+    def _shift(self, op: Ops, x: TensorLike, reverse: bool, name: str) -> Self:
+        if isinstance(x, int) and not isinstance(x, bool) and not reverse and self.dtype.is_int:
+            x = x if 0 <= x < self.dtype.bits else self.dtype.bits  # it may be none of the dtype's numbers
+        x = x if is_operand(x) else self._lift(x)
+        a, b = self._pair(x, reverse)
+        if not a.dtype.is_int:
+            raise DTypeError(f"{name}: expected integers, got {a.dtype}")
+        return self._of_pair(shifted(op, a, b), x)
 
     # --- comparisons (bool results)
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.uop.node import UOp
@@ -52,6 +53,7 @@ class GatherScatterMixin(CumulativeMixin):
         axis = self._axis(dim)
         if indices.ndim != self.ndim:
             raise ShapeError(f"take_along_dim: expected {self.ndim} axes, got indices of {indices.shape}")
+        check_index("take_along_dim", indices, self.shape[axis], f"axis {axis} of shape {self.shape}")
         rows, places = [list(t.shape) for t in (self, indices)]
         for i in range(self.ndim):
             if i != axis:
@@ -72,6 +74,7 @@ class GatherScatterMixin(CumulativeMixin):
             raise ShapeError(
                 f"{what}: expected an index no larger than {self.shape} but along {axis}, got {index.shape}"
             )
+        check_index(what, index, self.shape[axis], f"axis {axis} of shape {self.shape}")
         return axis
 
     def _along(self, dim: int, index: Self, what: str) -> tuple[Self, Self, int]:
@@ -162,6 +165,7 @@ class GatherScatterMixin(CumulativeMixin):
                 f"index_add: expected an index for each of the source's slices, got {index.shape} and "
                 f"{source.shape}"
             )
+        check_index("index_add", index, self.shape[axis], f"axis {axis} of shape {self.shape}")
         column = [-1 if i == axis else 1 for i in range(self.ndim)]
         return self.scatter_reduce(
             axis, index.reshape(column).expand(source.shape), source if alpha == 1 else source * alpha, "sum"
@@ -175,6 +179,7 @@ class GatherScatterMixin(CumulativeMixin):
         """
         axis = self._axis(dim)
         n = fixed_size(self.shape[axis], "index_fill")
+        check_index("index_fill", index, n, f"axis {axis} of shape {self.shape}", negative=True)
         places = (index.reshape(-1) < 0).where(index.reshape(-1) + n, index.reshape(-1))
         chosen = places.unsqueeze(1).eq(type(self).arange(n, device=self.device)).any(0)
         column = [-1 if i == axis else 1 for i in range(self.ndim)]

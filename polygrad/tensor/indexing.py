@@ -18,6 +18,7 @@ from polygrad.tensor.core import binary_search
 from polygrad.tensor.core.aliasing import write
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
 from polygrad.tensor.core.convert import unpack
+from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller
 from polygrad.tensor.gather_scatter import GatherScatterMixin, last_writer
@@ -37,7 +38,8 @@ class IndexingMixin(GatherScatterMixin):
         Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors or lists. Tensors broadcast
         with each other; their axes replace those that they index, or come first when these are not adjacent.
         A list that holds a slice, None, Ellipsis or Tensor counts as a tuple of indices. An index in a Tensor
-        that is out of range gives 0. Raises AxisError, DTypeError, ArgumentError.
+        that a device computed and that is out of range gives 0; see CHECK in the guide to debugging. Raises
+        AxisError, DTypeError, ArgumentError.
         """
         view, picks = self._view(indices)
         return view._pick(picks) if picks else view
@@ -120,6 +122,7 @@ class IndexingMixin(GatherScatterMixin):
                 kept.append(len(shape))
                 shape.append(axis)
             elif isinstance(i, TensorBase):
+                check_index("index", i, n, f"axis {axis} of shape {self.shape}", negative=True)
                 bounds.append((0, n))
                 steps.append(1)
                 picks.append((len(shape), i))

@@ -14,6 +14,7 @@ from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.activations import ActivationsMixin
 from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.sizes import same_size
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
@@ -59,6 +60,8 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             if weight.shape != (n,):
                 raise ShapeError(f"cross_entropy: expected a weight of shape {(n,)}, got {weight.shape}")
             weight = weight.reshape([-1 if i == axis else 1 for i in range(self.ndim)])
+        if Y.shape == rest:
+            check_index("cross_entropy", Y, n, f"{n} classes", ignored=ignore_index)
         if Y.shape == rest and not Y.dtype.is_float and (weight is not None or ignore_index is not None):
             return logs._weighted_nll(Y, axis, reduction, label_smoothing, weight, ignore_index)
         if weight is not None:
@@ -165,8 +168,10 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             raise ShapeError(
                 f"sparse_categorical_crossentropy: expected Y of shape {self.shape[:-1]}, got {Y.shape}"
             )
+        n = self.shape[-1]
+        check_index("sparse_categorical_crossentropy", Y, n, f"{n} classes", ignored=ignore_index)
         logs = self.log_softmax(-1)
-        picked = Y.is_class(self.shape[-1], -1).where(logs, 0).sum(-1)
+        picked = Y.is_class(n, -1).where(logs, 0).sum(-1)
         if label_smoothing:
             picked = picked * (1.0 - label_smoothing) + logs.mean(-1) * label_smoothing
         if ignore_index == -1:
@@ -195,7 +200,9 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         rest = self.shape[:axis] + self.shape[axis + 1 :]
         if Y.shape != rest:
             raise ShapeError(f"nll_loss: expected Y of shape {rest}, got {Y.shape}")
-        wanted = Y.is_class(self.shape[axis], axis)
+        n = self.shape[axis]
+        check_index("nll_loss", Y, n, f"{n} classes", ignored=ignore_index)
+        wanted = Y.is_class(n, axis)
         loss = -wanted.where(self, 0).sum(axis)
         if weight is None and ignore_index is None:
             return loss._reduced(reduction)

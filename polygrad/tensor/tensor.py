@@ -21,6 +21,7 @@ from polygrad.tensor.core.aliasing import cut, live_values, storage_of
 from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.core.convert import (
     array_like,
+    bounds_of_data,
     check_count,
     dtype_of,
     flatten,
@@ -270,7 +271,9 @@ class Tensor(
             self.uop, self._device = placed(filled(kind, 0, shape), home)
             return
         self._device = home or Device.DEFAULT
-        self.uop = buffer_from(self._device, kind, raw).reshape(shape)
+        memory = buffer_from(self._device, kind, raw)
+        memory.arg.data_bounds = bounds_of_data(raw, kind)
+        self.uop = memory.reshape(shape)
 
 
 def _has_float64(home: str | None) -> bool:

@@ -149,8 +149,9 @@ class TrigonometricMixin(ExponentialMixin):
         [1.0, 0.6366...]
         """
         x = self._in_floats()
-        angle = x.eq(0).where(1.0, x) * math.pi
-        return x.eq(0).where(x * 0.0 + 1.0, angle.sin() / angle)
+        small = x.abs() < 1e-4  # there it is 1 - angle²/6, and a sine of denormal numbers may be 0
+        angle = small.where(1.0, x) * math.pi
+        return small.where(x * x * (-(math.pi**2) / 6) + 1.0, angle.sin() / angle)
 
     def deg2rad(self) -> Self:
         """Degrees as radians.
@@ -179,7 +180,8 @@ class TrigonometricMixin(ExponentialMixin):
         x = self._in_floats()
         small = x.abs() < 1.0
         h = small.where(x, 0.0)
-        out = small.where(h * polynomial(h * h, SINH), (x.exp() - x.neg().exp()) * 0.5)
+        grown, shrunk = x._half_exponentials()
+        out = small.where(h * polynomial(h * h, SINH), with_sign(grown - shrunk, x))
         return out._with_backward([x], lambda g, _, x: g * x.cosh())
 
     def cosh(self) -> Self:
@@ -188,7 +190,14 @@ class TrigonometricMixin(ExponentialMixin):
         >>> Tensor([1.0]).cosh().tolist()
         [1.54308...]
         """
-        return (self.exp() + self.neg().exp()) * 0.5
+        x = self._in_floats()
+        grown, shrunk = x._half_exponentials()
+        return (grown + shrunk)._with_backward([x], lambda g, _, x: g * x.sinh())
+
+    def _half_exponentials(self) -> tuple[Self, Self]:
+        """exp(a) / 2 and exp(-a) / 2, with a = |self|: the former is finite where exp(a) may be none."""
+        root = (self.abs() * 0.5).exp()
+        return root * 0.5 * root, 0.5 / (root * root)
 
     def asinh(self) -> Self:
         """The inverse hyperbolic sine.

@@ -83,3 +83,19 @@ def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
     for c in coefficients[1:]:
         out = UOp(Ops.MULACC, dtype, (value, out, UOp.const(dtype, c)))
     return x._with(out)
+
+
+def shifted(op: Ops, a: UOp, b: UOp) -> UOp:
+    """`a` shifted by `b` bits (SHL or SHR), which may be any number: all are out, but the sign, for one that
+    is negative or no less than the number of bits."""
+    dtype = a.dtype
+    if b.bounds is not None and b.bounds[0] >= 0 and b.bounds[1] < dtype.bits:
+        return UOp(op, dtype, (a, b))
+    outside = UOp(Ops.CMPLT, dtypes.bool, (filled(b.dtype, dtype.bits - 1, b.shape), b))
+    if not dtype.is_unsigned:
+        outside = outside | UOp(Ops.CMPLT, dtypes.bool, (b, filled(b.dtype, 0, b.shape)))
+    inside = UOp(Ops.WHERE, b.dtype, (outside, filled(b.dtype, 0, b.shape), b))
+    sign = filled(dtype, 0, a.shape)
+    if op is Ops.SHR and not dtype.is_unsigned:
+        sign = UOp(Ops.SHR, dtype, (a, filled(dtype, dtype.bits - 1, a.shape)))
+    return UOp(Ops.WHERE, dtype, (outside, sign, UOp(op, dtype, (a, inside))))
