@@ -69,7 +69,7 @@ class Embedding:
         self.weight = parameter(Tensor.glorot_uniform(vocab_size, embed_size), dtype)
 
     def __call__(self, idx: Tensor) -> Tensor:
-        """Raises DTypeError unless `idx` is of integers, AxisError for those from the host that are no rows."""
+        """Raises DTypeError unless `idx` is of integers, AxisError for integers that are no rows."""
         if not idx.dtype.is_int:
             raise DTypeError(f"Embedding: expected a tensor of integers, got {idx.dtype}")
         check_index("Embedding", idx, self.vocab_sz, f"{self.vocab_sz} rows", negative=True)

@@ -293,8 +293,8 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         return self._shift(Ops.SHL, x, reverse, "lshift")
 
     def rshift(self, x: TensorLike, reverse: bool = False) -> Self:
-        """self >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number of
-        bits, only the sign is left, as in torch: 0 or -1.
+        """self >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number
+        of bits, only the sign is left, as in torch: 0 or -1.
 
         >>> Tensor([8, -8]).rshift(1).tolist(), Tensor([8, -8]).rshift(40).tolist()
         ([4, -4], [0, -1])

@@ -93,7 +93,7 @@ def _offender(index: Any, wanted: Range) -> Any:
 
 
 def host_bounds(uop: UOp) -> tuple[int, int] | None:
-    """The least and greatest integer of a constant, or of memory as it came from the host; None: not known."""
+    """The least and greatest integer of a constant, or of memory as it came from the host; None: unknown."""
     while uop.op in GroupOp.Movement or uop.op in (Ops.DETACH, Ops.NOOP, Ops.CONTIGUOUS):
         if uop.op is Ops.PAD:
             return None
