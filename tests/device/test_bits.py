@@ -1,7 +1,7 @@
-"""An elementwise expression has the same bits however it is computed: fused whole, in parts, in the reader of
-a maximum, captured, or beside others. That is what gradients of maxima, ties and steps captured later rely on.
+"""An elementwise expression has the same bits however it is computed.
 
-`SHAPES` are such that vectors, their rests and scalars all occur.
+Fused whole, in parts, in the reader of a maximum, captured, or beside others: gradients of maxima, ties and
+steps that are captured later rely on that. `SHAPES` are such that vectors, their rests and scalars all occur.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from polygrad.uop.intern import collect  # noqa: E402
 
 SHAPES = ((1,), (3,), (7,), (16,), (5, 7), (4, 33))
 UNARY = (
-    lambda x: x * 0.7, lambda x: x * 1.3 * 0.9, lambda x: x + 0.1, lambda x: x / 3.0, lambda x: 2.0 / (x * x + 1.1),
-    lambda x: x.sigmoid(), lambda x: x.tanh(), lambda x: (x * 0.5).exp(), lambda x: (x * x + 0.5).log(),
-    lambda x: x.sin(), lambda x: (x * x + 0.1).sqrt(), lambda x: x.relu(), lambda x: x.gelu(), lambda x: x.silu(),
-    lambda x: x.abs() ** 1.5, lambda x: x.softplus(), lambda x: x.erf(), lambda x: x.clamp(-0.5, 0.8), lambda x: -x,
-    lambda x: x.cast("float16").cast("float32"), lambda x: x.reciprocal(), lambda x: x.square() - x * 0.3,
+    lambda x: x * 0.7, lambda x: x * 1.3 * 0.9, lambda x: x + 0.1, lambda x: x / 3.0, lambda x: -x,
+    lambda x: 2.0 / (x * x + 1.1), lambda x: x.sigmoid(), lambda x: x.tanh(), lambda x: (x * 0.5).exp(),
+    lambda x: (x * x + 0.5).log(), lambda x: x.sin(), lambda x: (x * x + 0.1).sqrt(), lambda x: x.relu(),
+    lambda x: x.gelu(), lambda x: x.silu(), lambda x: x.abs() ** 1.5, lambda x: x.softplus(),
+    lambda x: x.erf(), lambda x: x.clamp(-0.5, 0.8), lambda x: x.cast("float16").cast("float32"),
+    lambda x: x.reciprocal(), lambda x: x.square() - x * 0.3,
 )  # fmt: skip
 BINARY = (
     lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / (y * y + 0.7),
-    lambda x, y: x.maximum(y), lambda x, y: (x < y).where(x * 1.1, y), lambda x, y: x * y + x, lambda x, y: x * y - y,
+    lambda x, y: x.maximum(y), lambda x, y: (x < y).where(x * 1.1, y), lambda x, y: x * y + x,
+    lambda x, y: x * y - y,
 )  # fmt: skip
 
 

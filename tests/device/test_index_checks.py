@@ -1,5 +1,5 @@
-"""Indices and class labels that are out of range: refused where the host knows them, 0 where a device computed
-them, and reported by every device with CHECK=1."""
+"""Indices and class labels that are out of range: refused where the host knows them, 0 where a device
+computed them, and reported by every device with CHECK=1."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_lists_and_arrays_are_checked(device):
         with pytest.raises(IndexError):
             t[index if not isinstance(index, tuple) else list(index)]
     assert t[[0, -3]].tolist() == [t[0].tolist()] * 2
-    with pytest.raises(IndexError, match="test_index_checks.py"):
+    with pytest.raises(IndexError, match=r"test_index_checks\.py"):
         nn.Embedding(3, 2)(Tensor([7]))
 
 
