@@ -33,12 +33,12 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
         order = differentiable(root)
     needed: set[UOp] = set()  # nodes that lead to a target
     for node in order:
-        if node in wanted or (not needed.isdisjoint(node.src) and carries_gradient(node)) or _is_freed(node):
+        if node in wanted or (not needed.isdisjoint(node.src) and carries_gradient(node)) or is_freed(node):
             needed.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
     for node in reversed(order):
         g = grads.get(node)
-        if g is not None and _is_freed(node):
+        if g is not None and is_freed(node):
             raise GradientError(
                 f"gradient: the graph of a value of shape {node.shape} was freed, as backward() went through "
                 "it and memory that it was computed from was written to: pass retain_graph=True to it"
@@ -85,7 +85,8 @@ def carries_gradient(node: UOp) -> bool:
     return node.dtype.is_float
 
 
-def _is_freed(node: UOp) -> bool:
+def is_freed(node: UOp) -> bool:
+    """Whether a node is a value whose graph is gone."""
     return node.op is Ops.DETACH and node.arg is Spent.FREED
 
 

@@ -44,7 +44,7 @@ UNARY: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("x[:, 1:2] * x", lambda x: x[:, 1:2] * x),
     ("x.logsumexp(0) + x", lambda x: x.logsumexp(0) + x),
     ("x.reshape(3, 2).T", lambda x: x.reshape(3, 2).T * 1),
-    ("x.masked_select(x > 0).sum() + x", lambda x: x.masked_select(x > 0).sum() + x),
+    ("x[x > 0].sum() + x", lambda x: x[x > 0].sum() + x),
 )  # fmt: skip
 BINARY: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
     ("x + y", lambda x, y: x + y),
@@ -341,8 +341,8 @@ class TrainingProgram:
                 p.ours -= 0.1
                 p.main -= 0.1
             else:
-                p.ours[1, 1:] *= 0.5
-                p.main[1, 1:] *= 0.5
+                p.ours[p.ours > 0] *= 0.5
+                p.main[p.main > 0] *= 0.5
         if self.random.random() < 0.5:
             p.ours.realize()
         p.written()

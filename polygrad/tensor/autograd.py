@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from polygrad.engine.normalize import uncomputed
 from polygrad.errors import GradientError, ShapeError
-from polygrad.gradient import differentiable, gradient, hooked, is_leaf, uniform_value
+from polygrad.gradient import differentiable, gradient, hooked, is_freed, is_leaf, uniform_value
 from polygrad.tensor.core.aliasing import as_value, cut
 from polygrad.tensor.core.base import TensorBase, filled
 from polygrad.tensor.core.leaves import above_leaves, check_versions, is_stored, leaves_of, positions, spend
@@ -92,7 +92,7 @@ class AutogradMixin(TensorBase):
         order = differentiable(self.uop)
         live = live_tensors()
         leaves, present = leaves_of(order, live)
-        if not any(map(is_leaf, order)) and all(t is self for t in leaves):
+        if not any(is_leaf(n) or is_freed(n) for n in order) and all(t is self for t in leaves):
             raise GradientError(
                 f"backward: no Tensor with requires_grad=True leads to this one of shape {self.shape}: it "
                 "was computed from data or constants, under no_grad, or was read before backward; say "

@@ -37,10 +37,17 @@ class IndexingMixin(GatherScatterMixin):
 
         Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors or lists. Tensors broadcast
         with each other; their axes replace those that they index, or come first when these are not adjacent.
+        A bool Tensor, list or array stands for the positions where it is True, which are counted now: it has
+        the shape of the axes that it indexes.
         A list that holds a slice, None, Ellipsis or Tensor counts as a tuple of indices. An index in a Tensor
         that a device computed and that is out of range gives 0; see CHECK in the guide to debugging. Raises
         AxisError, DTypeError, ArgumentError.
         """
+        mask = self._mask(indices)
+        if mask is not None and 0 < mask.ndim <= self.ndim and mask.shape == self.shape[: mask.ndim]:
+            places, count = mask.flatten()._true_positions()
+            rows = self.reshape(places.shape[0], *self.shape[mask.ndim :])
+            return rows[places]._first_of(count)  # the same kernels whatever the count is
         view, picks = self._view(indices)
         return view._pick(picks) if picks else view
 
@@ -92,7 +99,9 @@ class IndexingMixin(GatherScatterMixin):
             indices = tuple(indices)
         if not isinstance(indices, tuple):
             indices = (indices,)
-        entries: list[Any] = [i if i is Ellipsis or i is None else self._index(i) for i in indices]
+        entries: list[Any] = self._unmasked(
+            [i if i is Ellipsis or i is None else self._index(i) for i in indices]
+        )
         ellipses = [k for k, i in enumerate(entries) if i is Ellipsis]
         if len(ellipses) > 1:
             raise ArgumentError(f"index: expected at most one Ellipsis, got {len(ellipses)}")
@@ -145,11 +154,33 @@ class IndexingMixin(GatherScatterMixin):
             shape[k] = sizes[shape[k]]
         return self._view_of(out.reshape(tuple(shape))), picks
 
+    def _unmasked(self, entries: list[Any]) -> list[Any]:
+        """`entries` with the positions of what is True in the place of masks."""
+        if not any(isinstance(i, TensorBase) and i.dtype.is_bool for i in entries):
+            return entries
+        spans = [i.ndim if isinstance(i, TensorBase) and i.dtype.is_bool else 1 for i in entries]
+        used = sum(n for i, n in zip(entries, spans, strict=True) if i is not None and i is not Ellipsis)
+        out: list[Any] = []
+        axis = 0
+        for i, span in zip(entries, spans, strict=True):
+            if isinstance(i, TensorBase) and i.dtype.is_bool:
+                shape = self.shape[axis : axis + span]
+                if i.shape != shape:
+                    raise AxisError(
+                        f"index: expected a mask of shape {shape} for axis {axis} of shape {self.shape}, got "
+                        f"{i.shape}"
+                    )
+                positions: Any = i.nonzero()
+                out += [positions[:, k] for k in range(span)]
+            else:
+                out.append(i)
+            axis += self.ndim - used if i is Ellipsis else span if i is not None else 0
+        return out
+
     def _index(self, i: Any) -> Any:
         if isinstance(i, (slice, TensorBase)):
-            if isinstance(i, TensorBase) and not i.dtype.is_int:
-                hint = ": use masked_fill or where" if i.dtype.is_bool else ""
-                raise DTypeError(f"index: expected an integer tensor, got {i.dtype}{hint}")
+            if isinstance(i, TensorBase) and not i.dtype.is_int and not (i.dtype.is_bool and i.shape):
+                raise DTypeError(f"index: expected integers, or bools with axes, got {i.dtype} of {i.shape}")
             return i
         if isinstance(i, bool):
             raise DTypeError("index: expected ints, slices, None, Ellipsis or integer tensors, got a bool")
@@ -316,7 +347,7 @@ class IndexingMixin(GatherScatterMixin):
         if value._device is not None and value._device != self.device:
             value = value._with(value.uop.copy_to(self.device))
         mask = self._mask(indices)
-        if mask is not None:
+        if mask is not None and (value.ndim <= self.ndim - mask.ndim or same_size(value.shape[0], 1)):
             write(self, self._masked(mask, value), value)
             return
         view, picks = self._view(indices)

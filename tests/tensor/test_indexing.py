@@ -152,8 +152,8 @@ def test_lists_and_numpy_arrays_index_as_tensors_do():
     np.testing.assert_array_equal(Tensor(a)[np.int64(2)].numpy(), a[2])
 
 
-def test_an_index_out_of_range_in_a_tensor_gives_0():
-    assert Tensor([1.0, 2.0])[Tensor([0, 5, -3])].tolist() == [1, 0, 0]
+def test_an_index_out_of_range_that_was_computed_gives_0():
+    assert Tensor([1.0, 2.0])[Tensor([0, 4, -4]) + Tensor([0, 1, 1])].tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16"])
@@ -239,8 +239,6 @@ def test_bad_indices_are_refused(index, error):
     t = Tensor(sample(4, 5))
     with pytest.raises(error):
         t[index]
-    with pytest.raises(DTypeError, match="where"):
-        t[t > 0]
     with pytest.raises(ShapeError, match="broadcast"):
         t[0] = Tensor([1.0, 2.0])
 
