@@ -36,8 +36,6 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # numpy hands `array + tensor` to __radd__
-
     # --- arithmetic
 
     def add(self, x: TensorLike, reverse: bool = False) -> Self:

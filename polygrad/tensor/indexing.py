@@ -170,7 +170,8 @@ class IndexingMixin(GatherScatterMixin):
                         f"index: expected a mask of shape {shape} for axis {axis} of shape {self.shape}, got "
                         f"{i.shape}"
                     )
-                positions: Any = i.nonzero()
+                mask: Any = i
+                positions = mask.nonzero()
                 out += [positions[:, k] for k in range(span)]
             else:
                 out.append(i)

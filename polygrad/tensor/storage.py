@@ -10,7 +10,6 @@ from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.realize import data_of, data_of_async, preserve
-from polygrad.engine.recording import watch
 from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
@@ -28,7 +27,6 @@ from polygrad.tensor.core.aliasing import (
 )
 from polygrad.tensor.core.base import TensorBase, TensorLike
 from polygrad.tensor.core.convert import nest, unpack
-from polygrad.tensor.core.formatting import SHORTENED, shown, text_of
 from polygrad.tensor.core.registry import changes
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
@@ -167,61 +165,6 @@ class StorageMixin(TensorBase):
         if x.dtype.fmt is None:
             x = x._with(x.uop.cast(dtypes.float32))
         return np.frombuffer(x._bytes("numpy"), dtype=str(x.dtype)).reshape(shape)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        out = self.numpy()
-        return out if dtype is None else out.astype(dtype)
-
-    def __bool__(self) -> bool:
-        if prod(self.shape) != 1:
-            raise ShapeError(f"bool(): expected one element, got shape {self.shape}: use any() or all()")
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __index__(self) -> int:
-        if not self.dtype.is_int:
-            raise DTypeError(f"index: expected an integer tensor, got {self.dtype}")
-        return int(self.item())
-
-    def __repr__(self) -> str:
-        grad = f", grad={self.grad.shape} {self.grad.dtype}" if self.grad is not None else ""
-        node = self.uop
-        while node.op is Ops.RESHAPE:
-            node = node.src[0]
-        shape = tuple([n for n in self.shape if isinstance(n, int)])
-        is_stored = node.op is Ops.BUFFER and not node.arg.overwritten and node.arg.allocation.is_allocated
-        is_stored = is_stored and not isinstance(self._device, tuple)
-        if not is_stored or len(shape) < self.ndim or watch.recording is not None:
-            return f"<Tensor {self.shape} {self.dtype} on {self.device}, {self.uop.op}{grad}>"
-        return f"Tensor({self._text(node.arg, shape)}, {self.dtype} on {self.device}{grad})"
-
-    @computing
-    def _text(self, buffer: Buffer, shape: tuple[int, ...]) -> str:
-        """The elements, of which no more are read than are printed."""
-        n = shape[-1] if shape else 1
-        positions = shown(n, prod(shape) > SHORTENED)
-        strides = [prod(shape[i + 1 :]) for i in range(len(shape) - 1)]
-
-        def row(index: tuple[int, ...]) -> list[Any]:
-            start = sum(i * s for i, s in zip(index, strides, strict=True))
-            parts = [(positions[0], len(positions))]
-            if len(positions) < n:
-                half = len(positions) // 2
-                parts = [(0, half), (n - half, half)]
-            size = self.dtype.itemsize
-            read = buffer.runtime.read
-            return [
-                x
-                for first, count in parts
-                for x in unpack(read(buffer.handle, (start + first) * size, count * size), self.dtype)
-            ]
-
-        return text_of(shape, row, len("Tensor("))
 
     # --- copies
 

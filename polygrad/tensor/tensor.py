@@ -21,6 +21,7 @@ from polygrad.tensor.core.aliasing import cut, live_values, storage_of
 from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
 from polygrad.tensor.core.convert import (
     array_like,
+    bfloat16_bits,
     bounds_of_data,
     check_count,
     dtype_of,
@@ -53,6 +54,7 @@ from polygrad.tensor.movement import MovementMixin
 from polygrad.tensor.normalization import NormalizationMixin
 from polygrad.tensor.padding import PaddingMixin
 from polygrad.tensor.pooling import PoolingMixin
+from polygrad.tensor.protocols import ProtocolsMixin
 from polygrad.tensor.random import RandomMixin
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.resampling import ResamplingMixin
@@ -70,6 +72,7 @@ gradient_roots.append(live_derived)
 
 
 class Tensor(
+    ProtocolsMixin,  # bool, float, f"{t:.3f}", repr; numpy's functions
     StorageMixin,  # realize, numpy, item, to, assign
     AutogradMixin,  # backward, gradient, train
     MarginLossesMixin,  # triplet_margin_loss, multi_margin_loss
@@ -198,6 +201,11 @@ class Tensor(
         self._from_bytes(pack(flat, kind), home, kind, shape)
 
     def _from_array(self, data: Any, home: str | None, to: DType | None) -> None:
+        bits = bfloat16_bits(data)
+        if bits is not None:
+            halves = Tensor(bits, home).bitcast(dtypes.bfloat16)
+            self.uop, self._device = halves.uop if to is None else halves.uop.cast(to), halves._device
+            return
         view = array_like(data)
         if view is None:
             raise DTypeError(

@@ -108,6 +108,13 @@ def _to_int(x: Any, dtype: DType) -> int:
 # --- buffers and arrays ---------------------------------------------------------------------------------
 
 
+def bfloat16_bits(data: Any) -> Any:
+    """The bits of a bfloat16 Tensor of torch, which numpy has no dtype for; None for all else."""
+    if str(getattr(data, "dtype", "")) != "torch.bfloat16":
+        return None
+    return data.detach().cpu().contiguous().view(sys.modules["torch"].int16).numpy()
+
+
 def array_like(data: Any) -> Any:
     """`data` as something with the buffer protocol, or as a list, or None when it is neither.
 
@@ -121,6 +128,8 @@ def array_like(data: Any) -> Any:
     except (TypeError, ValueError, BufferError):
         pass
     if hasattr(data, "__array__"):
+        if getattr(data, "requires_grad", False):
+            data = data.detach()  # torch's
         return memoryview(data.__array__())
     return None
 
