@@ -186,7 +186,9 @@ def _power(g: UOp, y: UOp) -> Grads:
         slope = g * (e * UOp(Ops.POW, e.dtype, (a, e + -1.0)))
         of_base = _where(_compare(Ops.CMPEQ, e, zero), zero, slope)
     else:
-        of_base = _mul(g, constant_power(a, exponent - 1) * exponent)
+        lower = exponent - 1
+        slope = quotient(y.const_like(exponent), a) if lower == -1 else constant_power(a, lower) * exponent
+        of_base = _mul(g, slope)
     negative = _compare(Ops.CMPLT, e, zero)
     flat = _compare(Ops.CMPEQ, a, zero) & _compare(Ops.CMPEQ, e, e) & negative.ne(negative.const_like(True))
     log = UOp(Ops.LOG2, a.dtype, (a,)) * math.log(2)

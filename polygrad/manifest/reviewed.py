@@ -85,7 +85,9 @@ ANNOTATIONS = {
     "Sequence[tuple[Sint, Sint] | None]": "pairs",
     "Mapping[str, Tensor]": "state_dict",
     "Callable[..., Any]": "callback",
+    "Callable[[Self], Self | None]": "callback",
     "Callable[..., Any] | None": "callback | None",
+    "Sequence[float] | None": "floats | None",
     "Callable[..., UOp]": "callback",
     "str | os.PathLike[str]": "path",
     "str | os.PathLike[str] | None": "path | None",
@@ -190,7 +192,8 @@ ARGUMENTS = {
 
 # Names of the package for Python programs alone: they change the environment, read files, or call back.
 PYTHON_ONLY = {
-    "Context", "GlobalCounters", "UOp", "checkpoint", "custom_gradient", "fetch", "getenv", "progress",
+    "Context", "GlobalCounters", "UOp", "buffer", "model_to",
+    "checkpoint", "custom_gradient", "fetch", "getenv", "progress",
     "vmap",
 }  # fmt: skip
 
@@ -257,6 +260,9 @@ RESULTS = {
     "Tensor.no_grad": "context",
     "Tensor.enable_grad": "context",
     "Tensor.set_grad_enabled": "host",
+    "Tensor.register_hook": "host",
+    "nn.optim.Optimizer.param_groups": "host",
+    "nn.optim.OptimizerGroup.param_groups": "host",
     "Tensor.tolist": "value: any",
     "Tensor.gradient": "tensors: arguments",
     "Tensor.meshgrid": "tensors: arguments + 1",
@@ -302,6 +308,7 @@ RETURNS_SELF = {
     "Tensor.realize",
     "Tensor.replace",
     "Tensor.requires_grad_",
+    "Tensor.retain_grad",
     "Tensor.to_",
 }
 

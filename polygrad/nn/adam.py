@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.nn.optimizer import Optimizer, check_moments, in_range, write, zeros
+from polygrad.nn.optimizer import Optimizer, check_moments, decays, in_range, write, zeros
 from polygrad.tensor.tensor import Tensor
 
 
 class AdamW(Optimizer):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: b1 and b2, as in torch."""
 
     def __init__(
         self,
@@ -22,8 +22,10 @@ class AdamW(Optimizer):
         eps: float = 1e-08,
         weight_decay: float = 0.01,
         device: str | None = None,
+        betas: Sequence[float] | None = None,
     ) -> None:
         super().__init__(params, lr, device)
+        b1, b2 = decays(b1, b2, betas)
         check_moments(type(self).__name__, b1, b2, eps, weight_decay)
         self.b1, self.b2, self.eps, self.weight_decay = b1, b2, eps, weight_decay
         # the powers b1^t and b2^t, kept as Tensors so that every step is the same graph
@@ -57,9 +59,10 @@ def Adam(
     b2: float = 0.999,
     eps: float = 1e-08,
     device: str | None = None,
+    betas: Sequence[float] | None = None,
 ) -> AdamW:
     """Adam (Kingma and Ba, 2015): AdamW without weight decay."""
-    return AdamW(params, lr, b1, b2, eps, 0.0, device)
+    return AdamW(params, lr, b1, b2, eps, 0.0, device, betas)
 
 
 class LAMB(AdamW):
@@ -78,8 +81,9 @@ class LAMB(AdamW):
         weight_decay: float = 0.0,
         adam: bool = False,
         device: str | None = None,
+        betas: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay, device)
+        super().__init__(params, lr, b1, b2, eps, weight_decay, device, betas)
         self.adam = adam
 
     def _scaled(self, up: Tensor, old: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Variants of Adam: Adamax, NAdam, RAdam. As torch's, with b1 and b2 for its betas."""
+"""Variants of Adam: Adamax, NAdam, RAdam. As torch's; `betas` are b1 and b2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.nn.optimizer import Optimizer, check_moments, in_range, write, zeros
+from polygrad.nn.optimizer import Optimizer, check_moments, decays, in_range, write, zeros
 from polygrad.tensor.tensor import Tensor
 
 
@@ -74,8 +74,9 @@ class Adamax(_Moments):
         eps: float = 1e-08,
         weight_decay: float = 0.0,
         device: str | None = None,
+        betas: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay, False, device)
+        super().__init__(params, lr, *decays(b1, b2, betas), eps, weight_decay, False, device)
 
     def _factors(self) -> list[Tensor]:
         return [self.lr / self._one_minus_power(self.b1)]
@@ -99,8 +100,9 @@ class NAdam(_Moments):
         momentum_decay: float = 0.004,
         decoupled: bool = False,
         device: str | None = None,
+        betas: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay, decoupled, device)
+        super().__init__(params, lr, *decays(b1, b2, betas), eps, weight_decay, decoupled, device)
         in_range("NAdam: momentum_decay", momentum_decay, 0)
         self.momentum_decay = momentum_decay
         self.mu_product = Tensor([1.0], device=self.device, dtype=dtypes.float32)
@@ -140,8 +142,9 @@ class RAdam(_Moments):
         weight_decay: float = 0.0,
         decoupled: bool = False,
         device: str | None = None,
+        betas: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay, decoupled, device)
+        super().__init__(params, lr, *decays(b1, b2, betas), eps, weight_decay, decoupled, device)
         in_range("RAdam: b2", b2, 1e-12, 1)
 
     def _length(self) -> Tensor:

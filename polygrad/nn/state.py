@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError, ShapeError
@@ -42,8 +42,6 @@ __all__ = [
     "torch_load",
     "zip_extract",
 ]
-
-T = TypeVar("T")
 
 # --- an object's Tensors
 
@@ -87,7 +85,7 @@ def get_parameters(obj: Any) -> list[Tensor]:
     return [t for t in get_state_dict(obj).values() if not is_buffer(t)]
 
 
-def model_to(model: T, device: str | None = None, dtype: DTypeLike | None = None) -> T:
+def model_to(model: Any, device: str | None = None, dtype: DTypeLike | None = None) -> Any:
     """Move all Tensors of `model`, and convert those of floats to the float `dtype`; `model`.
 
     They stay the same objects, leaves and buffers as they were, so an optimizer that has them goes on with

@@ -11,6 +11,7 @@ from polygrad.engine.realize import buffer_from
 from polygrad.errors import GradientError
 from polygrad.gradient import carries_gradient, gradient, is_leaf
 from polygrad.tensor.core.base import TensorBase, filled
+from polygrad.uop.args import Leaf
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -78,9 +79,11 @@ def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
         one = (UOp(Ops.CMPLT, dtypes.bool, (first, first)).cast(dtypes.int32) & node.src[-1]) + 1
         cut = {x: x.detach() for x in cuts}  # the walk ends there; afterwards they are the inputs again
         again = {x: _times_one(cut[x], one) for x in cuts}
-        found = gradient(value.substitute(again), g, [*again.values(), *others])
-        joined = {detached: x for x, detached in cut.items()}
-        grads = [found.get(again.get(x, x)) for x in (*cuts, *others)]
+        # a stored value may be read in several shapes: the gradient of each is what comes to it alone
+        ends = {x: x if is_leaf(x) else x.detach(Leaf(lambda: None)) for x in others}
+        found = gradient(value.substitute(again | ends), g, [*again.values(), *ends.values()])
+        joined = {end: x for x, end in [*cut.items(), *ends.items()] if end is not x}
+        grads = [found.get(again.get(x) or ends[x]) for x in (*cuts, *others)]
         return [*[None if d is None else d.substitute(joined) for d in grads], None]
 
     node = UOp(Ops.NOOP, out.dtype, (out.uop, *[x.uop for x in sources], *leaves, zero), rule)
@@ -97,7 +100,7 @@ def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
     """The leaves and the stored float values that a node depends on, not through `cuts`."""
 
     def is_stored(n: UOp) -> bool:
-        return n.value is not None or not n.src
+        return n.value is not None or not n.src or (n.op is Ops.RESHAPE and is_stored(n.src[0]))
 
     def is_input(n: UOp) -> bool:
         return is_leaf(n) or (carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST)

@@ -159,6 +159,7 @@ export function nnFile(manifest, names) {
     manifest.functions.filter(({ id, result }) => id.startsWith(prefix) && result.kind !== "object");
   return `
 import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
+import type { DTypeName } from "../dtypes";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
 import type { Tensor } from "./tensor";

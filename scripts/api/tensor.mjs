@@ -18,7 +18,8 @@ const BY_HAND = new Set(
       "element_size",
     ],
     ...["nbytes", "is_floating_point", "data", "item", "tolist", "__getitem__", "__setitem__", "full"],
-    ...["sequential", "train", "test", "is_param", "max_numel", "max_shape", "rearrange", "dim", "nelement"],
+    ...["sequential", "train", "test", "is_param", "is_leaf", "max_numel", "max_shape", "rearrange", "dim"],
+    ...["nelement"],
   ].map((name) => `Tensor.${name}`),
 );
 
@@ -117,7 +118,7 @@ export function tensorFile(manifest, names) {
       .filter((m) => m.alias && m.isStatic === isStatic)
       .map((m) => `${m.alias}: ${JSON.stringify(m.name)}`);
   return `
-import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callVoid } from "../calls";
+import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import type { Scalar, DTypeName } from "../dtypes";
 import type { TensorData } from "../make";
 import { TensorBase, type Operand, type Size } from "../tensor_base";

@@ -156,6 +156,7 @@ _ALU = {
     Ops.SIN: np.sin,
     Ops.SQRT: np.sqrt,
     Ops.RECIPROCAL: lambda a: 1 / a,
+    Ops.FDIV: np.divide,
     Ops.TRUNC: np.trunc,
     Ops.ADD: np.add,
     Ops.MUL: np.multiply,

@@ -16,7 +16,7 @@ from polygrad.tensor.core.aliasing import memory_under
 def test_a_scalar_is_a_number_wherever_python_wants_one() -> None:
     t = Tensor([1.5], requires_grad=True)
     loss = (t * t).sum()
-    assert f"{loss:.4f}" == "2.2500" and f"{loss}" == "2.25" and "{:6.1f}".format(loss) == "   2.2"
+    assert f"{loss:.4f}" == "2.2500" and f"{loss}" == "2.25" and f"{loss:6.1f}" == "   2.2"
     assert round(loss, 1) == 2.2 and round(loss) == 2 and math.sqrt(loss) == 1.5
     assert (math.floor(loss), math.ceil(loss), math.trunc(loss)) == (2, 3, 2)
     assert 0 < loss < 3 and [10, 20, 30][Tensor(2)] == 30

@@ -21,6 +21,7 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.helpers import prod
+from polygrad.monitor import synchronized
 from polygrad.tensor.core.aliasing import Storage, cut, is_view_of_memory, storage_of
 from polygrad.tensor.core.modes import TensorType, modes
 from polygrad.tensor.core.registry import _alive, _forget, _serial, changes
@@ -223,6 +224,7 @@ class TensorBase(metaclass=TensorType):
         return self._requires_grad
 
     @requires_grad.setter
+    @synchronized
     def requires_grad(self, wanted: bool | None) -> None:
         if self._derived:
             if not wanted:
@@ -242,6 +244,7 @@ class TensorBase(metaclass=TensorType):
         role = self._role
         return role is not None and self.uop.op is Ops.DETACH and self.uop.arg is role
 
+    @synchronized
     def _mark_leaf(self) -> None:
         """Let what is computed from now on know this Tensor as a leaf, whatever is written to it."""
         if not self.uop.dtype.is_float or self._is_marked():

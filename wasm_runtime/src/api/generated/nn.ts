@@ -1,6 +1,7 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
 import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
+import type { DTypeName } from "../dtypes";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
 import type { Tensor } from "./tensor";
@@ -12,6 +13,7 @@ export interface GRUOptions {
   /** false unless given. */ readonly batchFirst?: boolean | undefined;
   /** 0 unless given. */ readonly dropout?: number | undefined;
   /** false unless given. */ readonly bidirectional?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type GRUArguments =
@@ -152,6 +154,7 @@ export interface LSTMOptions {
   /** false unless given. */ readonly batchFirst?: boolean | undefined;
   /** 0 unless given. */ readonly dropout?: number | undefined;
   /** false unless given. */ readonly bidirectional?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type LSTMArguments =
@@ -297,6 +300,7 @@ export interface BatchNormOptions {
   /** true unless given. */ readonly affine?: boolean | undefined;
   /** true unless given. */ readonly trackRunningStats?: boolean | undefined;
   /** 0.1 unless given. */ readonly momentum?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type BatchNormArguments =
@@ -402,6 +406,7 @@ alias(BatchNorm.prototype, {
 /** Arguments of `nn.Bilinear` by name. */
 export interface BilinearOptions {
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type BilinearArguments = [
@@ -454,6 +459,7 @@ export interface Conv2dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type Conv2dArguments =
@@ -547,6 +553,7 @@ export interface ConvTranspose2dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type ConvTranspose2dArguments =
@@ -645,7 +652,14 @@ export class ConvTranspose2d extends PythonObject {
 }
 alias(ConvTranspose2d.prototype, { kernel_size: "kernelSize", output_padding: "outputPadding" });
 
-export type EmbeddingArguments = [vocabSize: number, embedSize: number];
+/** Arguments of `nn.Embedding` by name. */
+export interface EmbeddingOptions {
+  readonly dtype?: DTypeName | null | undefined;
+}
+
+export type EmbeddingArguments =
+  | [vocabSize: number, embedSize: number, options?: EmbeddingOptions]
+  | [vocabSize: number, embedSize: number, dtype: DTypeName | null, options?: EmbeddingOptions];
 
 /** Rows of a table by integer: (...) to (..., embed_size). */
 export class Embedding extends PythonObject {
@@ -678,7 +692,7 @@ export class Embedding extends PythonObject {
     this.assign("weight", value);
   }
 
-  /** Throws DTypeError unless `idx` is of integers. */
+  /** Throws DTypeError unless `idx` is of integers, AxisError for integers that are no rows. */
   forward(idx: Tensor): Tensor {
     return callTensor(this.session, "nn.Embedding.__call__", [this, idx]);
   }
@@ -689,6 +703,7 @@ alias(Embedding.prototype, { vocab_sz: "vocabSz", embed_sz: "embedSz" });
 export interface GroupNormOptions {
   /** 0.00001 unless given. */ readonly eps?: number | undefined;
   /** true unless given. */ readonly affine?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type GroupNormArguments =
@@ -758,6 +773,7 @@ alias(GroupNorm.prototype, { num_groups: "numGroups", num_channels: "numChannels
 /** Arguments of `nn.LSTMCell` by name. */
 export interface LSTMCellOptions {
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type LSTMCellArguments = [inputSize: number, hiddenSize: number, options?: LSTMCellOptions];
@@ -850,6 +866,7 @@ export interface LSTMCellForwardOptions {
 export interface LayerNormOptions {
   /** 0.00001 unless given. */ readonly eps?: number | undefined;
   /** true unless given. */ readonly elementwiseAffine?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type LayerNormArguments =
@@ -913,6 +930,7 @@ alias(LayerNorm.prototype, { normalized_shape: "normalizedShape" });
 /** Arguments of `nn.Linear` by name. */
 export interface LinearOptions {
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type LinearArguments = [inFeatures: number, outFeatures: number, options?: LinearOptions];
@@ -959,6 +977,7 @@ export interface MultiheadAttentionOptions {
   readonly kdim?: number | null | undefined;
   readonly vdim?: number | null | undefined;
   /** false unless given. */ readonly batchFirst?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type MultiheadAttentionArguments =
@@ -1067,6 +1086,7 @@ export interface MultiheadAttentionForwardOptions {
 export interface RMSNormOptions {
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
   /** true unless given. */ readonly elementwiseAffine?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type RMSNormArguments =
@@ -1122,6 +1142,7 @@ export interface TransformerBlockOptions {
   /** true unless given. */ readonly normFirst?: boolean | undefined;
   /** 0.00001 unless given. */ readonly eps?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type TransformerBlockArguments =
@@ -1288,8 +1309,9 @@ export class Optimizer extends PythonObject {
   /**
    * Change the parameters by their gradients, and compute that.
    *
-   * Gradients of inputs that neither said `requires_grad` nor were read are dropped: they would have to be
-   * computed now, from the old parameters. Throws GradientError when one has none.
+   * Parameters without a gradient are left as they are, with their state. Gradients of inputs that neither
+   * said `requires_grad` nor were read are dropped: they would have to be computed now, from the old
+   * parameters. Throws GradientError when none has a gradient.
    */
   step(): void {
     callVoid(this.session, "nn.optim.Optimizer.step", [this]);
@@ -1422,6 +1444,7 @@ export interface Conv1dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type Conv1dArguments =
@@ -1459,6 +1482,7 @@ export interface Conv3dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type Conv3dArguments =
@@ -1497,6 +1521,7 @@ export interface ConvTranspose1dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type ConvTranspose1dArguments =
@@ -1540,6 +1565,7 @@ export interface ConvTranspose3dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
   /** true unless given. */ readonly bias?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type ConvTranspose3dArguments =
@@ -1579,6 +1605,7 @@ export class ConvTranspose3d extends ConvTranspose2d {
 export interface InstanceNormOptions {
   /** 0.00001 unless given. */ readonly eps?: number | undefined;
   /** true unless given. */ readonly affine?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type InstanceNormArguments =
@@ -1602,6 +1629,7 @@ export class InstanceNorm extends GroupNorm {
 export interface LayerNorm2dOptions {
   /** 0.00001 unless given. */ readonly eps?: number | undefined;
   /** true unless given. */ readonly elementwiseAffine?: boolean | undefined;
+  readonly dtype?: DTypeName | null | undefined;
 }
 
 export type LayerNorm2dArguments =
@@ -1974,6 +2002,7 @@ export interface AdamWOptions {
   /** 1e-8 unless given. */ readonly eps?: number | undefined;
   /** 0.01 unless given. */ readonly weightDecay?: number | undefined;
   readonly device?: string | null | undefined;
+  readonly betas?: readonly number[] | null | undefined;
 }
 
 export type AdamWArguments =
@@ -1981,7 +2010,7 @@ export type AdamWArguments =
   | [params: readonly Tensor[], lr: number, options?: AdamWOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: AdamWOptions];
 
-/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */
+/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: b1 and b2, as in torch. */
 export class AdamW extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2053,6 +2082,7 @@ export interface AdamaxOptions {
   /** 1e-8 unless given. */ readonly eps?: number | undefined;
   /** 0 unless given. */ readonly weightDecay?: number | undefined;
   readonly device?: string | null | undefined;
+  readonly betas?: readonly number[] | null | undefined;
 }
 
 export type AdamaxArguments =
@@ -2372,6 +2402,7 @@ export interface NAdamOptions {
   /** 0.004 unless given. */ readonly momentumDecay?: number | undefined;
   /** false unless given. */ readonly decoupled?: boolean | undefined;
   readonly device?: string | null | undefined;
+  readonly betas?: readonly number[] | null | undefined;
 }
 
 export type NAdamArguments =
@@ -2587,6 +2618,7 @@ export interface RAdamOptions {
   /** 0 unless given. */ readonly weightDecay?: number | undefined;
   /** false unless given. */ readonly decoupled?: boolean | undefined;
   readonly device?: string | null | undefined;
+  readonly betas?: readonly number[] | null | undefined;
 }
 
 export type RAdamArguments =
@@ -2861,6 +2893,7 @@ export interface LAMBOptions {
   /** 0 unless given. */ readonly weightDecay?: number | undefined;
   /** false unless given. */ readonly adam?: boolean | undefined;
   readonly device?: string | null | undefined;
+  readonly betas?: readonly number[] | null | undefined;
 }
 
 export type LAMBArguments =
@@ -2895,6 +2928,7 @@ export interface AdamOptions {
   /** 0.999 unless given. */ readonly b2?: number | undefined;
   /** 1e-8 unless given. */ readonly eps?: number | undefined;
   readonly device?: string | null | undefined;
+  readonly betas?: readonly number[] | null | undefined;
 }
 
 export type AdamArguments =
@@ -3378,7 +3412,7 @@ export interface Optimizers {
    * the sum starts with.
    */
   readonly Adagrad: Constructor<AdagradArguments, Adagrad>;
-  /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */
+  /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: b1 and b2, as in torch. */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
   /** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
   readonly Adamax: Constructor<AdamaxArguments, Adamax>;

@@ -1,6 +1,15 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
-import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callVoid } from "../calls";
+import {
+  alias,
+  callContext,
+  callSelf,
+  callTensor,
+  callTensorList,
+  callTensors,
+  callValue,
+  callVoid,
+} from "../calls";
 import type { Scalar, DTypeName } from "../dtypes";
 import type { TensorData } from "../make";
 import { TensorBase, type Operand, type Size } from "../tensor_base";
@@ -23,6 +32,8 @@ export interface GradientOptions {
 /** Arguments of `Tensor.backward` by name. */
 export interface BackwardOptions {
   readonly gradient?: Tensor | null | undefined;
+  /** false unless given. */ readonly retainGraph?: boolean | undefined;
+  /** false unless given. */ readonly createGraph?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.requires_grad_` by name. */
@@ -1301,8 +1312,11 @@ export class Tensor extends TensorBase {
    * The gradient of this Tensor with respect to each target, lazy and differentiable again.
    *
    * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
-   * this Tensor does not depend on, or only through integers or `detach`, has gradient 0. Throws
-   * GradientError, ShapeError.
+   * this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
+   * computed before a write has the gradient at the values that it was computed from.
+   *
+   * Throws ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
+   * none of which says `requires_grad=True` is data once it is computed.
    */
   gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
     return callTensors(this.session, "Tensor.gradient", [this, ...args], "arguments");
@@ -1311,21 +1325,30 @@ export class Tensor extends TensorBase {
   /**
    * Add the gradient of this Tensor to `.grad` of every leaf that took part in it; self.
    *
-   * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Throws
-   * GradientError, ShapeError.
+   * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Leaves are the
+   * Tensors with `requires_grad=True` that were not computed from others: parameters of layers have it.
+   * As in tinygrad, so are live float Tensors of which it was not said (`requires_grad=None`), constants
+   * apart. A result of leaves with `requires_grad=True` keeps the graph that it was computed by, whatever
+   * is read or written; a result of Tensors with None is data, and a leaf, once it is computed.
    *
-   * As in tinygrad, and unlike torch, `requires_grad` need not be set: leaves are all live float Tensors
-   * that were not computed from other leaves and do not have `requires_grad=False`; constants
-   * (`Tensor(2.0)`, `Tensor.ones(3)`) are only with `requires_grad=True`. With that, a result also keeps
-   * the graph that it was computed by when it is realized; an optimizer sets it for its parameters. A
-   * result of Tensors with `requires_grad=None` is data once it is realized, and a leaf from then on. The
-   * gradient of such a leaf is lazy, and dropped at an optimizer's step unless it was read before.
+   * The gradient is that of the values that this Tensor was computed from. Where memory is overwritten
+   * these are kept for results that may still be differentiated, and not for those that `backward` has
+   * gone through: another `backward` of such a result is an error then, unless `retain_graph=True`.
+   * `create_graph=True`: the gradients can be differentiated themselves (it implies `retain_graph`).
+   * Throws ShapeError, and GradientError where no leaf leads to this Tensor.
    */
   backward(
     ...args: [options?: BackwardOptions] | [gradient: Tensor | null, options?: BackwardOptions]
   ): this {
     return callSelf(this, "Tensor.backward", [...args]);
   }
+
+  /** Have backward fill `.grad` of this Tensor though it is no leaf; self. */
+  retainGrad(): this {
+    return callSelf(this, "Tensor.retain_grad", []);
+  }
+  /** `retainGrad`, by its Python name. */
+  declare retain_grad: Tensor["retainGrad"];
 
   /** Say whether gradients are wanted; self. */
   requiresGrad_(
@@ -1351,14 +1374,40 @@ export class Tensor extends TensorBase {
   declare as_param: Tensor["asParam"];
 
   /**
-   * `with Tensor.no_grad():` this thread's results require no gradient, so `realize` keeps no
-   * graph for them.
+   * `with Tensor.no_grad():` what this thread computes is cut from gradients, as by `detach`: it has
+   * `requires_grad=False`, and keeps no graph. `@Tensor.no_grad()` or `@Tensor.no_grad` does so for the
+   * calls of a function, a generator or a coroutine.
    */
   static noGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.no_grad", run, []);
   }
   /** `noGrad`, by its Python name. */
   declare static no_grad: (typeof Tensor)["noGrad"];
+
+  /**
+   * `with Tensor.no_grad():` what this thread computes is cut from gradients, as by `detach`: it has
+   * `requires_grad=False`, and keeps no graph. `@Tensor.no_grad()` or `@Tensor.no_grad` does so for the
+   * calls of a function, a generator or a coroutine.
+   */
+  static inferenceMode<T>(run: () => T): T {
+    return callContext(this.bound, "Tensor.inference_mode", run, []);
+  }
+  /** `inferenceMode`, by its Python name. */
+  declare static inference_mode: (typeof Tensor)["inferenceMode"];
+
+  /** The reverse of `no_grad`, inside of it. */
+  static enableGrad<T>(run: () => T): T {
+    return callContext(this.bound, "Tensor.enable_grad", run, []);
+  }
+  /** `enableGrad`, by its Python name. */
+  declare static enable_grad: (typeof Tensor)["enableGrad"];
+
+  /** Whether this thread is inside of no `no_grad`. */
+  static isGradEnabled(): Promise<boolean> {
+    return callValue(this.bound, "Tensor.is_grad_enabled", []);
+  }
+  /** `isGradEnabled`, by its Python name. */
+  declare static is_grad_enabled: (typeof Tensor)["isGradEnabled"];
 
   /**
    * max(0, margin - Y (self - other)): self is to be greater where Y is 1, less where it is -1.
@@ -4322,12 +4371,15 @@ export class Tensor extends TensorBase {
   /** `bitwiseNot`, by its Python name. */
   declare bitwise_not: Tensor["bitwiseNot"];
 
-  /** self << x of integers. */
+  /** self << x of integers. 0 where x is negative, or no less than the number of bits, as in torch. */
   lshift(x: Operand, options?: LshiftOptions): Tensor {
     return callTensor(this.session, "Tensor.lshift", [this, x, options]);
   }
 
-  /** self >> x of integers; arithmetic for signed ones. */
+  /**
+   * self >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number
+   * of bits, only the sign is left, as in torch: 0 or -1.
+   */
   rshift(x: Operand, options?: RshiftOptions): Tensor {
     return callTensor(this.session, "Tensor.rshift", [this, x, options]);
   }
@@ -4645,6 +4697,7 @@ export class Tensor extends TensorBase {
 
 alias(Tensor.prototype, {
   contiguous_backward: "contiguousBackward",
+  retain_grad: "retainGrad",
   requires_grad_: "requiresGrad_",
   is_param_: "isParam_",
   as_param: "asParam",
@@ -4748,6 +4801,9 @@ alias(Tensor.prototype, {
 });
 alias(Tensor, {
   no_grad: "noGrad",
+  inference_mode: "inferenceMode",
+  enable_grad: "enableGrad",
+  is_grad_enabled: "isGradEnabled",
   random_bits: "randomBits",
   manual_seed: "manualSeed",
   scaled_uniform: "scaledUniform",
