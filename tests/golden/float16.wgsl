@@ -311,7 +311,7 @@ fn softmax(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocatio
     shared1[l0] = x33;
   }
   workgroupBarrier();
-  let x34: f32 = shared1[0];
+  let x34: f32 = 1.0f / shared1[0];
   for (var i0: i32 = 0; i0 < 2; i0++) {
     let p6: i32 = p0 + (i0 << 5u);
     let x35: f32 = f32(data1[p6]) - x7;
@@ -325,7 +325,7 @@ fn softmax(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocatio
     let x42: f32 = (as_rounded(as_rounded(x35) - x41 * 0.69314575f) - x41 * 1.4286068e-06f) * 1.442695f;
     let x43: f32 = ((0.00015453163f * x42 + 0.0013390863f) * x42 + 0.009618083f) * x42 + 0.05550357f;
     let x44: f32 = (((x43 * x42 + 0.2402265f) * x42 + 0.6931472f) * x42 + 1.0f) * bitcast<f32>((x40 + 127) << 23u);
-    let x45: f16 = f16(select(x44 * bitcast<f32>((x39 - x40 + 127) << 23u), 0.0f, m7) / x34);
+    let x45: f16 = f16(select(x44 * bitcast<f32>((x39 - x40 + 127) << 23u), 0.0f, m7) * x34);
     data0[p6] = x45;
   }
 }

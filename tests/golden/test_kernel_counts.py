@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from polygrad import Tensor, nn
 from polygrad.engine.normalize import normalize
+from polygrad.engine.overwrites import stored_node
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 
@@ -85,7 +86,7 @@ OPERATIONS: dict[str, Callable[[], list[Tensor]]] = {
 
 
 def count(name: str, optimised: bool) -> int:
-    sink = normalize(UOp.sink(*[t.uop.base for t in OPERATIONS[name]()])).sink
+    sink = normalize(UOp.sink(*[stored_node(t.uop) for t in OPERATIONS[name]()])).sink
     return len(schedule(sink, optimised).calls)
 
 
