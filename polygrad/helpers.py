@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+from polygrad.environment import parse_integer
 from polygrad.errors import ArgumentError
 
 T = TypeVar("T")
@@ -103,7 +104,10 @@ _overrides: dict[str, int] = {}  # of Contexts
 
 
 def env_int(name: str, default: int) -> int:
-    """The environment variable `name` as an integer; `default` when unset or empty."""
+    """The environment variable `name` as an integer; `default` when unset or empty.
+
+    Raises ArgumentError for what is no integer, or none that the variable takes.
+    """
     if name in _overrides:
         return _overrides[name]
     if _environment is not None:
@@ -113,15 +117,26 @@ def env_int(name: str, default: int) -> int:
         if key not in _environment:
             return default
     text = os.environ.get(name, "")
-    return int(text) if text else default
+    return parse_integer(name, text, default) if text else default
 
 
 def getenv(name: str, default: Any = 0) -> Any:
-    """The environment variable `name` in the type of `default`, which is what it is when unset or empty."""
+    """The environment variable `name` in the type of `default`, which is what it is when unset or empty.
+
+    Raises ArgumentError for a value that is not of that type.
+    """
     if name in _overrides:
         return type(default)(_overrides[name])
     text = os.environ.get(name, "")
-    return type(default)(text) if text else default
+    if text and type(default) is int:
+        return parse_integer(name, text, default)
+    try:
+        return type(default)(text) if text else default
+    except (TypeError, ValueError):
+        kind = type(default).__name__
+        raise ArgumentError(
+            f"environment variable {name}: expected a {kind}, got {text!r}: unset it for the default, {default}"
+        ) from None
 
 
 class Context(contextlib.ContextDecorator):
@@ -154,8 +169,7 @@ class Context(contextlib.ContextDecorator):
 
 
 def debug_level() -> int:
-    """`DEBUG=n`, each with those before: 1 kernels as they are made, 2 Programs as they run, 3 the code of
-    kernels, 4 their graphs after every pass."""
+    """`DEBUG=n`: what is printed on standard error, see `environment.DEBUG_LEVELS`."""
     return env_int("DEBUG", 0)
 
 

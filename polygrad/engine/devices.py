@@ -118,12 +118,24 @@ class _Devices:
     def DEFAULT(self) -> str:
         """The device of a Tensor made without naming one: unless chosen, the fastest that is sure to work."""
         if self._default is None:
-            self._default = self.canonical(os.environ.get("DEVICE") or _FALLBACK)
+            self._default = self._default_of(os.environ.get("DEVICE"))
         return self._default
 
     @DEFAULT.setter
     def DEFAULT(self, name: str) -> None:
         self._default = self.canonical(name)
+
+    def _default_of(self, asked: str | None) -> str:
+        """The default device where the environment's DEVICE is `asked`. Raises DeviceError that names it."""
+        if not asked:
+            return _FALLBACK
+        try:
+            return self.canonical(asked)
+        except DeviceError as e:
+            _, _, problem = str(e).partition(": ")
+            raise DeviceError(
+                f"environment variable DEVICE: {problem}: unset it for the default, {_FALLBACK}"
+            ) from e
 
     def canonical(self, name: str) -> str:
         """The device's name in upper case, without an index of 0; of "auto", that of the best. Raises

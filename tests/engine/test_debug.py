@@ -35,3 +35,10 @@ def test_debug_2_times_programs(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_debug_4_shows_passes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(capsys, monkeypatch, 4, 1021)
     assert "# after optimize" in text and "RANGE" in text
+
+
+def test_debug_3_shows_opts_and_linear_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = shown(capsys, monkeypatch, 3, 1031)
+    assert "# opts: " in text and "STORE" in text and "# after" not in text
