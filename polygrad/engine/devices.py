@@ -43,6 +43,8 @@ class Backend:
     when kernels are soon to be compiled; it must return at once, and be cheap when called again.
     `assemble` makes an artefact of a function that is written by hand, through a Builder; None: it has none.
     `indexed`: `open` gives another device each time, so there may be a second (`CPU:1`).
+    `source` writes a linear kernel in the language named `source_name`, for people to read; `assembly` says
+    what a compiler makes of such a text, None where that is the driver's or the engine's secret.
     """
 
     target: Target
@@ -56,6 +58,9 @@ class Backend:
     shared_memory: bool = False
     assemble: Callable[[Callable[[Builder], Any]], bytes] | None = None
     indexed: bool = False
+    source: Callable[[str, list[UOp]], str] | None = None
+    source_name: str = "source"
+    assembly: Callable[[str], str] | None = None
 
 
 ENTRY_POINTS = "polygrad.devices"

@@ -1,8 +1,9 @@
 """Which kernels a computation launches, and how long each of them takes.
 
     found = profile(lambda: step.run(x, y), seconds=0.2)
+    print(found)                               a table of its kernels, the longest first
     for launch in found.launches:
-        print(launch.kernel.name, launch.seconds)
+        print(launch.origin.kernel.name, launch.seconds)
 
 While a profile is taken, a Program is run launch by launch, each a Program of its own on the same buffers, in
 the same order: each call computes what it always does, so a training step may be profiled as it trains. A
@@ -17,12 +18,16 @@ from dataclasses import dataclass, field, replace
 
 from polygrad.engine.compile import Origin, origin_of
 from polygrad.engine.devices import Device
+from polygrad.engine.explain import work
 from polygrad.engine.recording import watch
+from polygrad.engine.report import count_of, html_table_of, table_of, time_of
 from polygrad.errors import ArgumentError, CaptureError
 from polygrad.monitor import exclusive
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import BufferSpec, Launch, Program
 
+_HEAD = ("kernel", "device", "launches", "time", "share", "operations", "memory")
+_UNITS = ("FLOP/s", "B/s")
 _MOST_CALLS_BEFORE = 8  # a captured function is captured in the second
 _ADVICE = "capture it (TinyJit, compile_step)"
 
@@ -46,9 +51,10 @@ class ProfiledLaunch:
         return tuple(self.program.buffers[b.buffer] for b in self.program.launches[0].bindings)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The launches of one call of a computation, in order. `rounds`: how many calls were timed.
+    """The launches of one call of a computation, in order. `rounds`: how many calls were timed. Printed, it is
+    a table of its kernels, the one that takes longest first.
 
     `seconds`: the mean time of a call outside a profile, with all that Python does in it.
     """
@@ -56,6 +62,45 @@ class Profile:
     launches: tuple[ProfiledLaunch, ...]
     rounds: int
     seconds: float
+
+    def __str__(self) -> str:
+        return f"{self._headline}\n{table_of(_HEAD, self._rows(), left=2)}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._headline}</p>{html_table_of(_HEAD, self._rows(), left=2)}"
+
+    @property
+    def _headline(self) -> str:
+        """The totals in words."""
+        total = sum(launch.seconds for launch in self.launches)
+        what = f"{len(self.launches)} launches" if len(self.launches) != 1 else "1 launch"
+        return f"{what}, {time_of(total)} in kernels, {time_of(self.seconds)} a call (mean of {self.rounds} calls)"
+
+    def _rows(self) -> list[list[str]]:
+        """A row for each kernel, all its launches together."""
+        total = sum(launch.seconds for launch in self.launches) or 1.0
+        kernels: dict[tuple[str, str], list[ProfiledLaunch]] = {}
+        for launch in self.launches:
+            kernels.setdefault((launch.origin.kernel.name, launch.program.device), []).append(launch)
+        seconds = {key: sum(launch.seconds for launch in found) for key, found in kernels.items()}
+        rows = []
+        for key in sorted(kernels, key=lambda key: -seconds[key]):
+            found, spent = kernels[key], seconds[key] or 1e-9
+            todo = work(found[0].origin)
+            rates = [count_of(todo.flops * len(found) / spent), count_of(todo.nbytes * len(found) / spent)]
+            share = f"{100 * seconds[key] / total:.1f} %"
+            rows.append(
+                [
+                    *key,
+                    f"{len(found)}",
+                    time_of(seconds[key]),
+                    share,
+                    *[f"{r}{u}" for r, u in zip(rates, _UNITS)],
+                ]
+            )
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -443,6 +443,6 @@ def _compute_earlier(pending: Pending) -> bool:
 def _is_older(node: UOp) -> bool:
     """Whether a value is no part of the capture in progress."""
     recording, value = watch.recording, value_of(node)
-    if recording is None:
+    if recording is None or recording.preview:
         return False
     return node in recording.lazy_values or (value is not None and value.arg.allocation.is_allocated)

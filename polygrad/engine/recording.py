@@ -55,6 +55,7 @@ class Recording:
     whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
     have a value in the recording: the same expression elsewhere is the same node, and has none. `since`: the
     serial number of the youngest Tensor that is older. `checks` are made after every run (`index_checks.py`).
+    `preview`: it is undone at its end, so nothing may run in the middle.
     """
 
     lazy_values: frozenset[UOp]
@@ -65,6 +66,7 @@ class Recording:
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)
     checks: list[Any] = field(default_factory=list)
+    preview: bool = False
 
     def memory(self) -> set[Allocation]:
         """What the runs read and write."""

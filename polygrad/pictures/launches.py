@@ -6,6 +6,7 @@ import re
 
 from polygrad.engine.explain import work
 from polygrad.engine.profile import Profile
+from polygrad.engine.report import count_of, time_of
 from polygrad.pictures.svg import CHARACTER, GRID, LINE, MUTED, SERIES, document, element, text, title
 
 _WIDTH, _TOP, _ROW, _MARGIN, _RIGHT = 860, 44, 18, 14, 270
@@ -51,18 +52,3 @@ def timeline(profile: Profile) -> str:
         ]
         start += launch.seconds
     return document(_WIDTH, _TOP + len(launches) * _ROW + _MARGIN, parts)
-
-
-def time_of(seconds: float) -> str:
-    """Seconds with a unit that fits: 12.3 µs."""
-    value, unit = (seconds * 1e6, "µs") if seconds < 1e-3 else (seconds * 1e3, "ms")
-    return f"{value:.3g} {unit}" if value < 1000 else f"{seconds:.2f} s"
-
-
-def count_of(value: float) -> str:
-    """A count with a decimal prefix: 12.3 k."""
-    for prefix in ("", "k", "M", "G"):
-        if value < 1000:
-            return f"{value:.3g} {prefix}"
-        value /= 1000
-    return f"{value:.3g} T"

@@ -98,9 +98,19 @@ def compile_c(source: str) -> bytes:
 
     Raises CompileError, which says the line, when the compiler does not take it.
     """
+    return _compiled(source, "kernels.so", "-lm")
+
+
+def assembly_of(source: str) -> str:
+    """The assembly that the compiler makes of C source. Raises CompileError."""
+    return _compiled(source, "kernels.s", "-S", "-fno-asynchronous-unwind-tables").decode(errors="replace")
+
+
+def _compiled(source: str, name: str, *options: str) -> bytes:
+    """The file `name` that the compiler makes of C source with more `options`. Raises CompileError."""
     with tempfile.TemporaryDirectory(prefix="polygrad-") as folder:
-        path = os.path.join(folder, "kernels.so")
-        command = [*c_compiler(), *_FLAGS, "-", "-o", path, "-lm"]
+        path = os.path.join(folder, name)
+        command = [*c_compiler(), *_FLAGS, "-", "-o", path, *options]
         done = subprocess.run(command, input=source, capture_output=True, text=True, errors="replace")
         if done.returncode:
             raise _refused(source, done.stderr)

@@ -31,6 +31,7 @@ from polygrad.renderer.host import cache_sizes, code_threads
 from polygrad.renderer.llvm import X86_DOTS
 
 _OPT_LEVEL = 2
+_ASSEMBLY, _OBJECT = 0, 1  # LLVMCodeGenFileType
 _DOT_CALL = re.compile(rf"((?:{'|'.join(map(re.escape, X86_DOTS.values()))})\.(\d+))")
 _RAW_FUNCTIONS = (
     "LLVMPY_ContextCreate", "LLVMPY_ContextDispose", "LLVMPY_ParseAssembly", "LLVMPY_VerifyModule",
@@ -117,6 +118,16 @@ def compile_ir(text: str) -> bytes:
 
     Raises CompileError when LLVM does not take the text.
     """
+    return _emitted(text, _OBJECT)
+
+
+def assembly_of(text: str) -> str:
+    """The assembly that this machine's processor runs for a module of LLVM IR. Raises CompileError."""
+    return _emitted(text, _ASSEMBLY).decode(errors="replace")
+
+
+def _emitted(text: str, kind: int) -> bytes:
+    """The file of a `kind`, in LLVM's numbers, that a module becomes."""
     if _thread.machine is None:
         _thread.machine = _make_target_machine()
     lib, error = _raw(), ctypes.c_char_p()
@@ -128,7 +139,7 @@ def compile_ir(text: str) -> bytes:
             raise _refused(lib, "parse", error, text)
         if env_int("POLYGRAD_VERIFY", 0) and lib.LLVMPY_VerifyModule(module, ctypes.byref(error)):
             raise _refused(lib, "verify", error, text)
-        buffer = lib.LLVMPY_TargetMachineEmitToMemory(_thread.machine, module, 1, ctypes.byref(error))
+        buffer = lib.LLVMPY_TargetMachineEmitToMemory(_thread.machine, module, kind, ctypes.byref(error))
         if not buffer:
             raise _refused(lib, "compile", error, text)
         code = ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))

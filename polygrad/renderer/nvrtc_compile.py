@@ -48,18 +48,29 @@ def _headers() -> str:
 def compile_cuda(source: str, architecture: str) -> bytes:
     """Machine code of CUDA C++ for an architecture (sm_90), or what its driver makes that of, where this
     NVRTC is older than the architecture. Raises CompileError with what the compiler says."""
-    number = int(architecture.removeprefix("sm_"))
+    newest = _newest(architecture)
+    return _compiled(source, architecture if f"sm_{newest}" == architecture else f"compute_{newest}")
+
+
+def compile_ptx(source: str, architecture: str) -> str:
+    """What the driver makes machine code of, NVIDIA's virtual assembly. Raises CompileError."""
+    return _compiled(source, f"compute_{_newest(architecture)}").rstrip(b"\0").decode(errors="replace")
+
+
+def _newest(architecture: str) -> int:
+    """The newest that this NVRTC compiles for, up to `architecture`. Raises CompileError."""
     known = architectures()
-    if number in known:
-        target = architecture
-    else:
-        older = [n for n in known if n < number]
-        if not older:
-            raise CompileError(
-                f"CUDA: expected a GPU of sm_{min(known)} or newer, as this NVRTC compiles for, got "
-                f"{architecture}: install an older nvidia-cuda-nvrtc"
-            )
-        target = f"compute_{max(older)}"
+    fitting = [n for n in known if n <= int(architecture.removeprefix("sm_"))]
+    if not fitting:
+        raise CompileError(
+            f"CUDA: expected a GPU of sm_{min(known)} or newer, as this NVRTC compiles for, got "
+            f"{architecture}: install an older nvidia-cuda-nvrtc"
+        )
+    return max(fitting)
+
+
+def _compiled(source: str, target: str) -> bytes:
+    """Code of CUDA C++ for a `target`: machine code for sm_90, PTX for compute_90. Raises CompileError."""
     options = [f"--gpu-architecture={target}", "--fmad=false", "--std=c++17"]
     if "#include" in source:
         options.append(f"--include-path={_headers()}")
@@ -72,7 +83,7 @@ def compile_cuda(source: str, architecture: str) -> bytes:
             said = bytes(log).rstrip(b"\0").decode(errors="replace")
             raise CompileError(f"CUDA: expected a kernel that compiles for {target}, got\n{said}\n{source}")
         _check((error,))
-        if target == architecture:
+        if target.startswith("sm_"):
             code = bytearray(_check(nvrtc.nvrtcGetCUBINSize(program)))
             _check(nvrtc.nvrtcGetCUBIN(program, code))
         else:

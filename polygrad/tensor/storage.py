@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 from polygrad.codegen.opts import parse_opts
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device, placement_of
+from polygrad.engine.listing import listing
 from polygrad.engine.realize import data_of, data_of_async, preserve
 from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -48,6 +49,19 @@ class StorageMixin(TensorBase):
         """
         realize_tensors((self, *others))
         return self
+
+    def code(self, machine: bool = False) -> str:
+        """What computing this Tensor would run, as text: Programs with their buffers and launches, and for each
+        kernel its Opts, its work and its source (LLVM IR, C, WebAssembly text, WGSL, CUDA, Metal, Python).
+
+        `machine`: with the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or changed.
+        Raises DeviceError, CompileError.
+
+        >>> text = (Tensor([1.0, 2.0], device="INTERP") + 1).code()
+        >>> print(text.splitlines()[2])
+        Program 1 of 1 on INTERP: 1 kernel, 1 launch
+        """
+        return listing([self.uop], self._device, machine)
 
     # --- reading
 

@@ -128,3 +128,30 @@ def test_a_kernel_that_is_no_longer_in_memory_is_an_error() -> None:
         profile(lambda: step.run(x, y))
     assert watch.runner is None
     step.run(x, y)  # it runs as before
+
+
+def test_printed_it_is_a_table_of_its_kernels_the_longest_first() -> None:
+    a, b = Tensor.rand(64, 64).realize(), Tensor.rand(64, 64).realize()
+    found = profile(TinyJit(lambda: ((a @ b).softmax(1) @ b).sum().realize()), BRIEF)
+    headline, head, line, *rows = str(found).splitlines()
+    assert (
+        headline.startswith(f"{len(found.launches)} launches, ")
+        and f"mean of {found.rounds} calls" in headline
+    )
+    assert head.split() == ["kernel", "device", "launches", "time", "share", "operations", "memory"]
+    assert set(line) <= {"-", " "} and len(rows) == len(set(names(found)))
+    assert {row.split()[0] for row in rows} == set(names(found)) and {row.split()[1] for row in rows} == {
+        "CPU"
+    }
+    shares = [float(row.partition(" %")[0].split()[-1]) for row in rows]
+    assert shares == sorted(shares, reverse=True) and abs(sum(shares) - 100) < 0.5
+    assert all(row.endswith("B/s") and "FLOP/s" in row for row in rows)
+    assert repr(found) == str(found)
+
+
+def test_launches_of_one_kernel_are_one_row() -> None:
+    a = Tensor.rand(16, 16).realize()
+    found = profile(TinyJit(lambda: ((a @ a).contiguous() @ a).realize()), BRIEF)
+    (name,) = set(names(found))
+    assert str(found).splitlines()[-1].split()[:3] == [name, "CPU", "2"]
+    assert "<table>" in found._repr_html_() and found._repr_html_().count("<tr>") == 2

@@ -12,7 +12,7 @@ from polygrad import Tensor, TinyJit
 from polygrad.errors import ArgumentError
 from polygrad.pictures import chart, graph, profile, timeline
 from polygrad.pictures.curves import round_ticks
-from polygrad.pictures.launches import count_of, time_of
+from polygrad.engine.report import count_of, time_of
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 

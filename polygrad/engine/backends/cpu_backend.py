@@ -10,7 +10,14 @@ from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm import LLVMBuilder
-from polygrad.renderer.llvm_compile import compile_ir, host_has_half, host_target, submit, warm_up
+from polygrad.renderer.llvm_compile import (
+    assembly_of,
+    compile_ir,
+    host_has_half,
+    host_target,
+    submit,
+    warm_up,
+)
 from polygrad.renderer.llvm_driver import llvm_driver
 from polygrad.runtime.cpu import CPURuntime
 from polygrad.uop.node import UOp
@@ -19,7 +26,11 @@ _target = host_target()
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    return submit(emit(name, linear, LLVMBuilder(_target, host_has_half()))).result
+    return submit(_source(name, linear)).result
+
+
+def _source(name: str, linear: list[UOp]) -> str:
+    return str(emit(name, linear, LLVMBuilder(_target, host_has_half())))
 
 
 def _assemble(write: Callable[[Builder], Any]) -> bytes:
@@ -36,4 +47,7 @@ BACKEND = Backend(
     prepare=warm_up,
     assemble=_assemble,
     indexed=True,
+    source=_source,
+    source_name="LLVM IR",
+    assembly=assembly_of,
 )

@@ -10,7 +10,7 @@ from polygrad.engine.backends.native_backend import cached
 from polygrad.engine.devices import Backend
 from polygrad.renderer.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.nvrtc_compile import architectures, compile_cuda
+from polygrad.renderer.nvrtc_compile import architectures, compile_cuda, compile_ptx
 from polygrad.runtime.cuda_device import CUDARuntime
 from polygrad.runtime.cuda_native import open_host
 from polygrad.uop.node import UOp
@@ -35,7 +35,20 @@ def _open() -> CUDARuntime:
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    return str(emit(name, linear, CUDABuilder(_target, aligned=True))).encode
+    return _source(name, linear).encode
 
 
-BACKEND = Backend(target=_target, compile=_compile, open=_open, language="cuda", caches_on_disk=True)
+def _source(name: str, linear: list[UOp]) -> str:
+    return str(emit(name, linear, CUDABuilder(_target, aligned=True)))
+
+
+BACKEND = Backend(
+    target=_target,
+    compile=_compile,
+    open=_open,
+    language="cuda",
+    caches_on_disk=True,
+    source=_source,
+    source_name="CUDA C++",
+    assembly=functools.partial(compile_ptx, architecture=_opened[0].host.gpu.architecture),
+)

@@ -8,12 +8,18 @@ from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.renderer.interp_json import render_interp
 from polygrad.runtime.interp import InterpRuntime
+from polygrad.runtime.interp_python import load_kernel
 from polygrad.uop.node import UOp
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     code = render_interp(name, linear)
     return lambda: code
+
+
+def _source(name: str, linear: list[UOp]) -> str:
+    _, kernel = load_kernel(render_interp(name, linear))
+    return kernel.source
 
 
 BACKEND = Backend(
@@ -23,4 +29,6 @@ BACKEND = Backend(
     language="linear",
     optimized=False,
     indexed=True,
+    source=_source,
+    source_name="Python",
 )

@@ -16,9 +16,19 @@ _target = target_of(_runtime.host.gpu)
 
 
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-    return str(emit(name, linear, MSLBuilder(_target, aligned=True))).encode
+    return _source(name, linear).encode
+
+
+def _source(name: str, linear: list[UOp]) -> str:
+    return str(emit(name, linear, MSLBuilder(_target, aligned=True)))
 
 
 BACKEND = Backend(
-    target=_target, compile=_compile, open=lambda: _runtime, language="msl", caches_on_disk=True
+    target=_target,
+    compile=_compile,
+    open=lambda: _runtime,
+    language="msl",
+    caches_on_disk=True,
+    source=_source,
+    source_name="Metal",
 )

@@ -17,6 +17,7 @@ from polygrad.runtime.program import Program
 from polygrad.runtime.wasm import WasmRuntime
 from polygrad.runtime.wasm_host import MAX_PAGES
 from polygrad.uop.node import UOp
+from polygrad.wasm.wat import print_module
 
 _runtime = WasmRuntime()  # what the target is of, and the first that is opened
 _unopened = [_runtime]
@@ -32,6 +33,10 @@ def _assemble(write: Callable[[Builder], Any]) -> bytes:
 def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
     code = _assemble(lambda builder: emit(name, linear, builder))
     return lambda: code
+
+
+def _source(name: str, linear: list[UOp]) -> str:
+    return print_module(_compile(name, linear)())
 
 
 def _link(program: Program) -> Program:
@@ -60,4 +65,6 @@ BACKEND = Backend(
     shared_memory=_shared,
     assemble=_assemble,
     indexed=not _shared,  # one engine has the threads
+    source=_source,
+    source_name="WebAssembly text",
 )

@@ -47,11 +47,22 @@ def target_of(adapter: Adapter, subgroup: int = 0, float16: bool = False) -> Tar
 def backend_of(target: Target) -> Backend:
     """The device, for which kernels are made for `target`."""
 
+    def source(name: str, linear: list[UOp]) -> str:
+        return str(emit(name, linear, WGSLBuilder(target)).text)
+
     def compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
-        code = emit(name, linear, WGSLBuilder(target)).text.encode()
+        code = source(name, linear).encode()
         return lambda: code
 
-    return Backend(target=target, compile=compile, open=_open, language="wgsl", caches_on_disk=True)
+    return Backend(
+        target=target,
+        compile=compile,
+        open=_open,
+        language="wgsl",
+        caches_on_disk=True,
+        source=source,
+        source_name="WGSL",
+    )
 
 
 def _best_target(host: WebGPUHost) -> Target:

@@ -1,0 +1,60 @@
+"""What computing an expression would run, without running it: nothing that anybody can see changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from polygrad.engine.realize import realize
+from polygrad.engine.recording import Recording, Run, Transfer, watch
+from polygrad.monitor import computing
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.uop.intern import table
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+@computing
+def preview(uops: Sequence[UOp], device: str | None = None) -> list[Run | Transfer]:
+    """The Programs and the copies between devices that `realize` would run for nodes, in order.
+
+    Kernels are compiled, and kept for when they are run. Constants are in the kernels' code; a loop that
+    computes the same with other constants gets them as arguments in later rounds.
+    """
+    watch.forbid("a preview of what it runs", "ask before or after the call")
+    nothing: frozenset[UOp] = frozenset()
+    recording = Recording(nothing, frozenset(), frozenset(), preview=True)
+    with _undone():
+        watch.recording = recording
+        try:
+            realize(uops, device)
+        finally:
+            watch.recording = None
+    return recording.runs
+
+
+@contextmanager
+def _undone() -> Iterator[None]:
+    """`with _undone():` afterwards nodes have the values that they had before, memory its versions."""
+    values = {node: node.value for node in _nodes()}
+    buffers: set[UOp] = set()  # which no table holds
+    for node, value in values.items():
+        buffers.update(s for s in node.src if s.op is Ops.BUFFER and isinstance(s.arg, Buffer))
+        if value is not None:
+            buffers.add(value)
+    values |= {node: node.value for node in buffers}
+    versions: dict[Allocation, int] = {}
+    for node in buffers:
+        for allocation in (*[part.allocation for part in node.arg.parts], node.arg.allocation):
+            versions[allocation] = allocation.version
+    try:
+        yield
+    finally:
+        for node in [*_nodes(), *buffers]:
+            node.value = values.get(node)
+        for allocation, version in versions.items():
+            allocation.version = version
+
+
+def _nodes() -> list[UOp]:
+    return list(table.values())
