@@ -22,12 +22,13 @@ const COMMON = [
   ...["ascii", "cp437", "latin_1", "utf_16", "utf_8_sig"].map((name) => `encodings.${name}`),
 ];
 
-/** What only devices of native hosts are made of, and what installers alone read: neither is sent to pages. */
+/** What only native hosts have: their devices, the command line, what installers read. None is sent to pages. */
 const NATIVE = new RegExp(
   [
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)_\w+\.py$`,
     String.raw`^polygrad/renderer/(c|c_driver|cc_compile|cuda|host|llvm\w*|msl|nvrtc_compile)\.py$`,
     String.raw`^polygrad/runtime/(cc|cc_native|cpu\w*|cuda_\w+|metal\w*|native\w*|webgpu_native)\.py$`,
+    String.raw`^polygrad/(__main__|cli/.*)\.py$`,
     String.raw`\.dist-info/RECORD$`,
   ].join("|"),
 );

@@ -43,6 +43,7 @@ class Backend:
     when kernels are soon to be compiled; it must return at once, and be cheap when called again.
     `assemble` makes an artefact of a function that is written by hand, through a Builder; None: it has none.
     `indexed`: `open` gives another device each time, so there may be a second (`CPU:1`).
+    `packages` are the distributions that drive it, `about` says what is to be known beside their versions.
     `source` writes a linear kernel in the language named `source_name`, for people to read; `assembly` says
     what a compiler makes of such a text, None where that is the driver's or the engine's secret.
     """
@@ -58,6 +59,8 @@ class Backend:
     shared_memory: bool = False
     assemble: Callable[[Callable[[Builder], Any]], bytes] | None = None
     indexed: bool = False
+    packages: tuple[str, ...] = ()
+    about: Callable[[], str] = lambda: ""
     source: Callable[[str, list[UOp]], str] | None = None
     source_name: str = "source"
     assembly: Callable[[str], str] | None = None
@@ -230,10 +233,14 @@ class _Devices:
         limits = self.backend(name).target.workgroups
         return limits is not None and not limits.software
 
+    def known(self) -> tuple[str, ...]:
+        """The names of all devices, built in or of installed packages, whether they open on this host or not."""
+        return (*_MODULES, *_announced())
+
     def available(self) -> list[str]:
         """The names of the devices that open on this host."""
         out = []
-        for name in (*_MODULES, *_announced()):
+        for name in self.known():
             try:
                 self[name]
             except DeviceError:

@@ -45,6 +45,14 @@ def c_compiler() -> list[str]:
     )
 
 
+def compiler_version() -> str:
+    """What the compiler says that it is, and where. Raises DeviceError where there is none."""
+    command = c_compiler()
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, errors="replace")
+    first, _, _ = done.stdout.partition("\n")
+    return f"{first.strip() or 'a C compiler'} ({command[0]})"
+
+
 @functools.cache
 def host_macros() -> dict[str, str]:
     """What the compiler defines for this machine. Raises DeviceError."""

@@ -48,6 +48,16 @@ def _host() -> tuple[str, str, str]:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+def llvm_version() -> str:
+    """Of the LLVM in llvmlite: 20.1.8."""
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
+def processor_name() -> str:
+    """This machine's processor, in LLVM's words: znver4."""
+    return _host()[1]
+
+
 @functools.cache
 def host_features() -> frozenset[str]:
     """What this machine's processor has, in LLVM's words (`avx2`, `fma`, `f16c`, `neon`)."""
@@ -62,7 +72,6 @@ def _is_arm() -> bool:
 def host_target() -> Target:
     """What this machine's processor can do, as the Target of device CPU."""
     triple, name, features = _host()
-    version = ".".join(str(x) for x in llvm.llvm_version_info)
     digest = hashlib.sha256(features.encode()).hexdigest()[:12]
     simd, registers, fma = 16, 16, "fma" in host_features()
     if _is_arm():
@@ -80,7 +89,7 @@ def host_target() -> Target:
         dots=frozenset(X86_DOTS) if "avx512vnni" in host_features() and simd == 64 else frozenset(),
         threads=code_threads(),
         cache=cache_sizes(),
-        processor=f"{triple}-{name}-{digest}-llvm{version}-O{_OPT_LEVEL}",
+        processor=f"{triple}-{name}-{digest}-llvm{llvm_version()}-O{_OPT_LEVEL}",
     )
 
 

@@ -150,8 +150,8 @@ def test_printed_it_is_a_table_of_its_kernels_the_longest_first() -> None:
 
 
 def test_launches_of_one_kernel_are_one_row() -> None:
-    a = Tensor.rand(16, 16).realize()
-    found = profile(TinyJit(lambda: ((a @ a).contiguous() @ a).realize()), BRIEF)
+    a, b = Tensor.rand(16, 16).realize(), Tensor.rand(16, 16).realize()
+    found = profile(TinyJit(lambda: ((a @ b).contiguous() @ b).realize()), BRIEF)
     (name,) = set(names(found))
     assert str(found).splitlines()[-1].split()[:3] == [name, "CPU", "2"]
     assert "<table>" in found._repr_html_() and found._repr_html_().count("<tr>") == 2

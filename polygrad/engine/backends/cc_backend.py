@@ -18,7 +18,7 @@ from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.c import CBuilder
 from polygrad.renderer.c_driver import c_driver
-from polygrad.renderer.cc_compile import assembly_of, compile_c, host_has_half, host_target
+from polygrad.renderer.cc_compile import assembly_of, compile_c, compiler_version, host_has_half, host_target
 from polygrad.renderer.cstyle import Function, module
 from polygrad.renderer.emit import emit
 from polygrad.runtime.cc import CCRuntime
@@ -93,6 +93,7 @@ BACKEND = Backend(
     link=linker(compile_c, c_driver),
     assemble=_assemble,
     indexed=True,
+    about=compiler_version,
     source=lambda name, linear: str(emit(name, linear, CBuilder(_target, _native_half))),
     source_name="C",
     assembly=assembly_of,

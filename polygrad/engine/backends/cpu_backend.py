@@ -15,6 +15,8 @@ from polygrad.renderer.llvm_compile import (
     compile_ir,
     host_has_half,
     host_target,
+    llvm_version,
+    processor_name,
     submit,
     warm_up,
 )
@@ -47,6 +49,8 @@ BACKEND = Backend(
     prepare=warm_up,
     assemble=_assemble,
     indexed=True,
+    packages=("llvmlite",),
+    about=lambda: f"LLVM {llvm_version()} for {processor_name()}",
     source=_source,
     source_name="LLVM IR",
     assembly=assembly_of,

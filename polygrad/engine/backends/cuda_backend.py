@@ -48,6 +48,7 @@ BACKEND = Backend(
     open=_open,
     language="cuda",
     caches_on_disk=True,
+    packages=("cuda-bindings", "nvidia-cuda-nvrtc"),
     source=_source,
     source_name="CUDA C++",
     assembly=functools.partial(compile_ptx, architecture=_opened[0].host.gpu.architecture),

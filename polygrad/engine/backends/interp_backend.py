@@ -29,6 +29,7 @@ BACKEND = Backend(
     language="linear",
     optimized=False,
     indexed=True,
+    about=lambda: "this Python",
     source=_source,
     source_name="Python",
 )

@@ -29,6 +29,7 @@ BACKEND = Backend(
     open=lambda: _runtime,
     language="msl",
     caches_on_disk=True,
+    packages=("pyobjc-framework-Metal",),
     source=_source,
     source_name="Metal",
 )

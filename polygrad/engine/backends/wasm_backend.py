@@ -65,6 +65,7 @@ BACKEND = Backend(
     shared_memory=_shared,
     assemble=_assemble,
     indexed=not _shared,  # one engine has the threads
+    packages=("wasmtime",),
     source=_source,
     source_name="WebAssembly text",
 )

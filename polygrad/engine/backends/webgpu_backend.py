@@ -60,6 +60,7 @@ def backend_of(target: Target) -> Backend:
         open=_open,
         language="wgsl",
         caches_on_disk=True,
+        packages=("wgpu",),
         source=source,
         source_name="WGSL",
     )

@@ -1,0 +1,1 @@
+"""`python -m polygrad`: what people do with polygrad from a shell. A command is a file in `commands/`."""

@@ -1,0 +1,62 @@
+"""The front door of the command line: finds the commands, reads the arguments, runs one.
+
+Exit status: 0 when all is well, 1 when a command says that something is wrong, 2 for arguments that it does
+not take, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from polygrad.cli import commands
+from polygrad.errors import PolygradError
+
+
+def found_commands() -> list[ModuleType]:
+    """The modules in `commands/`, by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+    return [importlib.import_module(f"{commands.__name__}.{name}") for name in names]
+
+
+def main(version: str, arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments` (of the process) name; its exit status."""
+    parser, default = _parser(version, found_commands())
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0].startswith("-") and given[0] not in ("-h", "--help", "--version"):
+        given.insert(0, default)
+    options = parser.parse_args(given)
+    options.version = version
+    try:
+        status: int = options.run(options)
+    except PolygradError as e:
+        print(f"polygrad: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser(version: str, modules: Sequence[ModuleType]) -> tuple[argparse.ArgumentParser, str]:
+    """The parser of all commands, and the name of the one that runs by default."""
+    parser = argparse.ArgumentParser(prog="polygrad", description="polygrad: a tensor compiler in Python.")
+    parser.add_argument("--version", action="version", version=f"polygrad {version}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    default = ""
+    for module in modules:
+        command = subparsers.add_parser(
+            module.NAME,
+            help=module.HELP,
+            description=inspect.cleandoc(module.__doc__ or ""),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+        if getattr(module, "DEFAULT", False):
+            default = module.NAME
+    return parser, default
