@@ -420,7 +420,9 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
     roots = todo
     if pending.writes:
         # a value in memory that is overwritten moves to a buffer of its own
-        stale += read_by_gradients(memory, watch.recording.since if watch.recording is not None else 0)
+        recording = watch.recording
+        if recording is None or not recording.preview:
+            stale += read_by_gradients(memory, recording.since if recording is not None else 0)
         moved = {n: n.clone() for n in stale if stored_value(n) is not None}
         pending.add(moved.values())
         roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
