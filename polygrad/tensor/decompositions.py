@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 from polygrad.dtype import DType, dtypes, promote
-from polygrad.errors import ArgumentError, ShapeError
+from polygrad.errors import ArgumentError, GradientError, ShapeError
 from polygrad.tensor.core.base import broadcast_to, filled
 from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.linalg import LinalgMixin
@@ -254,7 +254,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
 
         'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
-        Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
+        Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient (GradientError).
         Raises ShapeError, ArgumentError.
 
         >>> q, r = Tensor([[0.0, 2.0], [-1.0, 3.0]]).qr()
@@ -265,13 +265,16 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             raise ArgumentError(f"qr: expected mode 'reduced' or 'complete', got {mode!r}")
         a = self._matrix("qr", square=False)
         m, n = int(a.shape[-2]), int(a.shape[-1])
+        if m < n:  # Q is that of the first m columns, and R of the others follows from it
+            q, r = a._part(None, (0, m)).qr()
+            r = r.cat(q.mT.dot(a._part(None, (m, n))), dim=-1)
+            return self._in_result_dtype(q), self._in_result_dtype(r)
         q, r = a._detached()._reflected()
-        k = min(m, n)
-        if mode == "complete":
+        if mode == "complete" and m > n:
+            message = f"qr: the complete Q of shape {(*q.shape,)} has no gradient: use mode 'reduced'"
+            q, r = q._without_gradient(a, message), r._without_gradient(a, message)
             return self._in_result_dtype(q), self._in_result_dtype(r)
-        q, r = q._part(None, (0, k)), r._part((0, k), None)
-        if m < n:
-            return self._in_result_dtype(q), self._in_result_dtype(r)
+        q, r = q._part(None, (0, n)), r._part((0, n), None)
 
         def of_q(g: Self, q: Self, a: Self) -> Self:
             r = q.mT.dot(a)
@@ -284,6 +287,14 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         q, r = q._with_backward([a], of_q), r._with_backward([a], of_r)
         return self._in_result_dtype(q), self._in_result_dtype(r)
+
+    def _without_gradient(self, a: Self, message: str) -> Self:
+        """This result of `a`; who asks for its gradient is told that there is none."""
+
+        def refuse(*_: Any) -> Self:
+            raise GradientError(message)
+
+        return self._with_backward([a], refuse)
 
     def _reflected(self) -> tuple[Self, Self]:
         """The complete Q and R. A step ends with the row that is done behind the others, and in R's part
@@ -347,9 +358,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
     def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
         """U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
 
-        U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
-        is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
-        equal. By Hestenes' one-sided Jacobi method. Raises ShapeError.
+        U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`. Signs are
+        not determined; the gradient of U and V is infinite where singular values are equal, and that of the
+        columns beyond k does not exist (GradientError). By Hestenes' one-sided Jacobi method. torch's default
+        is `full_matrices=False` (its `some`). Raises ShapeError.
 
         >>> u, s, vt = Tensor([[0.0, 2.0], [1.0, 0.0]]).svd()
         >>> s.tolist()
@@ -369,9 +381,6 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         q, r = (scaled / norms.eq(0.0).where(1.0, norms))._made()._reflected()
         signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, 1.0).unsqueeze(-2)
         u = q._part(None, (0, n)) * signs
-        if full_matrices:
-            u = u.cat(q._part(None, (n, m)), dim=-1) if m > n else u
-            return self._results(u, norms.squeeze(-2), v.mT)
 
         def of_u(g: Self, u: Self, a: Self) -> Self:
             scaled = a.mT.dot(u)
@@ -389,6 +398,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         u, v = u._with_backward([a], of_u), v._with_backward([a], of_v)
         values = _diagonal_of_product(u, a.dot(v))
+        if full_matrices and m > n:
+            others = q._part(None, (n, m))
+            message = f"svd: columns of U beyond {n} have no gradient: use full_matrices=False"
+            u = u.cat(others._without_gradient(a, message), dim=-1)
         return self._results(u, values, v.mT)
 
     def _results(self, u: Self, s: Self, vt: Self) -> tuple[Self, Self, Self]:

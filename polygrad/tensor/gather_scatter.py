@@ -34,6 +34,8 @@ class GatherScatterMixin(CumulativeMixin):
         >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
         [[2], [3]]
         """
+        if not self.shape and not index.shape and self._axis(dim) == 0:
+            return self.reshape(1).gather(0, index.reshape(1)).reshape(())
         x, index, axis = self._along(dim, index, "gather")
         hit = index.is_class(x.shape[axis], -1)
         moved = x.unsqueeze(-1).transpose(axis, -1).expand(hit.shape)

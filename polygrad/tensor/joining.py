@@ -34,6 +34,13 @@ def _tensors(first: Any, rest: tuple[Any, ...], what: str) -> tuple[Any, ...]:
     return out
 
 
+def _with_axis(first: Any, rest: tuple[Any, ...], dim: int) -> tuple[tuple[Any, ...], int]:
+    """The arguments behind the first, and the axis: in `Tensor.f((a, b), 1)` it is behind the tuple."""
+    if isinstance(first, (tuple, list)) and len(rest) == 1 and isinstance(rest[0], int):
+        return (), rest[0]
+    return rest, dim
+
+
 # Nodes that one kernel joins. It has a condition for each at every element, so what it takes to compile grows
 # with the square of their number; more are joined in groups, whose kernels are one.
 _MOST_JOINED = 32
@@ -63,13 +70,14 @@ class JoiningMixin(MovementMixin):
     __slots__ = ()
 
     def cat(self, *args: Self, dim: int = 0) -> Self:
-        """This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b))` does too.
+        """This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b), 1)` does too.
 
         Raises ShapeError, DeviceError, ArgumentError.
 
         >>> Tensor([[1, 2]]).cat(Tensor([[3, 4]]), dim=1).tolist()
         [[1, 2, 3, 4]]
         """
+        args, dim = _with_axis(self, args, dim)
         first, *args = _tensors(self, args, "cat")  # type: ignore[assignment]
         if first is not self:
             return first.cat(*args, dim=dim)
@@ -93,13 +101,14 @@ class JoiningMixin(MovementMixin):
         return self._join(_joined(nodes, axis), *args)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
-        """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.
+        """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b), 1)` does too.
 
         Raises ShapeError, DeviceError, ArgumentError.
 
         >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
         [[1, 2], [3, 4]]
         """
+        args, dim = _with_axis(self, args, dim)
         first, *args = _tensors(self, args, "stack")  # type: ignore[assignment]
         if first is not self:
             return first.stack(*args, dim=dim)
@@ -172,12 +181,13 @@ class JoiningMixin(MovementMixin):
         )
         return self._with(whole)
 
-    def tile(self, *dims: int) -> Self:
-        """Repeated along each axis; axes that `dims` does not name are the first ones.
+    def tile(self, dims: Any, *args: int) -> Self:
+        """Repeated along each axis; axes that `dims` (numbers, or one tuple) does not name are the first ones.
 
         >>> Tensor([1, 2]).tile(2).tolist()
         [1, 2, 1, 2]
         """
+        dims = args_of(dims, args)
         return self.repeat([1] * (self.ndim - len(dims)) + list(dims))
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:

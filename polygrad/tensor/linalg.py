@@ -315,7 +315,7 @@ class LinalgMixin(ReduceMixin):
         return (self - other + eps).norm(p, -1, keepdim)
 
     def cosine_similarity(self, other: Self, dim: int = 1, eps: float = 1e-08) -> Self:
-        """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
+        """The cosine of the angle between vectors along `dim`; each length counts as at least `eps`.
 
         Raises AxisError, ShapeError.
 
@@ -324,7 +324,7 @@ class LinalgMixin(ReduceMixin):
         """
         if dim not in range(-self.ndim, self.ndim):
             raise AxisError(f"cosine_similarity: expected an axis of {self.ndim}, got {dim}")
-        lengths = [(x * x).sum(dim).sqrt().maximum(eps) for x in (self, other)]
+        lengths = [(x * x).sum(dim).clamp(eps * eps).sqrt() for x in (self, other)]
         return (self * other).sum(dim) / (lengths[0] * lengths[1])
 
     def diag_embed(self) -> Self:

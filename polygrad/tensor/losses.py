@@ -226,7 +226,16 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         self._need_match(Y, "binary_crossentropy")
         return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
 
-    binary_cross_entropy = binary_crossentropy
+    def binary_cross_entropy(self, Y: Self, reduction: str = "mean") -> Self:
+        """`binary_crossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1.
+
+        >>> Tensor([1.0, 0.0]).binary_cross_entropy(Tensor([1.0, 1.0]), "none").tolist()
+        [0.0, 100.0]
+        """
+        self._need_match(Y, "binary_cross_entropy")
+        out = -(Y * self.log().clamp(-100.0)) - (1 - Y) * (-self).log1p().clamp(-100.0)
+        slope = lambda g, _, x, y: (g * (x - y) / (x * (1 - x)).clamp(1e-12), g * ((1 - x).log() - x.log()))
+        return out._detached()._with_backward([self, Y], slope)._reduced(reduction)
 
     def binary_crossentropy_logits(
         self,

@@ -25,7 +25,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         >>> Tensor([1.0, 3.0]).margin_ranking_loss(Tensor([2.0, 1.0]), Tensor([1.0, 1.0])).item()
         0.5
         """
-        return (margin - Y * (self - other)).maximum(0)._reduced(reduction)
+        return (margin - Y * (self - other)).clamp(0)._reduced(reduction)
 
     def hinge_embedding_loss(self, Y: Self, margin: float = 1.0, reduction: str = "mean") -> Self:
         """These distances where Y is 1, and max(0, margin - self) where it is -1. Raises ShapeError.
@@ -34,7 +34,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         0.625
         """
         self._need_match(Y, "hinge_embedding_loss")
-        far = Y.eq(1).where(0.0, (margin - self).maximum(0))
+        far = Y.eq(1).where(0.0, (margin - self).clamp(0))
         return (far + Y.eq(-1).where(0.0, self))._reduced(reduction)
 
     def cosine_embedding_loss(
@@ -52,7 +52,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
             raise ShapeError(f"cosine_embedding_loss: expected Y of shape {dots[0].shape}, got {Y.shape}")
         cosine = dots[0] * ((dots[1] + 1e-12) * (dots[2] + 1e-12)).rsqrt()
         near = Y.eq(1).where(1.0 - cosine, 0.0)
-        return (near + Y.eq(-1).where((cosine - margin).maximum(0), 0.0))._reduced(reduction)
+        return (near + Y.eq(-1).where((cosine - margin).clamp(0), 0.0))._reduced(reduction)
 
     def triplet_margin_loss(
         self,
@@ -76,7 +76,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         far = self.pairwise_distance(negative, p, eps)
         if swap:
             far = far.minimum(positive.pairwise_distance(negative, p, eps))
-        return (near - far + margin).maximum(0)._reduced(reduction)
+        return (near - far + margin).clamp(0)._reduced(reduction)
 
     # --- of classes
 
@@ -112,7 +112,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         self._need_classes(Y, self.shape[:-1], "multi_margin_loss")
         count = self.shape[-1]
         wanted = Y.is_class(count, -1)
-        loss = (margin - wanted.where(self, 0.0).sum(-1, keepdim=True) + self).maximum(0)
+        loss = (margin - wanted.where(self, 0.0).sum(-1, keepdim=True) + self).clamp(0)
         loss = loss if p == 1 else loss.square()
         if weight is not None:
             if weight.shape != (count,):
@@ -134,7 +134,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         names = (Y < 0)._cumulative_any()
         wanted = names.where(-1, Y).is_class(count, -1)  # (..., names, classes)
         of_name = wanted.where(self.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
-        margins = (1.0 - of_name + self.unsqueeze(-2)).maximum(0)
+        margins = (1.0 - of_name + self.unsqueeze(-2)).clamp(0)
         counts = names.logical_not().unsqueeze(-1) & wanted.any(-2, keepdim=True).logical_not()
         return (counts.where(margins, 0.0).sum((-2, -1)) / count)._reduced(reduction)
 

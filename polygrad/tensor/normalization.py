@@ -130,8 +130,8 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
 
         `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-        columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Raises
-        ArgumentError, ShapeError.
+        columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. A row that attends
+        to nothing is 0, as torch's (tinygrad's is NaN). Raises ArgumentError, ShapeError.
 
         >>> q = Tensor([[0.0, 0.0]])
         >>> q.scaled_dot_product_attention(Tensor.zeros(2, 2), Tensor([[1.0], [3.0]])).tolist()
@@ -155,4 +155,7 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
             scores = (i < j).where(-math.inf, scores)
         elif attn_mask is not None:
             scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
+            is_empty = scores.max(-1, keepdim=True).eq(-math.inf)
+            weights = is_empty.where(0.0, is_empty.where(0.0, scores).softmax(-1))
+            return weights.cast_like(self).dropout(dropout_p).dot(value)
         return scores.softmax(-1).cast_like(self).dropout(dropout_p).dot(value)

@@ -138,6 +138,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         0.69314...
         """
         x = self._in_accumulation_dtype()
+        if 0 in [self.shape[a] for a in self._axes(axis)]:
+            return self._in_result_dtype(x.exp().sum(axis, keepdim).log())
         top = x._detached().max(axis, keepdim=True)
         top = top.isfinite().where(top, 0.0)
         out = self._in_result_dtype((x - top).exp().sum(axis, keepdim=True).log() + top)
@@ -171,7 +173,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
     def norm(self, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Self:
         """(sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
 
-        Raises AxisError.
+        The gradient of a norm that is 0 is 0. Raises AxisError.
 
         >>> Tensor([3.0, 4.0]).norm().item()
         5.0
@@ -183,9 +185,12 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
             return self.ne(0).sum(axis, keepdim).cast_like(self)
         if p == 1:
             return size.sum(axis, keepdim)
-        return (
-            self.square().sum(axis, keepdim).sqrt() if p == 2 else size.pow(p).sum(axis, keepdim).pow(1 / p)
-        )
+        total = self.square().sum(axis, keepdim) if p == 2 else size.pow(p).sum(axis, keepdim)
+        if p < 0:
+            return total.pow(1 / p)
+        is_zero = total.eq(0)  # its root has no slope: the gradient there is 0
+        nonzero = is_zero.where(1.0, total)
+        return is_zero.where(0.0, nonzero.sqrt() if p == 2 else nonzero.pow(1 / p))
 
     # --- statistics
 

@@ -58,7 +58,7 @@ class RoundingMixin(SelectionMixin):
         part = (self - whole).abs()
         half = whole * 0.5
         is_away_from_zero = (part > 0.5) | (part.eq(0.5) & half.trunc().ne(half))
-        return is_away_from_zero.where(whole + (self < 0).where(-1.0, 1.0), whole)
+        return is_away_from_zero.where(whole + self.const_like(1).copysign(self), whole)
 
     def frac(self) -> Self:
         """What is behind the point, with the sign of self.

@@ -73,22 +73,22 @@ class SelectionMixin(ElementwiseMixin):
         return self._of_pair(mirror(UOp(Ops.MAX, a.dtype, (mirror(a), mirror(b)))), x)
 
     def fmax(self, x: TensorLike) -> Self:
-        """The greater of both; of a NaN and a number, the number.
+        """The greater of both; of a NaN and a number, the number. Of equal ones self has the gradient.
 
         >>> Tensor([1.0, float("nan")]).fmax(Tensor([2.0, 3.0])).tolist()
         [2.0, 3.0]
         """
-        a, b = self + 0, self._tensor(x)
-        return a.isnan().where(b, b.isnan().where(a, a.maximum(b)))
+        other = self._tensor(x)
+        return ((self >= other) | other.isnan()).where(self, other)
 
     def fmin(self, x: TensorLike) -> Self:
-        """The lesser of both; of a NaN and a number, the number.
+        """The lesser of both; of a NaN and a number, the number. Of equal ones self has the gradient.
 
         >>> Tensor([1.0, float("nan")]).fmin(Tensor([2.0, 3.0])).tolist()
         [1.0, 3.0]
         """
-        a, b = self + 0, self._tensor(x)
-        return a.isnan().where(b, b.isnan().where(a, a.minimum(b)))
+        other = self._tensor(x)
+        return ((self <= other) | other.isnan()).where(self, other)
 
     def clamp(self, min_: TensorLike | None = None, max_: TensorLike | None = None) -> Self:
         """self, at least `min_` and at most `max_`. The gradient flows where self is within.

@@ -11,7 +11,7 @@ from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import TensorLike, filled
 from polygrad.tensor.core.binary_search import places
-from polygrad.tensor.core.sizes import fits, is_negative, same_size
+from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, same_size
 from polygrad.tensor.core.sorting_network import argsort, greatest
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
@@ -89,7 +89,8 @@ class SortingMixin(IndexingMixin):
                 part = 0.5 if part else 0.0
             out = ordered._at(place, below)
             if part and interpolation != "lower":
-                out = out + (ordered._at(place, above) - out) * part
+                upper = ordered._at(place, above)
+                out = out + (upper - out) * part if part < 0.5 else upper - (upper - out) * (1 - part)
             out = has_nan.where(math.nan, out)
             shape = kept if keepdim else [] if axis is None else [*kept[:place], *kept[place + 1 :]]
             found.append(out.reshape(shape))
@@ -99,16 +100,35 @@ class SortingMixin(IndexingMixin):
         """Element `position` of an axis, which stays, of size 1."""
         return self.shrink([(position, position + 1) if i == axis else None for i in range(self.ndim)])
 
-    def median(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
+    def median(self, axis: int | None = None, keepdim: bool = False) -> Any:
+        """The middle element, the lesser of the two middle ones of an even number: of all elements, a Tensor.
 
-        As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Raises
-        ShapeError.
+        With `axis`: the middle elements along it, and their positions (int32). As torch's; numpy's, between
+        the two middle ones, is `quantile(0.5, axis)`. NaN where there is one. Raises AxisError, ShapeError.
 
-        >>> Tensor([3, 1, 2]).median().item()
-        2.0
+        >>> Tensor([4, 1, 3, 2]).median().item()
+        2
+        >>> [t.tolist() for t in Tensor([[4, 1, 3, 2]]).median(1)]
+        [[2], [3]]
         """
-        return self.quantile(0.5, axis, keepdim)
+        if axis is None:
+            value, _ = self.flatten().median(0)
+            return value.reshape([1] * self.ndim) if keepdim else value
+        place = self._axis(axis)
+        x = self if self.shape else self.reshape(1)
+        x._need_elements(place, "median")
+        values, positions = x.sort(place)
+        middle = (fixed_size(x.shape[place], "median") - 1) // 2
+        value, position = values._at(place, middle), positions._at(place, middle)
+        if x.dtype.is_float:
+            is_nan = x.isnan()
+            nan_at = is_nan.argmax(place, keepdim=True)
+            has_nan = is_nan.any(place, keepdim=True)
+            position = has_nan.where(nan_at, position)
+            value = has_nan.where(x.gather(place, nan_at), value)
+        if not self.shape:
+            return value.reshape(()), position.reshape(())
+        return (value, position) if keepdim else (value.squeeze(place), position.squeeze(place))
 
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
         """The k-th least element (1 is the least) along `dim`, and its position (int32). NaN is the greatest.

@@ -48,7 +48,9 @@ class TrigonometricMixin(ExponentialMixin):
         return self._unary(Ops.SIN)
 
     def cos(self) -> Self:
-        """The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x.
+        """The cosine of radians, as 1 - 2 sin²(x/2): in float32 within 2.5e-7, for every x.
+
+        That is an absolute bound: near pi/2 and the other zeros fewer digits are right.
 
         >>> Tensor([0.0, 1.0]).cos().tolist()
         [1.0, 0.54030...]
@@ -57,7 +59,7 @@ class TrigonometricMixin(ExponentialMixin):
         return s * s * -2.0 + 1.0
 
     def tan(self) -> Self:
-        """The tangent of radians.
+        """The tangent of radians, as sin / cos: near its poles it has as few right digits as `cos`.
 
         >>> Tensor([1.0]).tan().tolist()
         [1.55740...]
@@ -84,12 +86,21 @@ class TrigonometricMixin(ExponentialMixin):
     arcsin = asin
 
     def acos(self) -> Self:
-        """The arc cosine; NaN outside -1 to 1.
+        """The arc cosine; NaN outside -1 to 1. Within 3 ulp.
 
         >>> Tensor([1.0, 0.0]).acos().tolist()
         [0.0, 1.57079...]
         """
-        return math.pi / 2 - self.asin()
+        x = self._in_accumulation_floats()
+        a = x.abs()
+        # acos(a) is 2 asin(sqrt((1 - a) / 2)), which keeps the digits of 1 - a, and acos(-a) is pi - acos(a)
+        far = a > 0.5
+        z = far.where((1.0 - a) * 0.5, x * x)
+        s = far.where(z.sqrt(), x)
+        near = s + s * z * polynomial(z, _ASIN[x.dtype is dtypes.float64])
+        out = far.where((x < 0).where(math.pi - near * 2.0, near * 2.0), math.pi / 2 - near)
+        out = out._with_backward([x], lambda g, _, x: -g * (1.0 - x * x).rsqrt())
+        return out._with(out.uop.cast(promote_float(self.dtype)))
 
     arccos = acos
 
@@ -149,9 +160,12 @@ class TrigonometricMixin(ExponentialMixin):
         [1.0, 0.6366...]
         """
         x = self._in_floats()
-        small = x.abs() < 1e-4  # there it is 1 - angle²/6, and a sine of denormal numbers may be 0
-        angle = small.where(1.0, x) * math.pi
-        return small.where(x * x * (-(math.pi**2) / 6) + 1.0, angle.sin() / angle)
+        is_small = x.abs() < 1e-9  # 1 - (pi x)² / 6 is 1 there, and pi x might be a denormal number
+        bounded = is_small.where(1.0, x)
+        whole = bounded.round()._detached()
+        is_odd = (whole * 0.5).trunc().ne(whole * 0.5)
+        sine = ((bounded - whole) * math.pi).sin()  # of a multiple of pi taken off without rounding
+        return is_small.where(x * 0.0 + 1.0, is_odd.where(-sine, sine) / (bounded * math.pi))
 
     def deg2rad(self) -> Self:
         """Degrees as radians.
@@ -172,7 +186,7 @@ class TrigonometricMixin(ExponentialMixin):
     # --- hyperbolic
 
     def sinh(self) -> Self:
-        """The hyperbolic sine.
+        """The hyperbolic sine, within 5 ulp.
 
         >>> Tensor([1.0]).sinh().tolist()
         [1.17520...]
@@ -181,11 +195,11 @@ class TrigonometricMixin(ExponentialMixin):
         small = x.abs() < 1.0
         h = small.where(x, 0.0)
         grown, shrunk = x._half_exponentials()
-        out = small.where(h * polynomial(h * h, SINH), with_sign(grown - shrunk, x))
+        out = small.where(h * polynomial(h * h, SINH), (x < 0).where(shrunk - grown, grown - shrunk))
         return out._with_backward([x], lambda g, _, x: g * x.cosh())
 
     def cosh(self) -> Self:
-        """The hyperbolic cosine.
+        """The hyperbolic cosine, within 5 ulp.
 
         >>> Tensor([1.0]).cosh().tolist()
         [1.54308...]
@@ -195,12 +209,12 @@ class TrigonometricMixin(ExponentialMixin):
         return (grown + shrunk)._with_backward([x], lambda g, _, x: g * x.sinh())
 
     def _half_exponentials(self) -> tuple[Self, Self]:
-        """exp(a) / 2 and exp(-a) / 2, with a = |self|: the former is finite where exp(a) may be none."""
-        root = (self.abs() * 0.5).exp()
-        return root * 0.5 * root, 0.5 / (root * root)
+        """exp(|self|) / 2 and exp(-|self|) / 2. exp(|self|) itself is infinite before its half is."""
+        root = self.abs()._exp_of_multiple(0.5)
+        return root * 0.5 * root, 0.5 / root / root
 
     def asinh(self) -> Self:
-        """The inverse hyperbolic sine.
+        """The inverse hyperbolic sine, within 4 ulp.
 
         >>> Tensor([2.0]).asinh().tolist()
         [1.44363...]
@@ -217,29 +231,29 @@ class TrigonometricMixin(ExponentialMixin):
     arcsinh = asinh
 
     def acosh(self) -> Self:
-        """The inverse hyperbolic cosine; NaN below 1.
+        """The inverse hyperbolic cosine; NaN below 1. Within 4 ulp.
 
         >>> Tensor([2.0]).acosh().tolist()
         [1.31695...]
         """
         x = self._in_accumulation_floats()
-        t = x - 1.0
-        root = t.sqrt() * (x + 1.0).sqrt()
-        out = (
-            (t + root).log1p()._with_backward([x], lambda g, _, x: g * (x - 1.0).rsqrt() * (x + 1.0).rsqrt())
-        )
+        large = x > 1e9  # log(2 x) there, where x + sqrt(x² - 1) may be infinite
+        t = large.where(1.0, x) - 1.0
+        out = large.where(x.log() + _LN2, (t + t.sqrt() * (t + 2.0).sqrt()).log1p())
+        out = out._with_backward([x], lambda g, _, x: g * (x - 1.0).rsqrt() * (x + 1.0).rsqrt())
         return out._with(out.uop.cast(promote_float(self.dtype)))
 
     arccosh = acosh
 
     def atanh(self) -> Self:
-        """The inverse hyperbolic tangent; NaN outside -1 to 1.
+        """The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp.
 
         >>> Tensor([0.5]).atanh().tolist()
         [0.54930...]
         """
         x = self._in_accumulation_floats()
-        out = (x * 2.0 / (1.0 - x)).log1p() * 0.5
+        a = x.abs()
+        out = with_sign((a * 2.0 / (1.0 - a)).log1p() * 0.5, x)
         out = out._with_backward([x], lambda g, _, x: g / (1.0 - x * x))
         return out._with(out.uop.cast(promote_float(self.dtype)))
 

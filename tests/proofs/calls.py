@@ -70,7 +70,7 @@ class Calls:
                 text = text[1:] if text.startswith("=") else f"f({text})"
                 call = Call(name, text, (), place, gradient, tolerance, is_refused)
                 for chosen in operands or ((),):
-                    chosen = chosen if isinstance(chosen, tuple) else (chosen,)
+                    chosen = distinct(chosen if isinstance(chosen, tuple) else (chosen,))
                     made = replace(call, operands=chosen)
                     if made not in calls:
                         calls.append(made)
@@ -78,6 +78,14 @@ class Calls:
     def of(self, name: str, place: str) -> list[Call]:
         """The calls that prove a name of a place, in an order of their own."""
         return sorted((c for c in self.by_name.get(name, ()) if c.is_for(place)), key=lambda c: c.order)
+
+
+def distinct(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """The operands; those that would have the elements of an earlier one have others."""
+    return tuple(
+        o if o.given is not None or o not in operands[:i] else replace(o, high=o.high + 0.125 * i)
+        for i, o in enumerate(operands)
+    )
 
 
 def laid(operand: Operand, layout: str) -> Operand:

@@ -123,8 +123,9 @@ for _q in (0.0, 0.25, 0.5, 0.9, 1.0):
             f"x.quantile({_q}, 1, interpolation={_i!r})", f"torch.quantile(x, {_q}, 1, interpolation={_i!r})",
             floats(3, 6),
         )  # fmt: skip
-TABLE.add("x.median(1)", "torch.quantile(x, 0.5, 1)", floats(3, 6), views=("transposed", "flipped"))
-TABLE.add("x.median()", "torch.quantile(x, 0.5)", floats(3, 5))
+TABLE.add("x.median(1)", "torch.median(x, 1)", floats(3, 6), views=("transposed", "flipped"))
+TABLE.add("x.median()", "torch.median(x)", floats(3, 5))
+TABLE.add("x.median()", "torch.median(x)", ints(4, 5, low=-99, high=99), dtypes=("int64",))
 TABLE.add(
     "x.sort()[0].searchsorted(y)",
     "torch.searchsorted(x.sort()[0], y)",

@@ -11,7 +11,7 @@ EXACT = [
     ("x.argmax(a)", "x.argmax(a).int()"), ("x.any(a).int()", "x.bool().any(a).int()"), ("x.clamp(-2, 2).prod(a)", "x.clamp(-2, 2).prod(a, dtype=torch.int32)"),
     ("x.cumsum(a)", "x.cumsum(a, dtype=torch.int32)"), ("x.cummax(a)[0]", "torch.cummax(x, a)[0]"), ("x.diff(dim=a)", ""),
     ("x.sort(a)[0]", ""), ("x.sort(a, descending=True)[0]", ""), ("x.argsort(a)", "torch.sort(x, dim=a, stable=True)[1].int()"),
-    ("x.kthvalue(1, a)[0]", ""), ("x.mode(a)[0]", ""), ("x.topk(1, a)[0]", ""), ("x.median(a).int()", "torch.quantile(x.double(), 0.5, a).int()"),
+    ("x.kthvalue(1, a)[0]", ""), ("x.mode(a)[0]", ""), ("x.topk(1, a)[0]", ""), ("x.median(a)[0]", ""),
     ("x.flip(a) + 0", ""), ("x.roll(k, a)", ""), ("x.transpose(a, 0)", ""), ("x.unsqueeze(a).squeeze(a)", ""), ("x.flatten() + 0", ""),
     ("x.cat(y, dim=a)", "torch.cat((x, y), a)"), ("x.stack(y, dim=a).flatten(a, a + 1)", "torch.stack((x, y), a).flatten(a, a + 1)"),
     ("x.repeat_interleave(2, a)", ""), ("x.unfold(a, 1, 2).flatten(-2) + 0", ""), ("x.pad((1, k))", "F.pad(x, (1, k))"), ("x.movedim(a, 0)", ""),

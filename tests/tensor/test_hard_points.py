@@ -1,0 +1,122 @@
+"""Elementary and special functions at the numbers where formulas fail: near overflow and zeros, denormal and
+huge numbers, whole ones and halves, infinities and NaN, in float32 against float64.
+
+A row: the name, the bound in units of the last place, and an absolute bound, either of which is enough. What is
+below the least normal number may be 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from polygrad import Tensor
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+DEVICES = ["CPU", "WASM", "INTERP"]
+LEAST_NORMAL = 2.0**-126
+
+
+def hard_points() -> np.ndarray:
+    """Powers of two, what is beside them, and numbers at which some function changes; both signs."""
+    single = np.float32
+    powers = np.ldexp(1.0, np.arange(-149, 128)).astype(single)
+    lists = (
+        powers, np.nextafter(powers, single(np.inf)), np.nextafter(powers, single(0)), powers * single(1.4142135),
+        np.arange(80) / 2, np.linspace(0.01, 12, 200), np.linspace(80, 95, 80), np.linspace(100, 130, 40),
+        np.arange(1, 30) * np.pi / 2, 1 - np.ldexp(1.0, -np.arange(1, 25)), 1 + np.ldexp(1.0, -np.arange(1, 24)),
+        [88.72283, 88.8, 89.0, 89.4, 89.41598, 89.41599, 89.5, 87.33654, 103.97, 3.4028235e38, 1e-40, 1e5, 1e10],
+        [np.inf, np.nan, 2.0**23 + 0.5, 0.46875, 0.85],
+    )  # fmt: skip
+    found = np.concatenate([np.asarray(x, single) for x in lists])
+    return np.unique(np.concatenate([found, -found]))
+
+
+POINTS = hard_points()
+Rows = dict[str, tuple[float, float]]
+# name: (ulp, absolute)
+ROWS: Rows = {
+    **dict.fromkeys("sqrt reciprocal square round floor ceil trunc frac relu6 relu".split(), (0.5, 0.0)),
+    **dict.fromkeys("exp exp2 log log2 rsqrt sin deg2rad rad2deg softsign".split(), (1.5, 0.0)),
+    **dict.fromkeys("expm1 log10 log1p asin atan erf erfinv elu celu selu hardswish".split(), (3.0, 0.0)),
+    **dict.fromkeys("acos asinh acosh atanh sinh cosh tanh logit softplus logsigmoid".split(), (4.0, 0.0)),
+    "cos": (1.0, 2.5e-7), "sigmoid": (2.0, 0.0), "silu": (12.0, 1e-35), "mish": (12.0, 1e-35), "sinc": (2.0, 1e-7),
+    "erfc": (20.0, 0.0), "lgamma": (8.0, 1e-5), "digamma": (12.0, 1e-5), "i0": (24.0, 0.0),
+    "gelu": (4.0, 1e-6), "hardsigmoid": (2.0, 1e-7), "quick_gelu": (12.0, 1e-35), "tanhshrink": (4.0, 2.5e-7),
+    "tan": (2.0, 0.0),
+}  # fmt: skip
+REFERENCES: dict[str, Callable[[Any], Any]] = {
+    "gelu": lambda x: F.gelu(x, approximate="tanh"),
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
+    # at whole numbers pi x is no multiple of pi, as it is rounded
+    "sinc": lambda x: torch.where(x == x.round(), x.eq(0).double() + 0 * x, torch.sinc(x)),
+    "i0": lambda x: torch.where(x.isinf(), math.inf, torch.special.i0(x)),
+}
+
+
+def reference(name: str, x: np.ndarray) -> np.ndarray:
+    f = REFERENCES.get(name) or getattr(torch, name, None) or getattr(F, name)
+    return np.asarray(f(torch.from_numpy(x.astype(np.float64))).numpy())
+
+
+def differing(name: str, device: str, x: np.ndarray) -> list[str]:
+    """The points at which the function is off by more than its bounds."""
+    units, absolute = ROWS[name]
+    got, want = getattr(Tensor(x, device=device), name)().numpy(), reference(name, x)
+    rounded = want.astype(np.float32)
+    if device == "INTERP":  # exp there has a rounded product, whose error grows with the exponent
+        units = max(units, 60.0)
+    if name == "tan":  # the quotient of two that are as good as they are: where neither is small
+        keep = np.abs(np.cos(x.astype(np.float64))) > 0.05
+        got, want, rounded, x = got[keep], want[keep], rounded[keep], x[keep]
+        units = 128.0
+    same_kind = (np.isnan(got) == np.isnan(rounded)) & ((np.isinf(got) | np.isinf(rounded)) <= (got == rounded))
+    allowed = np.maximum(units * np.spacing(np.abs(rounded)).astype(np.float64), absolute)
+    allowed = np.where(np.abs(want) < LEAST_NORMAL, np.maximum(allowed, LEAST_NORMAL), allowed)
+    near = np.isinf(rounded) | np.isnan(rounded) | (np.abs(got.astype(np.float64) - want) <= allowed)
+    at_the_end = (np.abs(want) > 3.4e38) & (np.abs(got) > 3.4e38) & (np.sign(want) == np.sign(got))
+    wrong = ~(at_the_end | (same_kind & near))
+    return [f"{name}({x[i]!r}): {got[i]!r}, expected {rounded[i]!r}" for i in np.flatnonzero(wrong)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_functions_are_within_their_bounds_at_hard_points(device: str) -> None:
+    x = POINTS if device != "INTERP" else POINTS[::5]
+    found = [line for name in ROWS for line in differing(name, device, x)]
+    assert not found, f"{len(found)} differ:\n" + "\n".join(found[:30])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_cosh_and_sinh_are_finite_up_to_the_end_of_float32(device: str) -> None:
+    x = np.array([88.8, 89.0, 89.4, 89.41], np.float32)
+    want = np.cosh(x.astype(np.float64))
+    for name, sign in (("cosh", 1), ("sinh", 1), ("cosh", -1), ("sinh", -1)):
+        got = getattr(Tensor(x * sign, device=device), name)().numpy()
+        np.testing.assert_allclose(np.abs(got), want, rtol=5e-6)
+    assert Tensor([89.5], device=device).cosh().tolist() == [math.inf]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_sinc_is_1_at_denormal_numbers_and_0_at_whole_ones(device: str) -> None:
+    assert Tensor([1e-40, -1e-40, 1e-45, 1e-20], device=device).sinc().tolist() == [1.0] * 4
+    assert Tensor([1.0, -2.0, 7.0, 2.0**30, 3e38], device=device).sinc().abs().tolist() == [0.0] * 5
+
+
+def test_gradients_at_hard_points_are_torchs() -> None:
+    x = np.array([88.8, -88.8, 89.3, 0.0, 1e-40, 0.3, -0.6, 3.0], np.float32)
+    for name in ("cosh", "sinh", "tanh", "sinc", "softplus", "elu", "logsigmoid", "asinh"):
+        t, s = Tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        getattr(t, name)().sum().backward()
+        (getattr(torch, name, None) or getattr(F, name))(s).sum().backward()
+        assert t.grad is not None and s.grad is not None
+        np.testing.assert_allclose(t.grad.numpy(), s.grad.numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_cosh_of_bools_is_that_of_0_and_1() -> None:
+    np.testing.assert_allclose(Tensor([True, False]).cosh().numpy(), [np.cosh(1), 1], rtol=1e-6)
