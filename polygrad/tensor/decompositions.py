@@ -291,7 +291,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
     def _without_gradient(self, a: Self, message: str) -> Self:
         """This result of `a`; who asks for its gradient is told that there is none."""
 
-        def refuse(*_: Any) -> Self:
+        def refuse(*_: Any) -> Any:
             raise GradientError(message)
 
         return self._with_backward([a], refuse)
