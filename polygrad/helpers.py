@@ -135,7 +135,7 @@ def getenv(name: str, default: Any = 0) -> Any:
     except (TypeError, ValueError):
         kind = type(default).__name__
         raise ArgumentError(
-            f"environment variable {name}: expected a {kind}, got {text!r}: unset it for the default, {default}"
+            f"environment variable {name}: expected a {kind}, got {text!r}: unset it for {default}"
         ) from None
 
 

@@ -21,9 +21,10 @@ def written(text: str) -> str:
     for name, table in TABLES.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        text, count = pattern.subn(lambda _, t=table: f"{begin}\n\n{t()}\n\n{end}", text)
-        if count != 1:
-            raise SystemExit(f"{PAGE}: expected {begin} and {end} once, got {count}")
+        if len(pattern.findall(text)) != 1:
+            raise SystemExit(f"{PAGE}: expected {begin} and {end} once")
+        start, stop = pattern.search(text).span()
+        text = f"{text[:start]}{begin}\n\n{table()}\n\n{end}{text[stop:]}"
     return text
 
 

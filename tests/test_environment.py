@@ -1,4 +1,4 @@
-"""Environment variables: one registry of all that the package reads; what is wrong is an error that names it."""
+"""Environment variables: one registry of all that the package reads; an error names what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` looks at. Each examination gives findings; a finding says what to do where there is something.
+"""What `doctor` looks at. Each examination gives findings; a finding says what to do if there is something.
 
 Levels: `error`, the default device does not work; `warning`, something is not as it is meant to be; `note`,
 what this host lacks; `ok`.

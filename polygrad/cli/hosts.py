@@ -1,4 +1,4 @@
-"""What is known of this host and of each device, as plain data: what the commands print and `--json` writes."""
+"""What is known of this host and of each device, as plain data: what the commands print or write as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DeviceReport:
 
 @dataclass(slots=True)
 class HostReport:
-    """This host. `default` is the default device; empty, with the reason, where the environment names none."""
+    """This host. `default`: the default device; empty, with the reason, where the environment names none."""
 
     polygrad: str
     python: str

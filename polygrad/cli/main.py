@@ -28,7 +28,7 @@ def main(version: str, arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` (of the process) name; its exit status."""
     parser, default = _parser(version, found_commands())
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given[0].startswith("-") and given[0] not in ("-h", "--help", "--version"):
+    if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, default)
     options = parser.parse_args(given)
     options.version = version

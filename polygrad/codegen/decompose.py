@@ -19,7 +19,7 @@ from polygrad.codegen.target import Target
 from polygrad.codegen.threefry import threefry
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
-from polygrad.uop.args import Magnitude
+from polygrad.uop.args import Exponent, Magnitude
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
@@ -120,7 +120,7 @@ def _products(fused: bool) -> PatternMatcher:
 
     return PatternMatcher([
         # 2^(x * c), with all digits of c
-        (_op(Ops.EXP2, _op(Ops.MUL, _x, _c), dtype=_SINGLE), of_product),
+        (UPat(Ops.EXP2, _SINGLE, (_op(Ops.MUL, _x, _c),), Exponent.SCALED), of_product),
     ])  # fmt: skip
 
 

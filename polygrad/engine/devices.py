@@ -234,7 +234,7 @@ class _Devices:
         return limits is not None and not limits.software
 
     def known(self) -> tuple[str, ...]:
-        """The names of all devices, built in or of installed packages, whether they open on this host or not."""
+        """The names of all devices, built in or of installed packages, whether they open here or not."""
         return (*_MODULES, *_announced())
 
     def available(self) -> list[str]:

@@ -53,8 +53,8 @@ class ProfiledLaunch:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The launches of one call of a computation, in order. `rounds`: how many calls were timed. Printed, it is
-    a table of its kernels, the one that takes longest first.
+    """The launches of one call of a computation, in order. `rounds`: how many calls were timed. Printed, it
+    is a table of its kernels, the one that takes longest first.
 
     `seconds`: the mean time of a call outside a profile, with all that Python does in it.
     """
@@ -76,7 +76,8 @@ class Profile:
         """The totals in words."""
         total = sum(launch.seconds for launch in self.launches)
         what = f"{len(self.launches)} launches" if len(self.launches) != 1 else "1 launch"
-        return f"{what}, {time_of(total)} in kernels, {time_of(self.seconds)} a call (mean of {self.rounds} calls)"
+        whole = f"{time_of(self.seconds)} a call (mean of {self.rounds} calls)"
+        return f"{what}, {time_of(total)} in kernels, {whole}"
 
     def _rows(self) -> list[list[str]]:
         """A row for each kernel, all its launches together."""

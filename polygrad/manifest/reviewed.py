@@ -245,6 +245,7 @@ RESULTS = {
     "Tensor.item": "value: scalar",
     "Tensor.max_numel": "value: int",
     "Tensor.max_pool2d": "Tensor",
+    "Tensor.median": "Tensor",
     "Tensor.max_shape": "value: ints",
     "Tensor.unique": "host",
     "Tensor.nbytes": "value: int",

@@ -254,8 +254,8 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
 
         'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
-        Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient (GradientError).
-        Raises ShapeError, ArgumentError.
+        Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient
+        (GradientError). Raises ShapeError, ArgumentError.
 
         >>> q, r = Tensor([[0.0, 2.0], [-1.0, 3.0]]).qr()
         >>> (q @ r).round().abs().tolist()

@@ -14,6 +14,7 @@ from polygrad.tensor.core.base import TensorLike, filled, is_operand
 from polygrad.tensor.core.formulas import SINH, polynomial
 from polygrad.tensor.core.operators import operators
 from polygrad.tensor.rounding import RoundingMixin
+from polygrad.uop.args import Exponent
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.power import constant_power, whole_power
@@ -132,7 +133,8 @@ class ExponentialMixin(RoundingMixin):
     def _exp_of_multiple(self, factor: float) -> Self:
         """exp(factor * self): one product, which optimised kernels take all digits of."""
         a = self._in_accumulation_floats().uop
-        return self._with(UOp(Ops.EXP2, a.dtype, (a * (factor * _PER_LN2),)).cast(promote_float(self.dtype)))
+        power = UOp(Ops.EXP2, a.dtype, (a * (factor * _PER_LN2),), Exponent.SCALED)
+        return self._with(power.cast(promote_float(self.dtype)))
 
     def log2(self) -> Self:
         """The logarithm to base 2; -inf of 0, NaN below.

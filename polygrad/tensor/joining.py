@@ -182,7 +182,7 @@ class JoiningMixin(MovementMixin):
         return self._with(whole)
 
     def tile(self, dims: Any, *args: int) -> Self:
-        """Repeated along each axis; axes that `dims` (numbers, or one tuple) does not name are the first ones.
+        """Repeated along each axis; axes that `dims` (numbers, or a tuple) does not name are the first ones.
 
         >>> Tensor([1, 2]).tile(2).tolist()
         [1, 2, 1, 2]

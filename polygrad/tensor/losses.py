@@ -234,7 +234,10 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         """
         self._need_match(Y, "binary_cross_entropy")
         out = -(Y * self.log().clamp(-100.0)) - (1 - Y) * (-self).log1p().clamp(-100.0)
-        slope = lambda g, _, x, y: (g * (x - y) / (x * (1 - x)).clamp(1e-12), g * ((1 - x).log() - x.log()))
+
+        def slope(g: Self, _: Self, x: Self, y: Self) -> tuple[Self, Self]:
+            return g * (x - y) / (x * (1 - x)).clamp(1e-12), g * ((1 - x).log() - x.log())
+
         return out._detached()._with_backward([self, Y], slope)._reduced(reduction)
 
     def binary_crossentropy_logits(

@@ -51,8 +51,8 @@ class StorageMixin(TensorBase):
         return self
 
     def code(self, machine: bool = False) -> str:
-        """What computing this Tensor would run, as text: Programs with their buffers and launches, and for each
-        kernel its Opts, its work and its source (LLVM IR, C, WebAssembly text, WGSL, CUDA, Metal, Python).
+        """What computing this Tensor would run, as text: Programs with their buffers and launches, and for
+        each kernel its Opts, its work and its source (LLVM IR, C, WebAssembly, WGSL, CUDA, Metal, Python).
 
         `machine`: with the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or changed.
         Raises DeviceError, CompileError.

@@ -93,6 +93,16 @@ class Magnitude(IntEnum):
     __hash__ = int.__hash__
 
 
+class Exponent(IntEnum):
+    """EXP2: what its operand is."""
+
+    SCALED = (
+        0  # x * c: its kernels may take all digits of c, as `exp` does. Any other product is rounded first
+    )
+
+    __hash__ = int.__hash__
+
+
 class Dot(NamedTuple):
     """DOT: the integers that words of 32 bits hold, those of the first operand and those of the second."""
 

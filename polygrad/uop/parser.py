@@ -12,7 +12,19 @@ from typing import Any, NoReturn
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
-from polygrad.uop.args import AddrSpace, Axis, AxisKind, Magnitude, Memory, Param, Reg, Special, Steps, Var
+from polygrad.uop.args import (
+    AddrSpace,
+    Axis,
+    AxisKind,
+    Exponent,
+    Magnitude,
+    Memory,
+    Param,
+    Reg,
+    Special,
+    Steps,
+    Var,
+)
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.tensor_cores import BY_NAME, TensorCore
@@ -204,6 +216,10 @@ def _magnitude(line: _Line, dtype: DType) -> Magnitude | None:
     return line.choice(dict(Magnitude.__members__), "what is known of the argument") if line.peek() else None
 
 
+def _exponent(line: _Line, dtype: DType) -> Exponent | None:
+    return line.choice(dict(Exponent.__members__), "what its operand is") if line.peek() else None
+
+
 def _mask(line: _Line, dtype: DType) -> int:
     return line.integer("the bits that two lanes' numbers differ by")
 
@@ -225,6 +241,7 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.INDEX: _steps,
     Ops.STAGE: _memory,
     Ops.SIN: _magnitude,
+    Ops.EXP2: _exponent,
     Ops.SPECIAL: _special,
     Ops.WMMA: _tensor_core,
 }

@@ -22,7 +22,8 @@ UNARY = (
     lambda x: (x * x + 0.5).log(), lambda x: x.sin(), lambda x: (x * x + 0.1).sqrt(), lambda x: x.relu(),
     lambda x: x.gelu(), lambda x: x.silu(), lambda x: x.abs() ** 1.5, lambda x: x.softplus(),
     lambda x: x.erf(), lambda x: x.clamp(-0.5, 0.8), lambda x: x.cast("float16").cast("float32"),
-    lambda x: x.reciprocal(), lambda x: x.square() - x * 0.3,
+    lambda x: x.reciprocal(), lambda x: x.square() - x * 0.3, lambda x: (x * 0.7).exp2(),
+    lambda x: x.exp2(), lambda x: x.exp(), lambda x: (x * x + 0.1).log2(),
 )  # fmt: skip
 BINARY = (
     lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / (y * y + 0.7),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from polygrad import Tensor, TinyJit
+from polygrad.engine.report import count_of, time_of
 from polygrad.errors import ArgumentError
 from polygrad.pictures import chart, graph, profile, timeline
 from polygrad.pictures.curves import round_ticks
-from polygrad.engine.report import count_of, time_of
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 

@@ -1,8 +1,8 @@
 """Elementary and special functions at the numbers where formulas fail: near overflow and zeros, denormal and
 huge numbers, whole ones and halves, infinities and NaN, in float32 against float64.
 
-A row: the name, the bound in units of the last place, and an absolute bound, either of which is enough. What is
-below the least normal number may be 0.
+A row: the name, the bound in units of the last place, and an absolute bound, either of which is enough. What
+is below the least normal number may be 0.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ def hard_points() -> np.ndarray:
     single = np.float32
     powers = np.ldexp(1.0, np.arange(-149, 128)).astype(single)
     lists = (
-        powers, np.nextafter(powers, single(np.inf)), np.nextafter(powers, single(0)), powers * single(1.4142135),
+        powers, np.nextafter(powers, single(np.inf)), np.nextafter(powers, single(0)),
+        powers * single(1.4142135),
         np.arange(80) / 2, np.linspace(0.01, 12, 200), np.linspace(80, 95, 80), np.linspace(100, 130, 40),
-        np.arange(1, 30) * np.pi / 2, 1 - np.ldexp(1.0, -np.arange(1, 25)), 1 + np.ldexp(1.0, -np.arange(1, 24)),
-        [88.72283, 88.8, 89.0, 89.4, 89.41598, 89.41599, 89.5, 87.33654, 103.97, 3.4028235e38, 1e-40, 1e5, 1e10],
+        np.arange(1, 30) * np.pi / 2, 1 - np.ldexp(1.0, -np.arange(1, 25)),
+        1 + np.ldexp(1.0, -np.arange(1, 24)),
+        [88.72283, 88.8, 89.0, 89.4, 89.41598, 89.41599, 89.5, 87.33654, 103.97, 3.4028235e38],
+        [1e-40, 1e5, 1e10],
         [np.inf, np.nan, 2.0**23 + 0.5, 0.46875, 0.85],
     )  # fmt: skip
     found = np.concatenate([np.asarray(x, single) for x in lists])
@@ -46,7 +49,8 @@ ROWS: Rows = {
     **dict.fromkeys("exp exp2 log log2 rsqrt sin deg2rad rad2deg softsign".split(), (1.5, 0.0)),
     **dict.fromkeys("expm1 log10 log1p asin atan erf erfinv elu celu selu hardswish".split(), (3.0, 0.0)),
     **dict.fromkeys("acos asinh acosh atanh sinh cosh tanh logit softplus logsigmoid".split(), (4.0, 0.0)),
-    "cos": (1.0, 2.5e-7), "sigmoid": (2.0, 0.0), "silu": (12.0, 1e-35), "mish": (12.0, 1e-35), "sinc": (2.0, 1e-7),
+    "cos": (1.0, 2.5e-7), "sigmoid": (2.0, 0.0), "silu": (12.0, 1e-35), "mish": (12.0, 1e-35),
+    "sinc": (2.0, 1e-7),
     "erfc": (20.0, 0.0), "lgamma": (8.0, 1e-5), "digamma": (12.0, 1e-5), "i0": (24.0, 0.0),
     "gelu": (4.0, 1e-6), "hardsigmoid": (2.0, 1e-7), "quick_gelu": (60.0, 1e-35), "tanhshrink": (4.0, 2.5e-7),
     "tan": (2.0, 0.0),
@@ -76,7 +80,9 @@ def differing(name: str, device: str, x: np.ndarray) -> list[str]:
         keep = np.abs(np.cos(x.astype(np.float64))) > 0.05
         got, want, rounded, x = got[keep], want[keep], rounded[keep], x[keep]
         units = 128.0
-    same_kind = (np.isnan(got) == np.isnan(rounded)) & ((np.isinf(got) | np.isinf(rounded)) <= (got == rounded))
+    same_kind = (np.isnan(got) == np.isnan(rounded)) & (
+        (np.isinf(got) | np.isinf(rounded)) <= (got == rounded)
+    )
     allowed = np.maximum(units * np.spacing(np.abs(rounded)).astype(np.float64), absolute)
     allowed = np.where(np.abs(want) < LEAST_NORMAL, np.maximum(allowed, LEAST_NORMAL), allowed)
     near = np.isinf(rounded) | np.isnan(rounded) | (np.abs(got.astype(np.float64) - want) <= allowed)
