@@ -151,6 +151,8 @@ ARGUMENTS = {
     "Tensor.randint(dtype)": "dtype",
     "Tensor.randperm(dtype)": "dtype",
     "Tensor.repeat(args)": "size",
+    "Tensor.tile(args)": "size",
+    "Tensor.tile(dims)": "sizes | size",
     "Tensor.repeat(repeats)": "sizes | size",
     "Tensor.reshape(args)": "size | None",
     "Tensor.reshape(shape)": "sizes | size | None",
@@ -296,6 +298,7 @@ RESULTS = {
     "Device.available": "value: strings",
     "Device.canonical": "value: device",
     "Device.backend": "host",
+    "Device.known": "host",
     "Device.is_gpu": "host",
     "Device.__getitem__": "host",
 }

@@ -14,6 +14,11 @@ import type { Scalar, DTypeName } from "../dtypes";
 import type { TensorData } from "../make";
 import { TensorBase, type Operand, type Size } from "../tensor_base";
 
+/** Arguments of `Tensor.code` by name. */
+export interface CodeOptions {
+  /** false unless given. */ readonly machine?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.contiguous` by name. */
 export interface ContiguousOptions {
   readonly opts?: string | null | undefined;
@@ -736,8 +741,8 @@ export interface CeluOptions {
 
 /** Arguments of `Tensor.selu` by name. */
 export interface SeluOptions {
-  /** 1.67326 unless given. */ readonly alpha?: number | undefined;
-  /** 1.0507 unless given. */ readonly gamma?: number | undefined;
+  /** 1.6732632423543772 unless given. */ readonly alpha?: number | undefined;
+  /** 1.0507009873554805 unless given. */ readonly gamma?: number | undefined;
 }
 
 /** Arguments of `Tensor.softplus` by name. */
@@ -1247,6 +1252,17 @@ export class Tensor extends TensorBase {
   }
 
   /**
+   * What computing this Tensor would run, as text: Programs with their buffers and launches, and for
+   * each kernel its Opts, its work and its source (LLVM IR, C, WebAssembly, WGSL, CUDA, Metal, Python).
+   *
+   * `machine`: with the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or changed.
+   * Throws DeviceError, CompileError.
+   */
+  code(...args: [options?: CodeOptions] | [machine: boolean, options?: CodeOptions]): Promise<string> {
+    return callValue(this.session, "Tensor.code", [this, ...args]);
+  }
+
+  /**
    * These elements in order and without gaps, once computed: a view where they lie so already, else a
    * copy.
    *
@@ -1622,8 +1638,8 @@ export class Tensor extends TensorBase {
    * Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
    *
    * `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-   * columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. Throws
-   * ArgumentError, ShapeError.
+   * columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. A row that attends
+   * to nothing is 0, as torch's (tinygrad's is NaN). Throws ArgumentError, ShapeError.
    */
   scaledDotProductAttention(
     ...args:
@@ -2007,8 +2023,8 @@ export class Tensor extends TensorBase {
    * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
    *
    * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
-   * Signs are LAPACK's. There is a gradient where m >= n, of 'reduced'. By Householder's reflections.
-   * Throws ShapeError, ArgumentError.
+   * Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient
+   * (GradientError). Throws ShapeError, ArgumentError.
    */
   qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
@@ -2028,9 +2044,10 @@ export class Tensor extends TensorBase {
   /**
    * U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
    *
-   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`: then there
-   * is a gradient. Signs are not determined; the gradient of U and V is infinite where singular values are
-   * equal. By Hestenes' one-sided Jacobi method. Throws ShapeError.
+   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`. Signs are
+   * not determined; the gradient of U and V is infinite where singular values are equal, and that of the
+   * columns beyond k does not exist (GradientError). By Hestenes' one-sided Jacobi method. torch's default
+   * is `full_matrices=False` (its `some`). Throws ShapeError.
    */
   svd(
     ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
@@ -2240,7 +2257,7 @@ export class Tensor extends TensorBase {
   declare pairwise_distance: Tensor["pairwiseDistance"];
 
   /**
-   * The cosine of the angle between vectors along `dim`; lengths count as at least `eps`.
+   * The cosine of the angle between vectors along `dim`; each length counts as at least `eps`.
    *
    * Throws AxisError, ShapeError.
    */
@@ -2361,7 +2378,7 @@ export class Tensor extends TensorBase {
   /** `binaryCrossentropy`, by its Python name. */
   declare binary_crossentropy: Tensor["binaryCrossentropy"];
 
-  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  /** `binary_crossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1. */
   binaryCrossEntropy(
     ...args:
       | [Y: Tensor, options?: BinaryCrossEntropyOptions]
@@ -2537,10 +2554,10 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The middle element along `axis`, the mean of the two middle ones of an even number, in floats.
+   * The middle element, the lesser of the two middle ones of an even number: of all elements, a Tensor.
    *
-   * As numpy's; torch's is `quantile(0.5, axis, interpolation="lower")`. NaN where there is one. Throws
-   * ShapeError.
+   * With `axis`: the middle elements along it, and their positions (int32). As torch's; numpy's, between
+   * the two middle ones, is `quantile(0.5, axis)`. NaN where there is one. Throws AxisError, ShapeError.
    */
   median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
     return callTensor(this.session, "Tensor.median", [this, ...args]);
@@ -3061,7 +3078,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.logsigmoid", [this]);
   }
 
-  /** The hyperbolic tangent, as 2 sigmoid(2 self) - 1. */
+  /** The hyperbolic tangent, within 4 ulp: 2 sigmoid(2 self) - 1, and a polynomial of self² near 0. */
   tanh(): Tensor {
     return callTensor(this.session, "Tensor.tanh", [this]);
   }
@@ -3088,7 +3105,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.silu", [this]);
   }
 
-  /** self where positive, else alpha * (exp(self) - 1). */
+  /** self where positive, else alpha * (exp(self) - 1), by `expm1`. */
   elu(...args: [options?: EluOptions] | [alpha: number, options?: EluOptions]): Tensor {
     return callTensor(this.session, "Tensor.elu", [this, ...args]);
   }
@@ -3318,7 +3335,7 @@ export class Tensor extends TensorBase {
   /**
    * (sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
    *
-   * Throws AxisError.
+   * The gradient of a norm that is 0 is 0. Throws AxisError.
    */
   norm(
     ...args:
@@ -3432,7 +3449,7 @@ export class Tensor extends TensorBase {
   declare pad_to: Tensor["padTo"];
 
   /**
-   * This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b))` does too.
+   * This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b), 1)` does too.
    *
    * Throws ShapeError, DeviceError, ArgumentError.
    */
@@ -3445,7 +3462,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b))` does too.
+   * This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b), 1)` does too.
    *
    * Throws ShapeError, DeviceError, ArgumentError.
    */
@@ -3486,9 +3503,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.repeat", [this, ...args]);
   }
 
-  /** Repeated along each axis; axes that `dims` does not name are the first ones. */
-  tile(...dims: number[]): Tensor {
-    return callTensor(this.session, "Tensor.tile", [this, ...dims]);
+  /**
+   * Repeated along each axis; axes that `dims` (numbers, or a tuple) does not name are the first ones.
+   */
+  tile(...args: [dims: readonly Size[]] | [...dims: Size[]]): Tensor {
+    return callTensor(this.session, "Tensor.tile", [this, ...args]);
   }
 
   /** Each element repeated along `dim`; of the flattened Tensor when None. */
@@ -3787,7 +3806,7 @@ export class Tensor extends TensorBase {
    * log |gamma(self)|; infinite at 0 and the negative integers.
    *
    * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
-   * 1/2. The gradient is `digamma`.
+   * 1/2. In float32 within 8 ulp, or 1e-5 near zeros at negative numbers. The gradient is `digamma`.
    */
   lgamma(): Tensor {
     return callTensor(this.session, "Tensor.lgamma", [this]);
@@ -3824,12 +3843,16 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.sin", [this]);
   }
 
-  /** The cosine of radians, as 1 - 2 sin²(x/2), which keeps its precision for large x. */
+  /**
+   * The cosine of radians, as 1 - 2 sin²(x/2): in float32 within 2.5e-7, for every x.
+   *
+   * That is an absolute bound: near pi/2 and the other zeros fewer digits are right.
+   */
   cos(): Tensor {
     return callTensor(this.session, "Tensor.cos", [this]);
   }
 
-  /** The tangent of radians. */
+  /** The tangent of radians, as sin / cos: near its poles it has as few right digits as `cos`. */
   tan(): Tensor {
     return callTensor(this.session, "Tensor.tan", [this]);
   }
@@ -3844,12 +3867,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.arcsin", [this]);
   }
 
-  /** The arc cosine; NaN outside -1 to 1. */
+  /** The arc cosine; NaN outside -1 to 1. Within 3 ulp. */
   acos(): Tensor {
     return callTensor(this.session, "Tensor.acos", [this]);
   }
 
-  /** The arc cosine; NaN outside -1 to 1. */
+  /** The arc cosine; NaN outside -1 to 1. Within 3 ulp. */
   arccos(): Tensor {
     return callTensor(this.session, "Tensor.arccos", [this]);
   }
@@ -3889,42 +3912,42 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.rad2deg", [this]);
   }
 
-  /** The hyperbolic sine. */
+  /** The hyperbolic sine, within 5 ulp. */
   sinh(): Tensor {
     return callTensor(this.session, "Tensor.sinh", [this]);
   }
 
-  /** The hyperbolic cosine. */
+  /** The hyperbolic cosine, within 5 ulp. */
   cosh(): Tensor {
     return callTensor(this.session, "Tensor.cosh", [this]);
   }
 
-  /** The inverse hyperbolic sine. */
+  /** The inverse hyperbolic sine, within 4 ulp. */
   asinh(): Tensor {
     return callTensor(this.session, "Tensor.asinh", [this]);
   }
 
-  /** The inverse hyperbolic sine. */
+  /** The inverse hyperbolic sine, within 4 ulp. */
   arcsinh(): Tensor {
     return callTensor(this.session, "Tensor.arcsinh", [this]);
   }
 
-  /** The inverse hyperbolic cosine; NaN below 1. */
+  /** The inverse hyperbolic cosine; NaN below 1. Within 4 ulp. */
   acosh(): Tensor {
     return callTensor(this.session, "Tensor.acosh", [this]);
   }
 
-  /** The inverse hyperbolic cosine; NaN below 1. */
+  /** The inverse hyperbolic cosine; NaN below 1. Within 4 ulp. */
   arccosh(): Tensor {
     return callTensor(this.session, "Tensor.arccosh", [this]);
   }
 
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp. */
   atanh(): Tensor {
     return callTensor(this.session, "Tensor.atanh", [this]);
   }
 
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. */
+  /** The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp. */
   arctanh(): Tensor {
     return callTensor(this.session, "Tensor.arctanh", [this]);
   }
@@ -4107,12 +4130,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.minimum", [this, x]);
   }
 
-  /** The greater of both; of a NaN and a number, the number. */
+  /** The greater of both; of a NaN and a number, the number. Of equal ones self has the gradient. */
   fmax(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmax", [this, x]);
   }
 
-  /** The lesser of both; of a NaN and a number, the number. */
+  /** The lesser of both; of a NaN and a number, the number. Of equal ones self has the gradient. */
   fmin(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmin", [this, x]);
   }
