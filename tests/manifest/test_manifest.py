@@ -123,6 +123,7 @@ def test_what_is_said_to_return_itself_does() -> None:
         "Tensor.realize": lambda t: t.realize(),
         "Tensor.replace": lambda t: t.replace(X),
         "Tensor.requires_grad_": lambda t: t.requires_grad_(),
+        "Tensor.retain_grad": lambda t: t.retain_grad(),
         "Tensor.to_": lambda t: t.to_("INTERP"),
     }
     assert calls.keys() == reviewed.RETURNS_SELF
