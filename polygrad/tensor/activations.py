@@ -90,7 +90,7 @@ class ActivationsMixin(ReduceMixin):
         >>> Tensor([0.0, 1.0]).sigmoid().tolist()
         [0.5, 0.73105...]
         """
-        return ((self * (-1 / math.log(2))).exp2() + 1.0).reciprocal()
+        return (self._exp_of_multiple(-1.0) + 1.0).reciprocal()
 
     def logsigmoid(self) -> Self:
         """log(sigmoid(self)), without overflow.

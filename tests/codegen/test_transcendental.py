@@ -14,7 +14,7 @@ from polygrad.codegen import transcendental
 from polygrad.codegen.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.uop.args import Magnitude, Param
+from polygrad.uop.args import Exponent, Magnitude, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
@@ -127,7 +127,7 @@ def test_exp2_of_a_product_within_2_ulp(name: str, dtype: DType, fused: bool) ->
     x = np.concatenate([generator.uniform(-a, a, 100_000).astype(kind) for a in (1, reach)])
     argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
     table = decompose(Target("test", fma=fused), True)
-    root = UOp(Ops.EXP2, dtype, (argument * c,))
+    root = UOp(Ops.EXP2, dtype, (argument * c,), Exponent.SCALED)
     with np.errstate(all="ignore"):
         got = evaluate(graph_rewrite(root, table), {argument: x})
         want = np.exp2(x.astype(np.longdouble) * exact(c))

@@ -198,7 +198,7 @@ TABLE.add(
 TABLE.add(
     "quantile of NaN", lambda x: x.quantile(0.5), lambda x: torch.quantile(x, 0.5), ODD, has_gradient=False
 )
-TABLE.add("median", lambda x: x.median(1)[0], normal(3, 6))
+TABLE.add("median", lambda x: x.median(1)[0], lambda x: x.median(1)[0], normal(3, 6))
 
 # --- linear algebra
 TABLE.add("kron", lambda x, y: x.kron(y), torch.kron, normal(2, 3), normal(3, 2))
