@@ -20,6 +20,7 @@ import polygrad.renderer.wasm_driver
 import polygrad.runtime.threads
 import polygrad.runtime.wasm
 import polygrad.tensor.tensor
+import polygrad.wasm.wat
 from polygrad.engine.cache import code_digest
 
 code_digest()  # it is remembered

@@ -179,8 +179,7 @@ class _Devices:
                 remedy = f"see what the package of {entry.value} needs"
                 backend = entry.load()
         except ImportError as e:
-            is_own = (e.name or "").startswith("polygrad.")
-            if is_own and sys.platform == "emscripten":  # which is not sent what only native hosts can run
+            if name in _MODULES and sys.platform == "emscripten":  # what only native hosts can run
                 raise DeviceError(
                     f"device {name}: not available inside Pyodide: expected WASM, WEBGPU or INTERP"
                 ) from e
