@@ -4,7 +4,9 @@
     python scripts/compatibility.py --check    fail if the page is not what it would write
     python scripts/compatibility.py --record   inspect the installed packages, and write their names down
 
-A name that is neither ours nor explained in compatibility_reasons.py is an error: that is the point.
+A name that is neither ours nor explained in compatibility_reasons.py is an error: that is the point. So is a
+name that is ours without a proof (tests/proofs) that it means the same, or differs as
+compatibility_differs.py says.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compatibility_differs import PROVED_ELSEWHERE, differences_of
 from compatibility_reasons import EQUIVALENTS, IN_PLACE, REASONS, RULES
 
 import polygrad
 from polygrad import Tensor, nn
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests"))
+from proofs.registry import calls_of  # noqa: E402
+
 NAMES = ROOT / "docs" / "names"
 PAGE = ROOT / "docs" / "compatibility.md"
 
@@ -42,6 +48,7 @@ class Section:
     kind: str = "all"
 
 
+STATUSES = ("same", "differs", "other", "no")
 TENSOR, NN, OPTIM, STATE = ("Tensor.", Tensor), ("nn.", nn), ("nn.optim.", nn.optim), ("nn.state.", nn.state)
 TOP, DTYPES = ("", polygrad), ("dtypes.", polygrad.dtypes)
 SECTIONS = (
@@ -117,10 +124,12 @@ def record() -> None:
 
 
 def lookup(section: Section, name: str) -> tuple[str, str] | None:
-    """(status, what to say) of a name: 'same', 'other' or 'no'; None if it is missing and not explained."""
+    """(status, what to say) of a name: 'same', 'differs', 'other' or 'no'; None if it is missing and not
+    explained."""
     for prefix, owner in section.ours:
         if hasattr(owner, name) and not inspect.ismodule(getattr(owner, name)):
-            return "same", f"`{prefix}{name}`"
+            lines = [d.line for d in differences_of(section.place, name)]
+            return ("differs", "; ".join(lines)) if lines else ("same", f"`{prefix}{name}`")
     keys = [f"{section.place}.{name}"] + [name] * (section.package == "torch")
     for key in keys:
         if key in EQUIVALENTS:
@@ -141,6 +150,23 @@ def missing_names(sections: Iterable[Section], names: Callable[[Section], list[s
     return [f"{s.place}.{n}" for s in sections for n in names(s) if lookup(s, n) is None]
 
 
+def is_proved(section: Section, name: str) -> bool:
+    """Whether generated calls compare the name with the peer's."""
+    return bool(calls_of(section.place, name))
+
+
+def unproved_names(sections: Iterable[Section], names: Callable[[Section], list[str]]) -> list[str]:
+    """Names said to be the same, or to differ, of which no test shows it."""
+    return [
+        f"{s.place}.{n}"
+        for s in sections
+        for n in names(s)
+        if (lookup(s, n) or ("",))[0] in ("same", "differs")
+        and not is_proved(s, n)
+        and f"{s.place}.{n}" not in PROVED_ELSEWHERE
+    ]
+
+
 def recorded(section: Section) -> list[str]:
     """The names of a section as they were recorded."""
     text = (NAMES / f"{section.package}.json").read_text(encoding="utf-8")
@@ -155,20 +181,21 @@ def table(section: Section) -> tuple[list[str], dict[str, int]]:
     """The lines of a section, and how many names there are of each status."""
     names = recorded(section)
     found = {n: lookup(section, n) or ("no", "") for n in names}
-    counts = {status: sum(s == status for s, _ in found.values()) for status in ("same", "other", "no")}
+    counts = {s: sum(status == s for status, _ in found.values()) for s in STATUSES}
     same = [n for n in names if found[n][0] == "same"]
     lines = [f"### {section.place}", ""]
     lines += [
-        f"{len(names)} names: {counts['same']} the same, {counts['other']} otherwise, {counts['no']} not.",
+        f"{len(names)} names: {counts['same']} the same, {counts['differs']} differ, "
+        f"{counts['other']} otherwise, {counts['no']} not.",
         "",
     ]
     if same:
         lines += ["The same: " + ", ".join(f"`{n}`" for n in same) + ".", ""]
     by_text: dict[tuple[str, str], list[str]] = {}
     for n in names:
-        if found[n][0] != "same":
+        if found[n][0] != "same":  # one row for all names with the same text
             by_text.setdefault(found[n], []).append(n)
-    for status, title in (("other", "here"), ("no", "why not")):
+    for status, title in (("differs", "differs"), ("other", "here"), ("no", "why not")):
         rows = [(ns, text) for (s, text), ns in by_text.items() if s == status]
         if rows:
             lines += [f"| {section.package} | {title} |", "| --- | --- |"]
@@ -178,19 +205,34 @@ def table(section: Section) -> tuple[list[str], dict[str, int]]:
 
 def page() -> str:
     """The whole page."""
+    ours = [
+        (s, n) for s in SECTIONS for n in recorded(s) if (lookup(s, n) or ("",))[0] in ("same", "differs")
+    ]
+    here, proved = len(ours), sum(is_proved(s, n) for s, n in ours)
+    calls = sum(len(calls_of(s.place, n)) for s, n in ours)
+    generated, others = f"{calls:,}", here - proved
     head = f"""<!-- Written by scripts/compatibility.py: do not edit. -->
 
 # Compatibility
 
 Public names of tinygrad {version_of("tinygrad")} and torch {version_of("torch")}, and what there is here: the
-same name, another way to say it, or the reason why not. The list is made by inspecting the packages;
-`make check` fails when it is not current, or when a name is neither here nor explained.
+same name, the same name with a difference, another way to say it, or the reason why not. The list is made
+by inspecting the packages; `make check` fails when it is not current, or when a name is neither here nor
+explained.
+
+{proved} of the {here} names that are the same, or differ, are proved by test: {generated} generated calls
+are evaluated here and by the installed package, and compared in values, gradients, dtypes and refusals
+(`tests/proofs`). The other {others} have tests of their own. "Differs" means: so, and not otherwise, than the
+line says. Where tinygrad and torch differ, tinygrad's meaning stays. A dtype that a package refuses for want
+of a kernel may be computed here. What tinygrad makes of NaN and infinities depends on its device and is not
+compared; here it is as torch's.
 
 Methods keep tinygrad's argument names where both packages have them (`axis` in reductions, `dim` elsewhere).
 Functions of `torch` and `torch.nn.functional` are methods of `Tensor`; modules without parameters are
 functions or methods, too, for a model is any object that has Tensors in it.
 """
-    parts, summary = [], ["| | names | the same | otherwise | not |", "| --- | --- | --- | --- | --- |"]
+    parts = []
+    summary = ["| | names | the same | differs | otherwise | not |", "| --- | --- | --- | --- | --- | --- |"]
     for package in ("tinygrad", "torch"):
         parts += [f"## {package}", ""]
         for section in (s for s in SECTIONS if s.package == package):
@@ -198,7 +240,7 @@ functions or methods, too, for a model is any object that has Tensors in it.
             parts += lines
             total = sum(counts.values())
             summary.append(
-                f"| `{section.place}` | {total} | {counts['same']} | {counts['other']} | {counts['no']} |"
+                f"| `{section.place}` | {total} | {' | '.join(str(counts[s]) for s in STATUSES)} |"
             )
     return "\n".join([head, *summary, "", *parts]).rstrip() + "\n"
 
@@ -213,6 +255,10 @@ def main() -> int:
     unexplained = missing_names(SECTIONS, recorded)
     if unexplained:
         print(f"neither here nor explained ({len(unexplained)}): {', '.join(unexplained)}", file=sys.stderr)
+        return 1
+    unproved = unproved_names(SECTIONS, recorded)
+    if unproved:
+        print(f"here without a proof ({len(unproved)}): {', '.join(unproved)}", file=sys.stderr)
         return 1
     text = page()
     if arguments.check:

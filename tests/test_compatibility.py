@@ -16,6 +16,7 @@ from polygrad import Tensor, nn
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 compatibility: Any = __import__("compatibility")
+differs: Any = __import__("compatibility_differs")
 reasons: Any = __import__("compatibility_reasons")
 SECTIONS = compatibility.SECTIONS
 PLACES = [s.place for s in SECTIONS]
@@ -28,6 +29,41 @@ def test_every_name_is_here_or_explained() -> None:
 def test_a_name_that_nothing_explains_is_told() -> None:
     found = compatibility.missing_names(SECTIONS[:1], lambda section: ["exp", "no_such_name"])
     assert found == ["tinygrad.Tensor.no_such_name"]
+
+
+def test_what_is_here_is_proved_to_mean_the_same_or_to_differ() -> None:
+    assert compatibility.unproved_names(SECTIONS, compatibility.recorded) == []
+
+
+def test_a_name_without_a_proof_is_told() -> None:
+    found = compatibility.unproved_names(SECTIONS[:1], lambda section: ["exp", "dtype", "__add__"])
+    assert found == ["tinygrad.Tensor.__add__"]
+
+
+def test_the_count_in_the_pages_head_is_that_of_the_proofs() -> None:
+    text = compatibility.page()
+    here = [(s, n) for s in SECTIONS for n in compatibility.recorded(s)
+            if (compatibility.lookup(s, n) or ("",))[0] in ("same", "differs")]  # fmt: skip
+    proved = [compatibility.is_proved(s, n) for s, n in here]
+    assert f"{sum(proved)} of the {len(here)} names" in text
+    assert sum(proved) > 900
+
+
+def test_what_differs_is_a_name_that_is_here() -> None:
+    places = {s.place: s for s in SECTIONS}
+    names = {place: set(compatibility.recorded(s)) for place, s in places.items()}
+    stale = [
+        f"{d.places}: {n}"
+        for d in differs.DIFFERENCES
+        for n in d.names.split()
+        if not any(re.fullmatch(d.places, p) and n in names[p] for p in places)
+    ]
+    assert stale == []
+
+
+def test_what_other_tests_prove_is_there_and_named_in_them() -> None:
+    for name, path in differs.PROVED_ELSEWHERE.items():
+        assert name.rpartition(".")[2] in (ROOT / path).read_text(encoding="utf-8"), name
 
 
 def test_the_page_is_current() -> None:
@@ -61,6 +97,7 @@ def test_nothing_is_explained_that_is_here(table: str) -> None:
     for key in getattr(reasons, table):
         of = [s for s in SECTIONS if key.rpartition(".")[2] in names[s.place]]
         of = [s for s in of if key in (f"{s.place}.{key.rpartition('.')[2]}", key)]
-        if all((compatibility.lookup(s, key.rpartition(".")[2]) or ("",))[0] == "same" for s in of):
+        found = [(compatibility.lookup(s, key.rpartition(".")[2]) or ("",))[0] for s in of]
+        if all(status in ("same", "differs") for status in found):
             stale.append(key)
     assert stale == []

@@ -203,7 +203,7 @@ PYTHON_ONLY = {
 HOST_ARGUMENTS = {
     "nn.state.get_state_dict(tensor_type)", "Tensor.max_pool2d(return_indices)",
     "Tensor.adaptive_max_pool1d(return_indices)", "Tensor.adaptive_max_pool2d(return_indices)",
-    "Tensor.adaptive_max_pool3d(return_indices)",
+    "Tensor.adaptive_max_pool3d(return_indices)", "Tensor.median(axis)",
 }  # fmt: skip
 
 # A shape that is given as one sequence or as arguments.

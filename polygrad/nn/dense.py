@@ -62,7 +62,10 @@ class Bilinear:
 
 
 class Embedding:
-    """Rows of a table by integer: (...) to (..., embed_size)."""
+    """Rows of a table by integer: (...) to (..., embed_size).
+
+    The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
+    """
 
     def __init__(self, vocab_size: int, embed_size: int, dtype: DTypeLike | None = None) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size

@@ -117,6 +117,8 @@ class ActivationsMixin(ReduceMixin):
     def gelu(self, approximate: str = "tanh") -> Self:
         """self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Raises ArgumentError.
 
+        'tanh' is tinygrad's default; torch's is 'none'.
+
         >>> Tensor([1.0]).gelu().tolist()
         [0.84119...]
         """

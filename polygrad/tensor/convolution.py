@@ -33,6 +33,9 @@ class ConvolutionMixin(ReduceMixin):
         Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
         (n, cout, *out).
 
+        The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: say them by
+        name.
+
         >>> Tensor.arange(9).reshape(1, 1, 3, 3).float().conv2d(Tensor.ones(1, 1, 2, 2)).tolist()
         [[[[8.0, 12.0], [20.0, 24.0]]]]
         """
@@ -80,6 +83,8 @@ class ConvolutionMixin(ReduceMixin):
         output_padding: int | Sequence[int] = 0,
     ) -> Self:
         """The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Raises ShapeError.
+
+        The order of arguments is tinygrad's, as of `conv2d`.
 
         >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
         [[[[1.0, 3.0, 2.0]]]]

@@ -44,6 +44,8 @@ class CumulativeMixin(ReduceMixin):
 
         NaN is the greatest.
 
+        Of equals tinygrad takes the first position, torch the last, as here.
+
         >>> [t.tolist() for t in Tensor([1, 3, 2, 5]).cummax()]
         [[1, 3, 3, 5], [0, 1, 1, 3]]
         """
@@ -61,6 +63,8 @@ class CumulativeMixin(ReduceMixin):
         """Running minima along `axis`, and the positions (int32) where they are, the last of equals.
 
         NaN is the least.
+
+        Of equals tinygrad takes the first position, torch the last, as here.
 
         >>> [t.tolist() for t in Tensor([4, 3, 5, 1]).cummin()]
         [[4, 3, 3, 1], [0, 1, 1, 3]]

@@ -69,6 +69,8 @@ class LinalgMixin(ReduceMixin):
 
         `dtype`: what all of them are cast to first, so that of the result too.
 
+        torch.nn.functional's weight is (out, in), as `nn.Linear`'s.
+
         >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0], [10.0]]), Tensor([0.5])).tolist()
         [[21.5]]
         """

@@ -47,6 +47,8 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
         (torch's is -100) count for nothing. Raises ShapeError, ArgumentError.
 
+        No class is ignored by default, as tinygrad's; torch ignores -100: say `ignore_index=-100`.
+
         >>> Tensor([[2.0, 0.0], [0.0, 1.0]]).cross_entropy(Tensor([0, 1])).item()
         0.22009...
         """

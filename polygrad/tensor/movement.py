@@ -38,6 +38,9 @@ class MovementMixin(TensorBase):
         None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Raises
         ShapeError when the sizes do not multiply to the number of elements.
 
+        A view, of what is no contiguous one too: what is written to it is in the original. torch copies
+        there.
+
         >>> Tensor([1, 2, 3, 4]).reshape(2, -1).tolist()
         [[1, 2], [3, 4]]
         """
@@ -162,6 +165,8 @@ class MovementMixin(TensorBase):
     @property
     def T(self) -> Self:
         """The matrix transposed.
+
+        The last two axes, as tinygrad's; torch's `T` reverses all axes: `permute(2, 1, 0)`.
 
         >>> Tensor([[1, 2], [3, 4]]).T.tolist()
         [[1, 3], [2, 4]]
@@ -367,6 +372,8 @@ class MovementMixin(TensorBase):
         """Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last.
 
         Raises ArgumentError.
+
+        As torch.Tensor's; torch.nn.functional's takes blocks of images, which are `pool` here.
 
         >>> Tensor([1, 2, 3, 4]).unfold(0, 2, 1).tolist()
         [[1, 2], [2, 3], [3, 4]]

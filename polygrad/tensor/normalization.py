@@ -70,6 +70,8 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
 
         Raises ArgumentError.
 
+        torch.nn.functional's is in training by default.
+
         >>> Tensor([1.0, 2.0]).dropout(0.5).tolist()
         [1.0, 2.0]
         """

@@ -56,6 +56,9 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
         NaNs: what `max_unpool2d` takes. Raises ShapeError.
 
+        `dilation` comes before `padding`, and equal maxima of a window share the gradient, as tinygrad's; in
+        torch `padding` comes first, and the first of equals has the gradient.
+
         >>> Tensor([[[[1, 2], [3, 4]]]]).max_pool2d().tolist()
         [[[[4]]]]
         """
@@ -129,6 +132,8 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         count_include_pad: bool = True,
     ) -> Self:
         """The mean of each window over the last axes; padding counts unless told. Raises ShapeError.
+
+        `dilation` comes before `padding`, as tinygrad's; torch has none, and `padding` in its place.
 
         >>> Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]).avg_pool2d().tolist()
         [[[[2.5]]]]

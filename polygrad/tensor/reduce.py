@@ -71,6 +71,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
 
         Raises ShapeError.
 
+        Values alone, as tinygrad's; torch's `max(axis)` is `(x.max(axis), x.argmax(axis))`.
+
         >>> Tensor([[1, 5], [7, 2]]).max(1).tolist()
         [5, 7]
         """
@@ -81,6 +83,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
 
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The least element; NaN if there is one. Raises ShapeError.
+
+        Values alone, as tinygrad's; torch's `min(axis)` is `(x.min(axis), x.argmin(axis))`.
 
         >>> Tensor([[1, 5], [7, 2]]).min(1).tolist()
         [1, 2]
@@ -165,6 +169,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
     ) -> Self:
         """Whether all elements are close (bool, shape ()): see `isclose`.
 
+        A Tensor, as tinygrad's; torch's is a bool.
+
         >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0000001])).item()
         True
         """
@@ -236,6 +242,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The variance, divided by count - `correction`.
 
+        The second argument is `keepdim`, as tinygrad's; torch's is `unbiased`.
+
         >>> Tensor([1.0, 3.0]).var(correction=0).item()
         1.0
         """
@@ -258,6 +266,8 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
 
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The standard deviation; its gradient is 0 where it is 0.
+
+        The second argument is `keepdim`, as tinygrad's; torch's is `unbiased`.
 
         >>> Tensor([1.0, 3.0]).std(correction=0).item()
         1.0

@@ -36,6 +36,8 @@ class ResamplingMixin(IndexingMixin):
         torch's; with `align_corners` (linear) the first and the last elements stay where they are. Raises
         ArgumentError, ShapeError.
 
+        `mode` is 'linear' by default, as tinygrad's; torch's is 'nearest'.
+
         >>> Tensor([[[1.0, 3.0]]]).interpolate(4).tolist()
         [[[1.0, 1.5, 2.5, 3.0]]]
         """

@@ -73,6 +73,8 @@ class RoundingMixin(SelectionMixin):
     def sign(self) -> Self:
         """-1, 0 or 1; NaN of NaN.
 
+        torch's is 0 of NaN.
+
         >>> Tensor([-2.0, 0.0, 3.0]).sign().tolist()
         [-1.0, 0.0, 1.0]
         """

@@ -25,6 +25,8 @@ class SelectionMixin(ElementwiseMixin):
     def where(self, x: TensorLike, y: TensorLike) -> Self:
         """`x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars.
 
+        As tinygrad's: `condition.where(x, y)`. torch's `x.where(condition, y)` has the condition second.
+
         >>> Tensor([True, False]).where(1, 0).tolist()
         [1, 0]
         """
@@ -48,6 +50,8 @@ class SelectionMixin(ElementwiseMixin):
 
     def masked_fill(self, mask: Self, value: TensorLike) -> Self:
         """`value` where `mask` holds, self elsewhere.
+
+        A float in integers makes floats; torch rounds it to an integer.
 
         >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 0).tolist()
         [0, 2]

@@ -26,6 +26,8 @@ class SortingMixin(IndexingMixin):
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
         """The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest.
 
+        Equal elements have gradients of their own, as torch's; tinygrad's share them.
+
         >>> [t.tolist() for t in Tensor([3, 1, 2]).sort()]
         [[1, 2, 3], [1, 2, 0]]
         """
@@ -100,7 +102,7 @@ class SortingMixin(IndexingMixin):
         """Element `position` of an axis, which stays, of size 1."""
         return self.shrink([(position, position + 1) if i == axis else None for i in range(self.ndim)])
 
-    def median(self, axis: int | None = None, keepdim: bool = False) -> Any:
+    def median(self, axis: int | None = None, keepdim: bool = False) -> Self | tuple[Self, Self]:
         """The middle element, the lesser of the two middle ones of an even number: of all elements, a Tensor.
 
         With `axis`: the middle elements along it, and their positions (int32). As torch's; numpy's, between
@@ -112,9 +114,14 @@ class SortingMixin(IndexingMixin):
         [[2], [3]]
         """
         if axis is None:
-            value, _ = self.flatten().median(0)
-            return value.reshape([1] * self.ndim) if keepdim else value
-        place = self._axis(axis)
+            return self.flatten()._medians(0)[0].reshape([1] * self.ndim if keepdim else [])
+        value, position = self._medians(self._axis(axis))
+        if not self.shape:
+            return value.reshape(()), position.reshape(())
+        return (value, position) if keepdim else (value.squeeze(axis), position.squeeze(axis))
+
+    def _medians(self, place: int) -> tuple[Self, Self]:
+        """The medians along an axis, which stays, of size 1, and their positions."""
         x = self if self.shape else self.reshape(1)
         x._need_elements(place, "median")
         values, positions = x.sort(place)
@@ -126,9 +133,7 @@ class SortingMixin(IndexingMixin):
             has_nan = is_nan.any(place, keepdim=True)
             position = has_nan.where(nan_at, position)
             value = has_nan.where(x.gather(place, nan_at), value)
-        if not self.shape:
-            return value.reshape(()), position.reshape(())
-        return (value, position) if keepdim else (value.squeeze(place), position.squeeze(place))
+        return value, position
 
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
         """The k-th least element (1 is the least) along `dim`, and its position (int32). NaN is the greatest.

@@ -283,7 +283,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         z = near * (1.0 / _BESSEL_SPLIT)
         small = polynomial(z * z, _BESSEL_POWERS[order][::-1])
         small = near * small * 0.5 if order else small
-        root = (far * 0.5).exp()  # its square would be infinite before the function is
+        root = far._exp_of_multiple(0.5)  # its square would be infinite before the function is
         large = polynomial(_BESSEL_SPLIT / far, _BESSEL_ASYMPTOTIC[order][::-1])
         large = large * root / (far * (2.0 * math.pi)).sqrt() * root
         out = (a < _BESSEL_SPLIT).where(small, large)

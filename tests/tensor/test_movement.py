@@ -182,3 +182,10 @@ def test_a_hundred_tensors_are_joined_in_groups(dtype, axis):
         grads = (joined * Tensor(weights).reshape(joined.shape)).sum().gradient(*xs)
         got = np.concatenate([g.numpy().ravel() for g in grads[:5]])
         np.testing.assert_array_equal(got, weights[: len(got)])
+
+
+def test_the_axis_may_follow_the_tuple_as_in_torch() -> None:
+    x, y = Tensor([[1, 2]]), Tensor([[3, 4]])
+    assert Tensor.cat((x, y), 1).tolist() == [[1, 2, 3, 4]]
+    assert Tensor.stack([x, y], -1).tolist() == [[[1, 3], [2, 4]]]
+    assert Tensor.cat((x, y), dim=0).tolist() == Tensor.cat((x, y)).tolist() == [[1, 2], [3, 4]]
