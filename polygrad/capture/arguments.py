@@ -6,7 +6,7 @@ Tensors may lie in lists, tuples and dicts.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,25 +55,21 @@ class _Same:
         return f"an object of type {type(self.value).__name__}"
 
 
-def take_apart(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-    """The parts of a call's arguments.
+def take_apart(values: Sequence[Any]) -> Arguments:
+    """The parts of the values of a call's parameters.
 
     Raises CaptureError for arrays, ArgumentError for an unbound Variable.
     """
     out = Arguments()
     tensors, rest = out.tensors, out.rest
-    stack = [*reversed(args)]
-    if kwargs:
-        names = sorted(kwargs)
-        rest.append(names)
-        stack[:0] = [kwargs[name] for name in reversed(names)]
+    stack = [*reversed(values)]
     while stack:
         value = stack.pop()
         if isinstance(value, TensorBase):
             tensors.append(value)
             rest.append("a Tensor")
         elif value.__class__ in _PLAIN:
-            rest.append((value.__class__, value))
+            rest.append((value.__class__, value if value else repr(value)))  # 0.0 and -0.0 are two values
         elif isinstance(value, (list, tuple)):
             rest.append((value.__class__, len(value)))
             stack.extend(reversed(value))
@@ -134,19 +130,96 @@ def tensors_in(value: Any) -> list[Any]:
     return list(tensors.values())
 
 
-def argument_names(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    """A name for each Tensor of a call's arguments, in the order of `take_apart`: that of the parameter, with
-    the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on where it has none.
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What stands in a result for argument number `place`, which the function returns as it is."""
+
+    place: int
+
+
+def with_places(result: Any, places: Mapping[int, int]) -> tuple[Any, bool]:
+    """A result with `Returned` for Tensors whose id is in `places`, and whether there is one."""
+    returned = [t for t in tensors_in(result) if id(t) in places]
+    if not returned:
+        return result, False
+    return _mapped(result, lambda x: Returned(places[id(x)]) if id(x) in places else x), True
+
+
+def with_arguments(result: Any, tensors: Sequence[Any]) -> Any:
+    """The reverse of `with_places`, for the Tensors of a call."""
+    return _mapped(result, lambda x: tensors[x.place] if isinstance(x, Returned) else x)
+
+
+def clones_of(result: Any, tensors: Sequence[Any]) -> Any:
+    """A result in which clones stand for those of these Tensors that are in it."""
+    return _mapped(result, lambda x: x.clone() if any(x is t for t in tensors) else x)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[_mapped(v, change) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)([_mapped(v, change) for v in value])
+    if isinstance(value, dict):
+        return {k: _mapped(v, change) for k, v in value.items()}
+    return change(value)
+
+
+class Parameters:
+    """The parameters of a function, by which calls that pass the same arguments in other ways are alike.
+
+    `count`: how many arguments by position are the values of all, as they are.
     """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # built in
-        parameters = {}.values()
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    names = [*positional[: len(args)], *[""] * (len(args) - len(positional)), *sorted(kwargs)]
-    values = [*args, *(kwargs[name] for name in sorted(kwargs))]
-    named = [x for name, value in zip(names, values, strict=True) for x in _named(name, value)]
-    return [name or f"input{i}" for i, (name, _) in enumerate(named)]
+
+    def __init__(self, function: Any) -> None:
+        try:
+            self._signature: inspect.Signature | None = inspect.signature(function)
+        except (TypeError, ValueError):  # built in
+            self._signature = None
+        parameters = () if self._signature is None else self._signature.parameters.values()
+        self.count = len(parameters)  # so many arguments by position are their values
+        if self._signature is None or any(
+            p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters
+        ):
+            self.count = -1
+        self._defaults = {p.name: _default(p.default) for p in parameters if p.default is not p.empty}
+
+    def named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The value of each parameter by its name, which starts with `*` for those of `*args`, `**kwargs`."""
+        try:
+            bound = None if self._signature is None else self._signature.bind(*args, **kwargs)
+        except TypeError:  # a decorator's function may take what the one it wraps does not
+            bound = None
+        if bound is None or self._signature is None:
+            return {"*args": args, "**kwargs": dict(sorted(kwargs.items()))}
+        out = {}
+        for p in self._signature.parameters.values():
+            if p.kind is p.VAR_POSITIONAL:
+                out[f"*{p.name}"] = bound.arguments.get(p.name, ())
+            elif p.kind is p.VAR_KEYWORD:
+                out[f"**{p.name}"] = dict(sorted(bound.arguments.get(p.name, {}).items()))
+            else:
+                out[p.name] = bound.arguments.get(p.name, self._defaults.get(p.name))
+        return out
+
+    def names(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+        """A name for each Tensor of a call's arguments, in the order of `take_apart`: that of the parameter,
+        with the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on where it has
+        none."""
+        values = self.named(args, kwargs).items()
+        found = [x for name, value in values for x in _named("" if name.startswith("*") else name, value)]
+        return [name or f"input{i}" for i, (name, _) in enumerate(found)]
+
+
+class _Default:
+    """A default with Tensors in it: they are no arguments where they are not passed."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _default(value: Any) -> Any:
+    return _Default(value) if tensors_in(value) else value
 
 
 def result_names(result: Any, first: str = "output0") -> list[tuple[str, Any]]:

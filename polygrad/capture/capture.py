@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from polygrad.capture.arguments import Spec, tensors_in, unbound_shape
+from polygrad.capture.arguments import Spec, tensors_in, unbound_shape, with_places
 from polygrad.capture.merge import Merged, merge
 from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
 from polygrad.capture.replay import CapturedStep, Place, UsedTensor
 from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
-from polygrad.errors import CaptureError
 from polygrad.monitor import exclusive
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.core.aliasing import (
@@ -89,9 +88,12 @@ def _capture(
         recorded(recording, lazy_placeholders.fill),
     ):
         result = call()
+        places = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
+        result_tensors = [t for t in tensors_in(result) if id(t) not in places]
+        result, returns_arguments = with_places(result, places)
         checks = recording.checks
-        outputs = [*tensors_in(result), *[check.found for check in checks]]
-        _give_own_memory(outputs, unique, {b.allocation for b in placeholders.buffers})
+        outputs = [*result_tensors, *[check.found for check in checks]]
+        _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
         realize_tensors([*outputs, *_written()])
         realize(draws.advances())
         buffers = [memory_of(t) for t in outputs]
@@ -100,7 +102,9 @@ def _capture(
         with watch.paused():
             lazy_placeholders.fill(recording)
         inputs = [part for b in placeholders.buffers for part in b.parts]
-        captured = merge(recording, inputs, [part for b in buffers for part in b.parts], prune)
+        captured = merge(
+            recording, inputs, [part for b in buffers for part in b.parts], prune, returns_arguments
+        )
     nodes: dict[Buffer, UOp] = {}  # results in one buffer share its node
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
@@ -123,6 +127,7 @@ def _capture(
         recording.guards,
         result,
         checks,
+        returns_arguments,
     )
 
 
@@ -142,19 +147,11 @@ def _is_arange(uop: UOp) -> bool:
     return uop.op is Ops.ARANGE
 
 
-def _give_own_memory(outputs: list[Any], inputs: list[Any], placeholders: set[Allocation]) -> None:
-    """Results that are views of an argument become copies.
-
-    Raises CaptureError for an argument itself.
-    """
+def _give_own_memory(outputs: list[Any], placeholders: set[Allocation]) -> None:
+    """Results that are views of an argument become copies."""
     for t in outputs:
         memory = memory_under(t.uop)
         if memory is not None and memory.buffer.arg.allocation in placeholders:
-            if any(t is x for x in inputs):
-                raise CaptureError(
-                    "captured function: expected new Tensors as results, got one of its arguments: return a "
-                    "clone() of it, or nothing"
-                )
             t.uop, t._storage = t.uop.clone(), None
 
 

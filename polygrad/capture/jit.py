@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import os
 import sys
 import weakref
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any
 
-from polygrad.capture.arguments import argument_names, result_names, take_apart, tensors_in
+from polygrad.capture.arguments import Parameters, result_names, take_apart, tensors_in
 from polygrad.capture.capture import capture
+from polygrad.capture.guards import GONE, Guards, modes_now
 from polygrad.capture.replay import CapturedStep
 from polygrad.capture.save import save_step
 from polygrad.engine.recording import watch
@@ -20,6 +23,24 @@ from polygrad.monitor import computing, exclusive, synchronized
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.core.aliasing import Storage, storage_of, watch_writes
+
+_FEW_REPLAYS = 8  # after fewer, a capture was not worth it
+_MOST_CHANGES = 4  # so many captures in a row that were not worth it are an error
+
+
+@dataclass(slots=True)
+class _Captured:
+    """What is captured for one set of modes, or is about to be."""
+
+    has_run: bool = False
+    step: CapturedStep | None = None
+    guards: Guards | None = None
+    is_same: Callable[[], bool] = bool  # whether all that the function reads is what it was, and so are modes
+    rest: list[Any] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of the Tensors among the arguments
+    written: Collection[Storage] = ()  # by the first call
+    written_arguments: list[bool] = field(default_factory=list)  # which of its arguments it wrote to
+    replays: int = 0
 
 
 class TinyJit:
@@ -32,17 +53,26 @@ class TinyJit:
     A replay runs no Python of the function: one Program does all that the captured call did on the device, on
     the new arguments. So the arguments' shapes, dtypes and devices must stay (ShapeError, DTypeError,
     DeviceError), and all else that is passed must stay equal (CaptureError), but for values of bound
-    `Variable`s, passed as such or in shapes.
+    `Variable`s, passed as such or in shapes. `f(x, 2)`, `f(x, k=2)` and `f(x)` with a default of 2 are the
+    same call.
+
+    What the function reads otherwise is compared at each call: numbers, text, flags, Tensors and objects in
+    closure variables, globals, attributes (`self.p`, `config.layers[0].p`) and items (`config["p"]`), also
+    in methods and functions that it calls, as far as the code names them. Where one is another the function
+    is captured anew; where that goes on, every few calls, CaptureError says which. It also says which one
+    the function itself changes when it is called, as a counter: a replay would not. Modes (training,
+    `no_grad`, default dtypes, `Device.DEFAULT`) have a capture each.
 
     - Results are the same Tensors on every call: the next call overwrites them (`clone` what must last). They
-      carry no gradient. Where their shape has Variables it follows the values of the call, and so do views
-      of them.
+      carry no gradient. An argument that is returned is the Tensor that was passed, a view of one a copy.
+      Where their shape has Variables it follows the values of the call, and so do views of them.
     - What the values of Variables decide (is an index in range, where does a slice end) is decided when the
       function is captured: a call whose values would decide otherwise raises CaptureError.
     - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
       them between calls is seen. What is computed from them between calls keeps its value, lazy or not.
     - Random numbers go on as if the function had been called.
-    - Values that the function makes of Python data are those of the captured call. Reading values (`item`,
+    - What no name in the code leads to is that of the captured call: random numbers of Python, the time,
+      files, elements of arrays. Reading values (`item`,
       `numpy`, ...), copies between devices and `manual_seed` in it raise CaptureError; nothing stays captured
       then, and the next call tries again.
 
@@ -60,15 +90,13 @@ class TinyJit:
     __slots__ = (
         "__dict__",
         "__weakref__",
-        "_calls",
+        "_captures",
+        "_changes",
+        "_current",
         "_function",
-        "_names",
         "_of",
+        "_parameters",
         "_prune",
-        "_rest",
-        "_step",
-        "_written",
-        "_written_arguments",
     )
 
     def __new__(cls, function: Callable[..., Any] | None = None, *, prune: bool = False) -> Any:
@@ -79,6 +107,7 @@ class TinyJit:
     def __init__(self, function: Callable[..., Any], *, prune: bool = False) -> None:
         self._function, self._prune = function, prune
         self._of: dict[int, tuple[weakref.ref[Any], TinyJit]] = {}
+        self._parameters: Parameters | None = None
         functools.update_wrapper(self, function)
         self.reset()
 
@@ -100,28 +129,27 @@ class TinyJit:
 
     def reset(self) -> None:
         """Forget what was captured: the next call runs the function, the one after it captures anew."""
-        self._calls = 0
-        self._step: CapturedStep | None = None
-        self._rest: list[Any] = []
-        self._names: list[str] = []  # of the Tensors among the arguments
-        self._written: Collection[Storage] = ()  # by the first call
-        self._written_arguments: list[bool] = []  # which of its arguments it wrote to
+        self._captures: dict[tuple[Any, ...], _Captured] = {}  # by modes
+        self._current = _Captured()  # of the last call
+        self._changes = 0  # captures in a row that a change made useless soon
 
     @property
     def captured(self) -> bool:
         """Whether the next call is a replay."""
-        return self._step is not None
+        return self._current.step is not None
 
     @property
     def program(self) -> Program | None:
         """The captured Program, once there is one. Raises CaptureError where it has one on each of several
         devices: see `programs`."""
-        return self._step.captured.program if self._step is not None else None
+        step = self._current.step
+        return step.captured.program if step is not None else None
 
     @property
     def programs(self) -> list[Program]:
         """What a replay runs, once it is captured: one Program, or with several devices some for each."""
-        return self._step.captured.programs if self._step is not None else []
+        step = self._current.step
+        return step.captured.programs if step is not None else []
 
     def save(self, path: str | os.PathLike[str], model: Any = None) -> None:
         """Write what was captured to the file `path`, to be run without the function, or without Python.
@@ -135,12 +163,13 @@ class TinyJit:
             polygrad.export.load("model.pgrd").run(x=x)
 
         Raises CaptureError before the second call, which captures; ArgumentError for what a file cannot say:
-        results that are views, sizes computed from Variables.
+        results that are arguments or views, sizes computed from Variables.
         """
-        if self._step is None:
+        captured = self._current
+        if captured.step is None:
             raise CaptureError("save: expected a captured function, got none: call it twice before")
         values = {} if model is None else get_state_dict(model)
-        save_step(self._step, path, self._names, result_names(self._step.result), values)
+        save_step(captured.step, path, captured.names, result_names(captured.step.result), values)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._function, args, kwargs)
@@ -149,32 +178,100 @@ class TinyJit:
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if watch.recording is not None:
             return function(*args, **kwargs)
-        if self._calls == 0:
-            given_first = _tensors(args, kwargs)
-            with exclusive(), watch_writes() as self._written:
-                result = function(*args, **kwargs)
-            self._written_arguments = [t._storage in self._written for t in given_first]
-            tensors = tensors_in(result)
-            if tensors:
-                tensors[0].realize(*tensors[1:])
-            self._calls = 1
-            return result
-        given = take_apart(args, kwargs)
-        step = self._step
+        if self._parameters is None:
+            self._parameters = Parameters(function)
+        current = self._current
+        try:
+            is_same = current.is_same()
+        except GONE:
+            is_same = False
+        if not is_same:
+            current = self._current = self._found_or_anew()
+        is_bound = not kwargs and len(args) == self._parameters.count
+        values = args if is_bound else tuple(self._parameters.named(args, kwargs).values())
+        if not current.has_run:
+            return self._first(current, function, args, kwargs, values)
+        given = take_apart(values)
+        step = current.step
         if step is None:
-            names = [f"Tensor argument {i}" for i in range(len(given.tensors))]
-            call = functools.partial(function, *args, **kwargs)
-            pairs = zip(_tensors(args, kwargs), self._written_arguments, strict=False)
-            written = {*self._written, *(storage_of(t) for t, is_written in pairs if is_written)}
-            step = capture(call, given.tensors, names, written=written, prune=self._prune)
-            self._step, self._rest = step, given.rest
-            self._names = argument_names(function, args, kwargs)
-        elif given.rest != self._rest:
+            step = self._capture(current, function, args, kwargs, given.tensors)
+            current.rest = given.rest
+        elif given.rest != current.rest:
             raise CaptureError(
-                f"captured function: expected the arguments that are no Tensors to stay {self._rest}, got "
+                f"captured function: expected the arguments that are no Tensors to stay {current.rest}, got "
                 f"{given.rest}: pass Tensors or bound Variables, or call reset()"
             )
+        current.replays += 1
         return step.run(given.tensors, given.variables)
+
+    def _first(
+        self,
+        current: _Captured,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        values: tuple[Any, ...],
+    ) -> Any:
+        """Run the function, and note what it writes to."""
+        given = tensors_in(values)
+        with exclusive(), watch_writes() as current.written:
+            result = function(*args, **kwargs)
+        current.written_arguments = [t._storage in current.written for t in given]
+        tensors = tensors_in(result)
+        if tensors:
+            tensors[0].realize(*tensors[1:])
+        current.has_run = True
+        return result
+
+    def _capture(
+        self,
+        current: _Captured,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tensors: list[Any],
+    ) -> CapturedStep:
+        assert self._parameters is not None
+        named = self._parameters.named(args, kwargs)
+        guards = Guards([(function, named)])
+
+        def call() -> Any:
+            result = function(*args, **kwargs)
+            guards.check_unchanged("captured function")
+            return result
+
+        pairs = zip(tensors_in(list(named.values())), current.written_arguments, strict=False)
+        written = {*current.written, *(storage_of(t) for t, is_written in pairs if is_written)}
+        names = [f"Tensor argument {i}" for i in range(len(tensors))]
+        step = capture(call, tensors, names, written=written, prune=self._prune)
+        current.step, current.guards, current.is_same = step, guards, guards.is_same
+        current.names = self._parameters.names(args, kwargs)
+        return step
+
+    def _found_or_anew(self) -> _Captured:
+        """What is captured for the modes of now, or is to be: nothing is where what it reads has changed.
+
+        Raises CaptureError where that happens again and again.
+        """
+        now = modes_now()
+        found = self._captures.setdefault(now, _Captured())
+        with contextlib.suppress(*GONE):
+            if found.is_same():
+                return found
+        change = None if found.guards is None else found.guards.change()
+        if change is None:
+            if found.guards is not None:
+                found.is_same = found.guards.is_same
+            return found
+        self._changes = self._changes + 1 if found.replays < _FEW_REPLAYS else 0
+        if self._changes >= _MOST_CHANGES:
+            raise CaptureError(
+                f"captured function: expected what it reads of Python to stay the same for some calls, got "
+                f"another value every few calls of {change}: pass a Tensor or a bound Variable, keep it in a "
+                "Tensor that is assigned to, or use a TinyJit for each value"
+            )
+        self._captures[now] = _Captured()
+        return self._captures[now]
 
     @synchronized
     def __get__(self, owner: Any, cls: type | None = None) -> Any:
@@ -186,11 +283,6 @@ class TinyJit:
             forget = functools.partial(_forget, self._of, key)
             found = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function, prune=self._prune))
         return _Method(found[1], owner)
-
-
-def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The Tensors among a call's arguments, each once, in the order of `take_apart`."""
-    return tensors_in((args, [kwargs[name] for name in sorted(kwargs)]))
 
 
 def _forget(table: dict[int, Any], key: int, _: Any) -> None:

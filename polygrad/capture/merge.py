@@ -123,16 +123,20 @@ def live_memory() -> set[Allocation]:
 
 
 def merge(
-    recording: Recording, inputs: Sequence[Buffer], outputs: Sequence[Buffer], prune: bool = False
+    recording: Recording,
+    inputs: Sequence[Buffer],
+    outputs: Sequence[Buffer],
+    prune: bool = False,
+    may_be_empty: bool = False,
 ) -> Merged:
     """What was recorded as one Program, loaded.
 
     `inputs` may be bound to other memory before each run; they are the Program's first buffers. `outputs`
     hold results. `prune`: what depends neither on them, nor on what a run writes, nor on Variables, is apart.
-    Raises CaptureError when nothing was recorded, or with a Variable of two values.
+    Raises CaptureError when nothing was recorded, unless it `may_be_empty`, or with a Variable of two values.
     """
     runs = [run for run in recording.runs if isinstance(run, Run)]
-    if not runs:
+    if not runs and not may_be_empty:
         raise CaptureError(
             "captured function: expected work on a device, got none: return or realize what it computes"
         )

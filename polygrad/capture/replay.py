@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from polygrad.capture.arguments import Spec, unbound_shape
+from polygrad.capture.arguments import Spec, unbound_shape, with_arguments
 from polygrad.capture.captured_program import CapturedProgram
 from polygrad.capture.merge import Merged
 from polygrad.capture.placeholders import Passed, elements_of, memory_of, write_back
@@ -62,7 +62,7 @@ class UsedTensor:
 
 class CapturedStep:
     """A captured call. `result` is what the function returned; its Tensors hold the results of the last
-    run.
+    run. Where it `returns_arguments`, `Returned` stands for them.
     """
 
     def __init__(
@@ -76,9 +76,10 @@ class CapturedStep:
         guards: dict[UOp, bool],
         result: Any,
         checks: Sequence[Check] = (),
+        returns_arguments: bool = False,
     ) -> None:
         self.captured, self._once, self.result = captured.program, captured.once, result
-        self._checks = checks
+        self._checks, self.returns_arguments = checks, returns_arguments
         self._once_saw: Any = None  # what constant work depends on, when it was done
         self._specs, self._passed, self._used_tensors, self._draws = specs, passed, used_tensors, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
@@ -145,7 +146,7 @@ class CapturedStep:
             self._after_writing_arguments(tensors)
         for check in self._checks:
             check.raise_if_violated()
-        return self.result
+        return with_arguments(self.result, tensors) if self.returns_arguments else self.result
 
     def _bind(
         self, i: int, tensors: Sequence[Any], variables: dict[str, int] | None

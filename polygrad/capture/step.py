@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.capture.arguments import Spec, argument_names, result_names
+from polygrad.capture.arguments import Parameters, Spec, clones_of, result_names
 from polygrad.capture.capture import capture
+from polygrad.capture.guards import GONE, Guards
 from polygrad.capture.replay import CapturedStep, check
 from polygrad.capture.save import save_step
 from polygrad.errors import ArgumentError, CaptureError
@@ -23,9 +24,14 @@ class CompiledStep:
     """A training step made by `compile_step`."""
 
     def __init__(
-        self, step: CapturedStep, inputs: list[Tensor], names: list[str], state: dict[str, Tensor]
+        self,
+        step: CapturedStep,
+        inputs: list[Tensor],
+        names: list[str],
+        state: dict[str, Tensor],
+        guards: Guards,
     ) -> None:
-        self._step, self._names, self._state = step, names, state
+        self._step, self._names, self._state, self._guards = step, names, state, guards
         self._inputs: list[Tensor | None] = [*inputs]  # None: an array, copied
         self._specs = [Spec(f"input {i}", x.shape, x.dtype, x.device) for i, x in enumerate(inputs)]
         self._has_run = False
@@ -36,13 +42,28 @@ class CompiledStep:
 
         `inputs`: Tensors or arrays of the shapes and dtypes of those it was compiled with, which are used in
         their place from now on; none: those of the last run again. Raises ShapeError, DTypeError,
-        DeviceError, ArgumentError.
+        DeviceError, ArgumentError; CaptureError when a value of Python that the step reads is another than
+        when it was compiled.
         """
+        self._check_values()
         if inputs:
             self._set(inputs)
         result = self._step.run(self._inputs)
         self._has_run = True
         return result
+
+    def _check_values(self) -> None:
+        try:
+            if self._guards.is_same():
+                return
+        except GONE:
+            pass
+        change = self._guards.change()
+        if change is not None:
+            raise CaptureError(
+                f"run: expected what the step reads of Python to stay as compiled, got another value of "
+                f"{change}: call compile_step again, or keep it in a Tensor that is assigned to"
+            )
 
     def _set(self, inputs: tuple[Any, ...]) -> None:
         if len(inputs) != len(self._inputs):
@@ -141,13 +162,18 @@ def compile_step(
     inputs: Tensors or arrays. Their shapes and dtypes stay.
 
     Learning rates are Tensors: assign to `opt.lr` between steps, or in `fn`. Random numbers (dropout) go on
-    from step to step. Raises CaptureError when `fn` does what a replay cannot (see `TinyJit`), GradientError,
-    ArgumentError.
+    from step to step. What `fn`, the model and the optimizer read of Python (`model.p`, `opt.weight_decay`)
+    must stay, as far as the code names it (see `TinyJit`): `run` raises CaptureError when it changes. Raises
+    CaptureError when `fn` does what a replay cannot (see `TinyJit`), GradientError, ArgumentError.
     """
     tensors = [Tensor(x) for x in inputs]
     state = [*get_parameters(model), *get_parameters(opt)]
     if state:
         state[0].realize(*state[1:])
+
+    parameters = Parameters(fn)
+    named = parameters.named((model, *tensors), {})
+    guards = Guards([(fn, named), (opt.schedule_step, {})])
 
     def call() -> Any:
         with Tensor.train():
@@ -161,9 +187,10 @@ def compile_step(
             opt.zero_grad()
             loss.reshape(()).backward()
             opt.schedule_step()
-            return result
+            guards.check_unchanged("compile_step")
+            return clones_of(result, tensors)
 
     step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
-    names = argument_names(fn, (model, *tensors), {})[-len(tensors) :] if tensors else []
+    names = parameters.names((model, *tensors), {})[-len(tensors) :] if tensors else []
     optimizer = {f"optimizer.{name}": t for name, t in get_state_dict(opt).items()}
-    return CompiledStep(step, tensors, names, get_state_dict(model) | optimizer)
+    return CompiledStep(step, tensors, names, get_state_dict(model) | optimizer, guards)

@@ -47,7 +47,7 @@ def test_the_program_is_plain_data_with_roles_and_a_planned_arena(device):
     assert roles[:3] == ["input", "input", "output"] and set(roles) == {
         "input", "output", "param", "state", "scratch"
     }  # fmt: skip
-    captured = step._step.captured
+    captured = step._current.step.captured
     assert isinstance(captured, CapturedProgram) and 0 < captured.arena_lower_bound <= program.arena
     scratch = [b for b in program.buffers if b.role == "scratch"]
     assert all(0 <= b.offset < program.arena for b in scratch)
