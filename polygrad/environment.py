@@ -55,7 +55,8 @@ VARIABLES = {
         _switch("NOOPT", "kernels are not optimised"),
         _integer("BEAM", "search for faster kernels, keeping this many at a time", 0),
         _switch("SPEC", "graphs are verified after every pass"),
-        _switch("CHECK", "indices and class labels that a device computes are checked where they are used"),
+        _switch("CHECK", "indices, class labels and matrices on a device are checked where they are used"),
+        _switch("ANOMALY", "every result and every gradient is looked at for NaN"),
         _text(
             "POLYGRAD_THREADS",
             "how many threads a large kernel is divided between",

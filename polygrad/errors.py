@@ -37,6 +37,14 @@ class GradientError(PolygradError):
     """A gradient that does not exist: a non-scalar root, an integer leaf, an op without a derivative."""
 
 
+class LinAlgError(PolygradError, ValueError):
+    """A matrix that an operation cannot take: a singular one to invert, say."""
+
+
+class AnomalyError(PolygradError, FloatingPointError):
+    """A NaN, in a result or in a gradient, found because somebody looked for it."""
+
+
 class DeviceError(PolygradError):
     """A device that is unknown or not available on this host; says what to install."""
 

@@ -21,6 +21,16 @@ from polygrad.uop.power import constant_power
 Grads = tuple[UOp | None, ...]  # one per source of the node
 
 
+class _Watch:
+    """`observer`: who is told of every gradient that a node's rule gives for one of its sources, as
+    `observer(node, source, gradient)`."""
+
+    observer: Callable[[UOp, UOp, UOp], None] | None = None
+
+
+watch = _Watch()
+
+
 def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | None = None) -> dict[UOp, UOp]:
     """The gradient of `root` with respect to each of `targets` that it depends on differentiably.
 
@@ -52,6 +62,8 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
         if len(src) == 1 and src[0].op is not Ops.CONST:
             (ds,) = rule(g, node)
             if ds is not None:
+                if watch.observer is not None:
+                    watch.observer(node, src[0], ds)
                 grads[src[0]] = _plus(grads.get(src[0]), ds)
             if node not in wanted:
                 del grads[node]
@@ -61,6 +73,8 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
             if ds is not None and s in needed:
                 if s.op is Ops.CONST and ds.shape:  # it went with any shape
                     ds = _sum(ds, tuple(range(ds.ndim))).reshape(())
+                if watch.observer is not None:
+                    watch.observer(node, s, ds)
                 contributions[s] = _plus(contributions.get(s), ds)
         for s, ds in contributions.items():
             grads[s] = _plus(grads.get(s), ds)

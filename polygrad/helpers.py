@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, TypeVar
 
 from polygrad.environment import parse_integer
 from polygrad.errors import ArgumentError
@@ -143,11 +143,13 @@ class Context(contextlib.ContextDecorator):
     """`with Context(DEBUG=2):` these variables have other values than in the environment, for the process.
 
     DEBUG: what is printed, see `debug_level`; NOOPT=1: kernels are not optimised; BEAM=n: a search
-    for better ones; SPEC=1: graphs are verified after every pass; CHECK=1: indices and class labels are
-    checked on every device. Raises ArgumentError for others.
+    for better ones; SPEC=1: graphs are verified after every pass; CHECK=1: indices, class labels and matrices
+    are checked on every device; ANOMALY=1: results and gradients are looked at for NaN. Raises ArgumentError
+    for others.
     """
 
-    NAMES = ("DEBUG", "NOOPT", "BEAM", "SPEC", "CHECK")
+    NAMES = ("DEBUG", "NOOPT", "BEAM", "SPEC", "CHECK", "ANOMALY")
+    listeners: ClassVar[list[Callable[[], None]]] = []  # called when a Context has begun or ended
 
     def __init__(self, **values: int) -> None:
         for name, value in values.items():
@@ -161,11 +163,17 @@ class Context(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         self._before.append(dict(_overrides))
         _overrides.update(self.values)
+        self._tell()
 
     def __exit__(self, *_: object) -> None:
         before = self._before.pop()
         _overrides.clear()
         _overrides.update(before)
+        self._tell()
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
 
 
 def debug_level() -> int:

@@ -21,7 +21,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +36,8 @@ class _State:
     computing = 0  # how many `computing` functions the one thread that is inside of any is inside of
     exclusive = 0  # how many `exclusive` blocks it is inside of
     overdue = False  # a thread has waited for the lock for long: who wants it now lets it pass
+    # what calls the methods of `synchronize_methods`, while somebody watches what they do
+    observer: Callable[[Callable[..., Any], Any, Any], Any] | None = None
 
 
 _PATIENCE = 5e-3  # seconds: as long as the interpreter lets a thread run by default
@@ -142,6 +144,8 @@ def _method(
         if _State.overdue or not _acquire(False):
             _acquire_in_turn()
         try:
+            if _State.observer is not None:
+                return cast(R, _State.observer(function, args, kwargs))
             return function(*args, **kwargs)
         except errors as e:
             found = explain(function, args, kwargs, e)
@@ -152,6 +156,12 @@ def _method(
             _release()
 
     return locked
+
+
+def observe(observer: Callable[[Callable[..., Any], Any, Any], Any] | None) -> None:
+    """From now on `observer(function, args, kwargs)` calls the methods of `synchronize_methods`; None:
+    nothing stands between."""
+    _State.observer = observer
 
 
 def wait_until_idle() -> None:

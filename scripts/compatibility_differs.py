@@ -36,6 +36,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         _TINY, "max min argmax argmin", "refused", "of no elements: refused, as torch's"
     ),
+    Difference(
+        _TINY, "sparse_categorical_crossentropy", "refused", "of labels that name no class: refused, but for `ignore_index`"
+    ),
     Difference(_TINY, "copysign", "dtype", "of integers: floats, as torch's"),
     Difference(
         _TINY, "cosh sinh erf var std", "value", "of integers and bools: computed in floats; tinygrad's are wrong there"
@@ -124,7 +127,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "`mode` is 'linear' by default, in any number of axes, as tinygrad's; torch's is 'nearest'; there is no 'area'",
     ),
     Difference(
-        r"torch\.nn\.functional", "cross_entropy", "value, gradient",
+        r"torch\.nn\.functional", "cross_entropy", "value, gradient, refused",
         "no class is ignored by default, as tinygrad's: say `ignore_index=-100`",
     ),
     Difference(

@@ -203,9 +203,10 @@ RULES: tuple[tuple[str, str, str, str], ...] = (
     ("torch.*", r"cdouble|cfloat|chalf|(is_)?(complex|conj)|conj_physical|resolve_conj|view_as_complex.*", "no", _COMPLEX),
     ("torch.*", r"is_(cpu|cuda|ipu|maia|meta|mkldnn|mps|mtia|vulkan|xla|xpu).*|ipu|mtia|xpu", "other",
      "`x.device`, `x.to(device)`"),
+    ("torch", r".*_anomaly_.*", "other", "`with Tensor.detect_anomaly():`, or `ANOMALY=1`"),
     ("torch", r".*_copy|cudnn.*|miopen.*|mkldnn.*|native_.*|batch_norm_.*|sym_.*|parse_.*|import_ir.*|.*_backward.*|"
               r"merge_type.*|unify_type.*|classproperty|compiled_with.*|init_num_threads|prepare_.*|profiler.*|"
-              r"rnn_.*|.*_cell|max_pool1d_with_indices|is_vulkan.*|.*warn.*|.*anomaly.*", "no", _INTERNAL),
+              r"rnn_.*|.*_cell|max_pool1d_with_indices|is_vulkan.*|.*warn.*", "no", _INTERNAL),
     ("torch", r".*autocast.*", "no", "dtypes are said where a Tensor is made or cast; nothing changes them behind your back"),
     ("torch", r".*deterministic.*|.*float32_matmul.*", "no", "results are always the same by the bit, in full precision"),
     (r"torch.*functional", r".*torch_function.*|assert_int_or_pair|boolean_dispatch|native_.*", "no", _INTERNAL),

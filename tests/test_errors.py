@@ -11,7 +11,7 @@ ERRORS = [e for e in vars(errors).values() if isinstance(e, type) and issubclass
 BUILTIN = {
     "ShapeError": ValueError, "AxisError": IndexError, "DTypeError": TypeError, "ArgumentError": ValueError,
     "OverflowError_": OverflowError, "OutOfMemoryError": MemoryError, "ProgramError": ValueError,
-    "InternalError": AssertionError,
+    "InternalError": AssertionError, "LinAlgError": ValueError, "AnomalyError": FloatingPointError,
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from polygrad.capture.reads import Read, is_plain, reads_of
 from polygrad.dtype import dtypes
 from polygrad.engine.devices import Device
 from polygrad.errors import CaptureError
+from polygrad.helpers import env_int
 from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.core.modes import TensorType, modes
 
@@ -65,7 +66,13 @@ class Guards:
         for read in reads_of(functions):
             groups.setdefault((read.kind, id(read.holder)), []).append(read)
         self._groups = [_Group(kind, reads) for (kind, _), reads in groups.items()]
+        self._checks = {name: env_int(name, 0) for name in ("CHECK", "ANOMALY")}
         self.is_same = _identity_check(self._groups)
+
+    def missing_check(self) -> str | None:
+        """The environment variable of a mode of checks that is on now, and was not then."""
+        now = {name: env_int(name, 0) for name in self._checks}
+        return next((name for name in now if now[name] and not self._checks[name]), None)
 
     def change(self) -> Change | None:
         """The first value that is not equal to what it was, if there is one. What dead objects had is as it
@@ -126,15 +133,17 @@ def _identity_check(groups: list[_Group]) -> Callable[[], bool]:
 
     grad_enabled is ... and h0['k'] is v0_0 and h0['w'] is v0_1() is not None and h1().p is v1_0
     """
-    training, grad_enabled, default_float, default_int, device = modes_now()
+    training, grad_enabled, default_float, default_int, device, checks, anomaly = modes_now()
     names: dict[str, Any] = {
         "modes": modes, "Base": TensorType, "dtypes": dtypes, "Device": Device, "training": training,
         "grad_enabled": grad_enabled, "floats": default_float, "ints": default_int, "device": device,
+        "env_int": env_int, "checks": checks, "anomaly": anomaly,
     }  # fmt: skip
     terms = [
         "(Base._training if modes.training is None else modes.training) is training",
         "modes.grad_enabled is grad_enabled", "dtypes.default_float is floats",
         "dtypes.default_int is ints", "Device.DEFAULT == device",
+        "env_int('CHECK', 0) == checks", "env_int('ANOMALY', 0) == anomaly",
     ]  # fmt: skip
     for n, group in enumerate(groups):
         if group.is_contents:
@@ -171,6 +180,8 @@ def modes_now() -> tuple[Any, ...]:
         dtypes.default_float,
         dtypes.default_int,
         Device.DEFAULT,
+        env_int("CHECK", 0),
+        env_int("ANOMALY", 0),
     )
 
 

@@ -30,8 +30,8 @@ from polygrad.tensor.core.aliasing import (
     storage_of,
     view_ops,
 )
+from polygrad.tensor.core.checks import Check
 from polygrad.tensor.core.generator import CapturedDraws
-from polygrad.tensor.core.index_checks import Check
 from polygrad.tensor.core.registry import changes, newest
 from polygrad.tensor.core.sizes import value_with
 from polygrad.uop.node import UOp
@@ -105,6 +105,11 @@ class CapturedStep:
         self._symbolic_results = [
             s for a in self._written - self._state if (s := owner_of(a)) is not None and has_symbolic_views(s)
         ]
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether it was captured with CHECK=1 or ANOMALY=1, and there is something to check."""
+        return bool(self._checks)
 
     @computing
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:

@@ -53,6 +53,11 @@ def save_step(
             "save: expected a step whose slices and indices are in range for all values of its Variables, "
             f"got one that depends on {sizes}: narrow the bounds of its Variables"
         )
+    if step.has_checks:
+        raise ArgumentError(
+            "save: expected a step captured without checks, got one captured with CHECK=1 or ANOMALY=1: "
+            "capture it anew without"
+        )
     if len(step.captured.programs) != 1:
         devices = ", ".join(sorted({p.device for p in step.captured.programs}))
         raise ArgumentError(

@@ -58,6 +58,11 @@ class CompiledStep:
                 return
         except GONE:
             pass
+        if (mode := self._guards.missing_check()) is not None:
+            raise CaptureError(
+                f"run: expected a step compiled with {mode}=1, as it is run with it, got one without: call "
+                "compile_step again"
+            )
         change = self._guards.change()
         if change is not None:
             raise CaptureError(

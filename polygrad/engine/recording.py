@@ -54,7 +54,8 @@ class Recording:
     own memory and values, `lazy_storages` are those of them without memory. `guards` are symbolic sizes and
     whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
     have a value in the recording: the same expression elsewhere is the same node, and has none. `since`: the
-    serial number of the youngest Tensor that is older. `checks` are made after every run (`index_checks.py`).
+    serial number of the youngest Tensor that is older. `checks`
+    are made after every run (`tensor/core/checks.py`).
     `preview`: it is undone at its end, so nothing may run in the middle.
     """
 

@@ -259,6 +259,7 @@ RESULTS = {
     "Tensor.shard_": "host",
     "Tensor.shard_like": "host",
     "Tensor.size": "value: int | ints",
+    "Tensor.detect_anomaly": "context",
     "Tensor.test": "context",
     "Tensor.no_grad": "context",
     "Tensor.enable_grad": "context",

@@ -10,6 +10,7 @@ from typing import Any, Self
 from polygrad.engine.normalize import uncomputed
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import differentiable, gradient, hooked, is_freed, is_leaf, uniform_value
+from polygrad.helpers import Context
 from polygrad.tensor.core.aliasing import as_value, cut
 from polygrad.tensor.core.base import TensorBase, filled
 from polygrad.tensor.core.leaves import above_leaves, check_versions, is_stored, leaves_of, positions, spend
@@ -24,6 +25,21 @@ class AutogradMixin(TensorBase):
     """Gradients."""
 
     __slots__ = ()
+
+    @staticmethod
+    def detect_anomaly() -> Context:
+        """`with Tensor.detect_anomaly():` the first NaN in a result, or in a gradient, is an AnomalyError
+        that names the operation and the line: `Context(ANOMALY=1)`, by torch's name for it.
+
+        Every operation is computed at once and looked at, so it is slow. A function that is captured inside
+        is looked at after each of its runs.
+
+        >>> with Tensor.detect_anomaly():
+        ...     Tensor([1.0, -1.0]).log()
+        Traceback (most recent call last):
+        polygrad.errors.AnomalyError: log...: the result has a NaN at position 1
+        """
+        return Context(ANOMALY=1)
 
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
         """The gradient of this Tensor with respect to each target, lazy and differentiable again.

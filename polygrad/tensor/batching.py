@@ -16,6 +16,7 @@ from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
 from polygrad.tensor.core.base import TensorBase
+from polygrad.tensor.core.checks import collected, require_of_batch
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
 from polygrad.uop.for_loop import for_loop, placeholder, placeholders
@@ -71,8 +72,11 @@ def vmap(
                 f"{' and '.join(sorted(map(str, sizes))) or 'no Tensor with an axis of examples'}"
             )
         (size,) = sizes
-        result = function(*examples, **kwargs)
+        with collected() as checks:
+            result = function(*examples, **kwargs)
         batch = _Batch(leaves, size)
+        for check in checks:
+            require_of_batch(check.found._with(batch.full(check.found.uop)), check)
         if out_axes is None or isinstance(out_axes, int):
             return _mapped(result, functools.partial(_result, out_axes, batch))
         if not isinstance(result, (tuple, list)) or len(result) != len(out_axes):

@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 from polygrad.dtype import DType, dtypes, promote
 from polygrad.errors import ArgumentError, GradientError, ShapeError
 from polygrad.tensor.core.base import broadcast_to, filled
+from polygrad.tensor.core.checks import check_matrix, checking
 from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.sorting import SortingMixin
@@ -26,6 +27,10 @@ from polygrad.uop.for_loop import for_loop, placeholder
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
+
+# what the numbers of `check_matrix` mean
+_SINGULAR = "expected an invertible matrix, got one whose pivot {k} is 0"
+_NOT_POSITIVE = "expected a positive definite matrix, got one whose leading minor of order {k} is not"
 
 
 class DecompositionsMixin(LinalgMixin, SortingMixin):
@@ -73,7 +78,13 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
     # --- linear systems
 
     def _eliminated(self, b: Self) -> tuple[Self, Self]:
-        """The solution of self @ x = b, and the determinant: Gauss and Jordan's elimination with row pivots.
+        """The solution of self @ x = b, and the determinant."""
+        x, det, _ = self._pivoted(b, with_info=False)
+        return x, det
+
+    def _pivoted(self, b: Self, with_info: bool) -> tuple[Self, Self, Self | None]:
+        """The solution of self @ x = b, the determinant and, if wanted, the 1-based number (int32) of the
+        first pivot that is 0 (0: none is). Gauss and Jordan's elimination with row pivots.
 
         A step ends with the pivot's row, scaled, behind the others, and without the first column.
         """
@@ -83,25 +94,37 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         free = x._part(None, (0, 1)).const_like(1.0)  # 1 for rows that were no pivot yet, which are the first
         det = x._part((0, 1), (0, 1)).const_like(1.0)
 
-        def step(x: Self, det: Self, free: Self) -> tuple[Self, ...]:
+        def step(x: Self, det: Self, free: Self, *info: Self) -> tuple[Self, ...]:
             pivot = (x._part(None, (0, 1)).abs() * free + free * 1e-37).argmax(-2, keepdim=True)
             chosen = index.eq(pivot)
             row = chosen.where(x, 0.0).sum(-2, keepdim=True)._made()
             p = row._part(None, (0, 1))
             det = det * pivot.eq(0).where(p, -p)
+            number = (n + 1) - free.sum(-2, keepdim=True)
+            info = tuple([(i.eq(0.0) & p.eq(0.0)).where(number, i) for i in info])
             row = row / p
             others = chosen.where(x._part((0, 1), None), x)._part((1, n), None)
             others = others - others._part(None, (0, 1)) * row
             x = others.cat(row, dim=-2)._part(None, (1, n + m))._padded(0, 1)
-            return x, det, free._part((1, n), None)._padded(1, 0)
+            return x, det, free._part((1, n), None)._padded(1, 0), *info
 
-        x, det, _ = _repeated(n, step, x, det, free)
-        return x._part(None, (0, m)), det.reshape(self.shape[:-2])
+        extra = [det.const_like(0.0)] if with_info else []
+        x, det, _, *info = _repeated(n, step, x, det, free, *extra)
+        lead = self.shape[:-2]
+        first = info[0].reshape(lead)._as_info() if with_info else None
+        return x._part(None, (0, m)), det.reshape(lead), first
+
+    def _as_info(self) -> Self:
+        return self._with(self.uop.cast(dtypes.int32).detach())
+
+    def _no_info(self) -> Self:
+        """0 for each matrix: nothing is wrong with it."""
+        return self._of(filled(dtypes.int32, 0, self.shape[:-2]), self._device)
 
     def solve(self, b: Self) -> Self:
         """x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
 
-        A singular matrix gives infinities or NaN. Raises ShapeError.
+        A singular matrix gives infinities or NaN; with `CHECK=1` it is a LinAlgError. Raises ShapeError.
 
         >>> Tensor([[2.0, 0.0], [0.0, 4.0]]).solve(Tensor([2.0, 2.0])).tolist()
         [1.0, 0.5]
@@ -112,9 +135,16 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             of_b = a.mT.solve(g)
             return -of_b.dot(x.mT), of_b
 
-        x = a._detached()._eliminated(b._detached())[0] if a.shape[-1] else b
+        x = a._detached()._solution(b._detached(), "solve") if a.shape[-1] else b
         x = x._with_backward([a, b], backward)
         return self._in_result_dtype(x.squeeze(-1) if is_vector else x)
+
+    def _solution(self, b: Self, what: str) -> Self:
+        """The solution of self @ x = b, checked where that is asked for."""
+        x, _, info = self._pivoted(b, with_info=checking())
+        if info is not None:
+            check_matrix(info, what, _SINGULAR)
+        return x
 
     def _system(self, b: Self, what: str) -> tuple[Self, Self, bool]:
         """self and b as matrices of one dtype and batch, and whether b was one vector."""
@@ -129,17 +159,46 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return a, right, is_vector
 
     def inv(self) -> Self:
-        """The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Raises ShapeError.
+        """The inverse of each matrix (..., n, n); infinities or NaN for a singular one, which is a
+        LinAlgError with `CHECK=1`. Raises ShapeError.
 
         >>> Tensor([[2.0, 0.0], [0.0, 4.0]]).inv().tolist()
         [[0.5, 0.0], [0.0, 0.25]]
         """
-        a = self._matrix("inv")
-        n = int(a.shape[-1])
-        x = a._detached()._eliminated(a._identity(n)._expanded_batch(a.shape[:-2]))[0] if n else a
-        return self._in_result_dtype(x._with_backward([a], lambda g, x, _: -x.mT.dot(g).dot(x.mT)))
+        inverse, info = self._inverse("inv", with_info=checking())
+        if info is not None:
+            check_matrix(info, "inv", _SINGULAR)
+        return inverse
 
     inverse = inv
+
+    def inv_ex(self, check_errors: bool = False) -> tuple[Self, Self]:
+        """The inverse of each matrix (..., n, n), and what was wrong with it (...), int32: 0, or the 1-based
+        number of the first pivot that is 0, where the matrix is singular and the inverse holds infinities or
+        NaN. A matrix that is singular but for rounding has no such pivot.
+
+        `check_errors`: read that now, and raise LinAlgError. Raises ShapeError.
+
+        >>> inverse, info = Tensor([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]]).inv_ex()
+        >>> info.tolist()
+        [0, 2]
+        """
+        inverse, info = self._inverse("inv_ex", with_info=True)
+        assert info is not None
+        if check_errors:
+            check_matrix(info, "inv_ex", _SINGULAR)
+        return inverse, info
+
+    def _inverse(self, what: str, with_info: bool) -> tuple[Self, Self | None]:
+        a = self._matrix(what)
+        n = int(a.shape[-1])
+        x, info = a, a._no_info()
+        if n:
+            eye = a._identity(n)._expanded_batch(a.shape[:-2])
+            x, _, found = a._detached()._pivoted(eye, with_info)
+            info = info if found is None else found
+        x = x._with_backward([a], lambda g, x, _: -x.mT.dot(g).dot(x.mT))
+        return self._in_result_dtype(x), info if with_info else None
 
     def matrix_power(self, n: int) -> Self:
         """The product of n such matrices; of their inverse if n is less than 0. Raises ShapeError.
@@ -184,7 +243,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
 
         self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
-        NaN. Raises ShapeError.
+        NaN; with `CHECK=1` it is a LinAlgError. Raises ShapeError.
 
         >>> Tensor([[2.0, 0.0], [1.0, 1.0]]).triangular_solve(Tensor([2.0, 3.0])).tolist()
         [1.0, 2.0]
@@ -196,6 +255,8 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             of_a = -of_b.dot(x.mT)
             return of_a.triu() if upper else of_a.tril(), of_b
 
+        if checking() and a.shape[-1]:
+            check_matrix(a._diagonal_info(lambda d: d.eq(0.0)), "triangular_solve", _SINGULAR)
         x = a._detached()._substituted(b._detached(), upper)._with_backward([a, b], backward)
         return self._in_result_dtype(x.squeeze(-1) if is_vector else x)
 
@@ -219,13 +280,35 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
     def cholesky(self, upper: bool = False) -> Self:
         """The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
 
-        self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
-        gradient is symmetric. Raises ShapeError.
+        self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite,
+        which with `CHECK=1` is a LinAlgError. The gradient is symmetric. Raises ShapeError.
 
         >>> Tensor([[4.0, 2.0], [2.0, 5.0]]).cholesky().tolist()
         [[2.0, 0.0], [1.0, 2.0]]
         """
-        a = self._matrix("cholesky")
+        factor, info = self._cholesky(upper, "cholesky", with_info=checking())
+        if info is not None:
+            check_matrix(info, "cholesky", _NOT_POSITIVE)
+        return factor
+
+    def cholesky_ex(self, upper: bool = False, check_errors: bool = False) -> tuple[Self, Self]:
+        """`cholesky`, and what was wrong with each matrix (...), int32: 0, or the order of the first leading
+        minor that is not positive definite, from whose column on the factor is NaN.
+
+        `check_errors`: read that now, and raise LinAlgError. Raises ShapeError.
+
+        >>> factor, info = Tensor([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 1.0]]]).cholesky_ex()
+        >>> info.tolist()
+        [0, 2]
+        """
+        factor, info = self._cholesky(upper, "cholesky_ex", with_info=True)
+        assert info is not None
+        if check_errors:
+            check_matrix(info, "cholesky_ex", _NOT_POSITIVE)
+        return factor, info
+
+    def _cholesky(self, upper: bool, what: str, with_info: bool) -> tuple[Self, Self | None]:
+        a = self._matrix(what)
         n = int(a.shape[-1])
 
         def step(x: Self, free: Self) -> tuple[Self, ...]:
@@ -247,8 +330,19 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             half = y.mT.triangular_solve(half.mT, True).mT
             return (half + half.mT) * 0.5
 
+        info: Self | None = None
+        if with_info:
+            info = factor._diagonal_info(lambda d: (d > 0).logical_not()) if n else a._no_info()
         out = self._in_result_dtype(factor._with_backward([a], backward))
-        return out.mT if upper else out
+        return out.mT if upper else out, info
+
+    def _diagonal_info(self, is_wrong: Callable[[Self], Self]) -> Self:
+        """The 1-based number (int32) of the first wrong element on each matrix's diagonal; 0: none is."""
+        n = int(self.shape[-1])
+        wrong = is_wrong(self._detached().diagonal(0, -2, -1))
+        place = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n), self._device)
+        after = wrong.where(n - place, 0).max(-1)  # how many there are from the first wrong one on
+        return (after > 0).where(n + 1 - after, 0)
 
     def qr(self, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Self, Self]:
         """Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).

@@ -13,6 +13,7 @@ from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
+from polygrad.tensor.anomalies import follow_mode
 from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
@@ -290,6 +291,7 @@ def _has_float64(home: str | None) -> bool:
 
 for _class in Tensor.__mro__[:-1]:
     synchronize_methods(_class, MISUSE, explained)
+follow_mode(Tensor)
 
 
 def _scalar(x: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import math
 import tarfile
 import zipfile
 import zlib
@@ -20,9 +21,11 @@ import numpy as np
 
 
 def moments(t: Any) -> tuple[float, ...]:
-    """Mean and deviation of random numbers, as coarse as 10,000 of them allow."""
+    """Mean and deviation of random numbers, both less if the deviation is greater than 1. Those of two
+    packages' 10,000 numbers differ by 0.07, five deviations, once in a million times."""
     values = np.asarray(t.detach().numpy(), np.float64)
-    return float(values.mean()), float(values.std())
+    deviation = float(values.std())
+    return float(values.mean()) / max(1.0, deviation), math.log1p(deviation)
 
 
 def written(view: Any, base: Any) -> Any:

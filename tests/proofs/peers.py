@@ -329,7 +329,7 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
 
 def same_value(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=1e-5, abs_tol=0.03) or (math.isnan(a) and math.isnan(b))
+        return math.isclose(a, b, rel_tol=1e-5, abs_tol=0.07) or (math.isnan(a) and math.isnan(b))
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(map(same_value, a, b))
     if isinstance(a, dict) and isinstance(b, dict):

@@ -8,88 +8,51 @@ write is not written; nothing outside of a buffer is ever touched. With CHECK=1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.engine.recording import watch
 from polygrad.errors import AxisError
-from polygrad.helpers import caller, env_int
+from polygrad.tensor.core.checks import at_line, checking, has_value, require
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The integers that an index may be: `low` to `high`, and `ignored`. `op` is what is called, `what` is
-    indexed."""
-
-    op: str
-    what: str
-    low: int
-    high: int
-    ignored: int | None = None
-
-    def error(self, value: int, position: int, where: tuple[str, int] | None) -> AxisError:
-        """What to raise for `value`, which is element number `position` of the index."""
-        place = "" if where is None else f", at {where[0]}:{where[1]}"
-        return AxisError(
-            f"{self.op}: index {value} (element {position} of the indices) is out of range: expected "
-            f"{self.low} to {self.high} for {self.what}{place}"
-        )
 
 
 def check_index(
     op: str, index: Any, size: Any, what: str, negative: bool = False, ignored: int | None = None
 ) -> None:
     """Check the integers of the Tensor `index`, which are to be below `size` and, unless `negative`, at
-    least 0. Raises AxisError, with CHECK=1 for any index.
+    least 0, or `ignored`. Raises AxisError, with CHECK=1 for any index.
     """
-    if not isinstance(size, int) or not index.dtype.is_int:
+    if not index.dtype.is_int:
         return
-    wanted = Range(op, what, -size if negative else 0, size - 1, ignored)
-    checks_all = env_int("CHECK", 0) > 0
-    if not checks_all:
-        known = host_bounds(index.uop)
-        if known is None or (wanted.low <= known[0] and known[1] <= wanted.high):
+    low, high = size * -1 if negative else 0, size - 1
+    if not checking():
+        known = host_bounds(index.uop) if isinstance(size, int) and watch.recording is None else None
+        if known is None or (low <= known[0] and known[1] <= high):
             return
-        if watch.recording is not None:
-            return
-    if all(isinstance(n, int) and n for n in index.shape):
-        check = Check(wanted, _offender(index, wanted), caller())
-        if watch.recording is None:
-            check.raise_if_violated()
-        else:
-            watch.recording.checks.append(check)
+    if not has_value(index.uop) or not all(isinstance(n, int) and n for n in index.shape):
+        return
+    line = at_line()
+
+    def explain(element: int, value: int) -> AxisError:
+        return AxisError(
+            f"{op}: index {value} (element {element} of the indices) is out of range: expected {low} to "
+            f"{high} for {what}{line}"
+        )
+
+    x = index.detach().cast(dtypes.int64 if index.dtype.itemsize > 4 else dtypes.int32)
+    offends = (x < _limit(low, x)) | (x > _limit(high, x))
+    if ignored is not None:
+        offends = offends & x.ne(ignored)
+    require(offends, x, explain)
 
 
-@dataclass(slots=True)
-class Check:
-    """A check that a device makes. `found`: the position of the first integer that is out of range, or -1,
-    and that integer."""
-
-    wanted: Range
-    found: Any
-    where: tuple[str, int] | None
-
-    def raise_if_violated(self) -> None:
-        """Raises AxisError for the first integer that is out of range; waits for the device."""
-        position, value = self.found.tolist()
-        if position >= 0:
-            raise self.wanted.error(value, position, self.where)
-
-
-def _offender(index: Any, wanted: Range) -> Any:
-    """The position of the first integer out of range (-1: none), and that integer."""
-    x = index.detach().flatten().cast(dtypes.int64 if index.dtype.itemsize > 4 else dtypes.int32)
-    bad = (x < wanted.low) | (x > wanted.high)
-    if wanted.ignored is not None:
-        bad = bad & x.ne(wanted.ignored)
-    n = x.shape[0]
-    places = type(index).arange(n, dtype=x.dtype, device=index._device)
-    first = bad.where(places, n).min()
-    value = places.eq(first).where(x, 0).sum().cast(x.dtype)
-    return (first < n).where(first, -1).cast(x.dtype).stack(value)
+def _limit(size: Any, x: Any) -> Any:
+    """A size, which may depend on Variables, as an operand of comparisons with the Tensor `x`."""
+    if isinstance(size, int):
+        return size
+    return x._with(size.cast(x.dtype).reshape((1,) * x.ndim).expand(x.shape))
 
 
 def host_bounds(uop: UOp) -> tuple[int, int] | None:

@@ -38,6 +38,7 @@ def operators(
             )
         return self.assign(out.cast(self.dtype))
 
+    forward.__name__ = reflected.__name__ = in_place.__name__ = method.__name__  # what errors call them
     return forward, reflected, in_place
 
 

@@ -38,6 +38,16 @@ export class GradientError extends PolygradError {
   override name = "GradientError";
 }
 
+/** A matrix that an operation cannot take: a singular one to invert, say. */
+export class LinAlgError extends PolygradError {
+  override name = "LinAlgError";
+}
+
+/** A NaN, in a result or in a gradient, found because somebody looked for it. */
+export class AnomalyError extends PolygradError {
+  override name = "AnomalyError";
+}
+
 /** A device that is unknown or not available on this host; says what to install. */
 export class DeviceError extends PolygradError {
   override name = "DeviceError";

@@ -9,6 +9,7 @@ export const PYTHON_NAMES: Readonly<Record<string, string>> = {
   averageAttnWeights: "average_attn_weights",
   batchFirst: "batch_first",
   ceilMode: "ceil_mode",
+  checkErrors: "check_errors",
   countIncludePad: "count_include_pad",
   createGraph: "create_graph",
   detectNegative: "detect_negative",

@@ -661,7 +661,11 @@ export type EmbeddingArguments =
   | [vocabSize: number, embedSize: number, options?: EmbeddingOptions]
   | [vocabSize: number, embedSize: number, dtype: DTypeName | null, options?: EmbeddingOptions];
 
-/** Rows of a table by integer: (...) to (..., embed_size). */
+/**
+ * Rows of a table by integer: (...) to (..., embed_size).
+ *
+ * The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
+ */
 export class Embedding extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -3314,7 +3318,11 @@ export interface Layers {
   readonly ConvTranspose2d: Constructor<ConvTranspose2dArguments, ConvTranspose2d>;
   /** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
   readonly ConvTranspose3d: Constructor<ConvTranspose3dArguments, ConvTranspose3d>;
-  /** Rows of a table by integer: (...) to (..., embed_size). */
+  /**
+   * Rows of a table by integer: (...) to (..., embed_size).
+   *
+   * The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
+   */
   readonly Embedding: Constructor<EmbeddingArguments, Embedding>;
   /**
    * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.

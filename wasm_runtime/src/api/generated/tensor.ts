@@ -245,6 +245,11 @@ export interface KeccakOptions {
   /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
 }
 
+/** Arguments of `Tensor.inv_ex` by name. */
+export interface InvExOptions {
+  /** false unless given. */ readonly checkErrors?: boolean | undefined;
+}
+
 /** Arguments of `Tensor.triangular_solve` by name. */
 export interface TriangularSolveOptions {
   /** false unless given. */ readonly upper?: boolean | undefined;
@@ -253,6 +258,12 @@ export interface TriangularSolveOptions {
 /** Arguments of `Tensor.cholesky` by name. */
 export interface CholeskyOptions {
   /** false unless given. */ readonly upper?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.cholesky_ex` by name. */
+export interface CholeskyExOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
+  /** false unless given. */ readonly checkErrors?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.qr` by name. */
@@ -493,7 +504,6 @@ export interface QuantileOptions {
 
 /** Arguments of `Tensor.median` by name. */
 export interface MedianOptions {
-  readonly axis?: number | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
@@ -1237,7 +1247,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "$get", [this, "mT"]);
   }
 
-  /** The matrix transposed. */
+  /**
+   * The matrix transposed.
+   *
+   * The last two axes, as tinygrad's; torch's `T` reverses all axes: `permute(2, 1, 0)`.
+   */
   get T(): Tensor {
     return callTensor(this.session, "$get", [this, "T"]);
   }
@@ -1323,6 +1337,19 @@ export class Tensor extends TensorBase {
   assign(x: TensorData): this {
     return callSelf(this, "Tensor.assign", [x]);
   }
+
+  /**
+   * `with Tensor.detect_anomaly():` the first NaN in a result, or in a gradient, is an AnomalyError
+   * that names the operation and the line: `Context(ANOMALY=1)`, by torch's name for it.
+   *
+   * Every operation is computed at once and looked at, so it is slow. A function that is captured inside
+   * is looked at after each of its runs.
+   */
+  static detectAnomaly<T>(run: () => T): T {
+    return callContext(this.bound, "Tensor.detect_anomaly", run, []);
+  }
+  /** `detectAnomaly`, by its Python name. */
+  declare static detect_anomaly: (typeof Tensor)["detectAnomaly"];
 
   /**
    * The gradient of this Tensor with respect to each target, lazy and differentiable again.
@@ -1604,6 +1631,8 @@ export class Tensor extends TensorBase {
    * In training (`Tensor.train()`), zeros with probability `p`, the rest scaled by 1 / (1 - p).
    *
    * Throws ArgumentError.
+   *
+   * torch.nn.functional's is in training by default.
    */
   dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
     return callTensor(this.session, "Tensor.dropout", [this, ...args]);
@@ -1666,6 +1695,8 @@ export class Tensor extends TensorBase {
    * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
    * torch's; with `align_corners` (linear) the first and the last elements stay where they are. Throws
    * ArgumentError, ShapeError.
+   *
+   * `mode` is 'linear' by default, as tinygrad's; torch's is 'nearest'.
    */
   interpolate(
     ...args:
@@ -1735,6 +1766,9 @@ export class Tensor extends TensorBase {
    *
    * With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
    * NaNs: what `max_unpool2d` takes. Throws ShapeError.
+   *
+   * `dilation` comes before `padding`, and equal maxima of a window share the gradient, as tinygrad's; in
+   * torch `padding` comes first, and the first of equals has the gradient.
    */
   maxPool2d(
     ...args:
@@ -1773,7 +1807,11 @@ export class Tensor extends TensorBase {
   /** `maxUnpool2d`, by its Python name. */
   declare max_unpool2d: Tensor["maxUnpool2d"];
 
-  /** The mean of each window over the last axes; padding counts unless told. Throws ShapeError. */
+  /**
+   * The mean of each window over the last axes; padding counts unless told. Throws ShapeError.
+   *
+   * `dilation` comes before `padding`, as tinygrad's; torch has none, and `padding` in its place.
+   */
   avgPool2d(
     ...args:
       | [options?: AvgPool2dOptions]
@@ -1846,6 +1884,9 @@ export class Tensor extends TensorBase {
    *
    * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
    * (n, cout, *out).
+   *
+   * The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: say them by
+   * name.
    */
   conv2d(
     ...args:
@@ -1856,7 +1897,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
   }
 
-  /** The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError. */
+  /**
+   * The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError.
+   *
+   * The order of arguments is tinygrad's, as of `conv2d`.
+   */
   convTranspose2d(
     ...args:
       | [weight: Tensor, options?: ConvTranspose2dOptions]
@@ -1965,21 +2010,42 @@ export class Tensor extends TensorBase {
   /**
    * x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
    *
-   * A singular matrix gives infinities or NaN. Throws ShapeError.
+   * A singular matrix gives infinities or NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
    */
   solve(b: Tensor): Tensor {
     return callTensor(this.session, "Tensor.solve", [this, b]);
   }
 
-  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  /**
+   * The inverse of each matrix (..., n, n); infinities or NaN for a singular one, which is a
+   * LinAlgError with `CHECK=1`. Throws ShapeError.
+   */
   inv(): Tensor {
     return callTensor(this.session, "Tensor.inv", [this]);
   }
 
-  /** The inverse of each matrix (..., n, n); infinities or NaN for a singular one. Throws ShapeError. */
+  /**
+   * The inverse of each matrix (..., n, n); infinities or NaN for a singular one, which is a
+   * LinAlgError with `CHECK=1`. Throws ShapeError.
+   */
   inverse(): Tensor {
     return callTensor(this.session, "Tensor.inverse", [this]);
   }
+
+  /**
+   * The inverse of each matrix (..., n, n), and what was wrong with it (...), int32: 0, or the 1-based
+   * number of the first pivot that is 0, where the matrix is singular and the inverse holds infinities or
+   * NaN. A matrix that is singular but for rounding has no such pivot.
+   *
+   * `check_errors`: read that now, and raise LinAlgError. Throws ShapeError.
+   */
+  invEx(
+    ...args: [options?: InvExOptions] | [checkErrors: boolean, options?: InvExOptions]
+  ): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.inv_ex", [this, ...args], 2) as [Tensor, Tensor];
+  }
+  /** `invEx`, by its Python name. */
+  declare inv_ex: Tensor["invEx"];
 
   /** The product of n such matrices; of their inverse if n is less than 0. Throws ShapeError. */
   matrixPower(n: number): Tensor {
@@ -2001,7 +2067,7 @@ export class Tensor extends TensorBase {
    * x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
    *
    * self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
-   * NaN. Throws ShapeError.
+   * NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
    */
   triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
     return callTensor(this.session, "Tensor.triangular_solve", [this, b, options]);
@@ -2012,12 +2078,24 @@ export class Tensor extends TensorBase {
   /**
    * The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
    *
-   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite. The
-   * gradient is symmetric. Throws ShapeError.
+   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite,
+   * which with `CHECK=1` is a LinAlgError. The gradient is symmetric. Throws ShapeError.
    */
   cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
     return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
   }
+
+  /**
+   * `cholesky`, and what was wrong with each matrix (...), int32: 0, or the order of the first leading
+   * minor that is not positive definite, from whose column on the factor is NaN.
+   *
+   * `check_errors`: read that now, and raise LinAlgError. Throws ShapeError.
+   */
+  choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
+    return callTensors(this.session, "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
+  }
+  /** `choleskyEx`, by its Python name. */
+  declare cholesky_ex: Tensor["choleskyEx"];
 
   /**
    * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
@@ -2107,6 +2185,8 @@ export class Tensor extends TensorBase {
    * self @ weight + bias; a 1-D weight scales. weight: (in, out).
    *
    * `dtype`: what all of them are cast to first, so that of the result too.
+   *
+   * torch.nn.functional's weight is (out, in), as `nn.Linear`'s.
    */
   linear(
     ...args:
@@ -2285,6 +2365,8 @@ export class Tensor extends TensorBase {
    * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
    * `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
    * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
+   *
+   * No class is ignored by default, as tinygrad's; torch ignores -100: say `ignore_index=-100`.
    */
   crossEntropy(
     ...args:
@@ -2529,7 +2611,11 @@ export class Tensor extends TensorBase {
   /** `ctcLoss`, by its Python name. */
   declare ctc_loss: Tensor["ctcLoss"];
 
-  /** The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest. */
+  /**
+   * The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest.
+   *
+   * Equal elements have gradients of their own, as torch's; tinygrad's share them.
+   */
   sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
   }
@@ -2559,7 +2645,7 @@ export class Tensor extends TensorBase {
    * With `axis`: the middle elements along it, and their positions (int32). As torch's; numpy's, between
    * the two middle ones, is `quantile(0.5, axis)`. NaN where there is one. Throws AxisError, ShapeError.
    */
-  median(...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]): Tensor {
+  median(...args: [options?: MedianOptions] | [keepdim: boolean, options?: MedianOptions]): Tensor {
     return callTensor(this.session, "Tensor.median", [this, ...args]);
   }
 
@@ -2995,6 +3081,8 @@ export class Tensor extends TensorBase {
    * Running maxima along `axis`, and the positions (int32) where they are, the last of equals.
    *
    * NaN is the greatest.
+   *
+   * Of equals tinygrad takes the first position, torch the last, as here.
    */
   cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
@@ -3004,6 +3092,8 @@ export class Tensor extends TensorBase {
    * Running minima along `axis`, and the positions (int32) where they are, the last of equals.
    *
    * NaN is the least.
+   *
+   * Of equals tinygrad takes the first position, torch the last, as here.
    */
   cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
@@ -3083,7 +3173,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.tanh", [this]);
   }
 
-  /** self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Throws ArgumentError. */
+  /**
+   * self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Throws ArgumentError.
+   *
+   * 'tanh' is tinygrad's default; torch's is 'none'.
+   */
   gelu(...args: [options?: GeluOptions] | [approximate: "tanh" | "none", options?: GeluOptions]): Tensor {
     return callTensor(this.session, "Tensor.gelu", [this, ...args]);
   }
@@ -3240,6 +3334,8 @@ export class Tensor extends TensorBase {
    * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
    *
    * Throws ShapeError.
+   *
+   * Values alone, as tinygrad's; torch's `max(axis)` is `(x.max(axis), x.argmax(axis))`.
    */
   max(
     ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
@@ -3251,6 +3347,8 @@ export class Tensor extends TensorBase {
    * The greatest element; NaN if there is one. The gradient is shared evenly between equals.
    *
    * Throws ShapeError.
+   *
+   * Values alone, as tinygrad's; torch's `max(axis)` is `(x.max(axis), x.argmax(axis))`.
    */
   amax(
     ...args: [options?: AmaxOptions] | [axis: number | readonly number[] | null, options?: AmaxOptions]
@@ -3258,14 +3356,22 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.amax", [this, ...args]);
   }
 
-  /** The least element; NaN if there is one. Throws ShapeError. */
+  /**
+   * The least element; NaN if there is one. Throws ShapeError.
+   *
+   * Values alone, as tinygrad's; torch's `min(axis)` is `(x.min(axis), x.argmin(axis))`.
+   */
   min(
     ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
   ): Tensor {
     return callTensor(this.session, "Tensor.min", [this, ...args]);
   }
 
-  /** The least element; NaN if there is one. Throws ShapeError. */
+  /**
+   * The least element; NaN if there is one. Throws ShapeError.
+   *
+   * Values alone, as tinygrad's; torch's `min(axis)` is `(x.min(axis), x.argmin(axis))`.
+   */
   amin(
     ...args: [options?: AminOptions] | [axis: number | readonly number[] | null, options?: AminOptions]
   ): Tensor {
@@ -3322,7 +3428,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.isclose", [this, ...args]);
   }
 
-  /** Whether all elements are close (bool, shape ()): see `isclose`. */
+  /**
+   * Whether all elements are close (bool, shape ()): see `isclose`.
+   *
+   * A Tensor, as tinygrad's; torch's is a bool.
+   */
   allclose(
     ...args:
       | [other: Operand, options?: AllcloseOptions]
@@ -3360,7 +3470,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.nanmean", [this, ...args]);
   }
 
-  /** The variance, divided by count - `correction`. */
+  /**
+   * The variance, divided by count - `correction`.
+   *
+   * The second argument is `keepdim`, as tinygrad's; torch's is `unbiased`.
+   */
   var(
     ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
   ): Tensor {
@@ -3376,7 +3490,11 @@ export class Tensor extends TensorBase {
   /** `varMean`, by its Python name. */
   declare var_mean: Tensor["varMean"];
 
-  /** The standard deviation; its gradient is 0 where it is 0. */
+  /**
+   * The standard deviation; its gradient is 0 where it is 0.
+   *
+   * The second argument is `keepdim`, as tinygrad's; torch's is `unbiased`.
+   */
   std(
     ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
   ): Tensor {
@@ -3548,6 +3666,9 @@ export class Tensor extends TensorBase {
    *
    * None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
    * ShapeError when the sizes do not multiply to the number of elements.
+   *
+   * A view, of what is no contiguous one too: what is written to it is in the original. torch copies
+   * there.
    */
   reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
     return callTensor(this.session, "Tensor.reshape", [this, ...args]);
@@ -3749,6 +3870,8 @@ export class Tensor extends TensorBase {
    * Windows of `size` elements, `step` apart, along `dim`; the windows' own axis comes last.
    *
    * Throws ArgumentError.
+   *
+   * As torch.Tensor's; torch.nn.functional's takes blocks of images, which are `pool` here.
    */
   unfold(dim: number, size: number, step: number): Tensor {
     return callTensor(this.session, "Tensor.unfold", [this, dim, size, step]);
@@ -4069,7 +4192,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.frac", [this]);
   }
 
-  /** -1, 0 or 1; NaN of NaN. */
+  /**
+   * -1, 0 or 1; NaN of NaN.
+   *
+   * torch's is 0 of NaN.
+   */
   sign(): Tensor {
     return callTensor(this.session, "Tensor.sign", [this]);
   }
@@ -4108,12 +4235,20 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.nextafter", [this, other]);
   }
 
-  /** `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars. */
+  /**
+   * `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars.
+   *
+   * As tinygrad's: `condition.where(x, y)`. torch's `x.where(condition, y)` has the condition second.
+   */
   where(x: Operand, y: Operand): Tensor {
     return callTensor(this.session, "Tensor.where", [this, x, y]);
   }
 
-  /** `value` where `mask` holds, self elsewhere. */
+  /**
+   * `value` where `mask` holds, self elsewhere.
+   *
+   * A float in integers makes floats; torch rounds it to an integer.
+   */
   maskedFill(mask: Tensor, value: Operand): Tensor {
     return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
   }
@@ -4749,8 +4884,10 @@ alias(Tensor.prototype, {
   adaptive_max_pool2d: "adaptiveMaxPool2d",
   adaptive_max_pool3d: "adaptiveMaxPool3d",
   conv_transpose2d: "convTranspose2d",
+  inv_ex: "invEx",
   matrix_power: "matrixPower",
   triangular_solve: "triangularSolve",
+  cholesky_ex: "choleskyEx",
   newton_schulz: "newtonSchulz",
   pairwise_distance: "pairwiseDistance",
   cosine_similarity: "cosineSimilarity",
@@ -4823,6 +4960,7 @@ alias(Tensor.prototype, {
   type_as: "typeAs",
 });
 alias(Tensor, {
+  detect_anomaly: "detectAnomaly",
   no_grad: "noGrad",
   inference_mode: "inferenceMode",
   enable_grad: "enableGrad",

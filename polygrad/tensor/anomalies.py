@@ -1,0 +1,163 @@
+"""Where a NaN comes from: with `ANOMALY=1` each result and each gradient is computed at once and looked at.
+
+`_watched` calls the methods of Tensor while the mode is on. It notes which call made which nodes, so that the
+gradient of a node can be told by the call that made it.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from polygrad import gradient
+from polygrad.engine.realize import realize
+from polygrad.errors import AnomalyError
+from polygrad.helpers import Context, env_int
+from polygrad.monitor import observe
+from polygrad.tensor.core.base import TensorBase
+from polygrad.tensor.core.checks import Explain, at_line, has_value, is_immediate, position_text, require
+from polygrad.tensor.core.registry import live_tensors
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp
+
+_NODES_KEPT = 1 << 13
+
+
+class _Depth(threading.local):
+    """Of a thread. `inside`: whether it is inside of a method that is watched."""
+
+    inside = False
+
+
+_depth = _Depth()
+
+
+class _Origins:
+    """Which call made which nodes: those under live Tensors, and some more."""
+
+    def __init__(self) -> None:
+        self._calls: dict[UOp, str] = {}
+        self._limit = _NODES_KEPT
+
+    def note(self, root: UOp, call: str) -> bool:
+        """Let `call` be what made the node and all under it that no other made; whether there were any."""
+        new = root.toposort(lambda n: n not in self._calls)
+        before = len(self._calls)
+        for node in new:
+            self._calls.setdefault(node, call)
+        is_new = len(self._calls) > before
+        if len(self._calls) > self._limit:
+            self._forget()
+        return is_new
+
+    def of(self, node: UOp) -> str | None:
+        """The call that made a node, "" for one that none made, None for one that is not known."""
+        return self._calls.get(node)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._calls.clear()
+
+    def _forget(self) -> None:
+        alive = UOp.sink(*[t.uop for t in live_tensors()]).toposort()
+        self._calls = {n: self._calls[n] for n in alive if n in self._calls}
+        self._limit = 2 * len(self._calls) + _NODES_KEPT
+
+
+_origins = _Origins()
+
+
+def _watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a method of Tensor, and look for NaN in what the outermost ones give."""
+    if _depth.inside:
+        return function(*args, **kwargs)
+    _depth.inside = True
+    try:
+        if function.__name__ == "__init__":  # data, which no operation made
+            return function(*args, **kwargs)
+        operands = _tensors((args, kwargs))
+        for x in operands:
+            _origins.note(x.uop, "")
+        out = function(*args, **kwargs)
+        call = f"{function.__name__.strip('_')}{at_line()}"
+        for t in _tensors(args[:1] if out is None else out):
+            if t.dtype.is_float and 0 not in t.shape and _origins.note(t.uop, call):
+                _require_numbers(t, call, operands)
+        return out
+    finally:
+        _depth.inside = False
+
+
+def _tensors(x: Any) -> list[Any]:
+    """The Tensors among arguments or results."""
+    if isinstance(x, TensorBase):
+        return [x]
+    if isinstance(x, dict):
+        x = list(x.values())
+    return [t for part in x for t in _tensors(part)] if isinstance(x, (list, tuple)) else []
+
+
+def _require_numbers(t: Any, call: str, operands: list[Any]) -> None:
+    shape = t.shape
+    sources = [x for x in operands if x is not t and x.dtype.is_float and 0 not in x.shape]
+    if not is_immediate():
+        sources = []
+
+    def explain(element: int) -> AnomalyError:
+        had = [x for x in sources if x.isnan().any().item()]
+        hint = f"; operands of shape {', '.join(str(x.shape) for x in had)} had one before" if had else ""
+        return AnomalyError(f"{call}: the result has a NaN at position {position_text(element, shape)}{hint}")
+
+    _look_for_nan(t, explain)
+
+
+def _look_for_nan(t: Any, explain: Explain) -> None:
+    if not has_value(t.uop):
+        return
+    if is_immediate() and t.uop.op not in GroupOp.Memory:
+        realize([t.uop], t._device)  # kept on the node: what is computed of it starts from there
+    require(t.isnan(), None, explain)
+
+
+def _look_at_gradient(tensor_class: type[TensorBase], node: UOp, source: UOp, g: UOp) -> None:
+    """Look for NaN in the gradient that a call's nodes give another call's, or a leaf; in those of all nodes
+    where it is not known what made them."""
+    call = _origins.of(node)
+    if (call and call == _origins.of(source)) or 0 in g.shape:
+        return
+    name = call or f"an operation {node.op} that was made before NaN were looked for"
+
+    def explain(element: int) -> AnomalyError:
+        return AnomalyError(
+            f"the gradient of {name}: what it gives its operand of shape {source.shape} has a NaN at "
+            f"position {position_text(element, g.shape)}"
+        )
+
+    was_inside, _depth.inside = _depth.inside, True
+    try:
+        home: Any = gradient.device_of(g)
+        _look_for_nan(tensor_class._of(g, home), explain)
+    finally:
+        _depth.inside = was_inside
+
+
+def follow_mode(tensor_class: type[TensorBase]) -> None:
+    """From now on, while `ANOMALY=1`, watch the methods of `tensor_class`, and gradients."""
+
+    def follow() -> None:
+        _watch(tensor_class if env_int("ANOMALY", 0) > 0 else None)
+
+    Context.listeners.append(follow)
+    follow()
+
+
+def _watch(tensor_class: type[TensorBase] | None) -> None:
+    if tensor_class is None:
+        _origins.clear()
+        observe(None)
+        gradient.watch.observer = None
+    else:
+        observe(_watched)
+        gradient.watch.observer = functools.partial(_look_at_gradient, tensor_class)
