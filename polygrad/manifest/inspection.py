@@ -32,7 +32,7 @@ CLASSES: dict[str, type] = {
     **{
         f"nn.optim.{name}": value
         for name in nn.optim.__all__
-        if isinstance(value := getattr(nn.optim, name), type)
+        if isinstance(value := getattr(nn.optim, name), type) and name not in reviewed.PYTHON_ONLY
     },
     "TinyJit": TinyJit,
     "CompiledStep": CompiledStep,
@@ -51,6 +51,7 @@ MAKERS: dict[str, Callable[..., Any] | None] = {
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{f"nn.{name}": value for name in nn.__all__ if inspect.isfunction(value := getattr(nn, name))},
     "compile_step": compile_step,
     "get_num_threads": get_num_threads,
     "set_num_threads": set_num_threads,
@@ -288,7 +289,7 @@ def _result_from(text: str) -> dict[str, Any]:
         return {"kind": "object", "class": detail}
     if kind == "tensors":
         return {"kind": "tensors", "count": detail}
-    if kind in ("context", "host", "state_dict", "tree"):
+    if kind in ("context", "host", "none", "state_dict", "tree"):
         return {"kind": kind}
     if kind == "Tensor":
         return {"kind": "tensor"}

@@ -1,8 +1,9 @@
 """Neural networks: layers, and what training needs.
 
 Layers are objects with Tensors as attributes that are called on Tensors. They have no base class: `nn.state`
-finds the Tensors. `nn.optim` has optimizers, schedules of learning rates and gradient clipping, `nn.state`
-files of weights, `nn.init` initialisation, `nn.data` batches and splits, `nn.datasets` well-known data sets.
+finds the Tensors. `nn.Parameter` makes those that are trained, `nn.Buffer` those that are not. `nn.optim` has
+optimizers, schedules of learning rates and gradient clipping, `nn.state` files of weights, `nn.init`
+initialisation, `nn.data` batches and splits, `nn.datasets` well-known data sets.
 """
 
 from polygrad.nn import data, datasets, init, optim, state
@@ -18,7 +19,7 @@ from polygrad.nn.norm import (
     LayerNorm2d,
     RMSNorm,
 )
-from polygrad.nn.parameter import buffer
+from polygrad.nn.parameter import Buffer, Parameter
 from polygrad.nn.recurrent import GRU, LSTM, LSTMCell
 from polygrad.nn.transformer import MultiheadAttention, TransformerBlock
 
@@ -29,6 +30,7 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "Buffer",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -43,9 +45,9 @@ __all__ = [
     "LayerNorm2d",
     "Linear",
     "MultiheadAttention",
+    "Parameter",
     "RMSNorm",
     "TransformerBlock",
-    "buffer",
     "data",
     "datasets",
     "init",

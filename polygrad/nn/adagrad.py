@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
-from polygrad.nn.optimizer import Optimizer, in_range, write, zeros
+from polygrad.nn.optimizer import Optimizer, Params, Part, check_numbers, in_range, write, zeros
+from polygrad.nn.param_groups import ParamGroup
 from polygrad.tensor.tensor import Tensor
 
 
@@ -18,9 +15,15 @@ class Adagrad(Optimizer):
     the sum starts with.
     """
 
+    _options = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+    _counters = {"t": 0.0}
+    _state_names = ("total",)
+    t: Tensor
+    total: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.01,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
@@ -28,27 +31,29 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        for name, x in (("lr_decay", lr_decay), ("weight_decay", weight_decay), ("eps", eps)):
-            in_range(f"Adagrad: {name}", x, 0)
-        in_range("Adagrad: initial_accumulator_value", initial_accumulator_value, 0)
         self.lr_decay, self.weight_decay, self.eps = lr_decay, weight_decay, eps
-        self.t = Tensor([0.0], device=self.device, dtype=dtypes.float32)
-        self.total = [zeros(p) for p in self.params]
-        if initial_accumulator_value:
-            for total in self.total:
-                total.assign(total + initial_accumulator_value).realize()
+        self.initial_accumulator_value = initial_accumulator_value
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        rate = self.lr / (self.t * self.lr_decay + 1.0) if self.lr_decay else self.lr
-        for p, g, total in zip(self.params, grads, self.total, strict=True):
+    def _check(self, group: ParamGroup) -> None:
+        check_numbers(group, self._options)
+
+    def _initial(self, name: str, p: Tensor) -> Tensor:
+        return zeros(p, self._group_of(p)["initial_accumulator_value"])
+
+    def _step(self, part: Part) -> list[Tensor]:
+        lr_decay, weight_decay, _, eps = (part.group[k] for k in self._options)
+        t, lr = part.clock["t"], part.group.lr
+        rate = lr / (t * lr_decay + 1.0) if lr_decay else lr
+        for i, p, g in part.members:
+            total = self.total[i]
             g, old = g.cast(total.dtype), p.detach().cast(total.dtype)
-            if self.weight_decay:
-                g = g + old * self.weight_decay
+            if weight_decay:
+                g = g + old * weight_decay
             total.assign(total + g * g)
-            write(p, old - g / (total.sqrt() + self.eps) * rate.cast(total.dtype))
-        self.t.assign(self.t + 1.0)
-        return [self.t, *self.total]
+            write(p, old - g / (total.sqrt() + eps) * rate.cast(total.dtype))
+        t.assign(t + 1.0)
+        return [t, *[self.total[i] for i, _, _ in part.members]]
 
 
 class Adadelta(Optimizer):
@@ -57,32 +62,39 @@ class Adadelta(Optimizer):
     `rho`: how much of the running means of both squares stays.
     """
 
+    _options = ("rho", "eps", "weight_decay")
+    _state_names = ("v", "steps")
+    v: list[Tensor]
+    steps: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 1.0,
         rho: float = 0.9,
         eps: float = 1e-06,
         weight_decay: float = 0.0,
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        in_range("Adadelta: rho", rho, 0, 1)
-        in_range("Adadelta: eps", eps, 0)
-        in_range("Adadelta: weight_decay", weight_decay, 0)
         self.rho, self.eps, self.weight_decay = rho, eps, weight_decay
-        self.v, self.steps = [zeros(p) for p in self.params], [zeros(p) for p in self.params]
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        for p, g, v, steps in zip(self.params, grads, self.v, self.steps, strict=True):
+    def _check(self, group: ParamGroup) -> None:
+        in_range(f"{group.owner}: rho", group["rho"], 0, 1)
+        check_numbers(group, ("eps", "weight_decay"))
+
+    def _step(self, part: Part) -> list[Tensor]:
+        rho, eps, weight_decay = (part.group[k] for k in self._options)
+        for i, p, g in part.members:
+            v, steps = self.v[i], self.steps[i]
             g, old = g.cast(v.dtype), p.detach().cast(v.dtype)
-            if self.weight_decay:
-                g = g + old * self.weight_decay
-            v.assign(v * self.rho + g * g * (1.0 - self.rho))
-            up = (steps + self.eps).sqrt() / (v + self.eps).sqrt() * g
-            steps.assign(steps * self.rho + up * up * (1.0 - self.rho))
-            write(p, old - up * self.lr.cast(v.dtype))
-        return [*self.v, *self.steps]
+            if weight_decay:
+                g = g + old * weight_decay
+            v.assign(v * rho + g * g * (1.0 - rho))
+            up = (steps + eps).sqrt() / (v + eps).sqrt() * g
+            steps.assign(steps * rho + up * up * (1.0 - rho))
+            write(p, old - up * part.group.lr.cast(v.dtype))
+        return [state[i] for state in (self.v, self.steps) for i, _, _ in part.members]
 
 
 class Rprop(Optimizer):
@@ -92,31 +104,42 @@ class Rprop(Optimizer):
     `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
     """
 
+    _options = ("etas", "step_sizes")
+    _state_names = ("before", "size")
+    before: list[Tensor]
+    size: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.01,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-06, 50.0),
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        if not 0 < etas[0] < 1 < etas[1]:
-            raise ArgumentError(f"Rprop: expected etas below and above 1, got {etas}")
-        if not 0 < step_sizes[0] <= step_sizes[1]:
-            raise ArgumentError(f"Rprop: expected step_sizes from less to more, above 0, got {step_sizes}")
         self.etas, self.step_sizes = tuple(etas), tuple(step_sizes)
-        self.before = [zeros(p) for p in self.params]
-        self.size = [zeros(p) for p in self.params]
-        for size in self.size:
-            size.assign(size + float(lr)).realize()
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        for p, g, before, size in zip(self.params, grads, self.before, self.size, strict=True):
+    def _check(self, group: ParamGroup) -> None:
+        etas, step_sizes = group["etas"], group["step_sizes"]
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ArgumentError(f"{group.owner}: expected etas below and above 1, got {etas}")
+        if not 0 < step_sizes[0] <= step_sizes[1]:
+            raise ArgumentError(
+                f"{group.owner}: expected step_sizes from less to more, above 0, got {step_sizes}"
+            )
+
+    def _initial(self, name: str, p: Tensor) -> Tensor:
+        return zeros(p, self._group_of(p).first_lr if name == "size" else 0.0)
+
+    def _step(self, part: Part) -> list[Tensor]:
+        etas, step_sizes = part.group["etas"], part.group["step_sizes"]
+        for i, p, g in part.members:
+            before, size = self.before[i], self.size[i]
             g, old = g.cast(size.dtype), p.detach().cast(size.dtype)
             turn = (g * before).sign()
-            factor = (turn > 0).where(self.etas[1], (turn < 0).where(self.etas[0], turn.const_like(1.0)))
-            size.assign((size * factor).clamp(*self.step_sizes))
+            factor = (turn > 0).where(etas[1], (turn < 0).where(etas[0], turn.const_like(1.0)))
+            size.assign((size * factor).clamp(*step_sizes))
             before.assign((turn < 0).where(0.0, g))
             write(p, old - before.sign() * size)
-        return [*self.before, *self.size]
+        return [state[i] for state in (self.before, self.size) for i, _, _ in part.members]

@@ -2,50 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from polygrad.dtype import dtypes
-from polygrad.nn.optimizer import Optimizer, check_moments, decays, in_range, write, zeros
+from polygrad.nn.optimizer import (
+    Optimizer,
+    Params,
+    Part,
+    check_moments,
+    check_numbers,
+    decays,
+    in_range,
+    write,
+)
+from polygrad.nn.param_groups import ParamGroup
 from polygrad.tensor.tensor import Tensor
 
 
 class AdamW(Optimizer):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: b1 and b2, as in torch."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
+
+    `decoupled=False`: weight decay is added to the gradient, as torch's Adam does.
+    """
+
+    _options: tuple[str, ...] = ("b1", "b2", "eps", "weight_decay", "decoupled")
+    # the powers b1^t and b2^t
+    _counters = {"b1_t": 1.0, "b2_t": 1.0}
+    _state_names = ("m", "v")
+    b1_t: Tensor
+    b2_t: Tensor
+    m: list[Tensor]
+    v: list[Tensor]
 
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.001,
         b1: float = 0.9,
         b2: float = 0.999,
         eps: float = 1e-08,
         weight_decay: float = 0.01,
         device: str | None = None,
-        betas: Sequence[float] | None = None,
+        betas: tuple[float, float] | None = None,
+        decoupled: bool = True,
     ) -> None:
+        self.b1, self.b2 = decays(b1, b2, betas)
+        self.eps, self.weight_decay, self.decoupled = eps, weight_decay, decoupled
         super().__init__(params, lr, device)
-        b1, b2 = decays(b1, b2, betas)
-        check_moments(type(self).__name__, b1, b2, eps, weight_decay)
-        self.b1, self.b2, self.eps, self.weight_decay = b1, b2, eps, weight_decay
-        # the powers b1^t and b2^t, kept as Tensors so that every step is the same graph
-        self.b1_t, self.b2_t = (Tensor([1.0], device=self.device, dtype=dtypes.float32) for _ in range(2))
-        self.m, self.v = [zeros(p) for p in self.params], [zeros(p) for p in self.params]
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        self.b1_t.assign(self.b1_t * self.b1)
-        self.b2_t.assign(self.b2_t * self.b2)
-        m_scale, v_scale = (1.0 - self.b1_t).reciprocal(), (1.0 - self.b2_t).reciprocal()
-        for p, g, m, v in zip(self.params, grads, self.m, self.v, strict=True):
+    def _check(self, group: ParamGroup) -> None:
+        check_moments(group)
+
+    def _step(self, part: Part) -> list[Tensor]:
+        group, b1_t, b2_t = part.group, part.clock["b1_t"], part.clock["b2_t"]
+        b1, b2, weight_decay = group["b1"], group["b2"], group["weight_decay"]
+        b1_t.assign(b1_t * b1)
+        b2_t.assign(b2_t * b2)
+        m_scale, v_scale = (1.0 - b1_t).reciprocal(), (1.0 - b2_t).reciprocal()
+        for i, p, g in part.members:
+            m, v, old = self.m[i], self.v[i], p.detach()
             g = g.cast(m.dtype)
-            m.assign(m * self.b1 + g * (1.0 - self.b1))
-            v.assign(v * self.b2 + g * g * (1.0 - self.b2))
-            up = (m * m_scale) / ((v * v_scale).sqrt() + self.eps)
-            old = p.detach()
-            if self.weight_decay:
-                up = up + old * self.weight_decay
-            write(p, old - self._scaled(up, old) * self.lr)
-        return [self.b1_t, self.b2_t, *self.m, *self.v]
+            if weight_decay and not group["decoupled"]:
+                g = g + old * weight_decay
+            m.assign(m * b1 + g * (1.0 - b1))
+            v.assign(v * b2 + g * g * (1.0 - b2))
+            up = (m * m_scale) / ((v * v_scale).sqrt() + group["eps"])
+            if weight_decay and group["decoupled"]:
+                up = up + old * weight_decay
+            write(p, old - self._scaled(up, old) * group.lr)
+        own = [i for i, _, _ in part.members]
+        return [b1_t, b2_t, *[self.m[i] for i in own], *[self.v[i] for i in own]]
 
     def _scaled(self, up: Tensor, old: Tensor) -> Tensor:
         """The step `up` of a parameter that is `old`, before the learning rate scales it."""
@@ -53,16 +76,17 @@ class AdamW(Optimizer):
 
 
 def Adam(
-    params: Sequence[Tensor],
+    params: Params,
     lr: float = 0.001,
     b1: float = 0.9,
     b2: float = 0.999,
     eps: float = 1e-08,
     device: str | None = None,
-    betas: Sequence[float] | None = None,
+    weight_decay: float = 0.0,
+    betas: tuple[float, float] | None = None,
 ) -> AdamW:
-    """Adam (Kingma and Ba, 2015): AdamW without weight decay."""
-    return AdamW(params, lr, b1, b2, eps, 0.0, device, betas)
+    """Adam (Kingma and Ba, 2015): AdamW whose weight decay, if any, is added to the gradient."""
+    return AdamW(params, lr, b1, b2, eps, weight_decay, device, betas, decoupled=False)
 
 
 class LAMB(AdamW):
@@ -73,7 +97,7 @@ class LAMB(AdamW):
 
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.001,
         b1: float = 0.9,
         b2: float = 0.999,
@@ -81,10 +105,10 @@ class LAMB(AdamW):
         weight_decay: float = 0.0,
         adam: bool = False,
         device: str | None = None,
-        betas: Sequence[float] | None = None,
+        betas: tuple[float, float] | None = None,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay, device, betas)
         self.adam = adam
+        super().__init__(params, lr, b1, b2, eps, weight_decay, device, betas)
 
     def _scaled(self, up: Tensor, old: Tensor) -> Tensor:
         if self.adam:
@@ -99,9 +123,15 @@ class RMSprop(Optimizer):
     `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
     """
 
+    _options = ("alpha", "eps", "weight_decay", "momentum", "centered")
+    _state_names = ("v", "b", "mean")
+    v: list[Tensor]
+    b: list[Tensor]
+    mean: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.01,
         alpha: float = 0.99,
         eps: float = 1e-08,
@@ -110,31 +140,36 @@ class RMSprop(Optimizer):
         centered: bool = False,
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        in_range("RMSprop: alpha", alpha, 0, 1)
-        for name, x in (("eps", eps), ("weight_decay", weight_decay), ("momentum", momentum)):
-            in_range(f"RMSprop: {name}", x, 0)
         self.alpha, self.eps, self.weight_decay = alpha, eps, weight_decay
         self.momentum, self.centered = momentum, centered
-        self.v = [zeros(p) for p in self.params]
-        self.b = [zeros(p) for p in self.params] if momentum else []
-        self.mean = [zeros(p) for p in self.params] if centered else []
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        for i, (p, g, v) in enumerate(zip(self.params, grads, self.v, strict=True)):
+    def _check(self, group: ParamGroup) -> None:
+        in_range(f"{group.owner}: alpha", group["alpha"], 0, 1)
+        check_numbers(group, ("eps", "weight_decay", "momentum"))
+
+    def _keeps(self, name: str) -> bool:
+        number = {"b": "momentum", "mean": "centered"}.get(name)
+        return number is None or any(g[number] for g in self.param_groups)
+
+    def _step(self, part: Part) -> list[Tensor]:
+        alpha, eps, weight_decay, momentum, centered = (part.group[k] for k in self._options)
+        for i, p, g in part.members:
+            v = self.v[i]
             g, old = g.cast(v.dtype), p.detach().cast(v.dtype)
-            if self.weight_decay:
-                g = g + old * self.weight_decay
-            v.assign(v * self.alpha + g * g * (1.0 - self.alpha))
+            if weight_decay:
+                g = g + old * weight_decay
+            v.assign(v * alpha + g * g * (1.0 - alpha))
             spread = v
-            if self.centered:
+            if centered:
                 mean = self.mean[i]
-                mean.assign(mean * self.alpha + g * (1.0 - self.alpha))
+                mean.assign(mean * alpha + g * (1.0 - alpha))
                 # rounded, it may be a little less than 0, whose root is NaN
                 spread = (v - mean * mean).maximum(0)
-            up = g / (spread.sqrt() + self.eps)
-            if self.momentum:
-                self.b[i].assign(self.b[i] * self.momentum + up)
+            up = g / (spread.sqrt() + eps)
+            if momentum:
+                self.b[i].assign(self.b[i] * momentum + up)
                 up = self.b[i]
-            write(p, old - up * self.lr.cast(v.dtype))
-        return [*self.v, *self.b, *self.mean]
+            write(p, old - up * part.group.lr.cast(v.dtype))
+        kept = [self.v, *([self.b] if momentum else []), *([self.mean] if centered else [])]
+        return [state[i] for state in kept for i, _, _ in part.members]

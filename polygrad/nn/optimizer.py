@@ -2,22 +2,47 @@
 
 A step is lazy until `step` realizes it: parameters and state together, in one Program. What changes from step
 to step is a Tensor, so that every step is the same graph, and a captured step goes on as an eager loop does.
+
+A parameter without a gradient is skipped, as in torch: neither it nor its state changes. So parameters may
+have taken different numbers of steps. What is counted in steps is a `clock`, shared by parameters that have
+taken the same steps; it is split in two where some of them are skipped.
 """
 
 from __future__ import annotations
 
-import copy
-import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.errors import ArgumentError, GradientError, InternalError
+from polygrad.engine.recording import watch
+from polygrad.errors import ArgumentError, CaptureError, GradientError, InternalError
 from polygrad.helpers import dedup
 from polygrad.nn.clipping import clip_grad_norm_, clip_grad_value_
+from polygrad.nn.param_groups import GroupRecord, ParamGroup
+from polygrad.nn.parameter import is_buffer
+from polygrad.nn.state import get_state_dict, load_state_dict
 from polygrad.tensor.autograd import drop_unread_gradients
+from polygrad.tensor.core.aliasing import memory_under, storage_of
+from polygrad.tensor.core.convert import pack
 from polygrad.tensor.tensor import Tensor
+from polygrad.uop.ops import Ops
+
+# Tensors; or dicts with "params" and numbers for these alone (see `Optimizer.param_groups`).
+Params = Iterable[Any]
+Clock = dict[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Parameters with gradients that a step treats alike: of one group, with one clock.
+
+    `members`: the position of each in `Optimizer.params`, the parameter and its gradient."""
+
+    group: ParamGroup
+    clock: Clock
+    members: list[tuple[int, Tensor, Any]]
 
 
 class _Clipping:
@@ -49,154 +74,281 @@ class Optimizer(_Clipping):
     """The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
     assigned.
 
-    `initial_lr`: what `lr` was when the first scheduler was made for it. Raises ArgumentError where no
-    parameter requires a gradient, and for numbers that make no sense: a negative learning rate, momentum or
-    weight decay, moments' decay outside of [0, 1).
+    `params`: Tensors, or dicts as {"params": Tensors, "lr": 0.01} with numbers for a group of them, of which
+    `lr` is the first one's. A frozen Tensor (`requires_grad=False`) is trained from when it requires a
+    gradient. `initial_lr`: what `lr` was when the first scheduler was made for it. Raises ArgumentError where
+    no parameter requires a gradient, for a buffer (`nn.Buffer`), and for numbers that make no sense: a
+    negative learning rate, momentum or weight decay, moments' decay outside of [0, 1).
     """
 
-    initial_lr: float | None
+    # The numbers that a group may have for itself: attributes of the optimizer.
+    _options: tuple[str, ...] = ()
+    # What a clock consists of: names of Tensors of shape (1,), and their values before the first step.
+    _counters: Mapping[str, float] = {}
+    # What is kept for each parameter: attributes, lists as long as `params`, or empty.
+    _state_names: tuple[str, ...] = ()
 
-    def __new__(cls, params: Any = (), *args: Any, **kwargs: Any) -> Any:
-        """Of groups of parameters, dicts with "params" and other arguments, one optimizer for each."""
-        if not isinstance(params, Sequence) or not params or not all(isinstance(g, Mapping) for g in params):
-            return object.__new__(cls)
-        names = list(inspect.signature(cls).parameters)[1:]
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        for group in params:
-            unknown = [k for k in group if k != "params" and k not in names]
-            if "params" not in group or unknown:
-                raise ArgumentError(
-                    f"{cls.__name__}: expected groups with 'params' and of {', '.join(names)}, got one with "
-                    f"{', '.join(map(repr, group))}"
-                )
-        return OptimizerGroup(*[cls(**{**given, **group}) for group in params])
-
-    def __init__(self, params: Sequence[Tensor], lr: float, device: str | None = None) -> None:
+    def __init__(self, params: Params, lr: float, device: str | None = None) -> None:
+        self.max_norm = self.max_value = None
+        self._first_lr = lr
+        self.params: list[Tensor] = []
+        self.buffers: list[Tensor] = []
+        self.group_lr: dict[int, Tensor] = {}
+        self.clocks: dict[int, Clock] = {}
+        self._clock_of: list[int] = []
+        self._records: list[GroupRecord] = []
         in_range(f"{type(self).__name__}: lr", lr, 0)
-        self.max_norm = self.max_value = self.initial_lr = None
-        for x in params:
-            if not isinstance(x, Tensor):
-                raise ArgumentError(
-                    f"{type(self).__name__}: params: expected a sequence of Tensors, got one with a "
-                    f"{type(x).__name__}"
-                )
-            if x.requires_grad is None:
-                x.requires_grad = True
-        self.params = [x for x in dedup(params) if x.requires_grad]
-        self.buffers = [x for x in dedup(params) if not x.requires_grad]
-        if not self.params:
+        groups = self._given(params)
+        found = [x for g in groups for x in g["params"] if _is_trained(x)]
+        if not found:
             raise ArgumentError(
                 "optimizer: expected at least one parameter that requires a gradient, got none"
             )
-        self.device = device or self.params[0].device
-        # parameters that did not take part in all steps: which of `_late` counts theirs, from 1 on
-        self._cohorts, self._late = [0] * len(self.params), list[dict[str, Tensor]]()
-        self.params[0].realize(*self.params[1:])  # so that even the first step writes in place
-        self.lr = Tensor([float(lr)], device=self.device, dtype=dtypes.float32, requires_grad=False)
+        self.device = device or found[0].device
+        found[0].realize(*found[1:])  # so that even the first step writes in place
+        for g in groups:
+            self._add(g)
+
+    # --- groups
 
     @property
     def param_groups(self) -> list[ParamGroup]:
-        """Parameters and numbers of the optimizer, by name; the next step sees `group["lr"] = 0.1`."""
-        return [ParamGroup(self)]
+        """The parameters in groups with numbers of their own, which may be changed: `group["lr"] = 0.01`."""
+        return [ParamGroup(self, i) for i in range(len(self._records))]
 
-    def zero_grad(self) -> None:
-        """Forget the gradients."""
-        for p in self.params:
-            p.grad = None
+    @property
+    def initial_lr(self) -> float | None:
+        """What `lr` was when the first scheduler was made for it."""
+        return self._records[0].initial_lr
 
-    def step(self) -> None:
-        """Change the parameters by their gradients, and compute that.
-
-        Parameters without a gradient are left as they are, with their state. Gradients of inputs that neither
-        said `requires_grad` nor were read are dropped: they would have to be computed now, from the old
-        parameters. Raises GradientError when none has a gradient.
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Train more Tensors: {"params": Tensors, "lr": 0.01, ...}, with the optimizer's numbers but for
+        those given. Raises ArgumentError, also for Tensors that it trains already.
         """
+        (given,) = self._given([group])
+        new = [x for x in given["params"] if _is_trained(x)]
+        if new:
+            new[0].realize(*new[1:])
+        self._add(given)
+
+    def _given(self, params: Params) -> list[dict[str, Any]]:
+        """Groups as they were given, their parameters as a list. Raises ArgumentError."""
+        name = type(self).__name__
+        if isinstance(params, (Tensor, Mapping)):
+            raise ArgumentError(f"{name}: params: expected a sequence of Tensors or of groups, got one alone")
+        given = list(params)
+        groups = [dict(x) for x in given] if given and isinstance(given[0], Mapping) else [{"params": given}]
+        seen = {id(x) for record in self._records for x in record.params}
+        for i, g in enumerate(groups):
+            if "params" not in g:
+                raise ArgumentError(f"{name}: param group {i}: expected 'params', got {list(g)}")
+            own = g["params"]
+            own = [own] if isinstance(own, Tensor) else list(own)
+            for x in own:
+                if not isinstance(x, Tensor):
+                    raise ArgumentError(
+                        f"{name}: params: expected a sequence of Tensors, got one with a {type(x).__name__}"
+                    )
+                if is_buffer(x):
+                    raise ArgumentError(
+                        f"{name}: params: expected parameters, got a buffer {x.shape}, which is not trained: "
+                        "use nn.state.get_parameters(model)"
+                    )
+                if x.requires_grad is None and x.dtype.is_float:
+                    x.requires_grad = True
+            g["params"] = dedup(own)
+            if not seen.isdisjoint(map(id, g["params"])):
+                raise ArgumentError(f"{name}: param group {i}: expected Tensors that are in no other group")
+            seen.update(map(id, g["params"]))
+        return groups
+
+    def _add(self, given: dict[str, Any]) -> None:
+        index, params = len(self._records), given["params"]
+        numbers = {k: v for k, v in given.items() if k not in ("params", "lr", "initial_lr")}
+        rate = given.get("lr", self._first_lr)
+        rate = float(rate.item()) if isinstance(rate, Tensor) else rate
+        in_range(f"{type(self).__name__}: lr", rate, 0)
+        self._records.append(GroupRecord(params, {}, float(rate)))
+        try:
+            ParamGroup(self, index).say(numbers)
+        except ArgumentError:
+            self._records.pop()
+            raise
+        lr = Tensor([float(rate)], device=self.device, dtype=dtypes.float32, requires_grad=False)
+        if index:
+            self.group_lr[index] = lr
+        else:
+            self.lr = lr
+        if not index:
+            for name, start in self._counters.items():
+                setattr(self, name, self._counter(start))
+        self._find_params(self._new_clock() if index else 0)
+
+    def _check(self, group: ParamGroup) -> None:
+        """Raises ArgumentError for numbers of a group that make no sense."""
+
+    # --- which are trained, and their state
+
+    def _find_params(self, clock: int) -> None:
+        """Let `params` be those that require a gradient, in order, and the others `buffers`. The state of new
+        ones begins, with clock number `clock`.
+        """
+        known = {id(p): c for p, c in zip(self.params, self._clock_of, strict=True)}
+        given = [x for record in self._records for x in record.params]
+        found = [x for x in given if id(x) in known or _is_trained(x)]
+        for name in self._state_names:
+            state = self.__dict__.setdefault(name, [])
+            if self._keeps(name) and len(state) == len(self.params):
+                for i, x in enumerate(found):
+                    if id(x) not in known:
+                        state.insert(i, self._initial(name, x))
+        self.params = found
+        self.buffers = [x for x in given if all(x is not p for p in found)]
+        self._clock_of = [known.get(id(p), clock) for p in found]
+
+    def _keeps(self, name: str) -> bool:
+        """Whether the state `name` is needed, by the numbers of any group."""
+        return True
+
+    def _initial(self, name: str, p: Tensor) -> Tensor:
+        """The state `name` of a parameter before its first step."""
+        return zeros(p)
+
+    def _group_of(self, p: Tensor) -> ParamGroup:
+        return next(g for g in self.param_groups if any(p is x for x in g.params))
+
+    def _prepare(self) -> None:
+        """Train what was frozen and has a gradient now, and begin what numbers that were changed ask for."""
+        if any(_is_trained(x) and x.grad is not None for x in self.buffers):
+            self._find_params(self._new_clock())
+        for name in self._state_names:
+            state = getattr(self, name)
+            if self._keeps(name) and not state:
+                state.extend(self._initial(name, p) for p in self.params)
+
+    # --- clocks
+
+    def _clock(self, number: int) -> Clock:
+        return self.clocks[number] if number else {name: getattr(self, name) for name in self._counters}
+
+    def _new_clock(self, like: Clock | None = None) -> int:
+        """The number of another clock, which is where `like` is, or at the start."""
+        if not self._counters:
+            return 0
+        number = len(self.clocks) + 1
+        self.clocks[number] = {
+            name: self._counter(start) if like is None else _copied(like[name])
+            for name, start in self._counters.items()
+        }
+        return number
+
+    def _counter(self, start: float) -> Tensor:
+        return kept(Tensor([start], device=self.device, dtype=dtypes.float32, requires_grad=False))
+
+    def _split_clocks(self) -> None:
+        """Give parameters that are skipped a clock apart from those that are not."""
+        for number in range(len(self.clocks) + 1 if self._counters else 0):
+            own = [i for i, c in enumerate(self._clock_of) if c == number]
+            skipped = [i for i in own if self.params[i].grad is None]
+            if skipped and len(skipped) < len(own):
+                apart = self._new_clock(self._clock(number))
+                for i in skipped:
+                    self._clock_of[i] = apart
+
+    def _parts(self) -> list[Part]:
+        members: dict[tuple[int, int], list[tuple[int, Tensor, Any]]] = {}
+        groups = self.param_groups
+        group_of = {id(p): g.index for g in groups for p in g.params}
+        for i, (p, clock) in enumerate(zip(self.params, self._clock_of, strict=True)):
+            if p.grad is not None:
+                members.setdefault((group_of[id(p)], clock), []).append((i, p, p.grad))
+        return [Part(groups[g], self._clock(c), own) for (g, c), own in members.items()]
+
+    # --- steps
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; with `set_to_none=False`, let those that there are be 0."""
+        for p in self.params:
+            p.grad = None if set_to_none or p.grad is None else p.grad.detach().zeros_like()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients, and compute that; what `closure`, called before,
+        returned.
+
+        Parameters without a gradient are skipped. Gradients of inputs that neither said `requires_grad` nor
+        were read are dropped: they would have to be computed now, from the old parameters. Raises
+        GradientError outside of training mode, and when no parameter has a gradient.
+        """
+        self._check_mode()
+        loss = None if closure is None else closure()
         tensors = self.schedule_step()
         tensors[0].realize(*tensors[1:])
+        return loss
 
     def schedule_step(self) -> list[Tensor]:
         """`step`, lazily: the Tensors to realize."""
-        if not Tensor.training:
+        self._check_mode()
+        self._prepare()
+        if all(p.grad is None for p in self.params):
             raise GradientError(
-                "optimizer: expected training mode: use `with Tensor.train():` or Tensor.training = True"
+                f"{type(self).__name__}: expected gradients, got none for any of {len(self.params)} "
+                "parameters: call backward() on a loss computed from them, outside of Tensor.no_grad()"
             )
-        active = [i for i, p in enumerate(self.params) if p.grad is not None]
-        if not active:
-            raise GradientError("optimizer: none of the parameters has a gradient: call backward() first")
         drop_unread_gradients()
         with Tensor.no_grad():
             self._clip()
-            if len(active) == len(self.params) and not self._late:
-                state = self._step([p.grad for p in self.params])
-            else:
-                state = self._step_some(active)
+            self._split_clocks()
+            state = [t for part in self._parts() for t in self._step(part)]
         return [*state, *self.params, *self.buffers]
 
-    def _step_some(self, active: list[int]) -> list[Tensor]:
-        """`_step` of the parameters `active`. Those that have taken part in the same steps share what counts
-        them; it is copied when some of them stay behind."""
-        state: list[Tensor] = []
-        for k in range(len(self._late) + 1):
-            members = [i for i, cohort in enumerate(self._cohorts) if cohort == k]
-            on = [i for i in members if i in active]
-            if not on:
-                continue
-            if len(on) < len(members):
-                k = len(self._late) + 1
-                self._late.append(
-                    {name: t.clone() for name, t in self._counters(self._cohorts[on[0]]).items()}
-                )
-                for i in on:
-                    self._cohorts[i] = k
-            part = copy.copy(self)
-            for name, value in vars(self).items():
-                if isinstance(value, list) and len(value) == len(self.params) and name != "buffers":
-                    setattr(part, name, [value[i] for i in on])
-            for name, t in self._counters(k).items():
-                setattr(part, name, t)
-            state += part._step([p.grad for p in part.params])
-        return state
+    def _check_mode(self) -> None:
+        if not Tensor.training:
+            raise GradientError(
+                f"{type(self).__name__}.step: expected training mode, got Tensor.training = False: put the "
+                "loop in `with Tensor.train():`, or set Tensor.training = True, which dropout and BatchNorm "
+                "look at, too"
+            )
 
-    def _counters(self, cohort: int) -> dict[str, Tensor]:
-        """The Tensors that say how many steps a cohort of parameters has taken, by name."""
-        if cohort > 0:
-            return self._late[cohort - 1]
-        return {name: x for name, x in vars(self).items() if isinstance(x, Tensor) and name != "lr"}
-
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        """Assign to the parameters and to the state; the state."""
+    def _step(self, part: Part) -> list[Tensor]:
+        """Assign to the parameters of a part, to its clock and to their state; clock and state."""
         raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
+    # --- checkpoints
 
-class ParamGroup(Mapping[str, Any]):
-    """What an optimizer does with its parameters, by name, as a group of torch's."""
+    def state_dict(self) -> dict[str, Tensor]:
+        """What a step changes besides the parameters, and learning rates: to be saved (`nn.state.safe_save`),
+        and loaded by `load_state_dict`. Other numbers are not in it.
+        """
+        out = self._own_state()
+        if self.clocks:
+            out["clock_of"] = Tensor(self._clock_of, dtype=dtypes.int32)
+        first = [g.initial_lr for g in self._records if g.initial_lr is not None]
+        if len(first) == len(self._records):
+            out["initial_lr"] = Tensor(first, dtype=dtypes.float32)
+        return out
 
-    def __init__(self, optimizer: Optimizer) -> None:
-        self._optimizer = optimizer
+    def _own_state(self) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = get_state_dict(self)
+        return {k: t for k, t in found.items() if k.split(".")[0] not in ("params", "buffers")}
 
-    def _numbers(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self._optimizer).items() if isinstance(v, (int, float)) and k[0] != "_"}
+    def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Go on from what `state_dict` gave, of an optimizer of as many parameters in the same order.
 
-    def __getitem__(self, name: str) -> Any:
-        if name == "params":
-            return self._optimizer.params
-        return float(self._optimizer.lr.item()) if name == "lr" else self._numbers()[name]
-
-    def __setitem__(self, name: str, value: float) -> None:
-        """Raises ArgumentError for a name that is no number of the optimizer."""
-        if name == "lr":
-            in_range("lr", value, 0)
-            self._optimizer.lr.assign(self._optimizer.lr.const_like(float(value))).realize()
-        elif name in self._numbers():
-            setattr(self._optimizer, name, value)
-        else:
-            raise ArgumentError(f"param_groups: expected one of {', '.join(self)}, got {name!r}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(["params", "lr", *self._numbers()])
-
-    def __len__(self) -> int:
-        return 2 + len(self._numbers())
+        Raises ArgumentError, ShapeError.
+        """
+        given = dict(state_dict)
+        clock_of, first = given.pop("clock_of", None), given.pop("initial_lr", None)
+        clocks = [0] * len(self.params) if clock_of is None else clock_of.tolist()
+        if len(clocks) != len(self.params):
+            raise ArgumentError(
+                f"load_state_dict: expected the state of {len(self.params)} parameters, got {len(clocks)}"
+            )
+        while len(self.clocks) < max(clocks):
+            self._new_clock()
+        self._clock_of = clocks
+        load_state_dict(self._own_state(), given, verbose=False)
+        for record, value in zip(self._records, [] if first is None else first.tolist(), strict=False):
+            record.initial_lr = value
 
 
 class OptimizerGroup(_Clipping):
@@ -212,27 +364,39 @@ class OptimizerGroup(_Clipping):
 
     @property
     def param_groups(self) -> list[ParamGroup]:
-        """Of each optimizer, its parameters and numbers by name."""
-        return [group for o in self.optimizers for group in o.param_groups]
+        """The parameter groups of all optimizers."""
+        return [g for o in self.optimizers for g in o.param_groups]
 
-    def zero_grad(self) -> None:
-        """Forget the gradients."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; with `set_to_none=False`, let those that there are be 0."""
         for o in self.optimizers:
-            o.zero_grad()
+            o.zero_grad(set_to_none)
 
     def schedule_step(self) -> list[Tensor]:
-        """Every optimizer's step, lazily: the Tensors to realize."""
+        """Every optimizer's step, lazily: the Tensors to realize. One without gradients makes none."""
         with Tensor.no_grad():
             self._clip()
-        stepping = [o for o in self.optimizers if any(p.grad is not None for p in o.params)]
-        if not stepping:
-            raise GradientError("optimizer: none of the parameters has a gradient: call backward() first")
-        return [t for o in stepping for t in o.schedule_step()]
+        ready = [o for o in self.optimizers if any(p.grad is not None for p in (*o.params, *o.buffers))]
+        return [t for o in ready or self.optimizers for t in o.schedule_step()]
 
-    def step(self) -> None:
-        """Every optimizer's step, in one Program."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Every optimizer's step, in one Program; what `closure`, called before, returned. Raises
+        GradientError as theirs.
+        """
+        loss = None if closure is None else closure()
         tensors = self.schedule_step()
         tensors[0].realize(*tensors[1:])
+        return loss
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The optimizers' states, by number: `0.lr`."""
+        return {f"{i}.{k}": t for i, o in enumerate(self.optimizers) for k, t in o.state_dict().items()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Go on from what `state_dict` gave. Raises ArgumentError, ShapeError."""
+        for i, o in enumerate(self.optimizers):
+            start = f"{i}."
+            o.load_state_dict({k[len(start) :]: t for k, t in state_dict.items() if k.startswith(start)})
 
 
 def in_range(what: str, x: float, low: float, below: float = math.inf) -> None:
@@ -242,20 +406,25 @@ def in_range(what: str, x: float, low: float, below: float = math.inf) -> None:
         raise ArgumentError(f"{what}: expected {bounds}, got {x}")
 
 
-def check_moments(name: str, b1: float, b2: float, eps: float, weight_decay: float) -> None:
+def check_numbers(group: ParamGroup, names: Iterable[str]) -> None:
+    """Raises ArgumentError unless the numbers of a group are at least 0."""
+    for name in names:
+        in_range(f"{group.owner}: {name}", group[name], 0)
+
+
+def check_moments(group: ParamGroup) -> None:
     """Raises ArgumentError unless b1 and b2 are in [0, 1), and the others at least 0."""
-    in_range(f"{name}: b1", b1, 0, 1)
-    in_range(f"{name}: b2", b2, 0, 1)
-    in_range(f"{name}: eps", eps, 0)
-    in_range(f"{name}: weight_decay", weight_decay, 0)
+    in_range(f"{group.owner}: b1", group["b1"], 0, 1)
+    in_range(f"{group.owner}: b2", group["b2"], 0, 1)
+    check_numbers(group, ("eps", "weight_decay"))
 
 
-def decays(b1: float, b2: float, betas: Sequence[float] | None) -> tuple[float, float]:
-    """b1 and b2, or both as torch's `betas`. Raises ArgumentError unless these are two."""
+def decays(b1: float, b2: float, betas: tuple[float, float] | None) -> tuple[float, float]:
+    """b1 and b2, or torch's name for both."""
     if betas is None:
         return b1, b2
     if len(betas) != 2:
-        raise ArgumentError(f"betas: expected two numbers, b1 and b2, got {betas!r}")
+        raise ArgumentError(f"betas: expected two numbers, b1 and b2, got {betas}")
     return betas[0], betas[1]
 
 
@@ -264,15 +433,41 @@ def wide(p: Tensor) -> Any:
     return p.dtype if p.dtype.itemsize >= 4 else dtypes.float32
 
 
-def zeros(p: Tensor) -> Tensor:
-    """State of a parameter's shape, in memory from the start: the first step is the graph of all steps."""
+def zeros(p: Tensor, value: float = 0.0) -> Tensor:
+    """State of a parameter's shape, `value` everywhere, in memory from the start: the first step is the graph
+    of all steps."""
     dtype = wide(p)
-    zeros = bytes(p.numel() * dtype.itemsize)
-    if isinstance(p.device, tuple):
-        whole = Tensor(zeros, device=p.device[0], dtype=dtype, requires_grad=False).reshape(p.shape)
-        return whole.shard_like(p).realize()
-    return Tensor(zeros, device=p.device, dtype=dtype, requires_grad=False).reshape(p.shape)
+    raw = bytes(pack([value], dtype)) * p.numel()  # from the host: memory of its own, without a launch
+    is_sharded = isinstance(p.device, tuple)
+    home = p.device[0] if is_sharded else p.device
+    out = Tensor(raw, device=home, dtype=dtype, requires_grad=False).reshape(p.shape)
+    return kept(out.shard_like(p).realize() if is_sharded else out)
 
 
 def write(p: Tensor, value: Tensor) -> None:
     p.assign(value.cast(p.dtype))
+
+
+def kept(state: Tensor) -> Tensor:
+    """`state`, which a function that is being captured made, as memory that is there from call to call."""
+    if watch.recording is not None:
+        watch.recording.storages |= {storage_of(state)}
+    return state
+
+
+def _copied(counter: Tensor) -> Tensor:
+    """A counter that goes on from where another is. Raises CaptureError where that is not known yet."""
+    if watch.recording is None:
+        return counter.clone().realize()
+    memory = memory_under(counter.uop)
+    if memory is None or memory.op is not Ops.BUFFER or isinstance(counter.device, tuple):
+        raise CaptureError(
+            "captured function: expected the same parameters to have gradients in all steps of one "
+            "optimizer: take one such step before it is captured, or use an optimizer for each"
+        )
+    raw = bytes(memory.arg.read())
+    return kept(Tensor(raw, counter.device, counter.dtype, requires_grad=False))
+
+
+def _is_trained(x: Tensor) -> bool:
+    return x.requires_grad is not False and x.dtype.is_float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from polygrad.errors import ArgumentError
 from polygrad.tensor.core.base import BufferRole, DTypeLike
 from polygrad.tensor.tensor import Tensor
@@ -18,8 +20,25 @@ def parameter(value: Tensor, dtype: DTypeLike | None = None) -> Tensor:
     return value.requires_grad_()
 
 
-def buffer(value: Tensor, persistent: bool = True) -> Tensor:
-    """A Tensor in memory of its own, with the elements of `value`, that belongs to a model and is not
+def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
+    """A Tensor that belongs to a model and is trained: a leaf that requires a gradient, in memory of its own,
+    with the elements of `data`. Raises ArgumentError for other than floats.
+
+    >>> from polygrad import Tensor, nn
+    >>> scale = nn.Parameter(Tensor.ones(2))
+    >>> (scale * Tensor([1.0, 2.0])).sum().backward().item()
+    3.0
+    >>> scale.grad.tolist()
+    [1.0, 2.0]
+    """
+    value = Tensor(data)
+    if not value.dtype.is_float:
+        raise ArgumentError(f"Parameter: expected floats, got {value.dtype}: use nn.Buffer")
+    return value.detach().clone().realize().requires_grad_(requires_grad)
+
+
+def Buffer(data: Any, persistent: bool = True) -> Tensor:
+    """A Tensor in memory of its own, with the elements of `data`, that belongs to a model and is not
     trained: running statistics, a cache of keys and values, rotary tables.
 
     `nn.state.get_parameters` leaves it out, and an optimizer refuses it. `get_state_dict` has it, so that it
@@ -29,18 +48,18 @@ def buffer(value: Tensor, persistent: bool = True) -> Tensor:
     >>> class Model:
     ...     def __init__(self):
     ...         self.layer = nn.Linear(2, 2, bias=False)
-    ...         self.cache = nn.buffer(Tensor.zeros(4, 2), persistent=False)
+    ...         self.cache = nn.Buffer(Tensor.zeros(4, 2), persistent=False)
     >>> list(nn.state.get_state_dict(Model()))
     ['layer.weight']
     """
-    out = value.detach().clone().realize()
+    out = Tensor(data).detach().clone().realize()
     out.requires_grad = False
     out._role = BufferRole(persistent)
     return out
 
 
 def is_buffer(x: Tensor) -> bool:
-    """Whether `x` was made by `buffer`."""
+    """Whether `x` was made by `Buffer`."""
     return isinstance(x._role, BufferRole)
 
 

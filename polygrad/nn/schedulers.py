@@ -3,32 +3,42 @@
 A scheduler counts its steps in a Tensor and writes a function of the count to the learning rates of its
 optimizer. So `scheduler.step()` may be a part of a captured function, which counts on at every replay, or
 stand behind a step that was compiled without it. The first rate is there from the start; it is written when
-the scheduler is made. Rates are those of torch's schedulers of the same names, in float32.
+the scheduler is made. Rates are those of torch's schedulers of the same names, in float32. Every parameter
+group has its own: what it had when its first scheduler was made, changed by the schedule.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
+from polygrad.helpers import dedup
 from polygrad.nn.optimizer import Optimizer, OptimizerGroup, in_range
+from polygrad.nn.state import get_state_dict, load_state_dict
 from polygrad.tensor.tensor import Tensor
 
 
 class LRScheduler(ABC):
     """The base of schedulers: `count`, a Tensor with the number of steps taken."""
 
+    _scales = True  # its rates are the first rate times what does not depend on it
+
     def __init__(self, optimizer: Optimizer | OptimizerGroup) -> None:
-        self.optimizers = list(optimizer.optimizers) if isinstance(optimizer, OptimizerGroup) else [optimizer]
-        for o in self.optimizers:
-            if o.initial_lr is None:
-                o.initial_lr = float(o.lr.item())
+        self._groups = tuple(optimizer.param_groups)
+        for group in self._groups:
+            if group.initial_lr is None:
+                group["initial_lr"] = group.lr.item()
         home = self.optimizers[0].device
         self.count = Tensor([0.0], device=home, dtype=dtypes.float32, requires_grad=False)
         self._write()
+
+    @property
+    def optimizers(self) -> list[Optimizer]:
+        """Those whose learning rates it writes."""
+        return dedup(group.optimizer for group in self._groups)
 
     def step(self) -> None:
         """Count one step, and write the learning rates that follow."""
@@ -36,15 +46,32 @@ class LRScheduler(ABC):
             self.count.assign(self.count + 1)
         self._write()
 
+    def get_last_lr(self) -> list[float]:
+        """The learning rate of each parameter group, as it is now."""
+        return [group.lr.item() for group in self._groups]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The scheduler's own state: how many steps it has taken. The rates belong to the optimizer."""
+        out: dict[str, Tensor] = get_state_dict(self)
+        return out
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Go on from what `state_dict` gave, and write the learning rates. Raises ArgumentError,
+        ShapeError.
+        """
+        load_state_dict(self.state_dict(), state_dict, verbose=False)
+        self._write()
+
     def _write(self) -> None:
         with Tensor.no_grad():
-            for o in self.optimizers:
-                o.lr.assign(self._rate(self.count.to(o.device), o.initial_lr or 0.0).cast(o.lr.dtype))
-        self.count.realize(*[o.lr for o in self.optimizers])
+            for i, group in enumerate(self._groups):
+                count = self.count.to(group.optimizer.device)
+                group["lr"] = self._rate(count, group.initial_lr or 0.0, i).cast(group.lr.dtype)
+        self.count.realize(*[group.lr for group in self._groups])
 
     @abstractmethod
-    def _rate(self, count: Tensor, base: float) -> Tensor:
-        """The learning rate after `count` steps of an optimizer that began with `base`."""
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        """The learning rate after `count` steps of parameter group `group`, which began with `base`."""
 
 
 class StepLR(LRScheduler):
@@ -56,8 +83,8 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer)
 
-    def _rate(self, count: Tensor, base: float) -> Tensor:
-        return _power(self.gamma, (count / self.step_size).floor()) * base
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        return power(self.gamma, (count / self.step_size).floor()) * base
 
 
 class MultiStepLR(LRScheduler):
@@ -70,7 +97,7 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer)
 
-    def _rate(self, count: Tensor, base: float) -> Tensor:
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
         out = Tensor.full((1,), base, dtype=dtypes.float32, device=count.device)
         for m in self.milestones:
             out = (count >= m).where(out * self.gamma, out)
@@ -85,8 +112,8 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer)
 
-    def _rate(self, count: Tensor, base: float) -> Tensor:
-        return _power(self.gamma, count) * base
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        return power(self.gamma, count) * base
 
 
 class LinearLR(LRScheduler):
@@ -112,9 +139,39 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer)
 
-    def _rate(self, count: Tensor, base: float) -> Tensor:
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
         part = (count / self.total_iters).minimum(1.0)
         return (part * (self.end_factor - self.start_factor) + self.start_factor) * base
+
+
+class ConstantLR(LRScheduler):
+    """The rate times `factor` for the first `total_iters` steps. Raises ArgumentError."""
+
+    def __init__(
+        self, optimizer: Optimizer | OptimizerGroup, factor: float = 1 / 3, total_iters: int = 5
+    ) -> None:
+        in_range("ConstantLR: factor", factor, 0, math.nextafter(1, 2))
+        in_range("ConstantLR: total_iters", total_iters, 0)
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer)
+
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        return (count < self.total_iters).where(base * self.factor, count * 0 + base)
+
+
+class PolynomialLR(LRScheduler):
+    """The rate times (1 - count / total_iters)^power, down to 0, where it stays. Raises ArgumentError."""
+
+    def __init__(
+        self, optimizer: Optimizer | OptimizerGroup, total_iters: int = 5, power: float = 1.0
+    ) -> None:
+        in_range("PolynomialLR: total_iters", total_iters, 1)
+        in_range("PolynomialLR: power", power, 0)
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer)
+
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        return (1.0 - (count / self.total_iters).minimum(1.0)).pow(self.power) * base
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -127,64 +184,11 @@ class CosineAnnealingLR(LRScheduler):
         in_range("CosineAnnealingLR: T_max", T_max, 1)
         in_range("CosineAnnealingLR: eta_min", eta_min, 0)
         self.T_max, self.eta_min = T_max, eta_min
+        self._scales = eta_min == 0
         super().__init__(optimizer)
 
-    def _rate(self, count: Tensor, base: float) -> Tensor:
-        return _annealed(base, self.eta_min, count / self.T_max, "cos")
-
-
-class OneCycleLR(LRScheduler):
-    """Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
-    rest.
-
-    Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
-    the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
-    up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Raises ArgumentError.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer | OptimizerGroup,
-        max_lr: float,
-        total_steps: int,
-        pct_start: float = 0.3,
-        anneal_strategy: str = "cos",
-        div_factor: float = 25.0,
-        final_div_factor: float = 10000.0,
-        three_phase: bool = False,
-    ) -> None:
-        if anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(
-                f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {anneal_strategy!r}"
-            )
-        if not 0 <= pct_start <= 1:
-            raise ArgumentError(f"OneCycleLR: expected pct_start in 0..1, got {pct_start}")
-        in_range("OneCycleLR: max_lr", max_lr, 0)
-        in_range("OneCycleLR: total_steps", total_steps, 1)
-        if not div_factor > 0 or not final_div_factor > 0:
-            raise ArgumentError(
-                f"OneCycleLR: expected factors over 0, got {div_factor} and {final_div_factor}"
-            )
-        self.max_lr, self.total_steps, self.pct_start = max_lr, total_steps, pct_start
-        self.anneal_strategy, self.div_factor = anneal_strategy, div_factor
-        self.final_div_factor, self.three_phase = final_div_factor, three_phase
-        super().__init__(optimizer)
-
-    def _rate(self, count: Tensor, base: float) -> Tensor:
-        first, top = self.max_lr / self.div_factor, self.pct_start * self.total_steps - 1
-        last, end = first / self.final_div_factor, self.total_steps - 1
-        phases = [(first, self.max_lr, top)]
-        if self.three_phase:
-            phases.append((self.max_lr, first, 2 * top))
-        phases.append((phases[-1][1], last, end))
-        start, out = 0.0, None
-        for low, high, stop in phases:
-            part = ((count - start) / (stop - start)) if stop != start else count * 0 + 1
-            rate = _annealed(low, high, part.minimum(1.0), self.anneal_strategy)
-            out = rate if out is None else (count <= start).where(out, rate)
-            start = stop
-        assert out is not None
-        return out
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        return annealed(base, self.eta_min, count / self.T_max, "cos")
 
 
 class SequentialLR(LRScheduler):
@@ -211,18 +215,49 @@ class SequentialLR(LRScheduler):
         self.schedulers, self.milestones = list(schedulers), list(milestones)
         super().__init__(optimizer)
 
-    def _rate(self, count: Tensor, base: float) -> Tensor:
-        out = self.schedulers[0]._rate(count, base)
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        out = self.schedulers[0]._rate(count, base, group)
         for scheduler, m in zip(self.schedulers[1:], self.milestones, strict=True):
-            out = (count >= m).where(scheduler._rate(count - m, base), out)
+            since = (count - m).maximum(0.0)
+            out = (count >= m).where(scheduler._rate(since, base, group), out)
         return out
 
 
-def _power(base: float, exponent: Tensor) -> Tensor:
+class ChainedScheduler(LRScheduler):
+    """Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
+
+    Step this one only. Raises ArgumentError for one that does not scale but goes to a rate of its own: with
+    an `eta_min`, say.
+    """
+
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | OptimizerGroup | None = None
+    ) -> None:
+        if not schedulers:
+            raise ArgumentError("ChainedScheduler: expected schedulers, got none")
+        for x in schedulers:
+            if not x._scales:
+                raise ArgumentError(
+                    f"ChainedScheduler: expected schedulers that scale the rate, got a {type(x).__name__} "
+                    "that goes to a rate of its own: use SequentialLR"
+                )
+        self.schedulers = list(schedulers)
+        first = schedulers[0].optimizers
+        super().__init__(optimizer or (first[0] if len(first) == 1 else OptimizerGroup(*first)))
+
+    def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
+        out = count * 0 + base
+        for scheduler in self.schedulers:
+            out = out * scheduler._rate(count, 1.0, group)
+        return out
+
+
+def power(base: float, exponent: Tensor) -> Tensor:
+    """base^exponent."""
     return (exponent * math.log2(base)).exp2() if base > 0 else exponent.eq(0).cast(dtypes.float32)
 
 
-def _annealed(start: float, end: float, part: Tensor, strategy: str) -> Tensor:
+def annealed(start: float, end: float, part: Tensor, strategy: str) -> Tensor:
     """Between `start` and `end`: `part` of the way, along half a cosine or a line."""
     if strategy == "linear":
         return part * (end - start) + start

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
-from polygrad.nn.optimizer import Optimizer, in_range, wide, write, zeros
+from polygrad.nn.optimizer import Optimizer, Params, Part, check_numbers, in_range, wide, write
+from polygrad.nn.param_groups import ParamGroup
 from polygrad.tensor.tensor import Tensor
 
 
@@ -18,9 +16,13 @@ class SGD(Optimizer):
     `classic`: the learning rate scales the gradient before it is added to the momentum.
     """
 
+    _options = ("momentum", "weight_decay", "nesterov", "classic")
+    _state_names = ("b",)
+    b: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.001,
         momentum: float = 0.0,
         weight_decay: float = 0.0,
@@ -28,44 +30,50 @@ class SGD(Optimizer):
         classic: bool = False,
         device: str | None = None,
     ) -> None:
+        self.momentum, self.weight_decay = momentum, weight_decay
+        self.nesterov, self.classic = nesterov, classic
         super().__init__(params, lr, device)
-        in_range("SGD: momentum", momentum, 0)
-        in_range("SGD: weight_decay", weight_decay, 0)
-        if nesterov and momentum == 0:
-            raise ArgumentError("SGD: expected a momentum with nesterov=True, got 0")
-        self.momentum, self.weight_decay, self.nesterov, self.classic = (
-            momentum,
-            weight_decay,
-            nesterov,
-            classic,
-        )
-        self.b = [zeros(p) for p in self.params] if momentum else []
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        for i, (p, g) in enumerate(zip(self.params, grads, strict=True)):
+    def _check(self, group: ParamGroup) -> None:
+        check_numbers(group, ("momentum", "weight_decay"))
+        if group["nesterov"] and group["momentum"] == 0:
+            raise ArgumentError(f"{group.owner}: expected a momentum with nesterov=True, got 0")
+
+    def _keeps(self, name: str) -> bool:
+        return any(g["momentum"] for g in self.param_groups)
+
+    def _step(self, part: Part) -> list[Tensor]:
+        momentum, weight_decay, nesterov, classic = (part.group[k] for k in self._options)
+        for i, p, g in part.members:
             g = g.cast(wide(p))
-            lr = self.lr.cast(g.dtype)
-            if self.weight_decay:
-                g = g + p.detach() * self.weight_decay
-            if self.classic:
+            lr = part.group.lr.cast(g.dtype)
+            if weight_decay:
+                g = g + p.detach() * weight_decay
+            if classic:
                 g = g * lr
-            if self.momentum:
-                self.b[i].assign(self.b[i] * self.momentum + g)
-                g = g + self.b[i] * self.momentum if self.nesterov else self.b[i]
-            write(p, p.detach() - (g if self.classic else g * lr))
-        return self.b
+            if momentum:
+                self.b[i].assign(self.b[i] * momentum + g)
+                g = g + self.b[i] * momentum if nesterov else self.b[i]
+            write(p, p.detach() - (g if classic else g * lr))
+        return [self.b[i] for i, _, _ in part.members] if momentum else []
 
 
 class ASGD(Optimizer):
     """SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
 
     The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
-    `t0`, `ax` are the parameters. As torch's.
+    `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
     """
+
+    _options = ("lambd", "alpha", "t0", "weight_decay")
+    _counters = {"t": 0.0}
+    _state_names = ("ax",)
+    t: Tensor
+    ax: list[Tensor]
 
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.01,
         lambd: float = 0.0001,
         alpha: float = 0.75,
@@ -73,27 +81,29 @@ class ASGD(Optimizer):
         weight_decay: float = 0.0,
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        in_range("ASGD: lambd", lambd, 0)
-        in_range("ASGD: weight_decay", weight_decay, 0)
         self.lambd, self.alpha, self.t0, self.weight_decay = lambd, alpha, t0, weight_decay
-        self.t = Tensor([0.0], device=self.device, dtype=dtypes.float32)
-        self.ax = [zeros(p) for p in self.params]
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        started = self.t > 0
-        rate = started.where(self.lr / (self.t * self.lr * self.lambd + 1.0).pow(self.alpha), self.lr)
-        share = started.where((self.t - self.t0).maximum(1.0).reciprocal(), 1.0)
-        for p, g, ax in zip(self.params, grads, self.ax, strict=True):
+    def _check(self, group: ParamGroup) -> None:
+        check_numbers(group, ("lambd", "weight_decay"))
+
+    def _step(self, part: Part) -> list[Tensor]:
+        lambd, alpha, t0, weight_decay = (part.group[k] for k in self._options)
+        t, lr = part.clock["t"], part.group.lr
+        started = t > 0
+        rate = started.where(lr / (t * lr * lambd + 1.0).pow(alpha), lr)
+        share = started.where((t - t0).maximum(1.0).reciprocal(), 1.0)
+        for i, p, g in part.members:
+            ax = self.ax[i]
             g, old = g.cast(ax.dtype), p.detach().cast(ax.dtype)
-            if self.weight_decay:
-                g = g + old * self.weight_decay
+            if weight_decay:
+                g = g + old * weight_decay
             eta = rate.cast(ax.dtype)
-            new = old * (1.0 - eta * self.lambd) - g * eta
+            new = old * (1.0 - eta * lambd) - g * eta
             ax.assign(ax + (new - ax) * share.cast(ax.dtype))
             write(p, new)
-        self.t.assign(self.t + 1.0)
-        return [self.t, *self.ax]
+        t.assign(t + 1.0)
+        return [t, *[self.ax[i] for i, _, _ in part.members]]
 
 
 class LARS(Optimizer):
@@ -104,9 +114,13 @@ class LARS(Optimizer):
     gradient before it is added to the momentum.
     """
 
+    _options = ("momentum", "weight_decay", "nesterov", "classic", "pre_wd", "tcoef")
+    _state_names = ("b",)
+    b: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.001,
         momentum: float = 0.9,
         weight_decay: float = 0.0001,
@@ -116,37 +130,43 @@ class LARS(Optimizer):
         tcoef: float = 0.001,
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        for name, x in (("momentum", momentum), ("weight_decay", weight_decay), ("tcoef", tcoef)):
-            in_range(f"LARS: {name}", x, 0)
         self.momentum, self.weight_decay, self.tcoef = momentum, weight_decay, tcoef
         self.nesterov, self.classic, self.pre_wd = nesterov, classic, pre_wd
-        self.b = [zeros(p) for p in self.params] if momentum else []
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        for i, (p, g) in enumerate(zip(self.params, grads, strict=True)):
+    def _check(self, group: ParamGroup) -> None:
+        check_numbers(group, ("momentum", "weight_decay", "tcoef"))
+
+    def _keeps(self, name: str) -> bool:
+        return any(g["momentum"] for g in self.param_groups)
+
+    def _step(self, part: Part) -> list[Tensor]:
+        momentum, weight_decay, nesterov, classic, pre_wd, tcoef = (part.group[k] for k in self._options)
+        for i, p, g in part.members:
             g, old = g.cast(wide(p)), p.detach().cast(wide(p))
-            scale = self.lr.cast(g.dtype)
-            if self.tcoef:
-                scale = scale * self._trust(old, g)
-            if self.pre_wd and self.weight_decay:
-                g = g + old * self.weight_decay
-            if self.classic:
+            scale = part.group.lr.cast(g.dtype)
+            if tcoef:
+                scale = scale * _trust(old, g, tcoef, weight_decay)
+            if pre_wd and weight_decay:
+                g = g + old * weight_decay
+            if classic:
                 g = g * scale
-            if self.momentum:
-                self.b[i].assign(self.b[i] * self.momentum + g)
-                g = g + self.b[i] * self.momentum if self.nesterov else self.b[i]
-            if not self.classic:
+            if momentum:
+                self.b[i].assign(self.b[i] * momentum + g)
+                g = g + self.b[i] * momentum if nesterov else self.b[i]
+            if not classic:
                 g = g * scale
-            if not self.pre_wd and self.weight_decay:
-                g = g + old * self.weight_decay * self.lr
+            if not pre_wd and weight_decay:
+                g = g + old * weight_decay * part.group.lr
             write(p, old - g)
-        return self.b
+        return [self.b[i] for i, _, _ in part.members] if momentum else []
 
-    def _trust(self, p: Tensor, g: Tensor) -> Tensor:
-        length, slope = p.square().sum().sqrt(), g.square().sum().sqrt()
-        ratio = length * self.tcoef / (slope + length * self.weight_decay)
-        return ((length > 0) & (slope > 0)).where(ratio, 1.0)
+
+def _trust(p: Tensor, g: Tensor, tcoef: float, weight_decay: float) -> Tensor:
+    """What LARS scales the step of a parameter by."""
+    length, slope = p.square().sum().sqrt(), g.square().sum().sqrt()
+    ratio = length * tcoef / (slope + length * weight_decay)
+    return ((length > 0) & (slope > 0)).where(ratio, 1.0)
 
 
 class Muon(Optimizer):
@@ -158,9 +178,13 @@ class Muon(Optimizer):
     'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
     """
 
+    _options = ("momentum", "weight_decay", "ns_steps", "ns_coefficients", "nesterov", "adjust_lr_fn")
+    _state_names = ("b",)
+    b: list[Tensor]
+
     def __init__(
         self,
-        params: Sequence[Tensor],
+        params: Params,
         lr: float = 0.001,
         momentum: float = 0.95,
         weight_decay: float = 0.1,
@@ -170,42 +194,45 @@ class Muon(Optimizer):
         adjust_lr_fn: str | None = None,
         device: str | None = None,
     ) -> None:
-        super().__init__(params, lr, device)
-        in_range("Muon: momentum", momentum, 0)
-        in_range("Muon: weight_decay", weight_decay, 0)
-        in_range("Muon: ns_steps", ns_steps, 0, 100)
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise ArgumentError(
-                f"Muon: expected adjust_lr_fn 'original', 'match_rms_adamw' or None, got {adjust_lr_fn!r}"
-            )
-        flat = [p.shape for p in self.params if p.ndim < 2]
-        if flat:
-            raise ArgumentError(
-                f"Muon: expected parameters with at least 2 axes, got shapes {flat}: give them to another "
-                "optimizer, in an OptimizerGroup"
-            )
         self.momentum, self.weight_decay, self.nesterov = momentum, weight_decay, nesterov
         self.ns_steps, self.ns_coefficients = ns_steps, tuple(ns_coefficients)
         self.adjust_lr_fn = adjust_lr_fn
-        self.b = [zeros(p) for p in self.params]
+        super().__init__(params, lr, device)
 
-    def _step(self, grads: list[Any]) -> list[Tensor]:
-        for p, g, b in zip(self.params, grads, self.b, strict=True):
+    def _check(self, group: ParamGroup) -> None:
+        check_numbers(group, ("momentum", "weight_decay"))
+        in_range(f"{group.owner}: ns_steps", group["ns_steps"], 0, 100)
+        if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
+            raise ArgumentError(
+                f"{group.owner}: expected adjust_lr_fn 'original', 'match_rms_adamw' or None, got "
+                f"{group['adjust_lr_fn']!r}"
+            )
+        flat = [p.shape for p in group.params if p.ndim < 2]
+        if flat:
+            raise ArgumentError(
+                f"{group.owner}: expected parameters with at least 2 axes, got shapes {flat}: give them to "
+                "another optimizer, in an OptimizerGroup"
+            )
+
+    def _step(self, part: Part) -> list[Tensor]:
+        momentum, weight_decay, steps, coefficients, nesterov, adjust = (part.group[k] for k in self._options)
+        for i, p, g in part.members:
+            b = self.b[i]
             g, old = g.cast(b.dtype), p.detach().cast(b.dtype)
-            b.assign(b * self.momentum + g)
-            g = g + b * self.momentum if self.nesterov else b
+            b.assign(b * momentum + g)
+            g = g + b * momentum if nesterov else b
             rows = int(g.shape[0])
             matrix = g.reshape(rows, -1)
-            up = _orthogonalized(matrix, self.ns_steps, self.ns_coefficients).reshape(g.shape)
+            up = _orthogonalized(matrix, steps, coefficients).reshape(g.shape)
             columns = int(matrix.shape[1])
             factor = {
                 None: 1.0,
                 "original": math.sqrt(max(1, rows / columns)),
                 "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
-            }[self.adjust_lr_fn]
-            lr = self.lr.cast(b.dtype)
-            write(p, old * (1 - lr * self.weight_decay) - up * (lr * factor))
-        return self.b
+            }[adjust]
+            lr = part.group.lr.cast(b.dtype)
+            write(p, old * (1 - lr * weight_decay) - up * (lr * factor))
+        return [self.b[i] for i, _, _ in part.members]
 
 
 def _orthogonalized(x: Tensor, steps: int, coefficients: tuple[float, ...]) -> Tensor:

@@ -47,18 +47,21 @@ __all__ = [
 
 
 def get_state_dict(
-    obj: Any, prefix: str = "", tensor_type: type = Tensor, buffers: bool = False
+    obj: Any, prefix: str = "", tensor_type: type = Tensor, buffers: bool | None = None
 ) -> dict[str, Any]:
     """Every Tensor inside `obj` (attributes, lists, tuples, dicts; each container once), by dotted name, in
-    order. `buffers`: also those of `nn.buffer` that are not persistent.
+    order. `buffers`: of those that `nn.Buffer` made, all (True), none (False), or the persistent ones.
     """
+    is_wanted: Any = is_persistent
+    if buffers is not None:
+        is_wanted = (lambda x: True) if buffers else (lambda x: not is_buffer(x))
     out: dict[str, Any] = {}
     seen: set[int] = set()
     stack: list[tuple[str, Any]] = [(prefix, obj)]
     while stack:
         name, x = stack.pop()
         if isinstance(x, tensor_type):
-            if buffers or not isinstance(x, Tensor) or is_persistent(x):
+            if not isinstance(x, Tensor) or is_wanted(x):
                 out[name.strip(".")] = x
             continue
         children = _children(x)
@@ -81,16 +84,16 @@ def _children(x: Any) -> list[tuple[Any, Any]] | None:
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
-    """Every Tensor inside `obj`, as `get_state_dict` finds them, but those of `nn.buffer`."""
-    return [t for t in get_state_dict(obj).values() if not is_buffer(t)]
+    """Every Tensor inside `obj`, as `get_state_dict` finds them, but those of `nn.Buffer`."""
+    return list(get_state_dict(obj, buffers=False).values())
 
 
 def model_to(model: Any, device: str | None = None, dtype: DTypeLike | None = None) -> Any:
     """Move all Tensors of `model`, and convert those of floats to the float `dtype`; `model`.
 
     They stay the same objects, leaves and buffers as they were, so an optimizer that has them goes on with
-    them; its state keeps its own dtype. Gradients are dropped. Raises ArgumentError for a dtype that is no
-    float, DeviceError.
+    them; its state keeps its own dtype. Gradients are moved and converted, too. Raises
+    ArgumentError for a dtype that is no float, DeviceError.
     """
     to = None if dtype is None else to_dtype(dtype)
     if to is not None and not to.is_float:
@@ -98,9 +101,11 @@ def model_to(model: Any, device: str | None = None, dtype: DTypeLike | None = No
     tensors = list(get_state_dict(model, buffers=True).values())
     with Tensor.no_grad():
         for t in dict.fromkeys(tensors):
+            convert = to is not None and t.dtype.is_float
+            grad = None if t.grad is None else t.grad.detach().to(device)
             value = t.detach().to(device)
-            t.grad = None
-            t._become(value.cast(to).clone() if to is not None and t.dtype.is_float else value.clone())
+            t._become(value.cast(to).clone() if convert else value.clone())
+            t.grad = grad if grad is None or not convert else grad.cast(to)
     if tensors:
         tensors[0].realize(*tensors[1:])
     return model

@@ -10,7 +10,7 @@ from typing import Any, Self
 from polygrad.dtype import to_dtype
 from polygrad.engine.devices import Device
 from polygrad.engine.sharding import axis_of
-from polygrad.tensor.core.base import TensorBase
+from polygrad.tensor.core.base import BufferRole, TensorBase
 from polygrad.uop.args import Sharding
 
 
@@ -26,6 +26,7 @@ class CopyingMixin(TensorBase):
         if self.requires_grad and not self._derived:
             out._derived = False
             out.requires_grad = True
+        out._take_buffer_role(self._buffer_role())
         return out
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -35,6 +36,7 @@ class CopyingMixin(TensorBase):
         memo[id(self)] = out
         out.requires_grad = self.requires_grad
         out.grad = None if self.grad is None else self.grad.__deepcopy__(memo)
+        out._take_buffer_role(self._buffer_role())
         return out  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
@@ -44,8 +46,15 @@ class CopyingMixin(TensorBase):
         device = None if self.device == Device.DEFAULT else self.device
         if isinstance(device, tuple):
             device = Sharding(device, axis_of(self.uop))
-        state = (raw, str(self.dtype), self.shape, device, self.requires_grad, self.grad)
+        state = (raw, str(self.dtype), self.shape, device, self.requires_grad, self.grad, self._buffer_role())
         return _restored, (type(self), *state)
+
+    def _buffer_role(self) -> BufferRole | None:
+        return self._role if isinstance(self._role, BufferRole) else None
+
+    def _take_buffer_role(self, role: BufferRole | None) -> None:
+        if role is not None:
+            self._role = role
 
 
 def _restored(
@@ -56,10 +65,12 @@ def _restored(
     device: str | Sharding | None,
     requires_grad: bool | None,
     grad: Any,
+    role: BufferRole | None = None,
 ) -> Any:
     if isinstance(device, Sharding):
         out = cls(raw, device.devices[0], to_dtype(dtype)).reshape(shape).shard(*device)
     else:
         out = cls(raw, device, to_dtype(dtype)).reshape(shape)
     out.requires_grad, out.grad = requires_grad, grad
+    out._take_buffer_role(role)
     return out

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from polygrad import Tensor, TinyJit, compile_step, nn
-from polygrad.errors import ArgumentError, GradientError
+from polygrad.errors import ArgumentError, CaptureError, GradientError
 from polygrad.nn import optim
 
 pytestmark = pytest.mark.usefixtures("default_device")
@@ -300,10 +300,21 @@ SCHEDULES = {
     "one_cycle": ("OneCycleLR", (0.5, 14)),
     "one_cycle_linear": ("OneCycleLR", (0.5, 14, 0.4, "linear", 10.0, 100.0)),
     "one_cycle_three_phases": ("OneCycleLR", (0.5, 14, 0.4, "cos", 10.0, 100.0, True)),
+    "constant": ("ConstantLR", (0.25, 4)),
+    "polynomial": ("PolynomialLR", (9, 2.0)),
+    "restarts": ("CosineAnnealingWarmRestarts", (4, 1, 0.01)),
+    "longer_restarts": ("CosineAnnealingWarmRestarts", (2, 2)),
+    "cyclic": ("CyclicLR", (0.1, 0.5, 3, 2)),
+    "cyclic_halved": ("CyclicLR", (0.1, 0.5, 2, None, "triangular2")),
+    "cyclic_exponential": ("CyclicLR", (0.1, 0.5, 3, None, "exp_range", 0.8)),
+    "lambda": ("LambdaLR", (lambda i: 1 / (i + 1),)),
+    "multiplicative": ("MultiplicativeLR", (lambda i: 0.9 if i % 3 else 1.5,)),
 }
 
 
 def torch_schedule(opt, kind, args):
+    if kind == "CyclicLR":
+        return torch.optim.lr_scheduler.CyclicLR(opt, *args, cycle_momentum=False)
     if kind != "OneCycleLR":
         return getattr(torch.optim.lr_scheduler, kind)(opt, *args)
     names = ("max_lr", "total_steps", "pct_start", "anneal_strategy", "div_factor", "final_div_factor")
@@ -349,6 +360,111 @@ def test_a_warm_up_before_a_cosine_is_torchs_within_1e_5():
     np.testing.assert_allclose(
         own_rates(make(optim), 11), torch_rates(make(torch.optim.lr_scheduler), 11), rtol=1e-5, atol=1e-7
     )
+
+
+def test_schedules_at_the_same_time_are_torchs_within_1e_5():
+    def make(lib):
+        return lambda o: lib.ChainedScheduler(
+            [
+                lib.ConstantLR(o, 0.1, 3),
+                lib.ExponentialLR(o, 0.9),
+                lib.MultiplicativeLR(o, lambda i: 1 + i / 10),
+            ]
+        )
+
+    np.testing.assert_allclose(
+        own_rates(make(optim), 11), torch_rates(make(torch.optim.lr_scheduler), 11), rtol=1e-5, atol=1e-7
+    )
+    with pytest.raises(ArgumentError, match="scale"):
+        opt = optim.SGD([Tensor([1.0])], 0.1)
+        optim.ChainedScheduler([optim.CosineAnnealingLR(opt, 5, 0.01)])
+    with pytest.raises(ArgumentError, match="LambdaLR"):
+        optim.ChainedScheduler([optim.StepLR(opt, 5), optim.LambdaLR(opt, float)])
+
+
+def test_one_cycle_takes_epochs_and_needs_a_length():
+    opt = optim.SGD([Tensor([1.0])], 0.1)
+    assert optim.OneCycleLR(opt, 0.5, epochs=3, steps_per_epoch=4).total_steps == 12
+    with pytest.raises(ArgumentError, match="steps_per_epoch"):
+        optim.OneCycleLR(opt, 0.5)
+
+
+PLATEAUS = {
+    "default": {"patience": 1},
+    "max": {"mode": "max", "factor": 0.5, "patience": 0},
+    "abs": {"threshold": 0.3, "threshold_mode": "abs", "patience": 0, "min_lr": [0.01, 0.02]},
+    "cooldown": {"cooldown": 2, "patience": 0, "factor": 0.5},
+    "eps": {"eps": 0.04, "patience": 0, "factor": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", PLATEAUS)
+def test_plateaus_reduce_the_rates_of_groups_as_torchs(name):
+    numbers = [3.0, 2.0, 2.1, 2.0, 1.99, 1.5, 1.5, 1.5, 1.5, 1.2, 1.6, 1.7, 1.8, 0.1, 4.0]
+    p, t = [Tensor([1.0]), Tensor([1.0])], [torch.ones(1, requires_grad=True) for _ in range(2)]
+    ours = optim.SGD([{"params": [p[0]]}, {"params": [p[1]], "lr": 0.5}], 0.2)
+    theirs = torch.optim.SGD([{"params": [t[0]]}, {"params": [t[1]], "lr": 0.5}], 0.2)
+    scheduler = optim.ReduceLROnPlateau(ours, **PLATEAUS[name])
+    wanted = torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **PLATEAUS[name])
+    for i, x in enumerate(numbers):
+        if i == 7:  # another goes on where this one was
+            state, scheduler = scheduler.state_dict(), optim.ReduceLROnPlateau(ours, **PLATEAUS[name])
+            scheduler.load_state_dict(state)
+        scheduler.step(Tensor(x) if i % 2 else x)
+        wanted.step(x)
+        assert scheduler.get_last_lr() == pytest.approx([g["lr"] for g in theirs.param_groups], rel=1e-6)
+    assert scheduler.num_bad_epochs == wanted.num_bad_epochs
+    assert scheduler.best == pytest.approx(wanted.best)
+    with pytest.raises(ArgumentError, match="number"):
+        scheduler.step()
+
+
+@pytest.mark.parametrize(
+    ("kind", "args"),
+    [
+        ("CosineAnnealingLR", (9, 0.01)),
+        ("OneCycleLR", ([0.5, 0.9], 14)),
+        ("LambdaLR", ([lambda i: 1 / (i + 1), lambda i: 0.9**i],)),
+        ("CyclicLR", ([0.1, 0.2], [0.3, 0.9], 3)),
+    ],
+)
+def test_each_group_has_a_schedule_of_its_own(kind, args):
+    p, t = [Tensor([1.0]), Tensor([1.0])], [torch.ones(1, requires_grad=True) for _ in range(2)]
+    ours = optim.SGD([{"params": [p[0]]}, {"params": [p[1]], "lr": 0.5}], 0.2)
+    theirs = torch.optim.SGD([{"params": [t[0]]}, {"params": [t[1]], "lr": 0.5}], 0.2)
+    scheduler, wanted = getattr(optim, kind)(ours, *args), torch_schedule(theirs, kind, args)
+    for i in range(10):
+        assert scheduler.get_last_lr() == pytest.approx([g["lr"] for g in theirs.param_groups], rel=1e-5)
+        theirs.step()
+        scheduler.step()
+        wanted.step()
+        if i == 5:
+            state = {k: Tensor(x.numpy()) for k, x in scheduler.state_dict().items()}
+            scheduler = getattr(optim, kind)(ours, *args)
+            scheduler.load_state_dict(state)
+
+
+def test_functions_of_the_host_follow_captured_steps_and_are_refused_inside():
+    p = Tensor([1.0, 2.0])
+    opt = optim.SGD([p], 0.1)
+    scheduler = optim.LambdaLR(opt, lambda i: 0.5**i)
+    step = compile_step(lambda p, x: (p * x).square().sum(), p, opt, Tensor([1.0]))
+    found = []
+    for _ in range(3):
+        step.run()
+        scheduler.step()
+        found.append(p.tolist()[0])
+    want = np.cumprod([1 - 0.2, 1 - 0.1, 1 - 0.05])
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+    jit = TinyJit(lambda x: scheduler.step() or x + 1)
+    with pytest.raises(CaptureError, match="LambdaLR"):
+        for _ in range(2):
+            jit(Tensor([1.0]))
+    plateau = optim.ReduceLROnPlateau(opt)
+    jit = TinyJit(lambda x: plateau.step(x.sum()) or x + 1)
+    with pytest.raises(CaptureError):
+        for _ in range(2):
+            jit(Tensor([1.0]))
 
 
 def test_a_group_has_the_rates_of_each_optimizer():

@@ -88,10 +88,16 @@ for _name, _texts in {
     "ExponentialLR": ("0.9", "gamma=0.5"),
     "CosineAnnealingLR": ("5", "T_max=4, eta_min=0.1"),
     "LinearLR": ("", "start_factor=0.5, total_iters=3", "start_factor=1.0, end_factor=0.1, total_iters=4"),
+    "ConstantLR": ("", "factor=0.25, total_iters=4"),
+    "PolynomialLR": ("total_iters=4", "total_iters=6, power=2.0"),
+    "CosineAnnealingWarmRestarts": ("3", "2, T_mult=2, eta_min=0.01"),
+    "CyclicLR": ("0.1, 0.5, 3, 2, 'triangular2'",),
+    "LambdaLR": ("lambda i: 0.9**i",),
+    "MultiplicativeLR": ("lambda i: 0.9 if i % 3 else 1.5",),
     "OneCycleLR": ("max_lr=1.0, total_steps=10", "max_lr=1.0, total_steps=9, pct_start=0.5, anneal_strategy='linear'"),
 }.items():  # fmt: skip
     SCHEDULERS.add(_name, tuple(f"=kit.scheduled(f, {a})" for a in _texts))
-SCHEDULERS.add("SequentialLR LRScheduler", "=f.__name__")
+SCHEDULERS.add("SequentialLR ChainedScheduler LRScheduler", "=f.__name__")
 
 # --- initialisers
 _zeros = floats(4, 3)

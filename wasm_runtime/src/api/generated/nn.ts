@@ -1240,22 +1240,32 @@ export class LRScheduler extends PythonObject {
   step(): void {
     callVoid(this.session, "nn.optim.LRScheduler.step", [this]);
   }
+
+  /** The learning rate of each parameter group, as it is now. */
+  getLastLr(): Promise<readonly number[]> {
+    return callValue(this.session, "nn.optim.LRScheduler.get_last_lr", [this]);
+  }
+  /** `getLastLr`, by its Python name. */
+  declare get_last_lr: LRScheduler["getLastLr"];
 }
+alias(LRScheduler.prototype, { get_last_lr: "getLastLr" });
 
 /**
  * The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
  * assigned.
  *
- * `initial_lr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where no
- * parameter requires a gradient, and for numbers that make no sense: a negative learning rate, momentum or
- * weight decay, moments' decay outside of [0, 1).
+ * `params`: Tensors, or dicts as {"params": Tensors, "lr": 0.01} with numbers for a group of them, of which
+ * `lr` is the first one's. A frozen Tensor (`requires_grad=False`) is trained from when it requires a
+ * gradient. `initial_lr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where
+ * no parameter requires a gradient, for a buffer (`nn.Buffer`), and for numbers that make no sense: a
+ * negative learning rate, momentum or weight decay, moments' decay outside of [0, 1).
  */
 export class Optimizer extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.optim.Optimizer",
     tensors: [{ name: "lr" }],
-    values: ["max_norm", "max_value", "initial_lr", "device"],
+    values: ["max_norm", "max_value", "device"],
     lists: true,
   };
 
@@ -1272,13 +1282,6 @@ export class Optimizer extends PythonObject {
   }
   /** `maxValue`, by its Python name. */
   declare max_value: Optimizer["maxValue"];
-
-  /** In a worker known after `ready()`. */
-  get initialLr(): number | null {
-    return this.plain("initial_lr") as number | null;
-  }
-  /** `initialLr`, by its Python name. */
-  declare initial_lr: Optimizer["initialLr"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -1303,19 +1306,22 @@ export class Optimizer extends PythonObject {
     this.assign("lr", value);
   }
 
-  /** Forget the gradients. */
-  zeroGrad(): void {
-    callVoid(this.session, "nn.optim.Optimizer.zero_grad", [this]);
+  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0. */
+  zeroGrad(
+    ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.Optimizer.zero_grad", [this, ...args]);
   }
   /** `zeroGrad`, by its Python name. */
   declare zero_grad: Optimizer["zeroGrad"];
 
   /**
-   * Change the parameters by their gradients, and compute that.
+   * Change the parameters by their gradients, and compute that; what `closure`, called before,
+   * returned.
    *
-   * Parameters without a gradient are left as they are, with their state. Gradients of inputs that neither
-   * said `requires_grad` nor were read are dropped: they would have to be computed now, from the old
-   * parameters. Throws GradientError when none has a gradient.
+   * Parameters without a gradient are skipped. Gradients of inputs that neither said `requires_grad` nor
+   * were read are dropped: they would have to be computed now, from the old parameters. Throws
+   * GradientError outside of training mode, and when no parameter has a gradient.
    */
   step(): void {
     callVoid(this.session, "nn.optim.Optimizer.step", [this]);
@@ -1348,11 +1354,14 @@ export class Optimizer extends PythonObject {
 alias(Optimizer.prototype, {
   max_norm: "maxNorm",
   max_value: "maxValue",
-  initial_lr: "initialLr",
   zero_grad: "zeroGrad",
   schedule_step: "scheduleStep",
   clip_gradients: "clipGradients",
 });
+/** Arguments of `nn.optim.Optimizer.zero_grad` by name. */
+export interface OptimizerZeroGradOptions {
+  /** true unless given. */ readonly setToNone?: boolean | undefined;
+}
 
 /** Arguments of `nn.optim.Optimizer.clip_gradients` by name. */
 export interface OptimizerClipGradientsOptions {
@@ -1391,21 +1400,28 @@ export class OptimizerGroup extends PythonObject {
     return this.list("params");
   }
 
-  /** Forget the gradients. */
-  zeroGrad(): void {
-    callVoid(this.session, "nn.optim.OptimizerGroup.zero_grad", [this]);
+  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0. */
+  zeroGrad(
+    ...args:
+      | [options?: OptimizerGroupZeroGradOptions]
+      | [setToNone: boolean, options?: OptimizerGroupZeroGradOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.OptimizerGroup.zero_grad", [this, ...args]);
   }
   /** `zeroGrad`, by its Python name. */
   declare zero_grad: OptimizerGroup["zeroGrad"];
 
-  /** Every optimizer's step, lazily: the Tensors to realize. */
+  /** Every optimizer's step, lazily: the Tensors to realize. One without gradients makes none. */
   scheduleStep(): Promise<Tensor[]> {
     return callTensorList(this.session, "nn.optim.OptimizerGroup.schedule_step", [this]);
   }
   /** `scheduleStep`, by its Python name. */
   declare schedule_step: OptimizerGroup["scheduleStep"];
 
-  /** Every optimizer's step, in one Program. */
+  /**
+   * Every optimizer's step, in one Program; what `closure`, called before, returned. Throws
+   * GradientError as theirs.
+   */
   step(): void {
     callVoid(this.session, "nn.optim.OptimizerGroup.step", [this]);
   }
@@ -1434,6 +1450,10 @@ alias(OptimizerGroup.prototype, {
   schedule_step: "scheduleStep",
   clip_gradients: "clipGradients",
 });
+/** Arguments of `nn.optim.OptimizerGroup.zero_grad` by name. */
+export interface OptimizerGroupZeroGradOptions {
+  /** true unless given. */ readonly setToNone?: boolean | undefined;
+}
 
 /** Arguments of `nn.optim.OptimizerGroup.clip_gradients` by name. */
 export interface OptimizerGroupClipGradientsOptions {
@@ -1677,14 +1697,14 @@ export type ASGDArguments =
  * SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
  *
  * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
- * `t0`, `ax` are the parameters. As torch's.
+ * `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
  */
 export class ASGD extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.optim.ASGD",
     tensors: [{ name: "lr" }, { name: "t" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "lambd", "alpha", "t0", "weight_decay"],
+    values: ["max_norm", "max_value", "device", "lambd", "alpha", "t0", "weight_decay"],
     lists: true,
   };
 
@@ -1757,7 +1777,6 @@ export class LARS extends Optimizer {
     values: [
       "max_norm",
       "max_value",
-      "initial_lr",
       "device",
       "momentum",
       "weight_decay",
@@ -1835,16 +1854,7 @@ export class SGD extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.SGD",
     tensors: [{ name: "lr" }],
-    values: [
-      "max_norm",
-      "max_value",
-      "initial_lr",
-      "device",
-      "momentum",
-      "weight_decay",
-      "nesterov",
-      "classic",
-    ],
+    values: ["max_norm", "max_value", "device", "momentum", "weight_decay", "nesterov", "classic"],
     lists: true,
   };
 
@@ -1901,7 +1911,7 @@ export class Adadelta extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.Adadelta",
     tensors: [{ name: "lr" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "rho", "eps", "weight_decay"],
+    values: ["max_norm", "max_value", "device", "rho", "eps", "weight_decay"],
     lists: true,
   };
 
@@ -1960,7 +1970,15 @@ export class Adagrad extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.Adagrad",
     tensors: [{ name: "lr" }, { name: "t" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "lr_decay", "weight_decay", "eps"],
+    values: [
+      "max_norm",
+      "max_value",
+      "device",
+      "lr_decay",
+      "weight_decay",
+      "initial_accumulator_value",
+      "eps",
+    ],
     lists: true,
   };
 
@@ -1977,6 +1995,13 @@ export class Adagrad extends Optimizer {
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adagrad["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get initialAccumulatorValue(): number {
+    return this.plain("initial_accumulator_value") as number;
+  }
+  /** `initialAccumulatorValue`, by its Python name. */
+  declare initial_accumulator_value: Adagrad["initialAccumulatorValue"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -1996,7 +2021,11 @@ export class Adagrad extends Optimizer {
     return this.list("total");
   }
 }
-alias(Adagrad.prototype, { lr_decay: "lrDecay", weight_decay: "weightDecay" });
+alias(Adagrad.prototype, {
+  lr_decay: "lrDecay",
+  weight_decay: "weightDecay",
+  initial_accumulator_value: "initialAccumulatorValue",
+});
 
 /** Arguments of `nn.optim.AdamW` by name. */
 export interface AdamWOptions {
@@ -2007,6 +2036,7 @@ export interface AdamWOptions {
   /** 0.01 unless given. */ readonly weightDecay?: number | undefined;
   readonly device?: string | null | undefined;
   readonly betas?: readonly number[] | null | undefined;
+  /** true unless given. */ readonly decoupled?: boolean | undefined;
 }
 
 export type AdamWArguments =
@@ -2014,13 +2044,17 @@ export type AdamWArguments =
   | [params: readonly Tensor[], lr: number, options?: AdamWOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: AdamWOptions];
 
-/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: b1 and b2, as in torch. */
+/**
+ * Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
+ *
+ * `decoupled=False`: weight decay is added to the gradient, as torch's Adam does.
+ */
 export class AdamW extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
     id: "nn.optim.AdamW",
     tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay"],
+    values: ["max_norm", "max_value", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
     lists: true,
   };
 
@@ -2045,6 +2079,11 @@ export class AdamW extends Optimizer {
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: AdamW["weightDecay"];
+
+  /** In a worker known after `ready()`. */
+  get decoupled(): boolean {
+    return this.plain("decoupled") as boolean;
+  }
 
   get b1T(): Tensor {
     return this.attribute("b1_t");
@@ -2100,7 +2139,7 @@ export class Adamax extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.Adamax",
     tensors: [{ name: "lr" }, { name: "t" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
+    values: ["max_norm", "max_value", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
     lists: true,
   };
 
@@ -2151,6 +2190,68 @@ export class Adamax extends Optimizer {
 }
 alias(Adamax.prototype, { weight_decay: "weightDecay" });
 
+/** Arguments of `nn.optim.ChainedScheduler` by name. */
+export interface ChainedSchedulerOptions {
+  readonly optimizer?: Optimizer | OptimizerGroup | null | undefined;
+}
+
+export type ChainedSchedulerArguments =
+  | [schedulers: readonly LRScheduler[], options?: ChainedSchedulerOptions]
+  | [
+      schedulers: readonly LRScheduler[],
+      optimizer: Optimizer | OptimizerGroup | null,
+      options?: ChainedSchedulerOptions,
+    ];
+
+/**
+ * Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
+ *
+ * Step this one only. Throws ArgumentError for one that does not scale but goes to a rate of its own: with
+ * an `eta_min`, say.
+ */
+export class ChainedScheduler extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.ChainedScheduler",
+    tensors: [{ name: "count" }],
+    values: [],
+  };
+}
+
+/** Arguments of `nn.optim.ConstantLR` by name. */
+export interface ConstantLROptions {
+  /** 0.3333333333333333 unless given. */ readonly factor?: number | undefined;
+  /** 5 unless given. */ readonly totalIters?: number | undefined;
+}
+
+export type ConstantLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, options?: ConstantLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, factor: number, options?: ConstantLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, factor: number, totalIters: number, options?: ConstantLROptions];
+
+/** The rate times `factor` for the first `total_iters` steps. Throws ArgumentError. */
+export class ConstantLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.ConstantLR",
+    tensors: [{ name: "count" }],
+    values: ["factor", "total_iters"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get factor(): number {
+    return this.plain("factor") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get totalIters(): number {
+    return this.plain("total_iters") as number;
+  }
+  /** `totalIters`, by its Python name. */
+  declare total_iters: ConstantLR["totalIters"];
+}
+alias(ConstantLR.prototype, { total_iters: "totalIters" });
+
 /** Arguments of `nn.optim.CosineAnnealingLR` by name. */
 export interface CosineAnnealingLROptions {
   /** 0 unless given. */ readonly etaMin?: number | undefined;
@@ -2191,6 +2292,153 @@ export class CosineAnnealingLR extends LRScheduler {
   declare eta_min: CosineAnnealingLR["etaMin"];
 }
 alias(CosineAnnealingLR.prototype, { eta_min: "etaMin" });
+
+/** Arguments of `nn.optim.CosineAnnealingWarmRestarts` by name. */
+export interface CosineAnnealingWarmRestartsOptions {
+  /** 1 unless given. */ readonly T_mult?: number | undefined;
+  /** 0 unless given. */ readonly etaMin?: number | undefined;
+}
+
+export type CosineAnnealingWarmRestartsArguments =
+  | [optimizer: Optimizer | OptimizerGroup, T_0: number, options?: CosineAnnealingWarmRestartsOptions]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      T_0: number,
+      T_mult: number,
+      options?: CosineAnnealingWarmRestartsOptions,
+    ]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      T_0: number,
+      T_mult: number,
+      etaMin: number,
+      options?: CosineAnnealingWarmRestartsOptions,
+    ];
+
+/**
+ * From the first rate to `eta_min` along half a cosine in `T_0` steps, and again, each time in `T_mult`
+ * times as many.
+ *
+ * Loshchilov and Hutter, 2017. Throws ArgumentError.
+ */
+export class CosineAnnealingWarmRestarts extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.CosineAnnealingWarmRestarts",
+    tensors: [{ name: "count" }],
+    values: ["T_0", "T_mult", "eta_min"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get T_0(): number {
+    return this.plain("T_0") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get T_mult(): number {
+    return this.plain("T_mult") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get etaMin(): number {
+    return this.plain("eta_min") as number;
+  }
+  /** `etaMin`, by its Python name. */
+  declare eta_min: CosineAnnealingWarmRestarts["etaMin"];
+}
+alias(CosineAnnealingWarmRestarts.prototype, { eta_min: "etaMin" });
+
+/** Arguments of `nn.optim.CyclicLR` by name. */
+export interface CyclicLROptions {
+  /** 2000 unless given. */ readonly stepSizeUp?: number | undefined;
+  readonly stepSizeDown?: number | null | undefined;
+  /** "triangular" unless given. */ readonly mode?: string | undefined;
+  /** 1 unless given. */ readonly gamma?: number | undefined;
+}
+
+export type CyclicLRArguments =
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      baseLr: number | readonly number[],
+      maxLr: number | readonly number[],
+      options?: CyclicLROptions,
+    ]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      baseLr: number | readonly number[],
+      maxLr: number | readonly number[],
+      stepSizeUp: number,
+      options?: CyclicLROptions,
+    ]
+  | [
+      optimizer: Optimizer | OptimizerGroup,
+      baseLr: number | readonly number[],
+      maxLr: number | readonly number[],
+      stepSizeUp: number,
+      stepSizeDown: number | null,
+      options?: CyclicLROptions,
+    ];
+
+/**
+ * Between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down`, again and
+ * again.
+ *
+ * Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
+ * gamma^count times as high. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate that
+ * the optimizer was made with does not matter, and momentum stays as it is. Throws ArgumentError.
+ */
+export class CyclicLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.CyclicLR",
+    tensors: [{ name: "count" }],
+    values: ["base_lr", "max_lr", "step_size_up", "step_size_down", "mode", "gamma"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get baseLr(): readonly number[] {
+    return this.plain("base_lr") as readonly number[];
+  }
+  /** `baseLr`, by its Python name. */
+  declare base_lr: CyclicLR["baseLr"];
+
+  /** In a worker known after `ready()`. */
+  get maxLr(): readonly number[] {
+    return this.plain("max_lr") as readonly number[];
+  }
+  /** `maxLr`, by its Python name. */
+  declare max_lr: CyclicLR["maxLr"];
+
+  /** In a worker known after `ready()`. */
+  get stepSizeUp(): number {
+    return this.plain("step_size_up") as number;
+  }
+  /** `stepSizeUp`, by its Python name. */
+  declare step_size_up: CyclicLR["stepSizeUp"];
+
+  /** In a worker known after `ready()`. */
+  get stepSizeDown(): number {
+    return this.plain("step_size_down") as number;
+  }
+  /** `stepSizeDown`, by its Python name. */
+  declare step_size_down: CyclicLR["stepSizeDown"];
+
+  /** In a worker known after `ready()`. */
+  get mode(): string {
+    return this.plain("mode") as string;
+  }
+
+  /** In a worker known after `ready()`. */
+  get gamma(): number {
+    return this.plain("gamma") as number;
+  }
+}
+alias(CyclicLR.prototype, {
+  base_lr: "baseLr",
+  max_lr: "maxLr",
+  step_size_up: "stepSizeUp",
+  step_size_down: "stepSizeDown",
+});
 
 export type ExponentialLRArguments = [optimizer: Optimizer | OptimizerGroup, gamma: number];
 
@@ -2334,7 +2582,6 @@ export class Muon extends Optimizer {
     values: [
       "max_norm",
       "max_value",
-      "initial_lr",
       "device",
       "momentum",
       "weight_decay",
@@ -2423,7 +2670,6 @@ export class NAdam extends Optimizer {
     values: [
       "max_norm",
       "max_value",
-      "initial_lr",
       "device",
       "b1",
       "b2",
@@ -2505,28 +2751,29 @@ alias(NAdam.prototype, {
 
 /** Arguments of `nn.optim.OneCycleLR` by name. */
 export interface OneCycleLROptions {
+  readonly totalSteps?: number | null | undefined;
   /** 0.3 unless given. */ readonly pctStart?: number | undefined;
   /** "cos" unless given. */ readonly annealStrategy?: "cos" | "linear" | undefined;
   /** 25 unless given. */ readonly divFactor?: number | undefined;
   /** 10000 unless given. */ readonly finalDivFactor?: number | undefined;
   /** false unless given. */ readonly threePhase?: boolean | undefined;
+  readonly epochs?: number | null | undefined;
+  readonly stepsPerEpoch?: number | null | undefined;
 }
 
 export type OneCycleLRArguments =
-  | [optimizer: Optimizer | OptimizerGroup, maxLr: number, totalSteps: number, options?: OneCycleLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, maxLr: number | readonly number[], options?: OneCycleLROptions]
   | [
       optimizer: Optimizer | OptimizerGroup,
-      maxLr: number,
-      totalSteps: number,
-      pctStart: number,
+      maxLr: number | readonly number[],
+      totalSteps: number | null,
       options?: OneCycleLROptions,
     ]
   | [
       optimizer: Optimizer | OptimizerGroup,
-      maxLr: number,
-      totalSteps: number,
+      maxLr: number | readonly number[],
+      totalSteps: number | null,
       pctStart: number,
-      annealStrategy: "cos" | "linear",
       options?: OneCycleLROptions,
     ];
 
@@ -2536,7 +2783,8 @@ export type OneCycleLRArguments =
  *
  * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
  * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
- * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Throws ArgumentError.
+ * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all parameter groups, or one for
+ * each. Steps may be given as `epochs` times `steps_per_epoch`. Throws ArgumentError.
  */
 export class OneCycleLR extends LRScheduler {
   /** @internal */
@@ -2555,8 +2803,8 @@ export class OneCycleLR extends LRScheduler {
   };
 
   /** In a worker known after `ready()`. */
-  get maxLr(): number {
-    return this.plain("max_lr") as number;
+  get maxLr(): readonly number[] {
+    return this.plain("max_lr") as readonly number[];
   }
   /** `maxLr`, by its Python name. */
   declare max_lr: OneCycleLR["maxLr"];
@@ -2613,6 +2861,40 @@ alias(OneCycleLR.prototype, {
   three_phase: "threePhase",
 });
 
+/** Arguments of `nn.optim.PolynomialLR` by name. */
+export interface PolynomialLROptions {
+  /** 5 unless given. */ readonly totalIters?: number | undefined;
+  /** 1 unless given. */ readonly power?: number | undefined;
+}
+
+export type PolynomialLRArguments =
+  | [optimizer: Optimizer | OptimizerGroup, options?: PolynomialLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, totalIters: number, options?: PolynomialLROptions]
+  | [optimizer: Optimizer | OptimizerGroup, totalIters: number, power: number, options?: PolynomialLROptions];
+
+/** The rate times (1 - count / total_iters)^power, down to 0, where it stays. Throws ArgumentError. */
+export class PolynomialLR extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.PolynomialLR",
+    tensors: [{ name: "count" }],
+    values: ["total_iters", "power"],
+  };
+
+  /** In a worker known after `ready()`. */
+  get totalIters(): number {
+    return this.plain("total_iters") as number;
+  }
+  /** `totalIters`, by its Python name. */
+  declare total_iters: PolynomialLR["totalIters"];
+
+  /** In a worker known after `ready()`. */
+  get power(): number {
+    return this.plain("power") as number;
+  }
+}
+alias(PolynomialLR.prototype, { total_iters: "totalIters" });
+
 /** Arguments of `nn.optim.RAdam` by name. */
 export interface RAdamOptions {
   /** 0.001 unless given. */ readonly lr?: number | undefined;
@@ -2640,7 +2922,7 @@ export class RAdam extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.RAdam",
     tensors: [{ name: "lr" }, { name: "t" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
+    values: ["max_norm", "max_value", "device", "b1", "b2", "eps", "weight_decay", "decoupled"],
     lists: true,
   };
 
@@ -2717,17 +2999,7 @@ export class RMSprop extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.RMSprop",
     tensors: [{ name: "lr" }],
-    values: [
-      "max_norm",
-      "max_value",
-      "initial_lr",
-      "device",
-      "alpha",
-      "eps",
-      "weight_decay",
-      "momentum",
-      "centered",
-    ],
+    values: ["max_norm", "max_value", "device", "alpha", "eps", "weight_decay", "momentum", "centered"],
     lists: true,
   };
 
@@ -2775,6 +3047,138 @@ export class RMSprop extends Optimizer {
 }
 alias(RMSprop.prototype, { weight_decay: "weightDecay" });
 
+/** Arguments of `nn.optim.ReduceLROnPlateau` by name. */
+export interface ReduceLROnPlateauOptions {
+  /** "min" unless given. */ readonly mode?: string | undefined;
+  /** 0.1 unless given. */ readonly factor?: number | undefined;
+  /** 10 unless given. */ readonly patience?: number | undefined;
+  /** 0.0001 unless given. */ readonly threshold?: number | undefined;
+  /** "rel" unless given. */ readonly thresholdMode?: string | undefined;
+  /** 0 unless given. */ readonly cooldown?: number | undefined;
+  /** 0 unless given. */ readonly minLr?: number | readonly number[] | undefined;
+  /** 1e-8 unless given. */ readonly eps?: number | undefined;
+}
+
+export type ReduceLROnPlateauArguments =
+  | [optimizer: Optimizer | OptimizerGroup, options?: ReduceLROnPlateauOptions]
+  | [optimizer: Optimizer | OptimizerGroup, mode: string, options?: ReduceLROnPlateauOptions]
+  | [optimizer: Optimizer | OptimizerGroup, mode: string, factor: number, options?: ReduceLROnPlateauOptions];
+
+/**
+ * The rates times `factor` when a number has not become better for more than `patience` steps.
+ *
+ *     scheduler.step(validation_loss)
+ *
+ * `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
+ * ('abs'). After a change `cooldown` steps do not count. Rates stay at `min_lr` (or one for each group) at
+ * least, and as they are where they would change by less than `eps`. Throws ArgumentError.
+ */
+export class ReduceLROnPlateau extends LRScheduler {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.ReduceLROnPlateau",
+    tensors: [{ name: "count" }],
+    values: [
+      "mode",
+      "factor",
+      "patience",
+      "threshold",
+      "threshold_mode",
+      "cooldown",
+      "eps",
+      "min_lr",
+      "best",
+      "num_bad_epochs",
+      "cooldown_counter",
+    ],
+  };
+
+  /** In a worker known after `ready()`. */
+  get mode(): string {
+    return this.plain("mode") as string;
+  }
+
+  /** In a worker known after `ready()`. */
+  get factor(): number {
+    return this.plain("factor") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get patience(): number {
+    return this.plain("patience") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get threshold(): number {
+    return this.plain("threshold") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get thresholdMode(): string {
+    return this.plain("threshold_mode") as string;
+  }
+  /** `thresholdMode`, by its Python name. */
+  declare threshold_mode: ReduceLROnPlateau["thresholdMode"];
+
+  /** In a worker known after `ready()`. */
+  get cooldown(): number {
+    return this.plain("cooldown") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get eps(): number {
+    return this.plain("eps") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get minLr(): readonly number[] {
+    return this.plain("min_lr") as readonly number[];
+  }
+  /** `minLr`, by its Python name. */
+  declare min_lr: ReduceLROnPlateau["minLr"];
+
+  /** In a worker known after `ready()`. */
+  get best(): number {
+    return this.plain("best") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get numBadEpochs(): number {
+    return this.plain("num_bad_epochs") as number;
+  }
+  /** `numBadEpochs`, by its Python name. */
+  declare num_bad_epochs: ReduceLROnPlateau["numBadEpochs"];
+
+  /** In a worker known after `ready()`. */
+  get cooldownCounter(): number {
+    return this.plain("cooldown_counter") as number;
+  }
+  /** `cooldownCounter`, by its Python name. */
+  declare cooldown_counter: ReduceLROnPlateau["cooldownCounter"];
+
+  /**
+   * Count one step, which ended with the number `metrics` (or a Tensor of one element). Throws
+   * ArgumentError.
+   */
+  override step(
+    ...args:
+      | [options?: ReduceLROnPlateauStepOptions]
+      | [metrics: number | Tensor | null, options?: ReduceLROnPlateauStepOptions]
+  ): void {
+    callVoid(this.session, "nn.optim.ReduceLROnPlateau.step", [this, ...args]);
+  }
+}
+alias(ReduceLROnPlateau.prototype, {
+  threshold_mode: "thresholdMode",
+  min_lr: "minLr",
+  num_bad_epochs: "numBadEpochs",
+  cooldown_counter: "cooldownCounter",
+});
+/** Arguments of `nn.optim.ReduceLROnPlateau.step` by name. */
+export interface ReduceLROnPlateauStepOptions {
+  readonly metrics?: number | Tensor | null | undefined;
+}
+
 /** Arguments of `nn.optim.Rprop` by name. */
 export interface RpropOptions {
   /** 0.01 unless given. */ readonly lr?: number | undefined;
@@ -2799,7 +3203,7 @@ export class Rprop extends Optimizer {
   static override readonly shape: Shape = {
     id: "nn.optim.Rprop",
     tensors: [{ name: "lr" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "etas", "step_sizes"],
+    values: ["max_norm", "max_value", "device", "etas", "step_sizes"],
     lists: true,
   };
 
@@ -2915,7 +3319,7 @@ export class LAMB extends AdamW {
   static override readonly shape: Shape = {
     id: "nn.optim.LAMB",
     tensors: [{ name: "lr" }, { name: "b1_t" }, { name: "b2_t" }],
-    values: ["max_norm", "max_value", "initial_lr", "device", "b1", "b2", "eps", "weight_decay", "adam"],
+    values: ["max_norm", "max_value", "device", "b1", "b2", "eps", "weight_decay", "decoupled", "adam"],
     lists: true,
   };
 
@@ -2932,6 +3336,7 @@ export interface AdamOptions {
   /** 0.999 unless given. */ readonly b2?: number | undefined;
   /** 1e-8 unless given. */ readonly eps?: number | undefined;
   readonly device?: string | null | undefined;
+  /** 0 unless given. */ readonly weightDecay?: number | undefined;
   readonly betas?: readonly number[] | null | undefined;
 }
 
@@ -2940,7 +3345,7 @@ export type AdamArguments =
   | [params: readonly Tensor[], lr: number, options?: AdamOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: AdamOptions];
 
-/** Adam (Kingma and Ba, 2015): AdamW without weight decay. */
+/** Adam (Kingma and Ba, 2015): AdamW whose weight decay, if any, is added to the gradient. */
 export class Adam extends AdamW {
   /** @internal */
   static override readonly shape: Shape = { ...AdamW.shape, id: "nn.optim.Adam" };
@@ -3384,7 +3789,7 @@ export interface Optimizers {
    * SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
    *
    * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
-   * `t0`, `ax` are the parameters. As torch's.
+   * `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
    */
   readonly ASGD: Constructor<ASGDArguments, ASGD>;
   /**
@@ -3420,16 +3825,48 @@ export interface Optimizers {
    * the sum starts with.
    */
   readonly Adagrad: Constructor<AdagradArguments, Adagrad>;
-  /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: b1 and b2, as in torch. */
+  /**
+   * Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
+   *
+   * `decoupled=False`: weight decay is added to the gradient, as torch's Adam does.
+   */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
   /** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
   readonly Adamax: Constructor<AdamaxArguments, Adamax>;
+  /**
+   * Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
+   *
+   * Step this one only. Throws ArgumentError for one that does not scale but goes to a rate of its own: with
+   * an `eta_min`, say.
+   */
+  readonly ChainedScheduler: Constructor<ChainedSchedulerArguments, ChainedScheduler>;
+  /** The rate times `factor` for the first `total_iters` steps. Throws ArgumentError. */
+  readonly ConstantLR: Constructor<ConstantLRArguments, ConstantLR>;
   /**
    * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
    *
    * Loshchilov and Hutter, 2017. Throws ArgumentError.
    */
   readonly CosineAnnealingLR: Constructor<CosineAnnealingLRArguments, CosineAnnealingLR>;
+  /**
+   * From the first rate to `eta_min` along half a cosine in `T_0` steps, and again, each time in `T_mult`
+   * times as many.
+   *
+   * Loshchilov and Hutter, 2017. Throws ArgumentError.
+   */
+  readonly CosineAnnealingWarmRestarts: Constructor<
+    CosineAnnealingWarmRestartsArguments,
+    CosineAnnealingWarmRestarts
+  >;
+  /**
+   * Between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down`, again and
+   * again.
+   *
+   * Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
+   * gamma^count times as high. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate that
+   * the optimizer was made with does not matter, and momentum stays as it is. Throws ArgumentError.
+   */
+  readonly CyclicLR: Constructor<CyclicLRArguments, CyclicLR>;
   /** The rate times `gamma` after every step. Throws ArgumentError. */
   readonly ExponentialLR: Constructor<ExponentialLRArguments, ExponentialLR>;
   /**
@@ -3458,11 +3895,14 @@ export interface Optimizers {
    *
    * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
    * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
-   * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. Throws ArgumentError.
+   * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all parameter groups, or one for
+   * each. Steps may be given as `epochs` times `steps_per_epoch`. Throws ArgumentError.
    */
   readonly OneCycleLR: Constructor<OneCycleLRArguments, OneCycleLR>;
   /** Several optimizers as one. */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
+  /** The rate times (1 - count / total_iters)^power, down to 0, where it stays. Throws ArgumentError. */
+  readonly PolynomialLR: Constructor<PolynomialLRArguments, PolynomialLR>;
   /**
    * Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
    *
@@ -3475,6 +3915,16 @@ export interface Optimizers {
    * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
    */
   readonly RMSprop: Constructor<RMSpropArguments, RMSprop>;
+  /**
+   * The rates times `factor` when a number has not become better for more than `patience` steps.
+   *
+   *     scheduler.step(validation_loss)
+   *
+   * `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
+   * ('abs'). After a change `cooldown` steps do not count. Rates stay at `min_lr` (or one for each group) at
+   * least, and as they are where they would change by less than `eps`. Throws ArgumentError.
+   */
+  readonly ReduceLROnPlateau: Constructor<ReduceLROnPlateauArguments, ReduceLROnPlateau>;
   /**
    * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
    *
@@ -3494,7 +3944,7 @@ export interface Optimizers {
   readonly SequentialLR: Constructor<SequentialLRArguments, SequentialLR>;
   /** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
   readonly StepLR: Constructor<StepLRArguments, StepLR>;
-  /** Adam (Kingma and Ba, 2015): AdamW without weight decay. */
+  /** Adam (Kingma and Ba, 2015): AdamW whose weight decay, if any, is added to the gradient. */
   readonly Adam: Constructor<AdamArguments, Adam>;
 }
 
@@ -3534,7 +3984,11 @@ export const OPTIMIZERS = {
   Adagrad,
   AdamW,
   Adamax,
+  ChainedScheduler,
+  ConstantLR,
   CosineAnnealingLR,
+  CosineAnnealingWarmRestarts,
+  CyclicLR,
   ExponentialLR,
   LinearLR,
   MultiStepLR,
@@ -3542,8 +3996,10 @@ export const OPTIMIZERS = {
   NAdam,
   OneCycleLR,
   OptimizerGroup,
+  PolynomialLR,
   RAdam,
   RMSprop,
+  ReduceLROnPlateau,
   Rprop,
   SequentialLR,
   StepLR,
