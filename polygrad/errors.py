@@ -53,6 +53,10 @@ class OutOfMemoryError(PolygradError, MemoryError):
     """A device's memory cannot hold the allocation."""
 
 
+class InterruptedWriteError(PolygradError):
+    """Memory that a run has half-written which was interrupted, and interrupted again while it went on."""
+
+
 class CompileError(PolygradError):
     """A backend rejected a kernel, or the target cannot express it."""
 

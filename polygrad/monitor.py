@@ -209,11 +209,12 @@ def released() -> Iterator[None]:
     if _State.exclusive or not HAS_THREADS:
         yield
         return
-    _State.running = True
-    levels = _release_all()
+    levels = 0
     try:
+        _State.running = True
+        levels = _release_all()
         yield
-    finally:
+    finally:  # also after an exception of a signal's handler, which may come anywhere
         _acquire_again(levels)
         _State.running = False
         _wake_first()

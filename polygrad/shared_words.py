@@ -11,6 +11,14 @@ Where more launches than there are lines follow a barrier, there is one more bar
 # byte addresses of the barrier's words
 ARRIVED, GENERATION, SLEEPERS, FAILED, MAY_SLEEP = range(0, 20, 4)
 
+# Not 0: kernels return at their next safepoint, and a driver before it writes what outlives the run.
+STOP = 20
+# A driver sets it to 1 when it comes to that point.
+COMMITTED = 24
+
+# What native kernels call the word: the address of an int64 in C, the word itself in LLVM IR.
+STOP_SYMBOL = "polygrad_stop"
+
 MAX_THREADS = 8
 COUNTER_LINES = 32
 COUNTERS = 64  # the byte address of the first

@@ -14,7 +14,7 @@ from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
 from polygrad.engine.programs import arena_for
 from polygrad.engine.recording import watch
-from polygrad.engine.running import run_program
+from polygrad.engine.running import Outcome, outcome, run_program
 from polygrad.engine.stats import stats
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Buffer
@@ -82,6 +82,8 @@ class CapturedProgram:
         self.buffers, self.roles, self.variables = buffers, roles, variables
         self.arena_lower_bound = arena_lower_bound
         self._handles: list[Handle | None] = []
+        self._reached = 0  # the step that the last run has come to
+        self._damaged = False  # the last run was interrupted
         self._steps = steps
         targets = {i for s in self._steps for i in ([s.target] if isinstance(s, CopyStep) else s.targets())}
         self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
@@ -125,16 +127,52 @@ class CapturedProgram:
             self._handles = [b.handle if b is not None else None for b in self.buffers]
         if variables is None:
             variables = self.variables
-        for step in self._steps:
+        try:
+            self._run_steps(variables)
+        except BaseException:
+            self._after_exception()
+            raise
+        if self._damaged:
+            self._repair()
+
+    def _run_steps(self, variables: Mapping[str, int]) -> None:
+        for number, step in enumerate(self._steps):
+            self._reached = number
             if isinstance(step, CopyStep):
                 self._copy(step)
                 continue
             program, handles = step.program, step.own(self._handles)
             if watch.runner is None:
-                run_program(step.executable, handles, arena_for(program), variables)
+                run_program(step.executable, program, handles, arena_for(program), variables)
             else:
                 watch.runner(program, handles, arena_for(program), variables)
             stats.count(program)
+
+    def _after_exception(self) -> None:
+        """Mark what a run that did not end well has written some of: results, and state unless all or nothing
+        of it was written."""
+        ended = outcome()
+        if ended is Outcome.NONE and self._reached == 0:
+            return
+        if ended is Outcome.WHOLE and len(self._steps) == 1:
+            self._repair()
+            return
+        all_or_nothing = ended is Outcome.STOPPED and self._reached == 0
+        self._damaged = True
+        for i in self.written:
+            if self.roles[i] == "output" or not all_or_nothing:
+                self._written_buffer(i).allocation.damage()
+
+    def _repair(self) -> None:
+        """A whole run has written all that one before it has left half-written."""
+        self._damaged = False
+        for i in self.written:
+            self._written_buffer(i).allocation.repair()
+
+    def _written_buffer(self, position: int) -> Buffer:
+        buffer = self.buffers[position]
+        assert buffer is not None
+        return buffer
 
     def _copy(self, step: CopyStep) -> None:
         source, target = self.buffers[step.source], self.buffers[step.target]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.renderer.driver import Call, Driver, Pointer
 from polygrad.runtime.program import Program
+from polygrad.runtime.undo import undo_plan
 
 
 def driver_of(program: Program) -> Driver:
@@ -17,4 +18,9 @@ def driver_of(program: Program) -> Driver:
         pointers = tuple(Pointer(*program.place(binding)) for binding in launch.bindings)
         values = tuple(numbers[name] for name in kernel.variables)
         calls.append(Call(launch.kernel, pointers, values, kernel.parallel, launch.barrier))
-    return Driver(tuple(k.name for k in program.kernels), tuple(calls), len(program.buffers) + 1)
+    return Driver(
+        tuple(k.name for k in program.kernels),
+        tuple(calls),
+        len(program.buffers) + 1,
+        undo_plan(program).commit,
+    )

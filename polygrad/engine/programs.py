@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device, reopened
-from polygrad.engine.normalize import normalize
+from polygrad.engine.normalize import normalize, stored_value
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
-from polygrad.engine.running import run_program
+from polygrad.engine.running import Outcome, outcome, run_program
 from polygrad.engine.scalars import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
@@ -143,12 +143,58 @@ def _execute(
         if program.buffers[position].role == "output":
             buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
     if watch.recording is None:
-        _perform(ready, buffers, variables)
+        try:
+            _perform(ready, buffers, variables, lambda: _is_repeatable(roots))
+            _keep_values(ready.compiled, roots, slots, buffers)
+        except BaseException:
+            _after_exception(ready, roots, slots, buffers)
+            raise
     else:
         watch.recording.runs.append(
             Run(program, buffers, variables, lambda: _perform(ready, buffers, variables))
         )
-    for root, position in zip(roots, outputs, strict=True):
+        _keep_values(ready.compiled, roots, slots, buffers)
+
+
+def _after_exception(ready: _Ready, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]) -> None:
+    """Let nodes and memory say what has become of a run that did not end well."""
+    if outcome() is Outcome.WHOLE:
+        _keep_values(ready.compiled, roots, slots, buffers)
+    elif outcome() is Outcome.HALF:
+        program = ready.compiled.program
+        for launch in program.launches:
+            for position in program.kernels[launch.kernel].writes:
+                buffer = buffers[launch.bindings[position].buffer]
+                if buffer is not None:
+                    buffer.allocation.damage()
+
+
+def _is_repeatable(roots: list[UOp]) -> bool:
+    """Whether computing nodes again gives the same, whatever the writes among them have left in memory."""
+    memory = {root.buffer.arg.allocation for root in roots if root.op is Ops.AFTER}
+    seen: set[UOp] = set()
+    todo = list(roots)
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        value = stored_value(node)
+        if value is not None:
+            if value.arg.allocation in memory:
+                return False
+        elif node.op is Ops.AFTER and node.src[1].op is not Ops.ASSIGN:
+            return False  # who knows what a custom kernel reads
+        else:
+            todo += node.src[1:] if node.op in (Ops.AFTER, Ops.ASSIGN) else node.src
+    return True
+
+
+def _keep_values(
+    compiled: Compiled, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]
+) -> None:
+    """Keep what was computed on the nodes that it is the value of."""
+    for root, position in zip(roots, compiled.outputs, strict=True):
         buffer = buffers[position]
         assert buffer is not None
         if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
@@ -159,14 +205,19 @@ def _execute(
         root.value = UOp.buffer_of(buffer, root.dtype)
 
 
-def _perform(ready: _Ready, buffers: list[Buffer | None], variables: Mapping[str, int]) -> None:
+def _perform(
+    ready: _Ready,
+    buffers: list[Buffer | None],
+    variables: Mapping[str, int],
+    repeatable: Callable[[], bool] = lambda: False,
+) -> None:
     program = ready.compiled.program
     if ready.executable is None:
         ready.executable = Device[program.device].load(program)
     handles = [b.allocation.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
     if watch.runner is None:
-        run_program(ready.executable, handles, arena_for(program), variables)
+        run_program(ready.executable, program, handles, arena_for(program), variables, repeatable)
     else:
         watch.runner(program, handles, arena_for(program), variables)
     if debug_level() >= 2:

@@ -1,28 +1,256 @@
-"""Running a loaded Program: the one place where a thread waits for a device."""
+"""Running a loaded Program: the one place where a thread waits for a device.
+
+Python handles a signal (Ctrl-C) between two of its own instructions, in the main thread. So a Program that
+runs long, and is native code, runs in a thread of its own while the main thread waits for that, in Python:
+the handler's exception comes at once, and the Program is stopped (`Executable.run_stoppable`). Afterwards it
+has written all that it writes, or nothing that outlives it: see `runtime/undo.py`. Only a second exception,
+while the Program goes through to its end, leaves memory half-written, which is then marked.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import enum
+import os
+import queue
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from polygrad.monitor import released
-from polygrad.runtime.interface import Executable, Handle
+from polygrad.engine.devices import Device
+from polygrad.monitor import HAS_THREADS, released
+from polygrad.runtime.interface import Control, Executable, Handle
+from polygrad.runtime.program import Program
+from polygrad.runtime.undo import SAVED_BYTES, UndoPlan, undo_plan
 
 # Where a Program took less than this the last time, letting other threads in costs more than they gain.
 _SHORT_SECONDS = 1e-3
+# One that took less is not worth a thread of its own: Ctrl-C comes soon enough.
+_BRIEF_SECONDS = 40e-3
+_ALL_BYTES = 1 << 62
+# What may be saved before a run, for each second that it takes: copying it takes a hundredth of that.
+_SAVED_BYTES_PER_SECOND = 40e6
+_FIRST_RUN = float("inf")
+
+Buffers = Sequence[Handle | None]
+
+
+class Outcome(enum.Enum):
+    """What has become of a run that an exception has ended."""
+
+    NONE = "it has not begun"
+    STOPPED = "it has written nothing that outlives it, but anything to its outputs"
+    WHOLE = "it has written all"
+    HALF = "some of what it writes is written"
+
+
+@dataclass(slots=True)
+class _State:
+    """`ended`: the outcome of the last run, where that is known; None while one goes on."""
+
+    ended: Outcome | None = Outcome.NONE
+    executable: Executable | None = None
+
+
+_state = _State()
 
 
 def run_program(
     executable: Executable,
-    buffers: Sequence[Handle | None],
+    program: Program,
+    buffers: Buffers,
     arena: Handle | None,
     variables: Mapping[str, int],
+    repeatable: Callable[[], bool] = lambda: False,
 ) -> None:
-    """`executable.run`. Unless it is known to be short, other threads build graphs meanwhile."""
+    """`executable.run` of `program`. Unless it is known to be short, other threads build graphs meanwhile.
+
+    `repeatable`: whether the Program will be run again after an exception, and reads nothing that it writes.
+    """
+    _state.ended, _state.executable, executable.made = None, executable, ()
     started = time.perf_counter()
-    if executable.seconds < _SHORT_SECONDS:
+    if executable.in_python:
+        _run_in_python(executable, program, buffers, arena, variables)
+    elif executable.seconds < _SHORT_SECONDS:
         executable.run(buffers, arena, variables)
     else:
         with released():
-            executable.run(buffers, arena, variables)
+            if executable.seconds < _BRIEF_SECONDS or not executable.stoppable or not _may_be_interrupted():
+                executable.run(buffers, arena, variables)
+            else:
+                _run_apart(executable, program, buffers, arena, variables, repeatable)
+    _state.ended = Outcome.WHOLE
     executable.seconds = time.perf_counter() - started
+
+
+def outcome() -> Outcome:
+    """What has become of the last run, which an exception has ended (or what came after it)."""
+    if _state.ended is not None:
+        return _state.ended
+    executable = _state.executable
+    if executable is not None and executable.calls and len(executable.made) == executable.calls:
+        return Outcome.WHOLE  # the exception came when it was over
+    return Outcome.NONE
+
+
+def _may_be_interrupted() -> bool:
+    return HAS_THREADS and threading.current_thread() is threading.main_thread()
+
+
+# --- what a run that is stopped has to put back
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """The contents of buffers."""
+
+    device: str
+    contents: tuple[tuple[Handle, memoryview], ...]
+
+    @staticmethod
+    def of(program: Program, plan: UndoPlan, buffers: Buffers) -> _Saved:
+        runtime = Device[program.device]
+        handles = [(buffers[number], nbytes) for number, nbytes in plan.saved if nbytes]
+        return _Saved(program.device, tuple([(h, runtime.read(h, 0, nbytes)) for h, nbytes in handles]))
+
+    def restore(self) -> None:
+        for handle, data in self.contents:
+            Device[self.device].write(handle, 0, data)
+
+
+def _run_in_python(
+    executable: Executable,
+    program: Program,
+    buffers: Buffers,
+    arena: Handle | None,
+    variables: Mapping[str, int],
+) -> None:
+    """Run what an exception may end anywhere."""
+    saved = _Saved.of(program, undo_plan(program, _ALL_BYTES), buffers)
+    try:
+        with released() if executable.seconds >= _SHORT_SECONDS else contextlib.nullcontext():
+            executable.run(buffers, arena, variables)
+    except BaseException:
+        saved.restore()
+        _state.ended = Outcome.STOPPED
+        raise
+
+
+# --- the thread
+
+
+@dataclass(slots=True)
+class _Job:
+    """A call that another thread makes, once. `over`: it was made, with this `result` or this `error`."""
+
+    call: Callable[[], bool]
+    begun: bool = False
+    wakeup: threading.Lock = field(default_factory=threading.Lock)  # free once it is over
+    over: bool = False
+    result: bool = False
+    error: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        self.wakeup.acquire()
+
+    def run(self) -> None:
+        if self.begun:
+            return
+        self.begun = True
+        try:
+            self.result = self.call()
+        except BaseException as e:
+            self.error = e
+        self.over = True
+        self.wakeup.release()
+
+    def wait(self) -> None:
+        """Until it is over; a signal's handler may raise its exception here."""
+        self.wakeup.acquire()
+
+    def wait_for_the_end(self, impatient: Callable[[], object]) -> None:
+        """Until it is over, whatever comes; `impatient` is called when something does."""
+        while not self.over:
+            try:
+                self.wakeup.acquire(timeout=0.1)
+            except BaseException:
+                impatient()
+
+
+class _Runner:
+    """A thread that runs one job after the other. It starts when it is first needed."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, job: _Job) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="polygrad-runner", daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+
+    def _serve(self) -> None:
+        while True:
+            self._jobs.get().run()
+
+
+_runner = _Runner()
+
+
+def _forget_runner() -> None:
+    """Threads do not live through a fork."""
+    global _runner
+    _runner = _Runner()
+
+
+if HAS_THREADS and hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_runner)
+
+
+def _run_apart(
+    executable: Executable,
+    program: Program,
+    buffers: Buffers,
+    arena: Handle | None,
+    variables: Mapping[str, int],
+    repeatable: Callable[[], bool],
+) -> None:
+    """Run in a thread of its own, while this one waits for it or for an exception."""
+    known = executable.seconds if executable.seconds < _FIRST_RUN else 0.0
+    plan = undo_plan(program, max(int(_SAVED_BYTES_PER_SECOND * known), SAVED_BYTES))
+    goes_back = plan.commit == len(program.launches)
+    if not goes_back and executable.commits_itself:
+        plan = undo_plan(program)
+    saved = _Saved.of(program, plan, buffers)
+    is_committed = (lambda: False) if goes_back else executable.is_committed
+    control = Control(plan.commit, executable.halt, is_committed)
+    job = _Job(lambda: executable.run_stoppable(buffers, arena, variables, control))
+    try:
+        _runner.start(job)
+        job.wait()
+    except BaseException:
+        leaves_half = not control.stop() and not (repeatable() and control.stop(force=True))
+        _runner.start(job)  # again: the exception may have come before
+        job.wait_for_the_end(lambda: control.stop(force=True))
+        with _going_on(executable):
+            if job.result:
+                _state.ended = Outcome.WHOLE
+            elif leaves_half:
+                _state.ended = Outcome.HALF
+            else:
+                saved.restore()
+                _state.ended = Outcome.STOPPED
+        raise
+    if job.error is not None:
+        raise job.error
+
+
+@contextlib.contextmanager
+def _going_on(executable: Executable) -> Iterator[None]:
+    """`with _going_on(executable):` kernels need not stop any more at its end."""
+    try:
+        yield
+    finally:
+        executable.go_on()

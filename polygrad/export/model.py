@@ -80,7 +80,7 @@ class Model:
             if raw.nbytes:  # with Variables, perhaps less than the buffer
                 self._runtime.write(self._buffer(spec.name, "input").handle, 0, raw)
         handles = [None if b is None else b.handle for b in self._buffers]
-        run_program(self._executable, handles, self._arena and self._arena.handle, values)
+        run_program(self._executable, self.program, handles, self._arena and self._arena.handle, values)
         return {spec.name: self._read(spec, "output", values) for spec in self.outputs}
 
     @computing

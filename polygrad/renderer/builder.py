@@ -28,6 +28,8 @@ Block = Any
 class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
+    has_safepoints = False  # whether a long kernel looks for whether it is to stop
+
     @abstractmethod
     def begin(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
@@ -146,6 +148,11 @@ class Builder(ABC):
     @abstractmethod
     def end_loop(self) -> None:
         """Close the innermost open loop."""
+
+    def safepoint(self, counter: Value, interval: int) -> None:
+        """At the start of a round of the innermost open loop, whose counter is given: return from the kernel
+        where it is to stop. `interval`: every how many rounds to look, a power of 2."""
+        raise InternalError(f"{type(self).__name__}.safepoint: expected a kernel that a processor runs")
 
     def begin_if(self, condition: Value) -> None:
         """Open a block that runs where a bool scalar holds; `end_if` closes it."""

@@ -16,6 +16,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.cstyle import NOTHING, CStyleBuilder, Known, Pointer, variable_name
 from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
+from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
 
 _SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
@@ -76,6 +77,7 @@ class CBuilder(CStyleBuilder):
     literal_suffixes = {dtypes.float32: "f", dtypes.uint32: "u", dtypes.int64: "ll", dtypes.uint64: "ull"}
     helper_prefix = "INLINE "
     wraps, half_bits = True, True
+    has_safepoints = True
 
     def __init__(self, target: Target, native_half: bool = False) -> None:
         super().__init__(target)
@@ -93,6 +95,14 @@ class CBuilder(CStyleBuilder):
             numbers.append(variable_name(variable, i))
             lines.append(f"  int64_t {numbers[-1]} = variables[{i}];")
         return "\n".join(lines), pointers, numbers
+
+    def safepoint(self, counter: Expression, interval: int) -> None:
+        self.need(
+            STOP_SYMBOL,
+            f"static const int64_t never_stops;\nconst volatile int64_t *{STOP_SYMBOL} = &never_stops;\n",
+        )
+        turn = f"!({{}} & {interval - 1}) && " if interval > 1 else ""
+        self._source.statement(f"if ({turn}*{STOP_SYMBOL}) return;", [counter] if turn else [])
 
     def special_float(self, dtype: DType, value: float) -> str:
         suffix = "f" if dtype == dtypes.float32 else ""

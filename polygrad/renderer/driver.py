@@ -38,11 +38,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Driver:
-    """`calls` in order, of the functions `kernels`; `entries` is the length of the table."""
+    """`calls` in order, of the functions `kernels`; `entries` is the length of the table. Up to call number
+    `commit` a run may be stopped; None: there is no such point."""
 
     kernels: tuple[str, ...]
     calls: tuple[Call, ...]
     entries: int
+    commit: int | None = None
 
     @property
     def parallel(self) -> bool:

@@ -23,6 +23,7 @@ from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.renderer.builder import Block, Builder, Value
 from polygrad.renderer.runs import load_runs, store_runs
+from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
 from polygrad.uop.args import AddrSpace, AxisKind, Steps
 from polygrad.uop.node import UOp
@@ -32,6 +33,7 @@ Address = tuple[Value | None, int]  # an index value and a constant offset
 Place = tuple[Value | None, Sequence[int]]  # a scalar index value and the constant offset of each lane
 Blocks = dict[Address, Block]
 
+_COMPUTING = GroupOp.Elementwise | {Ops.LOAD, Ops.STORE, Ops.REDUCE}
 _NO_STEPS = Steps((), 0)
 _SPECIALS = {AxisKind.GLOBAL: "workgroup", AxisKind.LOCAL: "invocation"}
 
@@ -71,6 +73,7 @@ class _Emitter:
         self._find_axes()  # again: a register's axes are known only after its last store
         self._find_splats()
         self._find_deferred()
+        self.safepoints = safepoints(linear, self._count_values) if builder.has_safepoints else {}
 
     # --- which node depends on which tile ranges
 
@@ -114,6 +117,11 @@ class _Emitter:
                     found, lane = set(axes[node.src[0]]), simd[node.src[0]]
             axes[node] = tuple(sorted(found, key=by_id))
             simd[node] = lane
+
+    def _count_values(self, node: UOp) -> int:
+        """How many values are made of a node, scalars or SIMD."""
+        operand = node.src[0] if node.op is Ops.REDUCE else node
+        return prod(r.src[0].arg for r in self.axes[operand]) if node.op in _COMPUTING else 0
 
     def _find_splats(self) -> None:
         for node in self.linear:
@@ -266,7 +274,10 @@ class _Emitter:
         elif node.arg.kind in (AxisKind.UPCAST, AxisKind.UNROLL):
             self.values[node] = [b.const(dtypes.index, i, 1) for i in range(node.src[0].arg)]
         else:
-            self.values[node] = [b.loop(self.values[node.src[0]][0])]
+            counter = b.loop(self.values[node.src[0]][0])
+            self.values[node] = [counter]
+            if node in self.safepoints:
+                b.safepoint(counter, self.safepoints[node])
 
     def _emit_elementwise(self, node: UOp) -> None:
         b, op, axes, simd = self.builder, node.op, self.axes[node], self.simd[node]

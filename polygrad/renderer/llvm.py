@@ -23,6 +23,7 @@ from polygrad.helpers import is_pow2
 from polygrad.renderer import llvm_convert as convert
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.llvm_convert import vector
+from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
@@ -115,11 +116,14 @@ class LLVMBuilder(Builder):
     A kernel is `void NAME(char **buffers, int64_t *variables)`.
     """
 
+    has_safepoints = True
+
     def __init__(self, target: Target, native_half: bool = False) -> None:
         self.target, self.native_half = target, native_half
         self._lines: list[str] = []
         self._levels: list[_Level] = []
         self._block = "entry"
+        self._stops = False  # has a safepoint
         self._count = 0
         self._ints: dict[str, int] = {}  # integer constants by operand
         self._numbers: set[str] = set()  # float constants that are not NaN
@@ -149,6 +153,8 @@ class LLVMBuilder(Builder):
                 f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open"
             )
         self._lines.append("  ret void\n}\n")
+        if self._stops:
+            self._lines.append(f"@{STOP_SYMBOL} = external global i64\n")
         return "\n".join(self._lines)
 
     def _emit(self, instruction: str) -> str:
@@ -449,6 +455,24 @@ class LLVMBuilder(Builder):
         self._levels.append(_Level(self._block, label, f"%i{n}", size, len(self._lines) - 1, guarded))
         self._block = label
         return f"%i{n}"
+
+    def safepoint(self, counter: str, interval: int) -> None:
+        self._count = n = self._count + 1
+        look, go = f"look{n}", f"go{n}"
+        if interval > 1:
+            rest = self._emit(f"and i64 {counter}, {interval - 1}")
+            is_turn = self._emit(f"icmp eq i64 {rest}, 0")
+            self._lines += [f"  br i1 {is_turn}, label %{look}, label %{go}", f"{look}:"]
+        word = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
+        goes_on = self._emit(f"icmp eq i64 {word}, 0")
+        self._lines += [
+            f"  br i1 {goes_on}, label %{go}, label %stop{n}",
+            f"stop{n}:",
+            "  ret void",
+            f"{go}:",
+        ]
+        self._block = go
+        self._stops = True
 
     def end_loop(self) -> None:
         level = self._levels.pop()

@@ -13,7 +13,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.wasm_alu import reduce, scalar_alu, simd_alu
 from polygrad.renderer.wasm_cast import scalar_bitcast, scalar_cast, simd_bitcast, simd_cast
-from polygrad.renderer.wasm_function import SET, FunctionWriter, Value
+from polygrad.renderer.wasm_function import GET, SET, FunctionWriter, Value
 from polygrad.renderer.wasm_lanes import (
     VALTYPE,
     Vectors,
@@ -37,8 +37,10 @@ from polygrad.renderer.wasm_memory import (
     simd_store,
 )
 from polygrad.renderer.wasm_outline import Kernel, flattened
+from polygrad.shared_words import STOP
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
+from polygrad.wasm.instructions import EMPTY_BLOCK, END, i32_const, instruction
 from polygrad.wasm.module import Export, Function, Import, Module
 from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.types import I32, V128, MemoryType
@@ -47,6 +49,9 @@ Registers = tuple[int, ...]
 
 WASM_DOTS = frozenset({Dot(dtypes.int16, dtypes.int16)})
 _DOT = opcode("i32x4.dot_i16x8_s").code
+_IF = opcode("if").code + bytes((EMPTY_BLOCK,))
+_IS_TURN = opcode("i32.and").code + opcode("i32.eqz").code + _IF
+_RETURN_IF_STOPPED = b"".join((i32_const(0), instruction("i32.load", STOP), _IF, opcode("return").code, END))
 
 
 def wasm_module(
@@ -67,6 +72,8 @@ def wasm_module(
 
 class WasmBuilder(Builder):
     """Writes one `Kernel`. With `relaxed`, in relaxed SIMD: MULACC is fused, of scalars too."""
+
+    has_safepoints = True
 
     def __init__(self, relaxed: bool = False) -> None:
         self.relaxed = relaxed
@@ -161,6 +168,14 @@ class WasmBuilder(Builder):
 
     def loop(self, size: Value) -> Value:
         return self.w.loop(size)
+
+    def safepoint(self, counter: Value, interval: int) -> None:
+        code = self.w.frames[-1].code
+        if interval > 1 and isinstance(counter, int):
+            code += (GET[counter], i32_const(interval - 1) + _IS_TURN)
+            code += (_RETURN_IF_STOPPED, END)
+        else:
+            code.append(_RETURN_IF_STOPPED)
 
     def end_loop(self) -> None:
         self.w.end_loop()

@@ -4,7 +4,8 @@
       (call $kernel0 (i32.load offset=4*i $table) (i32.add (i32.load offset=4*j $table) (i32.const OFFSET))
       ...) ...)
 
-The table's words are its entries, then the variables. The kernels come out of the modules they were compiled
+The table's words are its entries, then the variables. Before the commit point (`runtime/undo.py`) it returns
+where it is to stop, and notes that it has come there. The kernels come out of the modules they were compiled
 to, with what was outlined of them; they refer to no index of their module but in calls of that.
 
 When a call is parallel, `run` takes the thread's number and the number of threads too, and every thread calls
@@ -22,6 +23,7 @@ from polygrad.renderer.driver import Call, Driver
 from polygrad.renderer.wasm_outline import relocated
 from polygrad.shared_words import (
     ARRIVED,
+    COMMITTED,
     COUNTER_LINES,
     COUNTERS,
     FAILED,
@@ -30,6 +32,7 @@ from polygrad.shared_words import (
     LINE_BYTES,
     MAY_SLEEP,
     SLEEPERS,
+    STOP,
 )
 from polygrad.wasm.body import Body
 from polygrad.wasm.module import Export, Function, Module
@@ -68,7 +71,10 @@ def _functions(module: Module) -> tuple[Function, ...]:
 
 def _serial_run(driver: Driver, starts: Sequence[int]) -> Function:
     body = Body("run", (I32,))
-    for call in driver.calls:
+    for i, call in enumerate(driver.calls):
+        if i == driver.commit:
+            body.op("i32.const", 0).op("i32.load", STOP).op("if").op("return").op("end")
+            body.op("i32.const", 0).op("i32.const", 1).op("i32.store", COMMITTED)
         _call(body, driver, call, starts)
     return body.finish()
 

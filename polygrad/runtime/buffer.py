@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.dtype import DType
-from polygrad.errors import DeviceError, OutOfMemoryError
+from polygrad.errors import DeviceError, InterruptedWriteError, OutOfMemoryError
 from polygrad.monitor import HAS_THREADS, defer, run_deferred, synchronized, wait_until_idle
 from polygrad.runtime.interface import Handle, Runtime
 
@@ -27,6 +27,7 @@ class Allocation:
 
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
         self._handle: Handle = None
+        self._damaged: Handle = None  # the handle of what is half-written
         self.runtime, self.nbytes = runtime, nbytes
         self.version = 0  # how often it has been written to since it was first filled
         self.written_at: tuple[str, int] | None = None  # the file and line of the last write
@@ -41,7 +42,7 @@ class Allocation:
 
     @property
     def is_allocated(self) -> bool:
-        return self._handle is not None
+        return self._handle is not None or self._damaged is not None
 
     @property
     def handle(self) -> Handle:
@@ -50,8 +51,23 @@ class Allocation:
             self._allocate()
         return self._handle
 
+    def damage(self) -> None:
+        """Some of what a run writes here is written, and it was interrupted: whatever reads this raises."""
+        if self._damaged is None:
+            self._damaged, self._handle = self._handle, None
+
+    def repair(self) -> None:
+        """All of it has been written since."""
+        if self._damaged is not None:
+            self._handle, self._damaged = self._damaged, None
+
     @synchronized
     def _allocate(self) -> None:
+        if self._damaged is not None:
+            raise InterruptedWriteError(
+                "memory: expected all of a result, got what a run that was interrupted has left "
+                "half-written: run it again, or give the Tensor new memory with replace()"
+            )
         cls, nbytes = Allocation, self.nbytes
         _enter(self.runtime)
         run_deferred()
@@ -67,6 +83,7 @@ class Allocation:
         cls.taken_bytes += nbytes
 
     def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        self.repair()
         if self._handle is not None and not exiting():
             defer(functools.partial(_free, self.runtime, self._handle, self.nbytes))
             self._handle = None
@@ -90,6 +107,12 @@ class Borrowed(Allocation):
         super().__init__(lender.runtime, lender.nbytes)
         self.lender = lender
 
+    def damage(self) -> None:
+        self.lender.damage()
+
+    def repair(self) -> None:
+        self.lender.repair()
+
     @property
     def handle(self) -> Handle:
         return self.lender.handle
@@ -102,12 +125,22 @@ class Foreign(Allocation):
         super().__init__(runtime, nbytes)
         self._there, self._keep = handle, keep
 
+    def damage(self) -> None:
+        if self._damaged is None:
+            self._damaged, self._there = self._there, None
+
+    def repair(self) -> None:
+        if self._damaged is not None:
+            self._there, self._damaged = self._damaged, None
+
     @property
     def is_allocated(self) -> bool:
         return True
 
     @property
     def handle(self) -> Handle:
+        if self._there is None:
+            self._allocate()  # which raises
         return self._there
 
 

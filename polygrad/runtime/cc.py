@@ -12,9 +12,11 @@ from typing import Any
 
 from polygrad.errors import CompileError
 from polygrad.helpers import LRU
+from polygrad.runtime import native_stop
 from polygrad.runtime.cc_native import team_text
 from polygrad.runtime.native import KernelFunction, Linker, NativeRuntime
 from polygrad.runtime.program import Program
+from polygrad.shared_words import STOP_SYMBOL
 
 _LINKED_BYTES = 32 << 20  # of libraries kept
 
@@ -36,6 +38,16 @@ class Library:
         finally:
             os.remove(path)
         weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
+
+        self._set_stop_word()
+
+    def _set_stop_word(self) -> None:
+        """Let its kernels look at our word, if any looks at one."""
+        try:
+            pointer = ctypes.c_void_p.in_dll(self._library, STOP_SYMBOL)
+        except ValueError:
+            return
+        pointer.value = native_stop.ADDRESS
 
     def address(self, name: str) -> int:
         """Of a function or variable. Raises CompileError."""

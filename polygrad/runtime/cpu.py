@@ -10,9 +10,11 @@ import llvmlite.binding as llvm
 
 from polygrad.errors import CompileError
 from polygrad.helpers import LRU
+from polygrad.runtime import native_stop
 from polygrad.runtime.cpu_native import team_text
 from polygrad.runtime.native import KernelFunction, Linker, NativeRuntime
 from polygrad.runtime.program import Program
+from polygrad.shared_words import STOP_SYMBOL
 
 _LINKED_BYTES = 16 << 20  # of linked kernels kept
 _LIBRARY_BYTES = 40 << 10  # of a linked library beside its code, about
@@ -39,6 +41,7 @@ class _OrcLinker(Linker):
         found = self.linked.get(key)
         if found is None:
             library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name)
+            library.import_symbol(STOP_SYMBOL, native_stop.ADDRESS)
             try:
                 tracker = self._linked(library)
             except RuntimeError as e:

@@ -21,6 +21,7 @@ from polygrad.runtime.threads import MOST_THREADS
 
 _SPIN_SECONDS = 150e-6  # for which a worker looks for a job
 _LINE = 64
+_POSTED = native.WORKERS + native.WORDS_PER_WORKER + native.POSTED  # of worker 1, who is in every job
 
 _StartJob = ctypes.CFUNCTYPE(
     ctypes.c_int64, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
@@ -36,6 +37,18 @@ class Counters:
         self._memory = (ctypes.c_char * (_LINE * (launches * threads + 1)))()
         self.address = -(-ctypes.addressof(self._memory) // _LINE) * _LINE
         self.launches = launches
+
+
+class Jobs:
+    """`len`: `count` if jobs of a team were posted since this was made, else 0."""
+
+    __slots__ = ("_before", "_count", "_words")
+
+    def __init__(self, words: Any, count: int) -> None:
+        self._words, self._count, self._before = words, count, words[_POSTED]
+
+    def __len__(self) -> int:
+        return self._count if self._words[_POSTED] != self._before else 0
 
 
 class Team:
@@ -77,6 +90,10 @@ class Team:
             self._serve_jobs(self._base, 0)
             seconds.append(time.perf_counter() - start)
         return max(spins, int(spins * _SPIN_SECONDS / min(seconds)))
+
+    def jobs_since_now(self, count: int) -> Jobs:
+        """As many things as `count` once a job has been run: whoever starts one, ends it."""
+        return Jobs(self._words, count)
 
     def run(self, job: int, a: int, b: int, threads: int, counters: Counters | None = None) -> bool:
         """Run a job (the address of its function) on `threads` threads; False: not now, run it on one.

@@ -7,21 +7,65 @@ may return before the device has finished, `read` waits for it.
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any
 
-from polygrad.errors import DeviceError
+from polygrad.errors import DeviceError, InternalError
 from polygrad.runtime.program import Program
 
 Handle = Any  # a device's own name for an allocation: an address, an object
 
 
+class Control:
+    """A run that another thread may stop. Up to launch number `commit` it can be stopped without a trace;
+    from there on it writes what outlives it."""
+
+    def __init__(self, commit: int, halt: Callable[[], None], is_committed: Callable[[], bool]) -> None:
+        self.commit, self._halt, self._is_committed = commit, halt, is_committed
+        self.stopped = False
+        self._committed = False
+        self._lock = threading.Lock()
+
+    def begin_commit(self) -> bool:
+        """Whether the run may go beyond the commit point; the thread that runs asks when it is there."""
+        with self._lock:
+            self._committed = not self.stopped
+            return self._committed
+
+    def stop(self, force: bool = False) -> bool:
+        """Let the run end as soon as it can; False: it is beyond the commit point, so it goes on, unless by
+        `force`."""
+        with self._lock:
+            if self.committed and not force:
+                return False
+            self.stopped = True
+            self._halt()
+            return True
+
+    @property
+    def committed(self) -> bool:
+        """Whether it has come to the commit point."""
+        return self._committed or self._is_committed()
+
+
 class Executable(ABC):
-    """A Program made ready on a device. Dropping it releases what it holds. `seconds`: of its last run."""
+    """A Program made ready on a device. Dropping it releases what it holds.
+
+    `seconds`: of its last run. `made`: as many things as launches were made (or calls of what makes several)
+    in a run that an exception has just ended, of `calls`; an exception never comes between two of them.
+    `stoppable`: `run_stoppable` does more than `run`. `in_python`: an exception may end a run anywhere.
+    `commits_itself`: the commit point is that of `undo_plan(program)`, whatever `Control.commit` says.
+    """
 
     seconds = float("inf")
+    made: Sized = ()
+    calls = 1
+    stoppable = False
+    in_python = False
+    commits_itself = False
 
     @abstractmethod
     def run(
@@ -29,6 +73,29 @@ class Executable(ABC):
     ) -> None:
         """Run every launch. `buffers[i]` is the Program's buffer i (None for scratch, which lies in `arena`,
         an allocation of at least `program.arena` bytes, or None when that is 0)."""
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[Handle | None],
+        arena: Handle | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        """`run`, which ends early when `control` says so; whether it was a whole one."""
+        self.run(buffers, arena, variables)
+        return True
+
+    def halt(self) -> None:
+        """Let kernels that run in another thread return at their next safepoint, until `go_on`."""
+        raise InternalError(f"{type(self).__name__}.halt: expected what can be stopped")
+
+    def go_on(self) -> None:
+        """Take back `halt`."""
+        raise InternalError(f"{type(self).__name__}.go_on: expected what can be stopped")
+
+    def is_committed(self) -> bool:
+        """Whether what makes the launches of a stoppable run has noted that it is at the commit point."""
+        return False
 
     def measure(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]

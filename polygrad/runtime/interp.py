@@ -63,6 +63,8 @@ class InterpRuntime(Runtime):
 
 
 class _InterpExecutable(Executable):
+    in_python = True
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.kernels = [load_kernel(k.code) for k in program.kernels]

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
+import operator
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from polygrad.errors import ProgramError
 from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD_VARIABLES, THREADS
 from polygrad.monitor import defer
+from polygrad.runtime import native_stop
 from polygrad.runtime.cpu_native import BARRIER_BEFORE, HAS_PARTS, PARALLEL
 from polygrad.runtime.cpu_threads import Counters, Team
-from polygrad.runtime.interface import Executable, Handle, Runtime
+from polygrad.runtime.interface import Control, Executable, Handle, Runtime
 from polygrad.runtime.native_memory import MAP_BYTES, NativeHeap, map_file
 from polygrad.runtime.program import Program
 from polygrad.runtime.threads import get_num_threads
@@ -46,7 +50,19 @@ class Linker(ABC):
         """The address of a Program's driver, and what keeps its code alive. Raises CompileError."""
 
 
-class NativeExecutable(Executable):
+class _NativeProgram(Executable):
+    """What runs of native code have in common: how they are stopped."""
+
+    stoppable = True
+
+    def halt(self) -> None:
+        native_stop.WORD.value = 1
+
+    def go_on(self) -> None:
+        native_stop.WORD.value = 0
+
+
+class NativeExecutable(_NativeProgram):
     """A Program's launches as (function, address of its pointer table, address of its variables).
 
     A Program with parallel kernels has them as a list for `run_list` as well, and variables for each thread.
@@ -99,14 +115,16 @@ class NativeExecutable(Executable):
         self._bound: list[Handle | None] = []  # what the table holds
         has_parts = [PART in program.kernels[launch.kernel].variables for launch in program.launches]
         self._counters = Counters(sum(has_parts), program.threads)
-        self._list = self._launch_list(program)
-        self._list_address = ctypes.addressof(self._list)
+        self._program, self.calls = program, len(self._launches)
+        self._list = self._launch_list(range(self.calls))
+        self._lists: dict[range, Any] = {}  # of some of the launches
 
-    def _launch_list(self, program: Program) -> Any:
-        """The launches for `run_list`."""
-        words, start = [len(self._launches), 8 * self._stride], ctypes.addressof(self._values)
-        number = 0
-        for launch, (function, table, values) in zip(program.launches, self._launches, strict=True):
+    def _launch_list(self, numbers: range) -> Any:
+        """Some launches for `run_list`."""
+        program, start = self._program, ctypes.addressof(self._values)
+        words, number = [len(numbers), 8 * self._stride], 0
+        for i in numbers:
+            launch, (function, table, values) = program.launches[i], self._launches[i]
             kernel = program.kernels[launch.kernel]
             flags = PARALLEL if kernel.parallel else 0
             flags |= BARRIER_BEFORE if launch.barrier else 0
@@ -121,22 +139,56 @@ class NativeExecutable(Executable):
     def run(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> None:
+        threads = self._prepare(buffers, arena, variables)
+        if threads > 1 and self._run_parallel(threads, self._list):
+            return
+        self._set_single()
+        made: list[None] = []
+        self.made = made
+        made.extend(itertools.starmap(operator.call, self._launches))
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[Handle | None],
+        arena: Handle | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        threads = self._prepare(buffers, arena, variables)
+        for numbers in (range(control.commit), range(control.commit, self.calls)):
+            if not numbers or (numbers.start == control.commit and not control.begin_commit()):
+                continue
+            if numbers not in self._lists:
+                self._lists[numbers] = self._launch_list(numbers)
+            if threads > 1 and self._run_parallel(threads, self._lists[numbers]):
+                continue
+            self._set_single()
+            for function, table, values in self._launches[numbers.start : numbers.stop]:
+                if control.stopped:
+                    return False
+                function(table, values)
+        return not control.stopped
+
+    def _prepare(
+        self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
+    ) -> int:
+        """Write the tables; how many threads run."""
         handles = [*buffers, arena]
         if handles != self._bound:
             self._bind(handles)
         threads = min(get_num_threads(), self._max_threads) if self._max_threads > 1 else 1
         if self._names:
             self._set_variables(variables, threads)
-        if threads > 1 and self._run_parallel(threads):
-            return
+        return threads
+
+    def _set_single(self) -> None:
+        """Let one thread do all parts."""
         for position, _ in self._counts:
             self._values[position] = 1
         for position in self._parts:
             self._values[position] = 0
-        for function, table, values in self._launches:
-            function(table, values)
 
-    def _run_parallel(self, threads: int) -> bool:
+    def _run_parallel(self, threads: int, launches: Any) -> bool:
         team = self._team()
         if team is None:
             return False
@@ -144,7 +196,8 @@ class NativeExecutable(Executable):
             for position, factor in self._counts:
                 self._values[row + position] = threads * factor
         values = ctypes.addressof(self._values)
-        return team.run(team.run_list, self._list_address, values, threads, self._counters)
+        self.made = team.jobs_since_now(self.calls)
+        return team.run(team.run_list, ctypes.addressof(launches), values, threads, self._counters)
 
     def _bind(self, handles: list[Handle | None]) -> None:
         """Write the pointers that differ from the last run's."""
@@ -172,12 +225,14 @@ class NativeExecutable(Executable):
             raise ProgramError(f"run: expected a value for the variable {e}, got {sorted(variables)}") from e
 
 
-class NativeStep(Executable):
+class NativeStep(_NativeProgram):
     """A captured Program: one call, of its driver, on a table that is written when something in it
     changes.
     """
 
     def __init__(self, program: Program, linker: Linker, team: Callable[[], Team | None]) -> None:
+        self._program, self._linker = program, linker
+        self._apart: NativeExecutable | None = None  # the same launches without the driver
         self._job, self._trackers = linker.link_driver(program)
         self._function = _DriverFunction(self._job)
         self._team, self._max_threads = team, program.threads
@@ -210,9 +265,24 @@ class NativeStep(Executable):
                 ) from None
         if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
             team = self._team()
-            if team is not None and team.run(self._job, *self._addresses, threads, self._counters):
-                return
-        self._function(*self._addresses, 0, 1, None)
+            if team is not None:
+                self.made = team.jobs_since_now(1)
+                if team.run(self._job, *self._addresses, threads, self._counters):
+                    return
+        made: list[None] = []
+        self.made = made
+        made.extend(itertools.starmap(self._function, [(*self._addresses, 0, 1, None)]))
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[Handle | None],
+        arena: Handle | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        if self._apart is None:
+            self._apart = NativeExecutable(replace(self._program, driver=b""), self._linker, self._team)
+        return self._apart.run_stoppable(buffers, arena, variables, control)
 
     def _bind(self, handles: list[Handle | None]) -> None:
         if len(handles) != len(self._table):

@@ -10,17 +10,17 @@ from __future__ import annotations
 import importlib
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 from weakref import WeakValueDictionary
 
 from polygrad.errors import DeviceError, ProgramError
 from polygrad.helpers import PART, PARTS, THREAD, THREADS, env_int
 from polygrad.runtime.heap import Heap
-from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.interface import Control, Executable, Runtime
 from polygrad.runtime.program import Launch, Program, Variable
-from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmFunction, WasmHost
-from polygrad.shared_words import FIRST_BUFFER
+from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
+from polygrad.shared_words import COMMITTED, FIRST_BUFFER, STOP
 
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
 
@@ -78,10 +78,33 @@ class WasmRuntime(Runtime):
         return found
 
 
-class WasmExecutable(Executable):
+class _WasmProgram(Executable):
+    """What runs in an engine have in common: how they are stopped, by words in its memory."""
+
+    stoppable = True
+    _calls: WasmCalls
+    _runtime: WasmRuntime
+
+    @property
+    def made(self) -> Sized:  # type: ignore[override]
+        return self._calls.made
+
+    @made.setter
+    def made(self, value: Sized) -> None:
+        self._calls.made = value
+
+    def halt(self) -> None:
+        self._runtime.host.set_word(STOP, 1)
+
+    def go_on(self) -> None:
+        self._runtime.host.set_word(STOP, 0)
+
+
+class WasmExecutable(_WasmProgram):
     """A Program's launches as calls."""
 
     def __init__(self, runtime: WasmRuntime, program: Program) -> None:
+        self._runtime, self.calls = runtime, len(program.launches)
         self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch"]
         self._variables = program.variables
         functions = [runtime.function(k.name, k.code) for k in program.kernels]
@@ -90,18 +113,33 @@ class WasmExecutable(Executable):
         self._calls = runtime.host.prepare(calls, sources.count)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        self._calls.run(self._table(buffers, arena, variables))
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[int | None],
+        arena: int | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        return self._calls.run_stoppable(self._table(buffers, arena, variables), control)
+
+    def _table(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> array[int]:
         words: list[Any] = [buffers[i] for i in self._bound]
         words.append(arena or 0)
         words.extend(_checked(self._variables, variables))
         try:
-            table = array(WORD, words)
+            return array(WORD, words)
         except TypeError as e:
             raise ProgramError(f"run: expected allocations for buffers {self._bound}, got {words}") from e
-        self._calls.run(table)
 
 
-class WasmStep(Executable):
+class WasmStep(_WasmProgram):
     """A captured Program: one call, of its driver, on a table in memory that is written when it changes."""
+
+    commits_itself = True
 
     def __init__(self, runtime: WasmRuntime, program: Program) -> None:
         self._runtime, self._variables = runtime, program.variables
@@ -111,7 +149,7 @@ class WasmStep(Executable):
         function = runtime.function("run", program.driver)
         parallel = any(kernel.parallel for kernel in program.kernels)
         sources = (0, 1, 2) if parallel else (0,)
-        self._call = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources), parallel)], 1)
+        self._calls = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources), parallel)], 1)
         self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
         self._bases = array(WORD, [self._table])
 
@@ -126,7 +164,21 @@ class WasmStep(Executable):
             words += _checked(self._variables, variables)
         if words != self._words:
             self._write(words)
-        self._call.run(self._bases)
+        self._calls.run(self._bases)
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[int | None],
+        arena: int | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        self._runtime.host.set_word(COMMITTED, 0)
+        self.run(buffers, arena, variables)
+        return not control.stopped
+
+    def is_committed(self) -> bool:
+        return self._runtime.host.word(COMMITTED) != 0
 
     def _write(self, words: list[int | None]) -> None:
         if len(words) != self._count + 1 + len(self._variables):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
+
+from polygrad.runtime.interface import Control
 
 PAGE = 65536
 MAX_PAGES = 65536
@@ -45,9 +47,16 @@ class WasmCall:
 class WasmCalls(ABC):
     """A list of calls made ready. Dropping it releases what it holds."""
 
+    made: Sized = ()  # see `Executable`
+
     @abstractmethod
     def run(self, bases: array[int]) -> None:
         """Make every call in order, with these 32-bit words. Raises InternalError when a kernel traps."""
+
+    def run_stoppable(self, bases: array[int], control: Control) -> bool:
+        """`run`, which ends early when `control` says so; whether all calls were made."""
+        self.run(bases)
+        return True
 
 
 class WasmHost(ABC):
@@ -67,6 +76,14 @@ class WasmHost(ABC):
     @abstractmethod
     def read(self, address: int, nbytes: int) -> memoryview:
         """A writable copy of `nbytes` bytes from `address`, format 'B'."""
+
+    def word(self, address: int) -> int:
+        """The 32-bit word at an address."""
+        return int.from_bytes(self.read(address, 4), "little")
+
+    def set_word(self, address: int, value: int) -> None:
+        """Write a 32-bit word, also while calls run in another thread."""
+        self.write(address, memoryview(value.to_bytes(4, "little")))
 
     @abstractmethod
     def load(self, name: str, code: bytes) -> WasmFunction:

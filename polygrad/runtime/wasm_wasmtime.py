@@ -12,6 +12,7 @@ so a kernel once loaded stays in it, and `load` keeps it.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 import weakref
 from array import array
@@ -35,6 +36,7 @@ from wasmtime import (
 from wasmtime import _bindings as c_api
 
 from polygrad.errors import CompileError, InternalError
+from polygrad.runtime.interface import Control
 from polygrad.runtime.wasm_host import MAX_PAGES, PAGE, WasmCall, WasmCalls, WasmFunction, WasmHost
 
 # One for each kernel. By default it is 10,000; the system's limit, of mappings, comes at some 30,000.
@@ -124,12 +126,12 @@ class WasmtimeCalls(WasmCalls):
         self._bases: array[int] | None = None
         self._values = (c_api.wasmtime_val_raw_t * max(len(self._sources), 1))()
         self._pack = struct.Struct("<" + f"Q{_VALUE_BYTES - 8}x" * len(self._sources)).pack_into
-        self._trap = ctypes.c_void_p()
+        self._traps = (ctypes.c_void_p * max(len(calls), 1))()  # of each call
         context = ctypes.cast(host.store._context(), ctypes.c_void_p)
-        trap = ctypes.c_void_p(ctypes.addressof(self._trap))
         address = ctypes.addressof(self._values)
         self._calls = []
-        for call in calls:
+        for i, call in enumerate(calls):
+            trap = ctypes.c_void_p(ctypes.addressof(self._traps) + i * ctypes.sizeof(ctypes.c_void_p))
             _check_type(host.store, call)
             n = len(call.sources)
             function = ctypes.c_void_p(ctypes.addressof(call.function.value._func))
@@ -137,24 +139,43 @@ class WasmtimeCalls(WasmCalls):
             address += n * _VALUE_BYTES
 
     def run(self, bases: array[int]) -> None:
+        self._set(bases)
+        made: list[int | None] = []
+        self.made = made
+        made.extend(itertools.starmap(_call_unchecked, self._calls))
+        if any(made) or any(self._traps):
+            self._raise(made)
+
+    def run_stoppable(self, bases: array[int], control: Control) -> bool:
+        self._set(bases)
+        for i, arguments in enumerate(self._calls):
+            if control.stopped or (i == control.commit and not control.begin_commit()):
+                return False
+            error = _call_unchecked(*arguments)
+            if error or self._traps[i]:
+                self._raise([*[None] * i, error])
+        return not control.stopped
+
+    def _set(self, bases: array[int]) -> None:
+        """Write the arguments."""
         if bases != self._bases:
             words = [*bases, 0, 1, 0, 1]  # thread 0 of 1, part 0 of 1
             values = [words[s] + o & 0xFFFFFFFF for s, o in zip(self._sources, self._offsets, strict=True)]
             self._pack(self._values, 0, *values)
             self._bases = bases
-        call, trap = _call_unchecked, self._trap
-        for arguments in self._calls:
-            error = call(*arguments)
-            if error or trap.value:
-                self._raise(self._names[self._calls.index(arguments)], error)
 
-    def _raise(self, name: str, error: int | None) -> NoReturn:
-        cause: Exception
-        if error:
-            cause = WasmtimeError._from_ptr(ctypes.cast(error, ctypes.POINTER(c_api.wasmtime_error_t)))
-        else:
-            cause = Trap._from_ptr(ctypes.cast(self._trap, ctypes.POINTER(c_api.wasm_trap_t)))
-            self._trap.value = None
+    def _raise(self, errors: Sequence[int | None]) -> NoReturn:
+        """Raises the first of the errors and traps of the calls."""
+        causes: list[tuple[str, Exception]] = []
+        for i, (name, error) in enumerate(zip(self._names, errors)):
+            if error:
+                pointer = ctypes.cast(error, ctypes.POINTER(c_api.wasmtime_error_t))
+                causes.append((name, WasmtimeError._from_ptr(pointer)))
+            if self._traps[i]:
+                pointer = ctypes.cast(self._traps[i] or 0, ctypes.POINTER(c_api.wasm_trap_t))
+                causes.append((name, Trap._from_ptr(pointer)))
+                self._traps[i] = None
+        name, cause = causes[0]
         raise InternalError(f"kernel {name}: trapped: {cause}") from cause
 
 

@@ -22,7 +22,7 @@ def typescript_constants() -> dict[str, int]:
 
 def test_python_and_typescript_name_the_same_words():
     theirs = typescript_constants()
-    for name in ("ARRIVED", "GENERATION", "SLEEPERS", "FAILED", "MAY_SLEEP", "COUNTERS"):
+    for name in ("ARRIVED", "GENERATION", "SLEEPERS", "FAILED", "MAY_SLEEP", "STOP", "COMMITTED", "COUNTERS"):
         assert 4 * theirs[name] == getattr(shared_words, name), name  # word numbers there, addresses here
     for name in ("MAX_THREADS", "COUNTER_LINES", "FIRST_BUFFER"):
         assert theirs[name] == getattr(shared_words, name), name

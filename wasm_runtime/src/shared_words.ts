@@ -11,6 +11,11 @@ export const SLEEPERS = 2;
 export const FAILED = 3; // a thread trapped: no thread waits any more
 export const MAY_SLEEP = 4; // whether thread 0 may sleep
 
+/** Not 0: kernels return at their next safepoint, and a driver before it writes what outlives the run. */
+export const STOP = 5;
+/** A driver sets it to 1 when it comes to that point. */
+export const COMMITTED = 6;
+
 export const MAX_THREADS = 8;
 
 /** Into how many parts a launch that has parts is divided, for each thread. */

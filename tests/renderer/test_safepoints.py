@@ -1,0 +1,115 @@
+"""Safepoints: which loops of a kernel have one, and how often; a kernel that finds it is to stop returns."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from polygrad import Tensor
+from polygrad.codegen.lower import run_passes
+from polygrad.codegen.tile import is_tile
+from polygrad.engine.compile import origin_of
+from polygrad.engine.devices import Device
+from polygrad.engine.preview import preview
+from polygrad.engine.recording import Run
+from polygrad.helpers import Context
+from polygrad.renderer.safepoints import _INTERVAL, _LONGEST, safepoints
+from polygrad.runtime import native_stop
+from polygrad.shared_words import STOP
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+
+def kernels(lazy: Tensor) -> list[list[UOp]]:
+    """The linear kernels that would compute a Tensor, and nothing else."""
+    out = []
+    for run in preview([lazy.uop], lazy._device):
+        assert isinstance(run, Run)
+        for kernel in run.program.kernels:
+            origin = origin_of(kernel.name, run.program.device)
+            assert origin is not None
+            linear = run_passes(origin.ast, origin.context)
+            assert isinstance(linear, list)
+            out.append(linear)
+    return out
+
+
+def loops(linear: list[UOp]) -> list[UOp]:
+    return [n for n in linear if n.op is Ops.RANGE and not is_tile(n)]
+
+
+def one(node: UOp) -> int:
+    return 1
+
+
+def filled(*shape: int, device: str = "CPU") -> Tensor:
+    """Memory, a byte for each element."""
+    return Tensor.zeros(*shape, dtype="uint8", device=device).contiguous().realize()
+
+
+def test_short_kernels_have_none() -> None:
+    (linear,) = kernels(filled(64, 64) * 2)
+    assert loops(linear) and safepoints(linear, one) == {}
+
+
+def test_a_long_flat_loop_has_one_every_so_many_rounds() -> None:
+    with Context(NOOPT=1):
+        (linear,) = kernels(filled(1 << 22) * 2)
+    (found,) = safepoints(linear, one).items()
+    assert found[0] in loops(linear)
+    assert found[1] & (found[1] - 1) == 0 and _INTERVAL // 16 <= found[1] <= _INTERVAL
+
+
+def test_of_a_product_it_is_not_in_the_innermost_loop() -> None:
+    with Context(NOOPT=1):
+        (linear,) = kernels(filled(512, 512) @ filled(512, 512))
+    *outer, _ = loops(linear)
+    found = set(safepoints(linear, one))
+    assert found and found <= set(outer)
+
+
+def test_a_very_long_innermost_loop_has_one() -> None:
+    with Context(NOOPT=1):
+        (linear,) = kernels(filled(2, 2 * _LONGEST).sum(1))
+    *_, inner = loops(linear)
+    assert set(safepoints(linear, one)) == {inner}
+
+
+def test_work_is_counted_in_values() -> None:
+    (linear,) = kernels(filled(1 << 12) * 2)
+    assert safepoints(linear, one) == {}
+    (interval,) = safepoints(linear, lambda node: 1 << 20).values()
+    assert interval == 1
+
+
+@pytest.mark.parametrize("device", ["CPU", "CC", "WASM"])
+def test_a_kernel_that_is_to_stop_returns(device: str) -> None:
+    """And what it has not come to is as it was; once it need not stop any more it does all."""
+    x = Tensor.ones(1 << 20, device=device).contiguous().realize()
+    out = Tensor.zeros(1 << 20, device=device).contiguous().realize()
+
+    def stop(value: int) -> None:
+        if device == "WASM":
+            Device[device].host.set_word(STOP, value)  # type: ignore[attr-defined]
+        else:
+            native_stop.WORD.value = value
+
+    (x * 2).realize()  # compiled, and known not to take long
+    stop(1)
+    try:
+        out.assign(x * 2).realize()
+    finally:
+        stop(0)
+    assert 0 < out.sum().item() + 1 < 2 << 20
+    out.assign(x * 2 + 0).realize()
+    assert out.sum().item() == 2 << 20
+    assert ctypes.c_int64.from_address(native_stop.ADDRESS).value == 0
+
+
+@pytest.mark.parametrize(
+    ("device", "word"), [("CPU", "@polygrad_stop"), ("CC", "*polygrad_stop"), ("WASM", "offset=20")]
+)
+def test_it_is_in_the_code_of_long_kernels_alone(device: str, word: str) -> None:
+    assert word in (filled(1 << 22, device=device) * 2).code()
+    assert word not in (filled(1 << 8, device=device) * 2).code()
