@@ -150,6 +150,9 @@ INLINE int64_t floor_divide_index(int64_t a, int64_t b) {
   int64_t x0 = a % b;
   return a / b - ((x0 != 0) & ((x0 ^ b) < 0) ? 1 : 0);
 }
+static const int64_t never_stops;
+const volatile int64_t *polygrad_stop = &never_stops;
+
 
 void add_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
@@ -576,6 +579,7 @@ void threads_0(char **buffers, int64_t *variables) {
   int64_t x0 = floor_divide_index(p0, var_parts);
   int64_t p1 = x0 << 5;
   for (int64_t i0 = 0; i0 < floor_divide_index(p0 + 4096, var_parts) - x0; i0++) {
+    if (!(i0 & 511) && *polygrad_stop) return;
     int64_t p2 = p1 + (i0 << 5);
     float32x8 x1 = load_float32x8(data1 + p2 + 8);
     float32x8 x2 = load_float32x8(data1 + p2 + 16);
