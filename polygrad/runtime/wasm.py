@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 from array import array
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -153,9 +153,9 @@ class WasmStep(_WasmProgram):
         self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
         self._bases = array(WORD, [self._table])
 
-    def __del__(self) -> None:
+    def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         table = getattr(self, "_table", None)
-        if table is not None:
+        if table is not None and not exiting():
             self._runtime.heap.free(table)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
