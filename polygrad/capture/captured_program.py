@@ -14,7 +14,7 @@ from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
 from polygrad.engine.programs import arena_for
 from polygrad.engine.recording import watch
-from polygrad.engine.running import Outcome, outcome, run_program
+from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.stats import stats
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Buffer
@@ -138,6 +138,7 @@ class CapturedProgram:
     def _run_steps(self, variables: Mapping[str, int]) -> None:
         for number, step in enumerate(self._steps):
             self._reached = number
+            await_run()
             if isinstance(step, CopyStep):
                 self._copy(step)
                 continue

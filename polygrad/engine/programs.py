@@ -17,7 +17,7 @@ from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, stored_value
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
-from polygrad.engine.running import Outcome, outcome, run_program
+from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalars import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
@@ -143,6 +143,7 @@ def _execute(
         if program.buffers[position].role == "output":
             buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
     if watch.recording is None:
+        await_run()
         try:
             _perform(ready, buffers, variables, lambda: _is_repeatable(roots))
             _keep_values(ready.compiled, roots, slots, buffers)

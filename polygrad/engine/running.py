@@ -84,6 +84,11 @@ def run_program(
     executable.seconds = time.perf_counter() - started
 
 
+def await_run() -> None:
+    """The next run has not begun, whatever became of the last one."""
+    _state.ended, _state.executable = Outcome.NONE, None
+
+
 def outcome() -> Outcome:
     """What has become of the last run, which an exception has ended (or what came after it)."""
     if _state.ended is not None:
