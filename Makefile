@@ -63,6 +63,7 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/mypy
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
 	$(BIN)/python scripts/compatibility.py --check
+	$(BIN)/python scripts/second_names.py --check
 	npm run check --silent
 
 .PHONY: compatibility

@@ -25,8 +25,8 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Of a function, its arguments and its error: what to raise in the place of that; None: the error itself.
-Explain: TypeAlias = Callable[[Callable[..., Any], Any, Any, Exception], Exception | None]
+# Of a function, its arguments and its error: what the call was to give; or raises what explains it.
+Recover: TypeAlias = Callable[[Callable[..., Any], Any, Any, Exception], Any]
 
 HAS_THREADS = sys.platform != "emscripten"
 
@@ -117,9 +117,9 @@ def _acquire_in_turn() -> None:
                 _State.overdue = False
 
 
-def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], explain: Explain) -> None:
-    """Let the public methods and operators of a class hold the lock, and raise what `explain` makes of their
-    `errors`, if it makes anything.
+def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], recover: Recover) -> None:
+    """Let the public methods and operators of a class hold the lock, and do what `recover` does after one of
+    `errors`.
 
     Properties and `__hash__` do not, as they read one thing that never changes; nor do context managers,
     which would hold it for no longer than it takes to make them.
@@ -129,15 +129,15 @@ def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], explain:
             continue
         if isinstance(member, (classmethod, staticmethod)):
             if not inspect.isgeneratorfunction(inspect.unwrap(member.__func__)):
-                setattr(cls, name, type(member)(_method(member.__func__, errors, explain)))
+                setattr(cls, name, type(member)(_method(member.__func__, errors, recover)))
         elif inspect.isfunction(member):
-            setattr(cls, name, _method(member, errors, explain))
+            setattr(cls, name, _method(member, errors, recover))
 
 
 def _method(
-    function: Callable[P, R], errors: tuple[type[Exception], ...], explain: Explain
+    function: Callable[P, R], errors: tuple[type[Exception], ...], recover: Recover
 ) -> Callable[P, R]:
-    """The function with the lock, and its errors explained: in one wrapper, as every call pays for it."""
+    """The function with the lock, and what follows on errors: in one wrapper, as every call pays for it."""
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -148,10 +148,7 @@ def _method(
                 return cast(R, _State.observer(function, args, kwargs))
             return function(*args, **kwargs)
         except errors as e:
-            found = explain(function, args, kwargs, e)
-            if found is None:
-                raise
-            raise found from e
+            return cast(R, recover(function, args, kwargs, e))
         finally:
             _release()
 

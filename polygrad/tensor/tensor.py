@@ -32,7 +32,7 @@ from polygrad.tensor.core.convert import (
     unpack,
 )
 from polygrad.tensor.core.leaves import live_derived
-from polygrad.tensor.core.misuse import MISUSE, explained
+from polygrad.tensor.core.misuse import MISUSE, recovered
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import register
 from polygrad.tensor.core.sizes import check_shape
@@ -60,6 +60,7 @@ from polygrad.tensor.random import RandomMixin
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.tensor.resampling import ResamplingMixin
 from polygrad.tensor.rounding import RoundingMixin
+from polygrad.tensor.second_names import SecondNames
 from polygrad.tensor.selection import SelectionMixin
 from polygrad.tensor.sorting import SortingMixin
 from polygrad.tensor.special import SpecialFunctionsMixin
@@ -73,6 +74,7 @@ gradient_roots.append(live_derived)
 
 
 class Tensor(
+    SecondNames,  # arguments' second names, for type checkers
     ProtocolsMixin,  # bool, float, f"{t:.3f}", repr; numpy's functions
     StorageMixin,  # realize, numpy, item, to, assign
     AutogradMixin,  # backward, gradient, train
@@ -290,7 +292,7 @@ def _has_float64(home: str | None) -> bool:
 
 
 for _class in Tensor.__mro__[:-1]:
-    synchronize_methods(_class, MISUSE, explained)
+    synchronize_methods(_class, MISUSE, recovered)
 follow_mode(Tensor)
 
 
