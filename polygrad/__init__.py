@@ -89,7 +89,8 @@ _LATE = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
-        raise AttributeError(f"module 'polygrad' has no attribute {name!r}")
+        hint = importlib.import_module("polygrad.missing").missing("polygrad", "module 'polygrad'", name)
+        raise AttributeError(hint, name=name, obj=sys.modules[__name__])
     module = _LATE[name]
     found = (
         importlib.import_module("polygrad.nn")

@@ -121,11 +121,11 @@ def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], recover:
     """Let the public methods and operators of a class hold the lock, and do what `recover` does after one of
     `errors`.
 
-    Properties and `__hash__` do not, as they read one thing that never changes; nor do context managers,
-    which would hold it for no longer than it takes to make them.
+    Properties, `__getattr__` and `__hash__` do not, as they read one thing that never changes; nor do context
+    managers, which would hold it for no longer than it takes to make them.
     """
     for name, member in list(vars(cls).items()):
-        if (name.startswith("_") and not name.endswith("__")) or name == "__hash__":
+        if (name.startswith("_") and not name.endswith("__")) or name in ("__hash__", "__getattr__"):
             continue
         if isinstance(member, (classmethod, staticmethod)):
             if not inspect.isgeneratorfunction(inspect.unwrap(member.__func__)):

@@ -17,6 +17,7 @@ import importlib.metadata
 import inspect
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from compatibility_differs import PROVED_ELSEWHERE, differences_of
-from compatibility_reasons import EQUIVALENTS, IN_PLACE, REASONS, RULES
+from compatibility_reasons import EQUIVALENTS, IN_PLACE, INTERNAL, REASONS, RULES
 
 import polygrad
 from polygrad import Tensor, nn
@@ -35,6 +36,7 @@ from proofs.registry import calls_of  # noqa: E402
 
 NAMES = ROOT / "docs" / "names"
 PAGE = ROOT / "docs" / "compatibility.md"
+HINTS = ROOT / "polygrad" / "missing_names.py"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ SECTIONS = (
     Section("torch", "torch", "torch", (TENSOR, TOP, NN, STATE, DTYPES), "functions"),
     Section("torch", "nn.functional", "torch.nn.functional", (TENSOR,), "own functions"),
     Section("torch", "nn", "torch.nn", (NN,), "classes"),
+    Section("torch", "nn.Module", "torch.nn.Module", ()),
     Section("torch", "nn.init", "torch.nn.init", (("nn.init.", nn.init),), "own functions"),
     Section("torch", "optim", "torch.optim", (OPTIM,), "classes"),
     Section("torch", "optim.lr_scheduler", "torch.optim.lr_scheduler", (OPTIM,), "own classes"),
@@ -245,6 +248,29 @@ functions or methods, too, for a model is any object that has Tensors in it.
     return "\n".join([head, *summary, "", *parts]).rstrip() + "\n"
 
 
+def hints() -> str:
+    """The module of what to use instead of names that are not here, for errors."""
+    lines = [
+        '"""What there is instead of names of torch and tinygrad. Written by scripts/compatibility.py."""',
+        "",
+        "# By place, names by what there is instead.",
+        "MISSING: dict[str, dict[str, str]] = {",
+    ]
+    for section in SECTIONS:
+        by_text: dict[str, list[str]] = {}
+        for name in recorded(section):
+            status, text = lookup(section, name) or ("", "")
+            if status in ("other", "no") and text not in (INTERNAL, IN_PLACE):
+                by_text.setdefault(text, []).append(name)
+        if by_text:
+            lines.append(f"    {section.place!r}: {{")
+            lines += [f"        {text!r}: {' '.join(names)!r}," for text, names in by_text.items()]
+            lines.append("    },")
+    text = "\n".join([*lines, "}", ""])
+    ruff = [sys.executable, "-m", "ruff", "format", "-q", f"--stdin-filename={HINTS}", "-"]
+    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail if the page is not current")
@@ -260,13 +286,12 @@ def main() -> int:
     if unproved:
         print(f"here without a proof ({len(unproved)}): {', '.join(unproved)}", file=sys.stderr)
         return 1
-    text = page()
-    if arguments.check:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-            print(f"{PAGE.relative_to(ROOT)} is not current: run `make compatibility`", file=sys.stderr)
+    for path, text in ((PAGE, page()), (HINTS, hints())):
+        if not arguments.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path.relative_to(ROOT)} is not current: run `make compatibility`", file=sys.stderr)
             return 1
-        return 0
-    PAGE.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -108,6 +108,41 @@ EQUIVALENTS: dict[str, str] = {
     "linear_cross_entropy": "`linear` and `cross_entropy`", "scaled_mm": "`matmul` and `*`",
     "lstm": "`nn.LSTM`", "lstm_cell": "`nn.LSTMCell`", "gru": "`nn.GRU`", "gru_cell": "`nn.GRU` of one step",
  "poisson": "by `rand` and `searchsorted`", "binomial": "`bernoulli` summed up",
+    # torch.nn.Module: what one would call on a layer
+    "torch.nn.Module.parameters": "`nn.state.get_parameters(model)`",
+    "torch.nn.Module.named_parameters": "`nn.state.get_state_dict(model, buffers=False).items()`",
+    "torch.nn.Module.buffers": "`nn.state.get_state_dict(model, buffers=True)`",
+    "torch.nn.Module.named_buffers": "`nn.state.get_state_dict(model, buffers=True)`",
+    "torch.nn.Module.state_dict": "`nn.state.get_state_dict(model)`",
+    "torch.nn.Module.load_state_dict": "`nn.state.load_state_dict(model, state_dict)`",
+    "torch.nn.Module.to": "`nn.state.model_to(model, device, dtype)`",
+    "torch.nn.Module.cpu": "`nn.state.model_to(model, 'CPU')`",
+    "torch.nn.Module.cuda": "`nn.state.model_to(model, 'CUDA')`",
+    "torch.nn.Module.half": "`nn.state.model_to(model, dtype='float16')`",
+    "torch.nn.Module.bfloat16": "`nn.state.model_to(model, dtype='bfloat16')`",
+    "torch.nn.Module.float": "`nn.state.model_to(model, dtype='float32')`",
+    "torch.nn.Module.double": "`nn.state.model_to(model, dtype='float64')`",
+    "torch.nn.Module.type": "`nn.state.model_to(model, dtype=dtype)`",
+    "torch.nn.Module.train": "`with Tensor.train():`",
+    "torch.nn.Module.eval": "outside of `Tensor.train()` a model is not in training mode",
+    "torch.nn.Module.forward": "a call of the layer: `layer(x)`",
+    "torch.nn.Module.zero_grad": "`optimizer.zero_grad()`",
+    "torch.nn.Module.requires_grad_": "`p.requires_grad_(False)` for each of `nn.state.get_parameters(model)`",
+    "torch.nn.Module.register_buffer": "`self.name = nn.Buffer(tensor)`",
+    "torch.nn.Module.register_parameter": "`self.name = nn.Parameter(tensor)`",
+    "torch.nn.Module.add_module": "an attribute: `self.name = layer`",
+    "torch.nn.Module.register_module": "an attribute: `self.name = layer`",
+    "torch.nn.Module.set_submodule": "an attribute: `self.name = layer`",
+    "torch.nn.Module.get_submodule": "an attribute: `model.name`",
+    "torch.nn.Module.get_parameter": "an attribute: `model.name`",
+    "torch.nn.Module.get_buffer": "an attribute: `model.name`",
+    "torch.nn.Module.modules": "the attributes that are layers: `vars(model)`",
+    "torch.nn.Module.children": "the attributes that are layers: `vars(model)`",
+    "torch.nn.Module.named_modules": "the attributes that are layers: `vars(model)`",
+    "torch.nn.Module.named_children": "the attributes that are layers: `vars(model)`",
+    "torch.nn.Module.apply": "a loop over `nn.state.get_parameters(model)`",
+    "torch.nn.Module.compile": "`TinyJit`, or `compile_step` of a training step",
+    "torch.nn.Module.extra_repr": "`__repr__` of a class of your own",
     # torch.nn
     "Module": "any object that has Tensors, or such objects, in it", "ModuleList": "a list", "ModuleDict": "a dict",
     "ParameterList": "a list of Tensors", "ParameterDict": "a dict of Tensors", "Sequential": "a list, and `Tensor.sequential`",
@@ -152,7 +187,7 @@ EQUIVALENTS: dict[str, str] = {
 _COMPLEX = "no complex dtypes: Fourier transforms are of pairs of reals"
 _SPARSE = "no sparse layouts: a gather and `scatter_add` do it"
 _QUANTIZED = "no quantized dtypes: weights of GGUF files are read as floats, int8 products are `matmul`"
-_INTERNAL = "internal to torch"
+INTERNAL = "internal to torch"
 _RARE = "rarely used; not written yet"
 _GRAPH = "gradients are lazy values: there is no tape to hook into"
 
@@ -180,7 +215,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(["name", "module_load", "as_subclass", "layout", "is_set_to", "resolve_neg", "is_neg", "to_padded_tensor",
                      "is_nested", "is_shared", "is_pinned", "is_distributed", "const_data_ptr", "storage_type",
                      "to_mkldnn", "slice_inverse", "get_device_module", "new_empty_strided", "set_flush_denormal",
-                     "set_printoptions", "get_file_path", "wait", "fork", "is_storage", "choose_qparams_optimized", "embedding_renorm_"], _INTERNAL),
+                     "set_printoptions", "get_file_path", "wait", "fork", "is_storage", "choose_qparams_optimized", "embedding_renorm_"], INTERNAL),
     **dict.fromkeys(["to_dlpack", "from_dlpack"], "`numpy()` and `Tensor(array)` exchange arrays; no DLPack"),
     **dict.fromkeys(["get_num_interop_threads", "set_num_interop_threads"], "one Program runs at a time"),
     **dict.fromkeys(["get_rng_state", "set_rng_state", "thread_safe_generator"],
@@ -192,6 +227,9 @@ REASONS: dict[str, str] = {
 
 # (place, names, status, text), regular expressions that match all of both; the first that does holds.
 RULES: tuple[tuple[str, str, str, str], ...] = (
+    (r"torch\.nn\.Module", r"register_forward_(pre_)?hook", "other", "a `__call__` of a class of your own"),
+    (r"torch\.nn\.Module", r"register_.*backward.*hook", "other", "`Tensor.register_hook`"),
+    (r"torch\.nn\.Module", r"register_.*hook|.*extra_state|T_destination|call_super_init|dump_patches|ipu|mtia|xpu|share_memory|to_empty", "no", INTERNAL),
     ("torch.*", r".*(sparse|coo|csr|csc|bsr|bsc).*|coalesce|ccol_.*|crow_.*|(col|row)_indices.*|indices|dense_dim|"
                 r"spmm|smm|hspmm|hsmm|dsmm|s?addmm|saddmm|sspaddmm|indices_copy|values_copy|is_coalesced", "no", _SPARSE),
     ("torch.*", r".*quant.*|q_.*|qscheme|int_repr|fbgemm.*", "no", _QUANTIZED),
@@ -201,10 +239,10 @@ RULES: tuple[tuple[str, str, str, str], ...] = (
     ("torch", r".*_anomaly_.*", "other", "`with Tensor.detect_anomaly():`, or `ANOMALY=1`"),
     ("torch", r".*_copy|cudnn.*|miopen.*|mkldnn.*|native_.*|batch_norm_.*|sym_.*|parse_.*|import_ir.*|.*_backward.*|"
               r"merge_type.*|unify_type.*|classproperty|compiled_with.*|init_num_threads|prepare_.*|profiler.*|"
-              r"rnn_.*|.*_cell|max_pool1d_with_indices|is_vulkan.*|.*warn.*", "no", _INTERNAL),
+              r"rnn_.*|.*_cell|max_pool1d_with_indices|is_vulkan.*|.*warn.*", "no", INTERNAL),
     ("torch", r".*autocast.*", "no", "dtypes are said where a Tensor is made or cast; nothing changes them behind your back"),
     ("torch", r".*deterministic.*|.*float32_matmul.*", "no", "results are always the same by the bit, in full precision"),
-    (r"torch.*functional", r".*torch_function.*|assert_int_or_pair|boolean_dispatch|native_.*", "no", _INTERNAL),
+    (r"torch.*functional", r".*torch_function.*|assert_int_or_pair|boolean_dispatch|native_.*", "no", INTERNAL),
     (r"torch.*", r"(adaptive_)?max_pool\dd_with_indices", "other", "`max_pool2d(return_indices=True)`"),
     (r"torch.*", r"fractional_max_pool.*", "no", "windows at random: rarely used; not written yet"),
     (r"torch.nn", r"FractionalMaxPool.*", "no", "windows at random: rarely used; not written yet"),
@@ -218,7 +256,7 @@ RULES: tuple[tuple[str, str, str, str], ...] = (
     (r"torch.nn", r"Dropout\d?d?", "other", "`Tensor.dropout`"),
     (r"torch.nn", r"(Feature)?AlphaDropout", "other", "`Tensor.alpha_dropout`, `Tensor.feature_alpha_dropout`"),
     (r"torch.nn", r".*Loss", "other", "as the function of this name, above"),
-    (r"torch.nn", r"RNN(Cell)?Base", "no", _INTERNAL),
+    (r"torch.nn", r"RNN(Cell)?Base", "no", INTERNAL),
     (r"torch.nn", r"(Hard|Soft|Tanh|Log)?(shrink|sigmoid|swish|tanh|max|min|plus|sign)|Tanhshrink|Sigmoid|Tanh|Mish|Threshold|"
                   r"Soft\w+|Hard\w+", "other", "a method of `Tensor` of that name"),
 )  # fmt: skip

@@ -1,5 +1,5 @@
 """Writes polygrad/tensor/second_names.pyi: the methods of Tensor with their arguments' second names, for type
-checkers. The names are those of polygrad/tensor/core/second_names.py.
+checkers. The names are those of polygrad/tensor/core/argument_names.py.
 
 python scripts/second_names.py             writes it
 python scripts/second_names.py --check     fails where it differs
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_overloads
 
 from polygrad import Tensor
-from polygrad.tensor.core.second_names import SECOND_NAMES, first_name
+from polygrad.tensor.core.argument_names import SECOND_NAMES, first_name
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "polygrad" / "tensor" / "second_names.pyi"

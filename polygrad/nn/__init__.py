@@ -6,6 +6,10 @@ optimizers, schedules of learning rates and gradient clipping, `nn.state` files 
 initialisation, `nn.data` batches and splits, `nn.datasets` well-known data sets.
 """
 
+import sys
+from typing import Any
+
+from polygrad.missing import missing
 from polygrad.nn import data, datasets, init, optim, state
 from polygrad.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from polygrad.nn.dense import Bilinear, Embedding, Linear
@@ -54,3 +58,9 @@ __all__ = [
     "optim",
     "state",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        missing("polygrad.nn", "module 'polygrad.nn'", name), name=name, obj=sys.modules[__name__]
+    )

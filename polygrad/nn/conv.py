@@ -11,6 +11,7 @@ from typing import Any
 
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import prod
+from polygrad.nn.layer import Layer
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
@@ -24,7 +25,7 @@ def _each(what: str, value: Any, dims: int, least: int) -> tuple[int, ...]:
     return given
 
 
-class _Convolution:
+class _Convolution(Layer):
     """What convolutions share. `_dims`: how many spatial axes; None: as many as `kernel_size` has."""
 
     _dims: int | None = None

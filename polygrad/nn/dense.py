@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.nn.layer import Layer
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.tensor import Tensor
 
 
-class Linear:
+class Linear(Layer):
     """x @ weightᵀ + bias: (..., in_features) to (..., out_features).
 
     weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
@@ -28,7 +29,7 @@ class Linear:
         return x.linear(self.weight.transpose(), self.bias)
 
 
-class Bilinear:
+class Bilinear(Layer):
     """x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
 
     weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
@@ -61,7 +62,7 @@ class Bilinear:
         return result if self.bias is None else result + self.bias
 
 
-class Embedding:
+class Embedding(Layer):
     """Rows of a table by integer: (...) to (..., embed_size).
 
     The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.

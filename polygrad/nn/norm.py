@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from polygrad.dtype import dtypes, promote, sum_dtype
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.nn.layer import Layer
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
-class BatchNorm:
+class BatchNorm(Layer):
     """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
 
     16-bit floats are normalised in float32; the result has the dtype of x and weight together.
@@ -59,7 +60,7 @@ class BatchNorm:
 BatchNorm2d = BatchNorm3d = BatchNorm
 
 
-class LayerNorm:
+class LayerNorm(Layer):
     """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias."""
 
     def __init__(
@@ -102,7 +103,7 @@ class LayerNorm2d(LayerNorm):
         return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
-class RMSNorm:
+class RMSNorm(Layer):
     """x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
 
     Computed in float32 (Zhang and Sennrich, 2019).
@@ -128,7 +129,7 @@ class RMSNorm:
         return out if self.weight is None else out * self.weight
 
 
-class GroupNorm:
+class GroupNorm(Layer):
     """Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
 
     Raises ArgumentError unless the channels divide into that many groups.

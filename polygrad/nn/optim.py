@@ -1,5 +1,9 @@
 """Optimizers, schedules of their learning rates, and gradient clipping."""
 
+import sys
+from typing import Any
+
+from polygrad.missing import missing
 from polygrad.nn.adagrad import Adadelta, Adagrad, Rprop
 from polygrad.nn.adam import LAMB, Adam, AdamW, RMSprop
 from polygrad.nn.adam_variants import Adamax, NAdam, RAdam
@@ -59,3 +63,9 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        missing("polygrad.nn.optim", "module 'polygrad.nn.optim'", name), name=name, obj=sys.modules[__name__]
+    )

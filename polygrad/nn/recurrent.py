@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.nn.layer import Layer
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
@@ -29,7 +30,7 @@ def _lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     return o.sigmoid() * c.tanh(), c
 
 
-class LSTMCell:
+class LSTMCell(Layer):
     """One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one."""
 
     def __init__(
@@ -52,7 +53,7 @@ class LSTMCell:
         return _lstm_step(gates, c)
 
 
-class _Recurrent(ABC):
+class _Recurrent(Layer, ABC):
     """What LSTM and GRU share: parameters of every layer and direction, and the loops over them."""
 
     _gates: int

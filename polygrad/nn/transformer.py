@@ -8,13 +8,14 @@ from typing import Any
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.dense import Linear
+from polygrad.nn.layer import Layer
 from polygrad.nn.norm import LayerNorm
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
-class MultiheadAttention:
+class MultiheadAttention(Layer):
     """Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
 
     query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
@@ -168,7 +169,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class TransformerBlock:
+class TransformerBlock(Layer):
     """Self-attention and two linear layers, each behind a normalisation and with its input added.
 
     x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,

@@ -15,6 +15,7 @@ from polygrad.engine.overwrites import stored_node
 from polygrad.engine.recording import watch
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
+from polygrad.missing import missing
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.core.convert import unpack
@@ -50,6 +51,10 @@ class ProtocolsMixin(StorageMixin):
     """Conversion to Python's numbers and text, and to numpy's arrays."""
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises AttributeError: asked only for names that are not there. It says what there is instead."""
+        raise AttributeError(missing("Tensor", repr(type(self).__name__), name), name=name, obj=self)
 
     # --- numbers
 

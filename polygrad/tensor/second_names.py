@@ -1,5 +1,5 @@
 """Second names of arguments as type checkers see them: in the stub of this module. When a program runs there
-is nothing here: `core/second_names.py` has the table.
+is nothing here: `core/argument_names.py` has the table.
 """
 
 from __future__ import annotations

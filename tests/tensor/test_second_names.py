@@ -14,7 +14,7 @@ import torch
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError
-from polygrad.tensor.core.second_names import with_first_names
+from polygrad.tensor.core.argument_names import with_first_names
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -1,7 +1,7 @@
 """What a method of Tensor was given that it cannot have been meant to get.
 
 Asked only after a method failed with an error of Python's own, so calls that are right cost nothing: where
-a keyword is a second name (`second_names`) the call is made as it was meant; where an argument is annotated
+a keyword is a second name (`argument_names`) the call is made as it was meant; where an argument is annotated
 as a Tensor and is none, the caller is told so. Knows annotations, not what the methods do.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from polygrad.errors import ArgumentError, DTypeError, PolygradError
+from polygrad.tensor.core.argument_names import first_name, with_first_names
 from polygrad.tensor.core.base import TensorBase
-from polygrad.tensor.core.second_names import first_name, with_first_names
 
 MISUSE = (AttributeError, IndexError, TypeError)
 # The annotations of arguments that have to be Tensors.

@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Callable, Generator
 from typing import Any
 
+from polygrad.missing import missing
+
 
 class _Modes(threading.local):
     """Of the thread that asks. `training`: inside of `train`, its mode. `unread_gradients`: Tensors that
@@ -99,6 +101,9 @@ class TensorType(type):
     """The class of `Tensor`."""
 
     _training = False  # of threads that are inside of no `train`
+
+    def __getattr__(cls, name: str) -> Any:
+        raise AttributeError(missing("Tensor", f"class {cls.__name__!r}", name), name=name, obj=cls)
 
     @property
     def training(cls) -> bool:
