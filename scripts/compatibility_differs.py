@@ -206,6 +206,7 @@ PROVED_ELSEWHERE: dict[str, str] = {
     "tinygrad.nn.state.fs_load": "tests/nn/test_archives.py",
     "tinygrad.nn.state.fs_store": "tests/nn/test_archives.py",
     "tinygrad.nn.state.safe_load_metadata": "tests/nn/test_state.py",
+    "torch.from_dlpack": "tests/tensor/test_dlpack.py",
     "torch.nn.Buffer": "tests/nn/test_parameters.py",
     "torch.nn.Parameter": "tests/nn/test_parameters.py",
     "torch.optim.LBFGS": "tests/nn/test_param_groups.py",

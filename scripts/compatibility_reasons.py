@@ -24,7 +24,7 @@ EQUIVALENTS: dict[str, str] = {
     "tinygrad.dtypes.int64s": "`dtypes.int64` and `dtypes.uint64`",
     "tinygrad.dtypes.fp8_ocp": "`dtypes.fp8e4m3` and `dtypes.fp8e5m2`",
     # torch: Tensors
-    "tensor": "`Tensor(data)`", "as_tensor": "`Tensor(data)`", "asarray": "`Tensor(data)`",
+    "to_dlpack": "`x.__dlpack__()`", "tensor": "`Tensor(data)`", "as_tensor": "`Tensor(data)`", "asarray": "`Tensor(data)`",
     "from_numpy": "`Tensor(array)`", "frombuffer": "`Tensor(buffer)`", "scalar_tensor": "`Tensor(number)`",
     "from_file": "`Tensor(pathlib.Path(...))`", "new": "`Tensor(data)`", "new_tensor": "`Tensor(data)`",
     "new_empty": "`new_zeros`", "empty_permuted": "`Tensor.empty`", "randint_like": "`Tensor.randint(*x.shape)`",
@@ -216,7 +216,6 @@ REASONS: dict[str, str] = {
                      "is_nested", "is_shared", "is_pinned", "is_distributed", "const_data_ptr", "storage_type",
                      "to_mkldnn", "slice_inverse", "get_device_module", "new_empty_strided", "set_flush_denormal",
                      "set_printoptions", "get_file_path", "wait", "fork", "is_storage", "choose_qparams_optimized", "embedding_renorm_"], INTERNAL),
-    **dict.fromkeys(["to_dlpack", "from_dlpack"], "`numpy()` and `Tensor(array)` exchange arrays; no DLPack"),
     **dict.fromkeys(["get_num_interop_threads", "set_num_interop_threads"], "one Program runs at a time"),
     **dict.fromkeys(["get_rng_state", "set_rng_state", "thread_safe_generator"],
                     "random numbers are a counter's: `Tensor.manual_seed` sets all there is"),

@@ -41,6 +41,7 @@ from polygrad.tensor.creation import CreationMixin, placed
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.tensor.custom import CustomKernelMixin
 from polygrad.tensor.decompositions import DecompositionsMixin
+from polygrad.tensor.dlpack import DLPackMixin
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.tensor.exponential import ExponentialMixin
 from polygrad.tensor.fourier import FourierMixin
@@ -75,6 +76,7 @@ gradient_roots.append(live_derived)
 
 class Tensor(
     SecondNames,  # arguments' second names, for type checkers
+    DLPackMixin,  # from_dlpack
     ProtocolsMixin,  # bool, float, f"{t:.3f}", repr; numpy's functions
     StorageMixin,  # realize, numpy, item, to, assign
     AutogradMixin,  # backward, gradient, train

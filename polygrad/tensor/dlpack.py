@@ -1,0 +1,112 @@
+"""`torch.from_dlpack(t)`, `np.from_dlpack(t)` and back: the same memory in two libraries."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Self
+
+from polygrad.engine.realize import preserve
+from polygrad.errors import ArgumentError
+from polygrad.tensor.core.aliasing import is_whole, memory_under, rename, storage_of
+from polygrad.tensor.core.sources import buffer_at
+from polygrad.tensor.protocols import ProtocolsMixin
+from polygrad.uop.ops import Ops
+
+_SHARED = ("CPU", "CC")  # whose memory is this process's, and stays where it is
+_HOST = (1, 0)  # DLPack's number of the device CPU
+
+
+def _capsules() -> Any:
+    """The module that makes and takes capsules, which loads ctypes."""
+    return importlib.import_module("polygrad.tensor.core.dlpack_capsule")
+
+
+class DLPackMixin(ProtocolsMixin):
+    """The array API's exchange of memory."""
+
+    __slots__ = ()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _HOST
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule of the elements, for another library's `from_dlpack`: on CPU and CC the very memory of a
+        Tensor that has its own, so each sees what the other writes; else a copy on CPU.
+
+        Raises BufferError where a gradient is required, and where a copy would be needed and `copy` is False.
+        """
+        if self.requires_grad:
+            raise BufferError("__dlpack__: expected a Tensor without gradients: use detach()")
+        if dl_device is not None and tuple(dl_device) != _HOST:
+            raise BufferError(f"__dlpack__: expected memory of the host, got a wish for device {dl_device}")
+        shape = self._concrete_shape("__dlpack__")
+        is_versioned = max_version is not None and max_version[0] >= 1
+        if 0 in shape:
+            return _capsules().export(memoryview(bytearray()), shape, self.dtype, is_versioned)
+        own: Any = self
+        memory = memory_under(self.realize().uop) if self._device in _SHARED else None
+        is_own = memory is not None and memory.op is Ops.BUFFER and is_whole(self)
+        if copy or not is_own:
+            if copy is False:
+                raise BufferError("__dlpack__: expected a Tensor with memory of its own on CPU, got another")
+            own = self._detached().to("CPU").contiguous().clone().realize()
+            memory = memory_under(own.uop)
+        assert memory is not None
+        buffer = memory.arg
+        preserve({buffer.allocation})
+        rename(storage_of(own), changed=True)
+        return _capsules().export(buffer.view(), shape, self.dtype, is_versioned)
+
+    @classmethod
+    def from_dlpack(cls, x: Any, copy: bool | None = None) -> Self:
+        """The array or tensor `x` of another library, on CPU: its very memory where kernels may read it there
+        (in order, writable, and 64 bytes around it on the same pages, which is so for most of torch's), else
+        a copy. `copy`: True, always a copy; False, a BufferError where one would be needed.
+
+        Raises ArgumentError for what has no `__dlpack__` or lies on another device, DTypeError.
+        """
+        ask = getattr(x, "__dlpack__", None)
+        if ask is None:
+            raise ArgumentError(f"from_dlpack: expected an object with __dlpack__, got a {type(x).__name__}")
+        try:
+            capsule = ask(max_version=(1, 1))
+        except TypeError:  # from before there were versions
+            capsule = ask()
+        found = _capsules().take(capsule)
+        if not copy and found.nbytes and found.may_be_shared():
+            memory = buffer_at(
+                found.address, found.nbytes // found.dtype.itemsize, "CPU", found.dtype, found.owner
+            )
+            out = cls._of(memory.reshape(found.shape), "CPU")
+            storage_of(out)
+            return out
+        if copy is False:
+            raise BufferError(
+                "from_dlpack: expected writable memory in order, with 64 bytes around it on the same pages, "
+                "got other: let it be copied"
+            )
+        return cls._copied(found)
+
+    @classmethod
+    def _copied(cls, found: Any) -> Self:
+        """A Tensor with the elements of what was imported."""
+        steps = list(zip(found.shape, found.strides, strict=True))
+        if not found.nbytes:
+            return cls(b"", dtype=found.dtype).reshape(found.shape)  # type: ignore[call-arg]
+        low = sum(min(0, (n - 1) * step) for n, step in steps)
+        count = sum(max(0, (n - 1) * step) for n, step in steps) - low + 1
+        flat: Any = cls(found.read(low, count), dtype=found.dtype)  # type: ignore[call-arg]
+        if found.is_dense:
+            return flat.reshape(found.shape)  # type: ignore[no-any-return]
+        place: Any = -low
+        for axis, (n, step) in enumerate(steps):
+            shape = [n if i == axis else 1 for i in range(len(steps))]
+            place = place + type(flat).arange(n).reshape(shape) * step
+        return flat[place]  # type: ignore[no-any-return]
