@@ -63,6 +63,7 @@ SECTIONS = (
     Section("torch", "Tensor", "torch.Tensor", (TENSOR,)),
     Section("torch", "torch", "torch", (TENSOR, TOP, NN, STATE, DTYPES), "functions"),
     Section("torch", "nn.functional", "torch.nn.functional", (TENSOR,), "own functions"),
+    Section("torch", "fft", "torch.fft", (TENSOR,), "functions"),
     Section("torch", "nn", "torch.nn", (NN,), "classes"),
     Section("torch", "nn.Module", "torch.nn.Module", ()),
     Section("torch", "nn.init", "torch.nn.init", (("nn.init.", nn.init),), "own functions"),
@@ -229,6 +230,10 @@ are evaluated here and by the installed package, and compared in values, gradien
 line says. Where tinygrad and torch differ, tinygrad's meaning stays. A dtype that a package refuses for want
 of a kernel may be computed here. What tinygrad makes of NaN and infinities depends on its device and is not
 compared; here it is as torch's.
+
+There are no complex dtypes. Complex numbers are pairs of reals along a last axis of 2, as `torch.view_as_real`
+gives them: Fourier transforms take and give such pairs, with gradients, and `x[..., 0]` and `x[..., 1]` are the
+parts.
 
 Methods keep tinygrad's argument names where both packages have them (`axis` in reductions, `dim` elsewhere).
 Functions of `torch` and `torch.nn.functional` are methods of `Tensor`; modules without parameters are

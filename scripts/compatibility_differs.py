@@ -158,6 +158,11 @@ DIFFERENCES: tuple[Difference, ...] = (
         "shape",
         "the mean by default, as `torch.nn.functional`'s; this place of torch has numbers for `reduction`",
     ),
+    Difference(
+        r"torch(\.Tensor|\.fft)?",
+        "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn hfft ihfft stft istft",
+        "value", "complex numbers are pairs along a last axis of 2",
+    ),
     Difference(_TENSOR, "sign", "value", "NaN of NaN; torch's is 0"),
     Difference(
         _TENSOR, "multinomial", "refused",
@@ -193,6 +198,7 @@ def differences_of(place: str, name: str) -> list[Difference]:
     return [d for d in DIFFERENCES if d.is_of(place, name)]
 
 
+_FOURIER = "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift ifftshift"
 # Names whose meaning cannot be compared call by call: the tests of ours that show it.
 PROVED_ELSEWHERE: dict[str, str] = {
     "tinygrad.Tensor.custom_kernel": "tests/tensor/test_custom_kernel.py",
@@ -207,6 +213,12 @@ PROVED_ELSEWHERE: dict[str, str] = {
     "tinygrad.nn.state.fs_store": "tests/nn/test_archives.py",
     "tinygrad.nn.state.safe_load_metadata": "tests/nn/test_state.py",
     "torch.from_dlpack": "tests/tensor/test_dlpack.py",
+    **{
+        f"{place}.{name}": "tests/tensor/test_spectra.py"
+        for place in ("torch", "torch.Tensor")
+        for name in ("stft", "istft")
+    },
+    **{f"torch.fft.{name}": "tests/tensor/test_spectra.py" for name in _FOURIER.split()},
     "torch.nn.Buffer": "tests/nn/test_parameters.py",
     "torch.nn.Parameter": "tests/nn/test_parameters.py",
     "torch.optim.LBFGS": "tests/nn/test_param_groups.py",

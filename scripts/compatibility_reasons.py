@@ -66,7 +66,7 @@ EQUIVALENTS: dict[str, str] = {
     "cumulative_trapezoid": "as `trapezoid`, with `cumsum`", "segment_reduce": "`scatter_reduce`",
     "conj": "`x * Tensor([1, -1])`, of pairs", "real": "`x[..., 0]`, of pairs", "imag": "`x[..., 1]`, of pairs",
     "angle": "`atan2`, of pairs", "polar": "`cos` and `sin`", "view_as_real": "pairs are real", "view_as_complex": "pairs stay real",
-    "stft": "`unfold` and `rfft`", "istft": "`irfft` and `scatter_add`",
+    "hfft2": "`hfft` and `fft`", "hfftn": "`hfft` and `fftn`", "ihfft2": "`ihfft` and `ifft`", "ihfftn": "`ihfft` and `ifftn`",
     "hann_window": "by `cos`", "hamming_window": "by `cos`", "blackman_window": "by `cos`", "bartlett_window": "by `abs`",
     "dequantize": "`(x.float() - zero) * scale`", "to_dense": "`x`: all Tensors are dense",
     "empty_strided": "`Tensor.empty`: strides are none of the API's",

@@ -71,6 +71,9 @@ class DLPackMixin(ProtocolsMixin):
         a copy. `copy`: True, always a copy; False, a BufferError where one would be needed.
 
         Raises ArgumentError for what has no `__dlpack__` or lies on another device, DTypeError.
+
+        >>> Tensor.from_dlpack(Tensor([1.0, 2.0])).tolist()
+        [1.0, 2.0]
         """
         ask = getattr(x, "__dlpack__", None)
         if ask is None:

@@ -1,7 +1,8 @@
 """Discrete Fourier transforms: complex numbers are pairs (real, imaginary) along a last axis of 2.
 
 Cooley and Tukey, "An algorithm for the machine calculation of complex Fourier series" (1965), with factors of
-up to 32, each a matrix product. A prime factor above that takes as many multiplications as its square.
+up to 32, each a matrix product. Large primes are a convolution, by transforms of a power of two: Bluestein,
+"A linear filtering approach to the computation of the discrete Fourier transform" (1970).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from polygrad.uop.ops import Ops
 
 Norm = Literal["backward", "ortho", "forward"]
 _LARGEST_FACTOR = 32
+_LARGEST_MATRIX = 256  # a prime above is a convolution
 
 
 class FourierMixin(LinalgMixin):
@@ -126,6 +128,8 @@ class FourierMixin(LinalgMixin):
 def _dft(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any]:
     """The transform of the last axis, of n elements; `sign` of the exponent."""
     factor = next((d for d in range(min(_LARGEST_FACTOR, n), 1, -1) if n % d == 0), n)
+    if factor == n and n > _LARGEST_MATRIX:
+        return _convolved(real, imaginary, n, sign)
     if factor == n:
         cosine, sine = _roots(real, n, n, n, sign)
         return (
@@ -141,6 +145,27 @@ def _dft(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any]:
     real, imaginary = real * cosine - imaginary * sine, real * sine + imaginary * cosine
     real, imaginary = _dft(real.transpose(-2, -1), imaginary.transpose(-2, -1), rest, sign)
     return tuple(x.transpose(-2, -1).reshape(*lead, n) for x in (real, imaginary))  # type: ignore[return-value]
+
+
+def _convolved(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any]:
+    """The transform of the last axis by a convolution: j k = (j² + k² - (k - j)²) / 2."""
+    size = 1 << (2 * n - 2).bit_length()
+    j = real._of(UOp(Ops.ARANGE, dtypes.int64, (), n), real._device)
+    angle = (j * j % (2 * n)).cast_like(real) * (sign * math.pi / n)
+    cosine, sine = (x._with(x.uop.contiguous()) for x in (angle.cos(), angle.sin()))
+    no_lead = [None] * (real.ndim - 1)
+    ar, ai = (
+        x.pad([*no_lead, (0, size - n)])
+        for x in (real * cosine - imaginary * sine, real * sine + imaginary * cosine)
+    )
+    br, bi = (  # conjugated, and once more from the end backwards
+        x.pad([(0, size - n)]) + x.shrink([(1, n)]).flip(0).pad([(size - n + 1, 0)]) for x in (cosine, -sine)
+    )
+    (ar, ai), (br, bi) = _dft(ar, ai, size, -1.0), _dft(br, bi, size, -1.0)
+    br, bi = (x._with(x.uop.contiguous()) for x in (br, bi))
+    cr, ci = _dft(ar * br - ai * bi, ar * bi + ai * br, size, 1.0)
+    cr, ci = (x.shrink([*no_lead, (0, n)]) / size for x in (cr, ci))
+    return cr * cosine - ci * sine, cr * sine + ci * cosine
 
 
 def _roots(like: Any, rows: int, columns: int, n: int, sign: float) -> tuple[Any, Any]:

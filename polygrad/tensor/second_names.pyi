@@ -442,6 +442,36 @@ class SecondNames:
     @overload
     def fft(self, n: int | None = ..., *, dim: int = ..., norm: Norm = ..., axis: int = ...) -> Self: ...
     @overload
+    def fft2(self, s: Sequence[int] | None = ..., dim: Sequence[int] = ..., norm: Norm = ...) -> Self: ...
+    @overload
+    def fft2(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: Sequence[int] = ...,
+        norm: Norm = ...,
+        axis: Sequence[int] = ...,
+    ) -> Self: ...
+    @overload
+    def fftn(
+        self, s: Sequence[int] | None = ..., dim: int | Sequence[int] | None = ..., norm: Norm = ...
+    ) -> Self: ...
+    @overload
+    def fftn(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: int | Sequence[int] | None = ...,
+        norm: Norm = ...,
+        axis: int | Sequence[int] | None = ...,
+    ) -> Self: ...
+    @overload
+    def fftshift(self, dim: int | Sequence[int] | None = ...) -> Self: ...
+    @overload
+    def fftshift(
+        self, *, dim: int | Sequence[int] | None = ..., axis: int | Sequence[int] | None = ...
+    ) -> Self: ...
+    @overload
     def flip(self, axis: Any, *args: Any) -> Self: ...
     @overload
     def flip(self, *, axis: Any = ..., dim: Any = ..., dims: Any = ..., axes: Any = ...) -> Self: ...
@@ -461,6 +491,12 @@ class SecondNames:
     def fmod(self, x: TensorLike) -> Self: ...
     @overload
     def fmod(self, *, x: TensorLike = ..., other: TensorLike = ...) -> Self: ...
+    @overload
+    @classmethod
+    def from_dlpack(cls, x: Any, copy: bool | None = ...) -> Self: ...
+    @overload
+    @classmethod
+    def from_dlpack(cls, *, x: Any = ..., copy: bool | None = ..., other: Any = ...) -> Self: ...
     @overload
     @classmethod
     def full(
@@ -531,6 +567,10 @@ class SecondNames:
     @overload
     def gt(self, *, x: TensorLike = ..., other: TensorLike = ...) -> Self: ...
     @overload
+    def hfft(self, n: int | None = ..., dim: int = ..., norm: Norm = ...) -> Self: ...
+    @overload
+    def hfft(self, n: int | None = ..., *, dim: int = ..., norm: Norm = ..., axis: int = ...) -> Self: ...
+    @overload
     def hinge_embedding_loss(self, Y: Self, margin: float = ..., reduction: str = ...) -> Self: ...
     @overload
     def hinge_embedding_loss(
@@ -565,6 +605,40 @@ class SecondNames:
     @overload
     def ifft(self, n: int | None = ..., *, dim: int = ..., norm: Norm = ..., axis: int = ...) -> Self: ...
     @overload
+    def ifft2(self, s: Sequence[int] | None = ..., dim: Sequence[int] = ..., norm: Norm = ...) -> Self: ...
+    @overload
+    def ifft2(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: Sequence[int] = ...,
+        norm: Norm = ...,
+        axis: Sequence[int] = ...,
+    ) -> Self: ...
+    @overload
+    def ifftn(
+        self, s: Sequence[int] | None = ..., dim: int | Sequence[int] | None = ..., norm: Norm = ...
+    ) -> Self: ...
+    @overload
+    def ifftn(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: int | Sequence[int] | None = ...,
+        norm: Norm = ...,
+        axis: int | Sequence[int] | None = ...,
+    ) -> Self: ...
+    @overload
+    def ifftshift(self, dim: int | Sequence[int] | None = ...) -> Self: ...
+    @overload
+    def ifftshift(
+        self, *, dim: int | Sequence[int] | None = ..., axis: int | Sequence[int] | None = ...
+    ) -> Self: ...
+    @overload
+    def ihfft(self, n: int | None = ..., dim: int = ..., norm: Norm = ...) -> Self: ...
+    @overload
+    def ihfft(self, n: int | None = ..., *, dim: int = ..., norm: Norm = ..., axis: int = ...) -> Self: ...
+    @overload
     def index_add(self, dim: int, index: Self, source: Self, alpha: float = ...) -> Self: ...
     @overload
     def index_add(
@@ -584,6 +658,30 @@ class SecondNames:
     def irfft(self, n: int | None = ..., dim: int = ..., norm: Norm = ...) -> Self: ...
     @overload
     def irfft(self, n: int | None = ..., *, dim: int = ..., norm: Norm = ..., axis: int = ...) -> Self: ...
+    @overload
+    def irfft2(self, s: Sequence[int] | None = ..., dim: Sequence[int] = ..., norm: Norm = ...) -> Self: ...
+    @overload
+    def irfft2(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: Sequence[int] = ...,
+        norm: Norm = ...,
+        axis: Sequence[int] = ...,
+    ) -> Self: ...
+    @overload
+    def irfftn(
+        self, s: Sequence[int] | None = ..., dim: int | Sequence[int] | None = ..., norm: Norm = ...
+    ) -> Self: ...
+    @overload
+    def irfftn(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: int | Sequence[int] | None = ...,
+        norm: Norm = ...,
+        axis: int | Sequence[int] | None = ...,
+    ) -> Self: ...
     @overload
     def is_class(self, num_classes: Any, axis: int) -> Self: ...
     @overload
@@ -1066,6 +1164,30 @@ class SecondNames:
     def rfft(self, n: int | None = ..., dim: int = ..., norm: Norm = ...) -> Self: ...
     @overload
     def rfft(self, n: int | None = ..., *, dim: int = ..., norm: Norm = ..., axis: int = ...) -> Self: ...
+    @overload
+    def rfft2(self, s: Sequence[int] | None = ..., dim: Sequence[int] = ..., norm: Norm = ...) -> Self: ...
+    @overload
+    def rfft2(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: Sequence[int] = ...,
+        norm: Norm = ...,
+        axis: Sequence[int] = ...,
+    ) -> Self: ...
+    @overload
+    def rfftn(
+        self, s: Sequence[int] | None = ..., dim: int | Sequence[int] | None = ..., norm: Norm = ...
+    ) -> Self: ...
+    @overload
+    def rfftn(
+        self,
+        s: Sequence[int] | None = ...,
+        *,
+        dim: int | Sequence[int] | None = ...,
+        norm: Norm = ...,
+        axis: int | Sequence[int] | None = ...,
+    ) -> Self: ...
     @overload
     def roll(self, shifts: Any, dims: int | tuple[int, ...] | None = ...) -> Self: ...
     @overload

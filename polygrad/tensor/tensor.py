@@ -65,6 +65,7 @@ from polygrad.tensor.second_names import SecondNames
 from polygrad.tensor.selection import SelectionMixin
 from polygrad.tensor.sorting import SortingMixin
 from polygrad.tensor.special import SpecialFunctionsMixin
+from polygrad.tensor.spectra import SpectraMixin
 from polygrad.tensor.storage import StorageMixin
 from polygrad.tensor.trigonometric import TrigonometricMixin
 from polygrad.uop.node import UOp
@@ -85,6 +86,7 @@ class Tensor(
     ResamplingMixin,  # interpolate, pixel_shuffle
     PoolingMixin,  # max_pool2d, avg_pool2d
     ConvolutionMixin,  # conv2d, conv_transpose2d
+    SpectraMixin,  # fft2, fftn, stft
     FourierMixin,  # fft, rfft
     HashingMixin,  # hash, keccak, threefry
     DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
