@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from polygrad.tensor.batching import vmap
     from polygrad.tensor.core.sources import fetch
     from polygrad.tensor.custom_gradient import checkpoint, custom_gradient
+    from polygrad.tensor.jacobians import hessian, jacfwd, jacrev, jvp, vjp
     from polygrad.tensor.tensor import Tensor
     from polygrad.tensor.variable import Variable
     from polygrad.uop.node import UOp
@@ -61,8 +62,13 @@ __all__ = [
     "fetch",
     "get_num_threads",
     "getenv",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "nn",
     "set_num_threads",
+    "vjp",
     "vmap",
 ]
 
@@ -82,6 +88,7 @@ _LATE = {
     "get_num_threads": "polygrad.runtime.threads",
     "set_num_threads": "polygrad.runtime.threads",
     "vmap": "polygrad.tensor.batching",
+    **dict.fromkeys(["hessian", "jacfwd", "jacrev", "jvp", "vjp"], "polygrad.tensor.jacobians"),
     "UOp": "polygrad.uop.node",
     "nn": None,
 }

@@ -231,9 +231,9 @@ line says. Where tinygrad and torch differ, tinygrad's meaning stays. A dtype th
 of a kernel may be computed here. What tinygrad makes of NaN and infinities depends on its device and is not
 compared; here it is as torch's.
 
-There are no complex dtypes. Complex numbers are pairs of reals along a last axis of 2, as `torch.view_as_real`
-gives them: Fourier transforms take and give such pairs, with gradients, and `x[..., 0]` and `x[..., 1]` are the
-parts.
+There are no complex dtypes. Complex numbers are pairs of reals along a last axis of 2, as those of
+`torch.view_as_real`: Fourier transforms take and give them, with gradients; `x[..., 0]` and `x[..., 1]` are
+the parts.
 
 Methods keep tinygrad's argument names where both packages have them (`axis` in reductions, `dim` elsewhere).
 Functions of `torch` and `torch.nn.functional` are methods of `Tensor`; modules without parameters are

@@ -204,7 +204,7 @@ ARGUMENTS = {
 PYTHON_ONLY = {
     "Context", "GlobalCounters", "LBFGS", "LambdaLR", "MultiplicativeLR", "UOp", "model_to",
     "checkpoint", "custom_gradient", "fetch", "getenv", "progress",
-    "vmap",
+    "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap",
 }  # fmt: skip
 
 # Arguments that only Python can give.

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
-from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.core.checks import collected, require_of_batch
+from polygrad.tensor.core.trees import mapped
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
 from polygrad.uop.for_loop import for_loop, placeholder, placeholders
@@ -91,15 +91,7 @@ def vmap(
 
 def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
     """A Tensor, or lists, tuples and dicts of such, changed."""
-    if isinstance(value, TensorBase):
-        return change(cast(Tensor, value))
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[_mapped(v, change) for v in value])
-    if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(v, change) for v in value)
-    if isinstance(value, dict):
-        return {k: _mapped(v, change) for k, v in value.items()}
-    raise ArgumentError(f"vmap: expected Tensors, got {type(value).__name__}: use in_axes=None, or a keyword")
+    return mapped(value, change, "vmap (use in_axes=None, or a keyword, for what is no Tensor)")
 
 
 def _example(axis: int, leaves: dict[UOp, UOp], sizes: set[Any], x: Tensor) -> Tensor:

@@ -102,9 +102,10 @@ class LinalgMixin(ReduceMixin):
         for s, x in zip(inputs, xs, strict=True):
             s, x = _diagonals(s, x)
             for c, n in zip(s, x.shape, strict=True):
-                if not same_size(n, 1) and not same_size(sizes.setdefault(c, n), n):
+                if c not in sizes or same_size(sizes[c], 1):
+                    sizes[c] = n
+                elif not same_size(n, 1) and not same_size(sizes[c], n):
                     raise ShapeError(f"einsum: expected one size for {c!r}, got {sizes[c]} and {n}")
-                sizes.setdefault(c, n)
             terms.append((s, x))
         if len(set(output)) != len(output) or not set(output) <= set(sizes):
             raise ArgumentError(

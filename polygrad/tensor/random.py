@@ -15,8 +15,9 @@ from polygrad.engine.devices import Device, placement_of
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.core.checks import at_line, checking, require
 from polygrad.tensor.core.generator import generator
-from polygrad.tensor.core.sizes import args_of, check_shape
+from polygrad.tensor.core.sizes import args_of, check_shape, fixed_size
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
@@ -254,23 +255,46 @@ class RandomMixin(CumulativeMixin):
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Positions (int32) drawn with these (unnormalised) probabilities, along the last of 1 or 2 axes.
 
-        Raises ShapeError, ArgumentError; without replacement only one sample can be drawn.
+        Without `replacement` they are different, and there must be as many probabilities above 0 (an
+        ArgumentError with `CHECK=1`; else those of 0 come last). Raises ShapeError, ArgumentError.
 
         >>> Tensor([0.0, 1.0]).multinomial().tolist()
         [1]
         """
         if self.ndim not in (1, 2):
             raise ShapeError(f"multinomial: expected 1 or 2 axes, got shape {self.shape}")
-        if num_samples < 1 or (not replacement and num_samples > 1):
-            raise ArgumentError(
-                f"multinomial: expected num_samples 1, or replacement=True, got {num_samples}"
-            )
+        count = fixed_size(self.shape[-1], "multinomial")
+        if num_samples < 1 or (not replacement and num_samples > count):
+            most = "" if replacement else f" and at most {count}, or replacement=True"
+            raise ArgumentError(f"multinomial: expected num_samples of at least 1{most}, got {num_samples}")
         weights = self.unsqueeze(0) if self.ndim == 1 else self
+        if not replacement and num_samples > 1:
+            picked = weights._detached()._race(num_samples)
+            return picked.squeeze(0) if self.ndim == 1 else picked
         ends = weights.float().cumsum(1)
         ends = ends / ends.shrink([None, (ends.shape[1] - 1, ends.shape[1])])
         draws = self.rand(num_samples, ends.shape[0], 1, device=self._device)
         picked = (draws < ends.unsqueeze(0)).logical_not().sum(2).permute(1, 0)
         return (picked.squeeze(0) if self.ndim == 1 else picked)._with_int()
+
+    def _race(self, num_samples: int) -> Self:
+        """Positions along axis 1 in the order in which exponential clocks of these rates ring: Efraimidis and
+        Spirakis, "Weighted random sampling with a reservoir" (2006)."""
+        if checking():
+            line, shape = at_line(), self.shape
+
+            def explain(row: int, found: int) -> ArgumentError:
+                where = f" in row {row}" if shape[0] != 1 else ""
+                return ArgumentError(
+                    f"multinomial: expected {num_samples} probabilities above 0{where}, got {found}{line}"
+                )
+
+            found = (self > 0).sum(1)
+            require(found < num_samples, found, explain)
+        uniform = type(self).rand(*self.shape, device=self._device, dtype=dtypes.float32)
+        times: Any = (self > 0).where((1.0 - uniform).log() / -self.float(), math.inf)
+        first: Self = times.argsort(1).shrink([None, (0, num_samples)])
+        return first
 
     def _with_int(self) -> Self:
         return self._with(self.uop.cast(dtypes.int32))

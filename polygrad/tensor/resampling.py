@@ -32,9 +32,9 @@ class ResamplingMixin(IndexingMixin):
 
         One number alone is for all axes of an image but the first two (n, channels).
 
-        `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
-        torch's; with `align_corners` (linear) the first and the last elements stay where they are. Raises
-        ArgumentError, ShapeError.
+        `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same), 'bicubic' (of
+        two axes; Keys, 1981, with a = -0.75). Positions are torch's; with `align_corners` (linear, bicubic)
+        the first and the last elements stay where they are. Raises ArgumentError, ShapeError.
 
         `mode` is 'linear' by default, as tinygrad's; torch's is 'nearest'.
 
@@ -42,10 +42,15 @@ class ResamplingMixin(IndexingMixin):
         [[[1.0, 1.5, 2.5, 3.0]]]
         """
         mode = {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
-        if mode not in ("linear", "nearest", "nearest-exact"):
-            raise ArgumentError(f"interpolate: expected mode nearest, nearest-exact or linear, got {mode!r}")
-        if align_corners and mode != "linear":
-            raise ArgumentError(f"interpolate: expected align_corners with mode linear, got {mode!r}")
+        if mode not in ("linear", "bicubic", "nearest", "nearest-exact"):
+            raise ArgumentError(
+                f"interpolate: expected mode nearest, nearest-exact, linear or bicubic, got {mode!r}"
+            )
+        is_smooth = mode in ("linear", "bicubic")
+        if align_corners and not is_smooth:
+            raise ArgumentError(
+                f"interpolate: expected align_corners with mode linear or bicubic, got {mode!r}"
+            )
         if (size is None) == (scale_factor is None):
             raise ArgumentError(
                 f"interpolate: expected either size or scale_factor, got {size} and {scale_factor}"
@@ -54,31 +59,37 @@ class ResamplingMixin(IndexingMixin):
         sizes = [given] * max(self.ndim - 2, 1) if isinstance(given, (int, float)) else list(given)
         if not 0 < len(sizes) <= self.ndim or not all(isinstance(n, int) for n in self.shape[-len(sizes) :]):
             raise ShapeError(f"interpolate: expected up to {self.ndim} fixed sizes, got {given}")
-        out = self if mode != "linear" else self._in_accumulation_dtype()
+        if mode == "bicubic" and len(sizes) != 2:
+            raise ShapeError(f"interpolate: expected two sizes for mode bicubic, got {len(sizes)}")
+        out = self._in_accumulation_dtype() if is_smooth else self
         for axis, wanted in zip(range(-len(sizes), 0), sizes, strict=True):
             n = int(self.shape[axis])
             count = wanted if size is not None else int(n * wanted)
             if not isinstance(count, int) or count < 1 or n < 1:
                 raise ShapeError(f"interpolate: expected sizes of at least 1, got {n} to {count}")
             out = out._resized(self.ndim + axis, count, mode, align_corners)
-        return out if mode != "linear" else self._in_result_dtype(out)
+        return self._in_result_dtype(out) if is_smooth else out
 
     def _resized(self, axis: int, count: int, mode: str, align_corners: bool) -> Self:
         """One axis resized; positions are fractions with a common denominator, so exact."""
         n = int(self.shape[axis])
         place = self._of(UOp(Ops.ARANGE, dtypes.int64, (), count), self._device)
         lead = [slice(None)] * axis
-        if mode != "linear":
+        if mode.startswith("nearest"):
             top, bottom = (place * n, count) if mode == "nearest" else ((place * 2 + 1) * n, 2 * count)
             return self[(*lead, top // bottom)]
         if align_corners:
             top, bottom = place * (n - 1), max(count - 1, 1)
         else:
             top, bottom = (place * 2 + 1) * n - count, 2 * count
-        top = top.clamp(0, (n - 1) * bottom)
+        top = top if mode == "bicubic" else top.clamp(0, (n - 1) * bottom)
         low = top // bottom
         weight = (top - low * bottom).cast_like(self) * (1.0 / bottom)
         weight = weight.reshape(count, *[1] * (self.ndim - axis - 1))
+        if mode == "bicubic":
+            taps = [self[(*lead, (low + i).clamp(0, n - 1))] for i in (-1, 0, 1, 2)]
+            first, *others = [x * w for x, w in zip(taps, _cubic(weight), strict=True)]
+            return sum(others, first)
         first, second = self[(*lead, low)], self[(*lead, (low + 1).minimum(n - 1))]
         return first + (second - first) * weight
 
@@ -209,8 +220,7 @@ def _taps(grid: Any, n: int, mode: str, padding_mode: str, align_corners: bool) 
         return [(low, 1.0 - part), (low + 1.0, part)]
     low = place._detached().floor()
     part = place - low
-    weights = [_far(part + 1.0), _near(part), _near(1.0 - part), _far(2.0 - part)]
-    return [(padded(low + (k - 1.0)).round(), w) for k, w in enumerate(weights)]
+    return [(padded(low + (k - 1.0)).round(), w) for k, w in enumerate(_cubic(part))]
 
 
 def _reflected(place: Any, n: int, align_corners: bool) -> Any:
@@ -223,6 +233,11 @@ def _reflected(place: Any, n: int, align_corners: bool) -> Any:
     rest = way - turns * span
     is_even = (turns * 0.5).floor().eq(turns * 0.5)
     return is_even.where(rest, span - rest) + low
+
+
+def _cubic(part: Any) -> list[Any]:
+    """The weights of four neighbours, of a position that is `part` behind the second."""
+    return [_far(part + 1.0), _near(part), _near(1.0 - part), _far(2.0 - part)]
 
 
 def _near(x: Any) -> Any:

@@ -1,0 +1,29 @@
+"""Tensors in lists, tuples and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polygrad.errors import ArgumentError
+from polygrad.tensor.core.base import TensorBase
+
+
+def mapped(value: Any, change: Callable[[Any], Any], what: str) -> Any:
+    """A Tensor, or lists, tuples and dicts of such, changed. Raises ArgumentError, which names `what`."""
+    if isinstance(value, TensorBase):
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[mapped(v, change, what) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)(mapped(v, change, what) for v in value)
+    if isinstance(value, dict):
+        return {k: mapped(v, change, what) for k, v in value.items()}
+    raise ArgumentError(f"{what}: expected Tensors, got {type(value).__name__}")
+
+
+def leaves(value: Any, what: str) -> list[Any]:
+    """The Tensors, in order. Raises ArgumentError."""
+    found: list[Any] = []
+    mapped(value, found.append, what)
+    return found
