@@ -104,6 +104,7 @@ export async function makeAssets() {
   });
   const own = bundle(pyodide, wheel, "/lib/polygrad.zip", {
     keep: packaged.filter((file) => !NATIVE.test(file)),
+    sources: false, // a quarter of a first visit, for lines of our own in tracebacks
   });
   const assets = {
     pyodide: version,
