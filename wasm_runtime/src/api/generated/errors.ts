@@ -53,6 +53,11 @@ export class DeviceError extends PolygradError {
   override name = "DeviceError";
 }
 
+/** Memory that a run has half-written which was interrupted, and interrupted again while it went on. */
+export class InterruptedWriteError extends PolygradError {
+  override name = "InterruptedWriteError";
+}
+
 /** A decision of how to compute a kernel that does not apply to it. */
 export class OptError extends PolygradError {
   override name = "OptError";

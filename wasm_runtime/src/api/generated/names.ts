@@ -27,6 +27,7 @@ export const PYTHON_NAMES: Readonly<Record<string, string>> = {
   fillValue: "fill_value",
   finalDivFactor: "final_div_factor",
   fullMatrices: "full_matrices",
+  hopLength: "hop_length",
   ignoreIndex: "ignore_index",
   includeSelf: "include_self",
   initialAccumulatorValue: "initial_accumulator_value",
@@ -56,6 +57,7 @@ export const PYTHON_NAMES: Readonly<Record<string, string>> = {
   numSamples: "num_samples",
   outputPadding: "output_padding",
   outputSize: "output_size",
+  padMode: "pad_mode",
   paddingMode: "padding_mode",
   pctStart: "pct_start",
   posWeight: "pos_weight",
@@ -78,5 +80,6 @@ export const PYTHON_NAMES: Readonly<Record<string, string>> = {
   totalSteps: "total_steps",
   trackRunningStats: "track_running_stats",
   weightDecay: "weight_decay",
+  winLength: "win_length",
   zeroInfinity: "zero_infinity",
 };

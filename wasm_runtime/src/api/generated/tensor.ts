@@ -212,6 +212,122 @@ export interface ConvTranspose2dOptions {
   /** 0 unless given. */ readonly outputPadding?: number | readonly number[] | undefined;
 }
 
+/** Arguments of `Tensor.fftn` by name. */
+export interface FftnOptions {
+  readonly s?: readonly number[] | null | undefined;
+  readonly dim?: number | readonly number[] | null | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.ifftn` by name. */
+export interface IfftnOptions {
+  readonly s?: readonly number[] | null | undefined;
+  readonly dim?: number | readonly number[] | null | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.rfftn` by name. */
+export interface RfftnOptions {
+  readonly s?: readonly number[] | null | undefined;
+  readonly dim?: number | readonly number[] | null | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.irfftn` by name. */
+export interface IrfftnOptions {
+  readonly s?: readonly number[] | null | undefined;
+  readonly dim?: number | readonly number[] | null | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.fft2` by name. */
+export interface Fft2Options {
+  readonly s?: readonly number[] | null | undefined;
+  /** [-2,-1] unless given. */ readonly dim?: readonly number[] | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.ifft2` by name. */
+export interface Ifft2Options {
+  readonly s?: readonly number[] | null | undefined;
+  /** [-2,-1] unless given. */ readonly dim?: readonly number[] | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.rfft2` by name. */
+export interface Rfft2Options {
+  readonly s?: readonly number[] | null | undefined;
+  /** [-2,-1] unless given. */ readonly dim?: readonly number[] | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.irfft2` by name. */
+export interface Irfft2Options {
+  readonly s?: readonly number[] | null | undefined;
+  /** [-2,-1] unless given. */ readonly dim?: readonly number[] | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.hfft` by name. */
+export interface HfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.ihfft` by name. */
+export interface IhfftOptions {
+  readonly n?: number | null | undefined;
+  /** -1 unless given. */ readonly dim?: number | undefined;
+  /** "backward" unless given. */ readonly norm?: "backward" | "ortho" | "forward" | undefined;
+}
+
+/** Arguments of `Tensor.fftfreq` by name. */
+export interface FftfreqOptions {
+  /** 1 unless given. */ readonly d?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+/** Arguments of `Tensor.rfftfreq` by name. */
+export interface RfftfreqOptions {
+  /** 1 unless given. */ readonly d?: number | undefined;
+  readonly dtype?: DTypeName | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+/** Arguments of `Tensor.fftshift` by name. */
+export interface FftshiftOptions {
+  readonly dim?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.ifftshift` by name. */
+export interface IfftshiftOptions {
+  readonly dim?: number | readonly number[] | null | undefined;
+}
+
+/** Arguments of `Tensor.stft` by name. */
+export interface StftOptions {
+  readonly hopLength?: number | null | undefined;
+  readonly winLength?: number | null | undefined;
+  readonly window?: Tensor | null | undefined;
+  /** true unless given. */ readonly center?: boolean | undefined;
+  /** "reflect" unless given. */ readonly padMode?: string | undefined;
+  /** false unless given. */ readonly normalized?: boolean | undefined;
+  /** true unless given. */ readonly onesided?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.istft` by name. */
+export interface IstftOptions {
+  readonly hopLength?: number | null | undefined;
+  readonly winLength?: number | null | undefined;
+  readonly window?: Tensor | null | undefined;
+  /** true unless given. */ readonly center?: boolean | undefined;
+  /** false unless given. */ readonly normalized?: boolean | undefined;
+  /** true unless given. */ readonly onesided?: boolean | undefined;
+  readonly length?: number | null | undefined;
+}
+
 /** Arguments of `Tensor.fft` by name. */
 export interface FftOptions {
   readonly n?: number | null | undefined;
@@ -1692,9 +1808,9 @@ export class Tensor extends TensorBase {
    *
    * One number alone is for all axes of an image but the first two (n, channels).
    *
-   * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same). Positions are
-   * torch's; with `align_corners` (linear) the first and the last elements stay where they are. Throws
-   * ArgumentError, ShapeError.
+   * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same), 'bicubic' (of
+   * two axes; Keys, 1981, with a = -0.75). Positions are torch's; with `align_corners` (linear, bicubic)
+   * the first and the last elements stay where they are. Throws ArgumentError, ShapeError.
    *
    * `mode` is 'linear' by default, as tinygrad's; torch's is 'nearest'.
    */
@@ -1912,6 +2028,186 @@ export class Tensor extends TensorBase {
   }
   /** `convTranspose2d`, by its Python name. */
   declare conv_transpose2d: Tensor["convTranspose2d"];
+
+  /**
+   * `fft` along several axes: `dim`, by default all, or as many of the last as `s` has sizes.
+   *
+   * `s`: the sizes to cut or to pad to first, -1 for an axis as it is. Throws ShapeError, ArgumentError.
+   */
+  fftn(
+    ...args:
+      | [options?: FftnOptions]
+      | [s: readonly number[] | null, options?: FftnOptions]
+      | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: FftnOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.fftn", [this, ...args]);
+  }
+
+  /** The inverse of `fftn`, with its arguments. Throws ShapeError, ArgumentError. */
+  ifftn(
+    ...args:
+      | [options?: IfftnOptions]
+      | [s: readonly number[] | null, options?: IfftnOptions]
+      | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: IfftnOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ifftn", [this, ...args]);
+  }
+
+  /**
+   * `fftn` of real numbers: of the last of the axes the half that `rfft` gives. Throws ShapeError,
+   * ArgumentError.
+   */
+  rfftn(
+    ...args:
+      | [options?: RfftnOptions]
+      | [s: readonly number[] | null, options?: RfftnOptions]
+      | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: RfftnOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rfftn", [this, ...args]);
+  }
+
+  /**
+   * The inverse of `rfftn`; the last size of `s` is that of the result, by default 2 (size - 1). Throws
+   * ShapeError, ArgumentError.
+   */
+  irfftn(
+    ...args:
+      | [options?: IrfftnOptions]
+      | [s: readonly number[] | null, options?: IrfftnOptions]
+      | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: IrfftnOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.irfftn", [this, ...args]);
+  }
+
+  /** `fftn` along two axes. Throws ShapeError, ArgumentError. */
+  fft2(
+    ...args:
+      | [options?: Fft2Options]
+      | [s: readonly number[] | null, options?: Fft2Options]
+      | [s: readonly number[] | null, dim: readonly number[], options?: Fft2Options]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.fft2", [this, ...args]);
+  }
+
+  /** `ifftn` along two axes. Throws ShapeError, ArgumentError. */
+  ifft2(
+    ...args:
+      | [options?: Ifft2Options]
+      | [s: readonly number[] | null, options?: Ifft2Options]
+      | [s: readonly number[] | null, dim: readonly number[], options?: Ifft2Options]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ifft2", [this, ...args]);
+  }
+
+  /** `rfftn` along two axes. Throws ShapeError, ArgumentError. */
+  rfft2(
+    ...args:
+      | [options?: Rfft2Options]
+      | [s: readonly number[] | null, options?: Rfft2Options]
+      | [s: readonly number[] | null, dim: readonly number[], options?: Rfft2Options]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.rfft2", [this, ...args]);
+  }
+
+  /** `irfftn` along two axes. Throws ShapeError, ArgumentError. */
+  irfft2(
+    ...args:
+      | [options?: Irfft2Options]
+      | [s: readonly number[] | null, options?: Irfft2Options]
+      | [s: readonly number[] | null, dim: readonly number[], options?: Irfft2Options]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.irfft2", [this, ...args]);
+  }
+
+  /**
+   * The transform, `n` real numbers, of a signal of which the second half is the conjugate of the
+   * first. Throws ShapeError, ArgumentError.
+   */
+  hfft(
+    ...args:
+      | [options?: HfftOptions]
+      | [n: number | null, options?: HfftOptions]
+      | [n: number | null, dim: number, options?: HfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.hfft", [this, ...args]);
+  }
+
+  /** The inverse of `hfft`: half a signal, in pairs. Throws ShapeError, ArgumentError. */
+  ihfft(
+    ...args:
+      | [options?: IhfftOptions]
+      | [n: number | null, options?: IhfftOptions]
+      | [n: number | null, dim: number, options?: IhfftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ihfft", [this, ...args]);
+  }
+
+  /** The frequencies of the n results of `fft`, of samples that are `d` apart. Throws ArgumentError. */
+  static fftfreq(
+    ...args:
+      | [n: number, options?: FftfreqOptions]
+      | [n: number, d: number, options?: FftfreqOptions]
+      | [n: number, d: number, dtype: DTypeName | null, options?: FftfreqOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.fftfreq", [...args]);
+  }
+
+  /** The frequencies of the n // 2 + 1 results of `rfft`. Throws ArgumentError. */
+  static rfftfreq(
+    ...args:
+      | [n: number, options?: RfftfreqOptions]
+      | [n: number, d: number, options?: RfftfreqOptions]
+      | [n: number, d: number, dtype: DTypeName | null, options?: RfftfreqOptions]
+  ): Tensor {
+    return callTensor(this.bound, "Tensor.rfftfreq", [...args]);
+  }
+
+  /** The frequency 0 moved to the middle of the axes `dim`, by default of all: of pairs, say which. */
+  fftshift(
+    ...args: [options?: FftshiftOptions] | [dim: number | readonly number[] | null, options?: FftshiftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.fftshift", [this, ...args]);
+  }
+
+  /** The inverse of `fftshift`. */
+  ifftshift(
+    ...args:
+      [options?: IfftshiftOptions] | [dim: number | readonly number[] | null, options?: IfftshiftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.ifftshift", [this, ...args]);
+  }
+
+  /**
+   * The transforms of overlapping pieces of a real signal (..., size): (..., frequencies, pieces, 2).
+   *
+   * Pieces of `n_fft` elements begin every `hop_length` (a quarter of n_fft) and are multiplied by
+   * `window`, of `win_length` elements (n_fft), in the middle. `center`: piece i is around element
+   * i hop_length; the signal is padded as `pad_mode` says. `normalized`: divided by the root of n_fft.
+   * `onesided`: n_fft // 2 + 1 frequencies, else all. As torch's. Throws ShapeError, ArgumentError.
+   */
+  stft(
+    ...args:
+      | [nFft: number, options?: StftOptions]
+      | [nFft: number, hopLength: number | null, options?: StftOptions]
+      | [nFft: number, hopLength: number | null, winLength: number | null, options?: StftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.stft", [this, ...args]);
+  }
+
+  /**
+   * The signal whose transforms these are, (..., frequencies, pieces, 2); arguments as of `stft`.
+   *
+   * `length`: how many elements of it. Where pieces overlap it is the mean that is weighted by squared
+   * windows (Griffin and Lim, 1984). Throws ShapeError, ArgumentError.
+   */
+  istft(
+    ...args:
+      | [nFft: number, options?: IstftOptions]
+      | [nFft: number, hopLength: number | null, options?: IstftOptions]
+      | [nFft: number, hopLength: number | null, winLength: number | null, options?: IstftOptions]
+  ): Tensor {
+    return callTensor(this.session, "Tensor.istft", [this, ...args]);
+  }
 
   /**
    * The Fourier transform of complex numbers (..., size, 2) along `dim`, of the axes before the pairs.
@@ -3054,7 +3350,8 @@ export class Tensor extends TensorBase {
   /**
    * Positions (int32) drawn with these (unnormalised) probabilities, along the last of 1 or 2 axes.
    *
-   * Throws ShapeError, ArgumentError; without replacement only one sample can be drawn.
+   * Without `replacement` they are different, and there must be as many probabilities above 0 (an
+   * ArgumentError with `CHECK=1`; else those of 0 come last). Throws ShapeError, ArgumentError.
    */
   multinomial(
     ...args: [options?: MultinomialOptions] | [numSamples: number, options?: MultinomialOptions]
