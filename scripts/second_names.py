@@ -110,9 +110,9 @@ def imports(names: set[str], found: dict[str, Any]) -> list[str]:
 
 
 def _definer(name: str) -> str | None:
-    """The module of polygrad that assigns the name at its top."""
-    for module in list(sys.modules.values()):
-        if not getattr(module, "__name__", "").startswith("polygrad") or name not in vars(module):
+    """The module of `polygrad.tensor` that assigns the name at its top."""
+    for module in [sys.modules[m] for m in sorted(sys.modules) if m.startswith("polygrad.tensor")]:
+        if name not in vars(module):
             continue
         for node in ast.parse(inspect.getsource(module)).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

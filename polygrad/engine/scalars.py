@@ -20,7 +20,6 @@ from polygrad.uop.ops import GroupOp, Ops
 _STRUCTURAL = frozenset({0.0, 1.0, -1.0, 2.0, -2.0, 0.5, math.inf, -math.inf})
 _FLOAT_USES = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.WHERE}) | GroupOp.Comparison
 _INTEGER_USES = _FLOAT_USES | {Ops.AND, Ops.OR, Ops.XOR}
-_TRANSPARENT = GroupOp.Movement | {Ops.CAST, Ops.DETACH, Ops.NOOP, Ops.COPY, Ops.CONTIGUOUS, Ops.WHERE}
 
 
 class Family:
@@ -66,13 +65,15 @@ def replaceable(pending: Pending, roots: Iterable[UOp]) -> set[UOp]:
     """The constants of a graph that may be values which are not known, with the same results to the bit."""
     order = list(pending.order)
     users: dict[UOp, list[UOp]] = {n: [] for n in order}
+    fixed: set[UOp] = set()  # made of constants alone: the compiler computes it
     for node in order:
-        if node.value is None:
+        if node.value is None and node.op is not Ops.BUFFER:
+            if fixed.issuperset(node.src):
+                fixed.add(node)
             for s in node.src:
                 if s in users:
                     users[s].append(node)
     has_arange = any(n.op is Ops.ARANGE for n in order)
-    scaled, rescaled, fixed = _scaled(order, users)
     out = set(pending.constants).difference(roots)
     for c in pending.constants:
         uses = _INTEGER_USES if c.dtype.is_int else _FLOAT_USES
@@ -81,82 +82,5 @@ def replaceable(pending: Pending, roots: Iterable[UOp]) -> set[UOp]:
         for user in users[c]:
             others = [s for s in user.src if s is not c]
             if user.op not in uses or not others or not fixed.isdisjoint(others):
-                out.discard(c)  # with other constants it is computed by the compiler
-            elif (
-                user.op is Ops.MUL
-                and c.dtype.is_float
-                and (user in rescaled or not scaled.isdisjoint(others))
-            ):
-                out.discard(c)  # (x*c)*d is x*(c*d)
+                out.discard(c)
     return out
-
-
-def _scaled(order: list[UOp], users: dict[UOp, list[UOp]]) -> tuple[set[UOp], set[UOp], set[UOp]]:
-    """The nodes that are a product with a constant, once movement and the like are gone; those of which such
-    a product, or the reciprocal, is taken; and those that are made of constants alone."""
-    fixed: set[UOp] = set()
-    scaled: set[UOp] = set()
-    scales: set[UOp] = set()
-    repeated: dict[UOp, frozenset[int]] = {}  # axes along which all elements are the same
-    for node in order:
-        op, src = node.op, node.src
-        if node.value is not None or op is Ops.BUFFER:
-            continue
-        if fixed.issuperset(src):
-            fixed.add(node)
-        repeated[node] = _repeated(node, repeated)
-        if op is Ops.REDUCE_AXIS:
-            is_scale = not repeated.get(src[0], frozenset()).isdisjoint(node.arg.axes)
-        else:
-            is_scale = (
-                op is Ops.RECIPROCAL
-                or op in GroupOp.Transcendental  # written out, they begin with one
-                or (op is Ops.MUL and not fixed.isdisjoint(src) and not _is_negation(node))
-                or (op is Ops.ADD and src[0] is src[1])
-            )
-        if is_scale:
-            scales.add(node)
-            if op is Ops.MUL or op is Ops.ADD or op is Ops.REDUCE_AXIS:
-                scaled.add(node)
-        if _is_transparent(node, fixed) or op is Ops.RECIPROCAL:
-            if not scaled.isdisjoint(src):
-                scaled.add(node)
-    rescaled: set[UOp] = set()
-    for node in reversed(order):
-        for user in users[node]:
-            if user in scales or (user in rescaled and _is_transparent(user, fixed)):
-                rescaled.add(node)
-    return scaled, rescaled, fixed
-
-
-def _is_negation(node: UOp) -> bool:
-    """Whether a product only changes the sign, which is exact wherever it is done."""
-    return any(s.op is Ops.CONST and s.arg == -1 for s in node.src)
-
-
-def _is_transparent(node: UOp, fixed: set[UOp]) -> bool:
-    """Whether code generation may find the node to be one of its sources."""
-    if node.op in (Ops.ADD, Ops.MUL, Ops.MAX):
-        return any(s in fixed and (s.op is not Ops.CONST or is_structural(s)) for s in node.src)
-    return node.op in _TRANSPARENT
-
-
-def _repeated(node: UOp, known: dict[UOp, frozenset[int]]) -> frozenset[int]:
-    """The axes along which the elements of a node are surely or possibly all the same."""
-    op, src = node.op, node.src
-    if not src:
-        return frozenset()
-    inner = known.get(src[0], frozenset())
-    if op is Ops.EXPAND:
-        sizes = zip(src[0].shape, node.shape, strict=True)
-        return inner | {i for i, (a, b) in enumerate(sizes) if a is not b and a != b}
-    if op is Ops.PERMUTE:
-        return frozenset(i for i, axis in enumerate(node.arg) if axis in inner)
-    if op in GroupOp.Movement:
-        return frozenset(range(node.ndim)) if inner else inner
-    if op is Ops.REDUCE_AXIS:
-        return inner
-    if op in GroupOp.Elementwise:
-        of_sources = [known.get(s, frozenset()) for s in src if s.shape]
-        return frozenset.intersection(*of_sources) if of_sources else frozenset()
-    return inner

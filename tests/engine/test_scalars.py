@@ -42,6 +42,11 @@ REPLACED = {
     "scaled product": lambda x, y, v: (x @ y.T) * v,
     "temperature": lambda x, y, v: (x / v).softmax(-1),
     "both": lambda x, y, v: x * v + y * (v * 3.1),
+    "two factors": lambda x, y, v: x * 2.5 * v,
+    "of a reciprocal": lambda x, y, v: (x * v).reciprocal(),
+    "in a sine": lambda x, y, v: (x * v).sin(),
+    "moved in between": lambda x, y, v: (x * v).T * 2.5,
+    "of what is repeated": lambda x, y, v: x[:1].expand(6, 8).sum(0) * v,
     "moved": lambda x, y, v: (x * v).reshape(8, 6).T.pad(((1, 0), (0, 0))) + 1,
 }
 
@@ -78,11 +83,6 @@ def test_scalars_of_other_dtypes_are_arguments_too(device, dtype):
 
 
 KEPT = {
-    "two factors": lambda x, y, v: x * 2.5 * v,
-    "of a reciprocal": lambda x, y, v: (x * v).reciprocal(),
-    "in a sine": lambda x, y, v: (x * v).sin(),
-    "moved in between": lambda x, y, v: (x * v).T * 2.5,
-    "of what is repeated": lambda x, y, v: x[:1].expand(6, 8).sum(0) * v,
     "exponent": lambda x, y, v: x.abs() ** v,
     "made of constants": lambda x, y, v: x * (Tensor.ones(6, 8, device=x.device) * v),
     "choice by position": lambda x, y, v: (Tensor.arange(8, device=x.device) < 3).where(x, v),
