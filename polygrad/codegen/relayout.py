@@ -20,7 +20,6 @@ from typing import NamedTuple
 from polygrad.codegen import cost
 from polygrad.codegen.dot_products import dot_form
 from polygrad.codegen.fission import Fission, Producer, divided, fission, is_divisible, producer
-from polygrad.codegen.polyphase import in_phases
 from polygrad.codegen.reductions import canonicalized
 from polygrad.codegen.target import Target
 from polygrad.codegen.tiling import Tiling
@@ -38,9 +37,8 @@ Form = dict[UOp, int]  # a sum of ranges, with their coefficients
 
 
 def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels in polyphase form, and before those that they are for the copies of operands. Equal copies
-    are made once."""
-    return divided(in_phases(calls), lambda call: _copies_apart(call, target))
+    """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
+    return divided(calls, lambda call: _copies_apart(call, target))
 
 
 def _copies_apart(call: KernelCall, target: Target) -> Fission | None:

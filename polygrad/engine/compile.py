@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.arrange import arrange
+from polygrad.codegen.kernel_passes import kernels_of
 from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.built import Built, built_key, kernel_of
@@ -67,20 +67,20 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    arranged = arrange(sink, backend.target, optimized)
+    scheduled = kernels_of(sink, backend.target, optimized)
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
-        _check_sizes(arranged, device, backend)
-    kernels = compile_kernels([call.ast for call in arranged.calls], device, backend)
+        _check_sizes(scheduled, device, backend)
+    kernels = compile_kernels([call.ast for call in scheduled.calls], device, backend)
     stats.programs += 1
-    return _assemble(sink, arranged, kernels, device, backend, n_slots)
+    return _assemble(sink, scheduled, kernels, device, backend, n_slots)
 
 
-def _check_sizes(arranged: Schedule, device: str, backend: Backend) -> None:
+def _check_sizes(scheduled: Schedule, device: str, backend: Backend) -> None:
     """Raises OutOfMemoryError for a buffer that has more elements than an index counts: then there is no
     grid."""
     most = 1 << (backend.target.index_bits - 1)
-    for call in arranged.calls:
+    for call in scheduled.calls:
         for arg in call.args:
             if max_numel(arg.shape) > most:
                 raise OutOfMemoryError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polygrad import Tensor
-from polygrad.codegen.arrange import arrange
+from polygrad.codegen.kernel_passes import kernels_of
 from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
 from polygrad.codegen.opts import parse_opts
 from polygrad.codegen.target import Target
@@ -45,4 +45,4 @@ def linear_of(tensor: Tensor, target: Target, opts: str | None = None) -> list[U
 def arranged(*tensors: Tensor, target: Target) -> list[KernelCall]:
     """The kernels of a graph, as a machine with workgroups gets them."""
     sink = normalize(UOp.sink(*[t.uop.base for t in tensors])).sink
-    return list(arrange(sink, target, True).calls)
+    return list(kernels_of(sink, target, True).calls)

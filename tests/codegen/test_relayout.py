@@ -15,6 +15,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
 from polygrad.codegen import cost  # noqa: E402
+from polygrad.codegen.polyphase import in_phases  # noqa: E402
 from polygrad.codegen.relayout import relayout  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
@@ -31,7 +32,7 @@ def scheduled(*outputs):
 
 
 def kernels(*outputs):
-    return relayout(scheduled(*outputs), TARGET)
+    return relayout(in_phases(scheduled(*outputs)), TARGET)
 
 
 def empty(*shape):

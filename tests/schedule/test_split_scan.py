@@ -8,7 +8,7 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen import arrange  # noqa: E402
+from polygrad.codegen import kernel_passes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.schedule import schedule  # noqa: E402
@@ -59,7 +59,7 @@ RUNNING = {
 @pytest.mark.parametrize("which", RUNNING)
 @pytest.mark.parametrize("wanted", [SideBySide(2, 8), SideBySide(64, 5), SideBySide(1000, 2)])
 def test_values_and_gradients_are_torchs(which, wanted, monkeypatch):
-    monkeypatch.setattr(arrange, "CORES", wanted)
+    monkeypatch.setattr(kernel_passes, "CORES", wanted)
     clear_caches()
     values = np.random.default_rng(2).uniform(0.8, 1.2, (3, 113)).astype(np.float32)
     own, theirs = RUNNING[which]

@@ -1,0 +1,111 @@
+"""The passes over the kernels of a graph: each fires on a graph that it is for, and leaves another alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from polygrad import Context, Tensor, Variable
+from polygrad.codegen.kernel_passes import KERNEL_PASSES, KernelContext, kernels_of, steps
+from polygrad.codegen.target import Target
+from polygrad.engine.devices import Device
+from polygrad.engine.normalize import normalize
+from polygrad.schedule.schedule import schedule
+from polygrad.schedule.split_scan import CORES, GPU
+from polygrad.uop.node import UOp
+from tests.codegen.grid_kernels import data
+from tests.codegen.test_narrow import two_layers
+from tests.codegen.test_tensor_cores import CUDA
+
+CPU = Device.backend("CPU").target
+Graph = Callable[[], Any]
+
+
+def of(dtype: str, *shape: int) -> Tensor:
+    return data(*shape).cast(dtype).contiguous().realize()
+
+
+def attention() -> Tensor:
+    q, k, v = (data(1, 8, 256, 64) for _ in range(3))
+    return q.scaled_dot_product_attention(k, v)
+
+
+def written(rows: int) -> Tensor:
+    x = data(4096, 64)
+    x[Tensor([3, 5, 3]).realize()] = data(3, 64)
+    return x
+
+
+# Of each pass: a target, a graph that it changes, and one like it that it does not.
+CASES: dict[str, tuple[Target, Graph, Graph]] = {
+    "store-fp8-as-bits": (CPU, lambda: of("fp8e4m3", 64).float() + 1, lambda: of("float16", 64).float() + 1),
+    "compute-at": (CPU, attention, lambda: data(256, 64) @ data(64, 256)),
+    "index-put": (CPU, lambda: written(3), lambda: data(4096, 64) + 1),
+    "scatter": (
+        CPU,
+        lambda: Tensor.zeros(5000, 16).scatter_add(0, of("int32", 4000, 1).expand(4000, 16), data(4000, 16)),
+        lambda: data(4000, 16).sum(0),
+    ),
+    "interchange": (CPU, lambda: data(2048, 512).sum(0), lambda: data(2048, 512).sum(1)),
+    "polyphase": (
+        CPU,
+        lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4), stride=2),
+        lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4)),
+    ),
+    "relayout": (CPU, lambda: data(512, 512).T @ data(512, 512), lambda: data(512, 512) @ data(512, 512)),
+    "split-k": (
+        CUDA,
+        lambda: data(32, 16384) @ data(16384, 32),
+        lambda: data(1024, 64) @ data(64, 1024),
+    ),
+    "narrow-storage": (
+        CUDA,
+        lambda: two_layers(),
+        lambda: data(256, 256).matmul(data(256, 256)).relu() @ data(256, 256),
+    ),
+    "separate-offsets": (CPU, lambda: data(256, 64)[64:128] * 2, lambda: data(256, 64) * 2),
+}
+
+
+def changes(graph: Graph, target: Target) -> list[str]:
+    """The passes that change the kernels of a graph."""
+    sink = normalize(UOp.sink(graph().uop.base)).sink
+    limits = target.workgroups
+    scans = CORES if limits is None else GPU
+    plan = schedule(sink, True, target.max_buffers, limits is not None, scans)
+    found, before = [], list(plan.calls)
+    for p, calls in steps(plan.calls, KernelContext(target, True, frozenset(plan.roots))):
+        if list(calls) != before:
+            found.append(p.name)
+        before = list(calls)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_pass_fires_where_it_is_meant_to(name: str) -> None:
+    target, yes, no = CASES[name]
+    with Context(SPEC=1):
+        assert name in changes(yes, target) and name not in changes(no, target)
+
+
+def test_every_pass_has_a_case_and_a_name_of_its_own() -> None:
+    names = [p.name for p in KERNEL_PASSES]
+    assert len(set(names)) == len(names) and set(names) == set(CASES)
+
+
+def test_what_a_pass_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = normalize(UOp.sink((data(512, 512).T @ data(512, 512)).uop.base)).sink
+    with Context(DEBUG=4):
+        kernels_of(sink, CPU, True)
+    shown = capsys.readouterr().err
+    assert shown.count("# kernel after relayout") == 2 and "after split-k" not in shown
+
+
+def test_unoptimised_kernels_go_through_what_every_machine_needs() -> None:
+    n = Variable("n", 1, 8).bind(3)
+    sink = normalize(UOp.sink((data(8)[:n] * 2).uop.base)).sink
+    plan = schedule(sink)
+    names = [p.name for p, _ in steps(plan.calls, KernelContext(CPU, False, frozenset(plan.roots)))]
+    assert names == ["store-fp8-as-bits", "separate-offsets"]
