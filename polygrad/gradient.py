@@ -338,7 +338,7 @@ def _cast(g: UOp, node: UOp) -> Grads:
 def _after(g: UOp, node: UOp) -> Grads:
     memory, target = node.src[0], node.src[1].src[0]
     written = moved_back(target, memory, target.const_like(True, dtypes.bool))
-    return _where(written, g.const_like(0.0), g), target.substitute({memory: g})
+    return _where(written, g.const_like(0.0), g), _shown(target, memory, g)
 
 
 def _copy(g: UOp, node: UOp) -> Grads:
@@ -419,10 +419,32 @@ def moved_back(view: UOp, base: UOp, value: UOp) -> UOp:
 
     `view` is `base` under movement ops, and shows no element twice.
     """
-    while view is not base:
+    for moved in _movement(view, base):
+        (back,) = VJP[moved.op](value, moved)
+        assert back is not None
+        value = back
+    return value
+
+
+def _shown(view: UOp, base: UOp, value: UOp) -> UOp:
+    """What `view` shows if `value` is in the place of `base`."""
+    for moved in reversed(_movement(view, base)):
+        value = UOp(moved.op, value.dtype, (value,), moved.arg)
+    return value
+
+
+def _movement(view: UOp, base: UOp) -> list[UOp]:
+    """The movement ops from a view down to `base`, whatever marks leaves there."""
+    base, found = _unmarked(base), []
+    while (view := _unmarked(view)) is not base:
         if view.op not in GroupOp.Movement:
             raise InternalError(f"{view.op} cannot be moved back")
-        (moved,) = VJP[view.op](value, view)
-        assert moved is not None
-        view, value = view.src[0], moved
-    return value
+        found.append(view)
+        view = view.src[0]
+    return found
+
+
+def _unmarked(node: UOp) -> UOp:
+    while node.op is Ops.DETACH:
+        node = node.src[0]
+    return node

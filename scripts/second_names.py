@@ -103,16 +103,16 @@ def imports(names: set[str], found: dict[str, Any]) -> list[str]:
         value = next((owner[name] for owner in owners if name in owner), name)
         home = getattr(value, "__module__", None)
         if home is None or not home.startswith("polygrad") or getattr(value, "__name__", "") != name:
-            home = _definer(name) or home
+            home = _definer(name, value) or home
         homes.setdefault(home or "typing", set()).add(name)
     homes.setdefault("typing", set()).update({"Self", "overload"})
     return [f"from {home} import {', '.join(sorted(ns))}" for home, ns in sorted(homes.items())]
 
 
-def _definer(name: str) -> str | None:
+def _definer(name: str, value: Any) -> str | None:
     """The module of `polygrad.tensor` that assigns the name at its top."""
     for module in [sys.modules[m] for m in sorted(sys.modules) if m.startswith("polygrad.tensor")]:
-        if name not in vars(module):
+        if vars(module).get(name) != value:
             continue
         for node in ast.parse(inspect.getsource(module)).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

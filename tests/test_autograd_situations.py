@@ -12,6 +12,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from training_programs import run
 
 from polygrad import Tensor, TinyJit, checkpoint, custom_gradient, nn
 from polygrad.errors import GradientError
@@ -527,3 +528,23 @@ def test_multi_backward():
     (shared * 2).sum().backward()
     (shared * 3).sum().backward()
     assert a.grad.tolist() == [15, 20] and b.grad.tolist() == [5, 10]
+
+
+@pytest.mark.parametrize("seed, device", [(10_001_506, "CPU"), (10_000_696, "INTERP"), (10_004_111, "CPU")])
+def test_programs_that_once_went_wrong(seed: int, device: str) -> None:
+    """A checkpoint that reads memory after a write to a part of it, a parameter made of a node on a device, a
+    second backward of what a write before the first had made."""
+    run(seed, device, length=16)
+
+
+def test_a_tensor_of_a_node_is_on_the_nodes_device() -> None:
+    x = Tensor([1.0, 2.0], device="INTERP")
+    assert Tensor((x * 2).uop).device == "INTERP" == Tensor(x.uop).device
+
+
+def test_a_backward_costs_little_beside_many_live_tensors() -> None:
+    others = [Tensor([float(i)]) for i in range(500)]
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    (w * others[3]).sum().backward()
+    assert w.grad.tolist() == [3.0, 3.0] and others[3].grad.tolist() == [3.0]
+    assert all(t.grad is None for t in others if t is not others[3])

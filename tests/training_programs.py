@@ -252,8 +252,9 @@ class TrainingProgram:
             self.spent_at = min(self.spent_at, self.writes)
 
     def _may_be_lost(self) -> bool:
-        """Whether something was written after a backward that keeps no graph: it may be refused then."""
-        return self.spent_at < self.writes
+        """Whether something was written, perhaps carried out after a backward that keeps no graph: another
+        may be refused then."""
+        return self.spent_at < 1 << 30 and self.writes > 0
 
     def gradient(self) -> None:
         """A gradient as a value, which is differentiated again."""

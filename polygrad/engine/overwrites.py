@@ -73,8 +73,12 @@ def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
 def stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
     """What live lazy values (of Tensors above the serial number `since`) read of `memory` as it is before
     the writes in `pending` (AFTERs), whose newest version stays. Each is a live value, or a write's value."""
-    roots = dedup(stored_node(uop) for hook in live_roots for uop in hook(since))
-    live = [r for r in roots if r.op is not Ops.BUFFER]
+    live = dict.fromkeys(
+        node
+        for hook in live_roots
+        for uop in hook(since)
+        if uop.op is not Ops.BUFFER and (node := stored_node(uop)).op is not Ops.BUFFER
+    )
     if not live:
         return []
     stale: set[UOp] = set()

@@ -10,6 +10,7 @@ from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.overwrites import gradient_roots, live_roots
 from polygrad.engine.realize import buffer_from
 from polygrad.errors import DTypeError, ShapeError
+from polygrad.gradient import device_of
 from polygrad.helpers import prod
 from polygrad.monitor import synchronize_methods
 from polygrad.tensor.activations import ActivationsMixin
@@ -194,7 +195,8 @@ class Tensor(
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:
             node = UOp(Ops.CAST, said_dtype(node) or dtypes.default_int, (node,))
-        self.uop, self._device = node if to is None else node.cast(to), home
+        where: Any = home or device_of(node)
+        self.uop, self._device = node if to is None else node.cast(to), where
 
     def _from_list(self, data: Any, home: str | None, to: DType | None) -> None:
         flat, shape = flatten(data)

@@ -104,7 +104,8 @@ def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatc
     """What the algebra folds cannot be an argument: each of these is a Program and a kernel of its own."""
     x = Tensor([1.0, 2, 3, 4], device=device).realize()
     kernels._kernels.clear()
-    (x * 2.5 * 1.7).realize()
+    folded = lambda v: x * (Tensor.ones(4, device=device) * v)
+    folded(1.7).realize()
     kernel = kernels._kernels.nbytes  # on CC a whole shared object
     caches = {programs._graphs: 2_000_000, programs._families: 20_000, kernels._kernels: 20 * kernel}
     for cache, limit in caches.items():
@@ -112,7 +113,7 @@ def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatc
         cache.clear()
     nodes = []
     for i in range(120):
-        (x * 2.5 * (1.1 + i / 1000)).realize()
+        folded(1.1 + i / 1000).realize()
         (x + 1).realize() if i % 2 else (x.reshape(2, 2) + i).sum(i % 2).realize()
         for cache, limit in caches.items():
             assert cache.nbytes <= limit
@@ -125,5 +126,5 @@ def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatc
     made = stats.programs
     (x + 1).realize()  # used again and again: it is still there
     assert stats.programs == made
-    (x * 2.5 * 1.1).realize()  # the oldest is not
+    folded(1.1).realize()  # the oldest is not
     assert stats.programs == made + 1

@@ -63,7 +63,9 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
     """
     marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
     required = [t for t in marked.values() if t.requires_grad]
-    unsaid = [t for t in live if t._requires_grad is None and t.uop.dtype.is_float and not is_constant(t.uop)]
+    read = _read_by(order)
+    concerned = [t for t in live if t._requires_grad is None and _origin(t.uop) in read]
+    unsaid = [t for t in concerned if t.uop.dtype.is_float and not is_constant(t.uop)]
     tensors = [*required, *unsaid]
     present = positions(order, tensors)
     sources = set(present)  # and what is computed from one of them
@@ -79,6 +81,25 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
     place = {i: n for n, i in enumerate(wanted)}
     found = {n: [place[i] for i in positions if i in place] for n, positions in present.items()}
     return [tensors[i] for i in wanted], {n: positions for n, positions in found.items() if positions}
+
+
+def _read_by(order: list[UOp]) -> set[Any]:
+    """The nodes of a graph, and the memory that it reads or has values in."""
+    found: set[Any] = set(order)
+    for n in order:
+        value = n if n.op is Ops.BUFFER else value_of(n)
+        if value is not None:
+            found.add(value.arg.allocation)
+    return found
+
+
+def _origin(uop: UOp) -> Any:
+    """What tells at once whether a graph has to do with a Tensor: the memory that it is a version of, or its
+    node."""
+    stored = uop
+    while stored.op is Ops.RESHAPE or stored.op is Ops.AFTER:
+        stored = stored.src[0]
+    return stored.arg.allocation if stored.op is Ops.BUFFER else uop
 
 
 def live_derived(since: int = 0) -> list[UOp]:
@@ -125,7 +146,11 @@ def _freed(spent: UOp) -> UOp | None:
     """The computed value of a spent node without its graph, which reads memory that was overwritten; None
     while it is not computed, or reads none."""
     value = value_of(lazy_root(spent))
-    if value is None or not any(map(_is_lost, spent.toposort())):
+    if value is None:
+        return None
+    order = spent.toposort(lambda n: not is_leaf(n))
+    of_leaves = UOp.sink(*[n.src[0] for n in order if is_leaf(n)]).toposort(uncomputed)
+    if not any(map(_is_lost, order)) and not any(map(_is_lost, of_leaves)):
         return None
     return value.reshape(spent.shape).detach(Spent.FREED)
 
