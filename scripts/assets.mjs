@@ -33,6 +33,9 @@ const NATIVE = new RegExp(
   ].join("|"),
 );
 
+/** What calls of users' programs do not lead to when they are wrong: tracebacks need not quote it. */
+const COMPILER = /^polygrad\/(codegen|export|manifest|renderer|schedule|uop|wasm)\//;
+
 /** The newest polygrad wheel of `dist/`. */
 export function findWheel() {
   const folder = join(ROOT, "dist");
@@ -96,7 +99,7 @@ export async function makeAssets() {
   );
   const first = bundle(pyodide, stdlib, place, {
     keep: loaded,
-    sources: false,
+    withoutText: loaded,
     extra: {
       "_polygrad_start.py": Uint8Array.from(readFileSync(join(LOADER, "python/start.py"))),
       "_polygrad_stdlib.py": new TextEncoder().encode(finder),
@@ -104,7 +107,7 @@ export async function makeAssets() {
   });
   const own = bundle(pyodide, wheel, "/lib/polygrad.zip", {
     keep: packaged.filter((file) => !NATIVE.test(file)),
-    sources: false, // a quarter of a first visit, for lines of our own in tracebacks
+    withoutText: packaged.filter((file) => COMPILER.test(file)),
   });
   const assets = {
     pyodide: version,

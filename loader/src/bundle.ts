@@ -8,8 +8,8 @@ import BUNDLE from "./python/bundle.py";
 export interface BundleOptions {
   /** Only the files of these names. */
   keep?: readonly string[];
-  /** Whether the archive has the modules' sources beside their bytecode. */
-  sources?: boolean;
+  /** The modules, by file, whose sources are not in the archive beside their bytecode. */
+  withoutText?: readonly string[];
   /** More files, by name. */
   extra?: Record<string, Uint8Array>;
 }
@@ -21,17 +21,18 @@ export function bundle(
   pyodide: PyodideAPI,
   source: Uint8Array,
   place: string,
-  { keep, sources = true, extra = {} }: BundleOptions = {},
+  { keep, withoutText = [], extra = {} }: BundleOptions = {},
 ): Uint8Array<ArrayBuffer> {
   fileSystem(pyodide).writeFile(SOURCE, source);
   return withFunctions(pyodide, BUNDLE, ["bundle"], (make) => {
     const names = keep && (pyodide.toPy(keep) as PyProxy);
     const files = pyodide.toPy(extra) as PyProxy;
-    const made = make(SOURCE, place, names, sources, files) as PyProxy;
+    const textless = pyodide.toPy(withoutText) as PyProxy;
+    const made = make(SOURCE, place, names, textless, files) as PyProxy;
     try {
       return Uint8Array.from(made.toJs() as Uint8Array);
     } finally {
-      for (const proxy of [made, files]) proxy.destroy();
+      for (const proxy of [made, files, textless]) proxy.destroy();
       names?.destroy();
     }
   });

@@ -359,7 +359,7 @@ export const cases = {
       ),
       axis: await thrown(() => t.sum(3).item()),
       dtype: await thrown(() => t.cast("odd").item()),
-      argument: await thrown(() => t.sum({ axes: 1 }).item()),
+      argument: await thrown(() => t.sum({ colour: 1 }).item()),
       missing: await thrown(() => new nn.Linear(1).ready()),
       ragged: await thrown(() => new Tensor([[1], [2, 3]])),
       overflow: await thrown(() => new Tensor([300], { dtype: "uint8" })),

@@ -110,7 +110,7 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
     assert is_error(found["axis"], "AxisError", "axis: expected -1 to 0 for shape (2,), got 3")
     assert is_error(found["dtype"], "DTypeError", "dtype: expected one of bool")
     assert is_error(
-        found["argument"], "ArgumentError", "sum: expected arguments axis, keepdim, dtype, got axes="
+        found["argument"], "ArgumentError", "sum: expected arguments axis, keepdim, dtype, got colour="
     )
     assert is_error(found["missing"], "ArgumentError", "missing a required argument: 'out_features'")
     assert is_error(found["ragged"], "ShapeError", "expected 1 elements in every array at depth 1, got 2")

@@ -23,13 +23,13 @@ def bundle(
     source: str,
     place: str,
     keep: Container[str] | None = None,
-    sources: bool = True,
+    without_text: Container[str] = (),
     extra: dict[str, bytes] | None = None,
 ) -> bytes:
     """The zip file `source` with bytecode for every module, as it will lie at the path `place`.
 
-    `keep` limits it to these names, `extra` adds files, `sources` keeps the modules' text, which tracebacks
-    quote. Nothing is compressed in there: inflating bytecode takes longer than reading it, and text that is
+    `keep` limits it to these names, `extra` adds files; the text of modules, which tracebacks quote, is there
+    but for those of `without_text`. Nothing is compressed in there: inflating bytecode takes longer than reading it, and text that is
     compressed file by file is a third longer on the wire than text that a server compresses as a whole.
     """
     with zipfile.ZipFile(source) as archive:
@@ -40,6 +40,7 @@ def bundle(
     bytecode = {f"{n}c": _bytecode(data, f"{place}/{n}") for n, data in modules.items()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as made:
-        for name, data in (bytecode | (modules if sources else {}) | others).items():
+        text = {n: data for n, data in modules.items() if n not in without_text}
+        for name, data in (bytecode | text | others).items():
             made.writestr(zipfile.ZipInfo(name), data)
     return out.getvalue()
