@@ -29,8 +29,9 @@ def bundle(
     """The zip file `source` with bytecode for every module, as it will lie at the path `place`.
 
     `keep` limits it to these names, `extra` adds files; the text of modules, which tracebacks quote, is there
-    but for those of `without_text`. Nothing is compressed in there: inflating bytecode takes longer than reading it, and text that is
-    compressed file by file is a third longer on the wire than text that a server compresses as a whole.
+    but for those of `without_text`. Nothing is compressed in there: inflating bytecode takes longer than
+    reading it, and text that is compressed file by file is a third longer on the wire than text that a server
+    compresses as a whole.
     """
     with zipfile.ZipFile(source) as archive:
         files = {n: archive.read(n) for n in archive.namelist() if keep is None or n in keep}
