@@ -88,6 +88,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _without_what_others_left() -> None:
+    """What the tests of other modules left is not looked through by each collection of this one's."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _adapter(request: pytest.FixtureRequest) -> None:
     """Tests on WEBGPU are skipped where there is no adapter, which is looked for when the first runs."""

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 from training_programs import run
 
 COUNTS = {"INTERP": 1400, "CPU": 300, "WASM": 300}
 THOROUGH = {"INTERP": 70_000, "CPU": 15_000, "WASM": 15_000}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _without_what_other_tests_left() -> None:
-    """The garbage collector need not look through it again and again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.mark.parametrize("device, first", [(d, i) for d, n in COUNTS.items() for i in range(0, n, 100)])
