@@ -16,6 +16,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import AxisKind, Param
 from polygrad.uop.node import UOp
@@ -100,7 +101,7 @@ def is_compared(loops: Collection[UOp], target: Target) -> bool:
     """Whether a GPU has compared all elements of output loops, which it computes side by side, with one-hots
     before few invocations would have gone through the terms in order."""
     limits = target.workgroups
-    return limits is not None and not limits.software and cost.rounds(loops) <= cost.MAX_COMPARED
+    return limits is not None and not limits.software and rounds(loops) <= cost.MAX_COMPARED
 
 
 def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:

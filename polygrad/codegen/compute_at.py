@@ -19,6 +19,7 @@ from polygrad.codegen import cost
 from polygrad.codegen.loops import split_loop
 from polygrad.codegen.target import Target
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import Access, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.reduction_fusion import args_of_joined, fuse, moved, renumbered
 from polygrad.uop.args import AddrSpace, AxisKind, Memory
@@ -43,16 +44,15 @@ class _Shared(NamedTuple):
 
 def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelCall | None:
     """The reader with the producer's value in memory of its own; None where that is no gain."""
-    nodes = (producer.ast, reader.ast)
-    if any(len(n.src) != 1 or n.arg is not None or n.src[0].op is not Ops.END for n in nodes):
+    nests = [kernel_info(ast).only_nest for ast in (producer.ast, reader.ast)]
+    if any(nest is None or not nest.loops for nest in nests):
         return None
-    if not _is_large(producer, target) or not any(n.op is Ops.REDUCE for n in reader.ast.toposort()):
+    if not _is_large(producer, target) or not kernel_info(reader.ast).has(Ops.REDUCE):
         return None
     shared = _shared_loops(producer, reader)
     if not shared:
         return None
-    rounds = cost.rounds([s.producer for s in shared])
-    round_bytes = _size(producer) // rounds * producer.args[0].dtype.itemsize
+    round_bytes = _size(producer) // rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
     own_loops = len(producer.ast.src[0].src) - 1 - len(shared)
     if own_loops == 1 and shared[-1].block == 1:  # a round makes a row: several are better
         blocks = _in_blocks(shared, reader, round_bytes, target)
@@ -61,7 +61,7 @@ def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelC
         shared, reader = blocks
     elif round_bytes > cost.stage_bytes(target):
         return None
-    if cost.rounds([s.reader for s in shared]) < target.threads:
+    if rounds([s.reader for s in shared]) < target.threads:
         return None
     if not _is_cached(producer, {s.producer for s in shared}, target):
         return None
@@ -89,39 +89,33 @@ def _in_blocks(
 
 
 def _size(call: KernelCall) -> int:
-    return cost.rounds(call.ast.src[0].src[1:])
+    return rounds(kernel_info(call.ast).nests[0].loops)
 
 
 def _is_large(producer: KernelCall, target: Target) -> bool:
     """Its loops are of constant size and go through what it makes in order, more than the cache holds."""
-    nest = producer.ast.src[0]
-    loops = nest.src[1:]
-    ranges = [n for n in producer.ast.toposort() if n.op is Ops.RANGE]
-    if any(not r.src[0].is_const or r.arg.kind is AxisKind.SCAN for r in ranges):
+    info = kernel_info(producer.ast)
+    nest = info.nests[0]
+    if not info.is_static or nest.is_ordered:
         return False
     if _size(producer) * producer.args[0].dtype.itemsize < cost.worth_staging(target):
         return False
-    index = nest.src[0].src[0].src[1]
-    return (
-        linear_terms(index).terms == linear_terms(flat_index(tuple(r.src[0].arg for r in loops), loops)).terms
-    )
+    in_order = flat_index(tuple(r.src[0].arg for r in nest.loops), nest.loops)
+    return nest.write.terms == linear_terms(in_order).terms
 
 
-def _loads(producer: KernelCall, reader: KernelCall) -> list[UOp]:
+def _loads(producer: KernelCall, reader: KernelCall) -> list[Access]:
+    """What the reader reads of the producer."""
     slot = reader.args.index(producer.args[0])
-    return [
-        n
-        for n in reader.ast.toposort()
-        if n.op is Ops.LOAD and n.src[0].src[0].op is Ops.PARAM and n.src[0].src[0].arg.slot == slot
-    ]
+    return [n for n in kernel_info(reader.ast).loads if n.slot == slot]
 
 
 def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
     """The outermost loops of both that are the same, the last perhaps in blocks."""
-    found = _loads(producer, reader)
-    if any(len(n.src[0].src) > 2 for n in found):
+    loads = _loads(producer, reader)
+    if any(n.condition is not None for n in loads):
         return []
-    positions = [linear_terms(n.src[0].src[1]).terms for n in found]
+    positions = [n.terms for n in loads]
     stride = _size(producer)
     shared: list[_Shared] = []
     for theirs, ours in zip(producer.ast.src[0].src[1:], reader.ast.src[0].src[1:], strict=False):
@@ -144,8 +138,8 @@ def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
 
 def _is_cached(call: KernelCall, shared: set[UOp], target: Target) -> bool:
     """What a round of the shared loops reads from buffers is no more than the cache holds."""
-    loads = [n for n in call.ast.toposort() if n.op is Ops.LOAD and n.src[0].src[0].op is Ops.PARAM]
-    return all(cost.rounds(n.ranges - shared) * n.dtype.itemsize <= cost.panel_bytes(target) for n in loads)
+    loads = [n for n in kernel_info(call.ast).loads if n.slot is not None]
+    return all(rounds(n.ranges - shared) * n.itemsize <= cost.panel_bytes(target) for n in loads)
 
 
 def _with_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared]) -> KernelCall:
@@ -163,12 +157,11 @@ def _with_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared])
     args = args_of_joined(producer, reader)
     index = flat_index(sizes, own)
     dtype = store.src[1].dtype
-    stage = UOp(Ops.STAGE, dtype, (store.src[1], index, *own), Memory(cost.rounds(own), AddrSpace.LOCAL))
+    stage = UOp(Ops.STAGE, dtype, (store.src[1], index, *own), Memory(rounds(own), AddrSpace.LOCAL))
     stage = moved(stage, rows, producer.args, args)
     changes = {}
     for n in _loads(producer, reader):
-        terms, constant = linear_terms(n.src[0].src[1])
-        rest = {a: f for a, f in terms.items() if a not in rows.values()}
-        at = UOp(Ops.INDEX, dtype, (stage, UOp.index(sum_of(rest, constant))))
-        changes[n] = UOp(Ops.LOAD, dtype, (at,))
+        own_terms = {a: f for a, f in n.terms.items() if a not in rows.values()}
+        at = UOp(Ops.INDEX, dtype, (stage, UOp.index(sum_of(own_terms, n.offset))))
+        changes[n.node] = UOp(Ops.LOAD, dtype, (at,))
     return KernelCall(renumbered(reader.ast.substitute(changes), reader, args), tuple(args))

@@ -6,8 +6,6 @@ here or in the Target; bench/calibrate.py measures them on a machine and says ho
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from polygrad.codegen import strided
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -84,14 +82,6 @@ def op_cost(op: Ops) -> int:
 def is_counted(node: UOp) -> bool:
     """Whether a node costs anything: indices are free, beside what they point at."""
     return node.op in _COUNTED and node.dtype is not dtypes.index
-
-
-def rounds(ranges: Collection[UOp]) -> int:
-    """How often what is inside of these loops runs."""
-    out = 1
-    for r in ranges:
-        out *= r.src[0].vmax
-    return out
 
 
 def native_lanes(target: Target, itemsize: int = 4) -> int:

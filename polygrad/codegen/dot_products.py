@@ -17,8 +17,8 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import ceildiv, prod
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import Access, Sum
 from polygrad.uop.args import Axis, AxisKind, Dot, Param
-from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -57,15 +57,18 @@ class _Operand(NamedTuple):
         return self.load.dtype
 
 
-def dot_form(total: UOp, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
+def dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
     """The sum `total` with DOT, if it is one of products of narrow integers and the target has it.
 
     `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM.
     """
-    if lanes is None or len(total.src) != 2 or total.dtype not in (dtypes.int32, dtypes.uint32):
+    dtype = total.node.dtype
+    if lanes is None or len(total.loops) != 1 or dtype not in (dtypes.int32, dtypes.uint32):
         return None
-    k = total.src[1]
-    a, b = (_operand(factor, k) for factor in total.src[0].src)
+    if total.factors is None:
+        return None
+    (k,) = total.loops
+    a, b = (_operand(factor, k) for factor in total.factors)
     if a is None or b is None:
         return None
     if a.dtype in _BYTES and b.dtype in _BYTES and _MIXED in target.dots:
@@ -93,14 +96,14 @@ def dot_form(total: UOp, lanes: UOp | None, first: int, target: Target) -> DotFo
         other, sign = (a, 128) if a.dtype.is_unsigned else (b, -128)
         packed.append(_sums(other, k, sign))
         out = out + _read(first + 2, packed[-1], other.outer)
-    return DotForm(out.bitcast(total.dtype) if total.dtype is not dtypes.int32 else out, tuple(packed))
+    return DotForm(out.bitcast(dtype) if dtype is not dtypes.int32 else out, tuple(packed))
 
 
 def _operand(factor: UOp, k: UOp) -> _Operand | None:
     load = factor.src[0] if factor.op is Ops.CAST else factor
     if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in (*_BYTES, dtypes.int16):
         return None
-    terms, _ = linear_terms(load.src[0].src[1])
+    terms = Access(load).terms
     if not terms.get(k) or any(r.op is not Ops.RANGE for r in terms):
         return None
     outer = sorted((r for r in terms if r is not k), key=lambda r: -abs(terms[r]))

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from polygrad.codegen import cost
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Axis, AxisKind, Param
 from polygrad.uop.node import UOp
@@ -82,19 +82,6 @@ def divided_to_fixed_point(
     return calls
 
 
-def is_divisible(ast: UOp, least: int) -> bool:
-    """A kernel with one output, a sum and constant sizes, of at least so many terms, and without Opts of its
-    own."""
-    if ast.arg is not None or len(ast.src) != 1:
-        return False
-    ranges = [n for n in ast.toposort() if n.op is Ops.RANGE]
-    return (
-        any(r.arg.kind is AxisKind.REDUCE for r in ranges)
-        and all(r.src[0].is_const for r in ranges)
-        and cost.rounds(ranges) >= least
-    )
-
-
 def fission(consumer: UOp, producers: list[Producer]) -> Fission:
     """`consumer` reads the memory of the producers as PARAMs after its own."""
     slots = _slots(consumer)
@@ -120,7 +107,7 @@ def sum_apart(call: KernelCall, ast: UOp, total: UOp, loops: list[UOp]) -> Fissi
     own = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(loops)]
     value = total.substitute(dict(zip(loops, own, strict=True)))
     read = element_of(total, len(call.args), loops)
-    made = producer(value, tuple(own), total.dtype, cost.rounds(own))
+    made = producer(value, tuple(own), total.dtype, rounds(own))
     return fission(ast.substitute({total: read}), [made])
 
 

@@ -21,14 +21,13 @@ from polygrad.codegen import cost
 from polygrad.codegen.decisions import Decide, Decisions, opt_of, stage_of
 from polygrad.codegen.loops import mergeable
 from polygrad.codegen.opts import AxisId, Opt, OptKind
-from polygrad.codegen.split import reads_its_output
 from polygrad.codegen.stage import nodes_of
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv, prod
+from polygrad.schedule.kernel_info import Access, NestInfo, Product, Sum, kernel_info, rounds
 from polygrad.uop.args import AxisKind
-from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import sint_max
@@ -39,22 +38,14 @@ def limits_of(target: Target) -> Workgroups:
     return target.workgroups
 
 
-def only_nest(kernel: UOp, target: Target) -> UOp | None:
-    """The kernel's only output nest (of no loops: a STORE), if nothing of it is bound yet and it is not more
-    than a grid has (nor memory: such a kernel does not run)."""
-    if len(kernel.src) != 1 or any(is_bound(n) for n in kernel.toposort()):
+def unbound_nest(kernel: UOp, target: Target) -> NestInfo | None:
+    """The kernel's only output nest, if nothing of it is bound yet and it is not more than a grid has (nor
+    memory: such a kernel does not run)."""
+    info = kernel_info(kernel)
+    if len(info.nests) != 1 or any(map(is_bound, info.ranges)):
         return None
-    nest = kernel.src[0]
-    return nest if cost.rounds(loops_of(nest)) <= limits_of(target).count ** 2 else None
-
-
-def loops_of(nest: UOp) -> tuple[UOp, ...]:
-    """The loops of a nest that may run in any order."""
-    return tuple(r for r in nest.src[1:] if r.arg.kind is AxisKind.LOOP) if nest.op is Ops.END else ()
-
-
-def _is_ordered(nest: UOp) -> bool:
-    return nest.op is Ops.END and len(loops_of(nest)) < len(nest.src) - 1
+    nest = info.nests[0]
+    return nest if rounds(nest.parallel) <= limits_of(target).count ** 2 else None
 
 
 def _opt(kind: OptKind, axis: AxisId, *numbers: int) -> Opt:
@@ -69,30 +60,31 @@ def power(n: int) -> int:
 # --- vectors
 
 
-def _vectors(nest: UOp, r: UOp, target: Target, gathered: bool = False) -> bool:
+def _vectors(nest: NestInfo, r: UOp, target: Target, gathered: bool = False) -> bool:
     """Whether a range in vectors of 4 makes memory accesses vectors, all of them aligned; `gathered`: those
     that write, what is read may lie anywhere."""
     lanes = cost.VECTOR
     if target.simd_bytes < 4 * lanes or not r.src[0].is_const or r.src[0].arg % lanes:
         return False
-    for n in nodes_of(nest):
+    for n in nest.order:
         if n.op is not Ops.STORE and (n.op is not Ops.LOAD or gathered):
             wide = n.dtype is not dtypes.index and n.dtype.itemsize > 4
             if wide and (n.op in GroupOp.Elementwise or n.op is Ops.LOAD) and r in n.ranges:
                 return False
             continue
-        index, dtype = n.src[0], n.src[-1].dtype if n.op is Ops.STORE else n.dtype
-        if r not in index.ranges:
+        access, dtype = Access(n), n.src[-1].dtype if n.op is Ops.STORE else n.dtype
+        if r not in access.ranges:
             continue
-        terms, constant = linear_terms(index.src[1])
-        others = [f for a, f in terms.items() if a is not r]
+        others = {a: f for a, f in access.terms.items() if a is not r}
         if (
             (dtype.itemsize not in (2, 4) and dtype not in target.packed)
-            or terms.get(r) != 1
-            or any(r in a.ranges for a in terms if a is not r)
+            or access.stride(r) != 1
+            or any(r in a.ranges for a in others)
         ):
             return False
-        if any(f % lanes for f in (*others, constant)) or (len(index.src) > 2 and r in index.src[2].ranges):
+        if any(f % lanes for f in (*others.values(), access.offset)):
+            return False
+        if access.condition is not None and r in access.condition.ranges:
             return False
     return True
 
@@ -100,59 +92,34 @@ def _vectors(nest: UOp, r: UOp, target: Target, gathered: bool = False) -> bool:
 # --- products
 
 
-class _Product(NamedTuple):
-    """A sum whose operands are read again and again: `rows` read one of them, `columns` the other."""
-
-    total: UOp
-    rows: UOp
-    columns: UOp
-
-
-def reused_sum(nest: UOp, least: int = cost.MIN_PRODUCT_SIDE) -> _Product | None:
-    """The only sum of a nest, if both its operands are read again, by at least so many rows and columns."""
-    sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
-    if len(sums) != 1 or cost.rounds(sums[0].src[1:]) < cost.MIN_PRODUCT_TERMS or reads_its_output(nest):
+def tiled_product(nest: NestInfo, least: int = cost.MIN_PRODUCT_SIDE) -> Product | None:
+    """The only sum of a nest, if it is a product with many terms and at least so many rows and columns; of
+    its loops those that fill a workgroup's tile, the columns along memory."""
+    if nest.only_sum is None or nest.only_sum.terms < cost.MIN_PRODUCT_TERMS:
         return None
-    (total,) = sums
-    terms = frozenset(total.src[1:])
-    if any(not r.src[0].is_const for r in terms):
-        return None
-    loads = [n for n in nodes_of(total.src[0]) if n.op is Ops.LOAD and not n.ranges.isdisjoint(terms)]
-    sides = [r for r in loops_of(nest) if r in total.ranges and r.src[0].is_const and r.src[0].arg >= least]
-    stored, _ = linear_terms(_store(nest).src[0].src[1])
-    best: tuple[int, bool] | None = None
-    found: _Product | None = None
-    for rows in sides:
-        for columns in sides:
-            by_row = any(rows in n.ranges and columns not in n.ranges for n in loads)
-            by_column = any(columns in n.ranges and rows not in n.ranges for n in loads)
-            if not by_row or not by_column:
-                continue
-            side = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
-            rank = min(rows.src[0].arg, side) * min(columns.src[0].arg, side), stored.get(columns) == 1
-            if best is None or rank > best:
-                best, found = rank, _Product(total, rows, columns)
-    return found
+    side = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
 
+    def rank(p: Product) -> tuple[int, bool]:
+        sizes = min(p.rows.src[0].arg, side) * min(p.columns.src[0].arg, side)
+        return sizes, nest.write.stride(p.columns) == 1
 
-def _store(nest: UOp) -> UOp:
-    return nest.src[0] if nest.op is Ops.END else nest
+    return max(nest.products(least), key=rank, default=None)
 
 
 def _products(kernel: UOp, target: Target) -> Decisions:
-    nest = only_nest(kernel, target)
-    if nest is None or _is_ordered(nest):
+    nest = unbound_nest(kernel, target)
+    if nest is None or nest.is_ordered:
         return
     limits = limits_of(target)
     if limits.software:
-        if (product := reused_sum(nest, cost.MIN_SOFTWARE_SIDE)) is not None:
+        if (product := tiled_product(nest, cost.MIN_SOFTWARE_SIDE)) is not None:
             yield from _register_tiles(nest, product, target)
         return
-    if (product := reused_sum(nest)) is None:
+    if (product := tiled_product(nest)) is None:
         return
-    total, rows, columns = product
+    total, rows, columns = product.total, product.rows, product.columns
     sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
-    others = prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns))
+    others = prod(sint_max(r.src[0]) for r in nest.parallel if r not in (rows, columns))
 
     def workgroups() -> int:
         tiles = (ceildiv(r.src[0].arg, side) for r, side in zip((rows, columns), sides, strict=True))
@@ -161,7 +128,7 @@ def _products(kernel: UOp, target: Target) -> Decisions:
     while workgroups() < cost.MIN_WORKGROUPS and max(sides) > 2 * cost.PRODUCT_SIDE:
         sides[sides.index(max(sides))] //= 2
     vectors = _vectors(nest, columns, target) and sides[1] >= 2 * cost.VECTOR
-    for r in loops_of(nest):
+    for r in nest.parallel:
         kernel = yield opt_of(OptKind.GLOBAL, r)
     row, column = rows.arg.id, columns.arg.id
     each = [max(side // cost.PRODUCT_SIDE, 1) for side in sides]
@@ -202,10 +169,10 @@ def _products(kernel: UOp, target: Target) -> Decisions:
         kernel = yield stage_of(kernel, found, axes)
 
 
-def _register_tiles(nest: UOp, product: _Product, target: Target) -> Decisions:
+def _register_tiles(nest: NestInfo, product: Product, target: Target) -> Decisions:
     """A product without shared memory: what an invocation reads again is in its registers."""
-    _, rows, columns = product
-    loops, sides = loops_of(nest), [r.src[0].arg for r in (rows, columns)]
+    rows, columns = product.rows, product.columns
+    loops, sides = nest.parallel, [r.src[0].arg for r in (rows, columns)]
     tiles = [ceildiv(side, cost.SOFTWARE_TILE) for side in sides]
     each = [ceildiv(side, n) for side, n in zip(sides, tiles, strict=True)]  # that overlap the least
     if is_vector := _vectors(nest, columns, target):  # all lanes of a tile are stored, or none
@@ -241,7 +208,7 @@ def _total(kernel: UOp) -> UOp:
 
 def _parts(total: UOp, sides: Sequence[int], invocations: int, limits: Workgroups) -> int:
     """How many parts of a product's sums the invocations of a workgroup divide."""
-    terms = cost.rounds(total.src[1:])
+    terms = rounds(total.src[1:])
     parts = cost.MAX_SPLIT_K
     while parts > 1 and (
         terms < parts * cost.MIN_SPLIT_TERMS
@@ -268,7 +235,7 @@ def operand_to_stage(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisI
     what is computed of it alone."""
     inside = nodes_of(total.src[0])
     for load in inside:
-        if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM:
+        if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM:  # of a buffer
             continue
         ids = [r.arg.id for r in load.ranges]
         if all(any(id[: len(side)] == side for id in ids) for side in sides):
@@ -286,7 +253,7 @@ def operand_to_stage(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisI
 # --- reductions
 
 
-class _Sum(NamedTuple):
+class _Shared(NamedTuple):
     """A reduction that a workgroup may share: over the range `over`, along memory if `contiguous`."""
 
     total: UOp
@@ -294,68 +261,65 @@ class _Sum(NamedTuple):
     contiguous: bool
 
 
-def _sum(total: UOp) -> _Sum:
-    loads = [n for n in total.src[0].toposort() if n.op is Ops.LOAD]
-    most = max((cost.rounds(n.ranges) for n in loads), default=0)
+def _shared(total: Sum) -> _Shared:
+    most = max((rounds(n.ranges) for n in total.loads), default=0)
     strides: dict[UOp, int] = {}
-    for n in loads:
-        if cost.rounds(n.ranges) == most:  # what most of the traffic is
-            for atom, step in linear_terms(n.src[0].src[1])[0].items():
-                if atom in total.src[1:] and step:
-                    strides[atom] = min(abs(step), strides.get(atom, abs(step)))
+    for n in total.loads:
+        if rounds(n.ranges) == most:  # what most of the traffic is
+            for r in total.loops:
+                if step := abs(n.stride(r)):
+                    strides[r] = min(step, strides.get(r, step))
 
     def rank(r: UOp) -> tuple[bool, int]:
         size = sint_max(r.src[0])
         return strides.get(r) == 1 and size >= cost.MIN_GROUP, size
 
-    over = max(total.src[1:], key=rank)
-    return _Sum(total, over, strides.get(over) == 1)
+    over = max(total.loops, key=rank)
+    return _Shared(total.node, over, strides.get(over) == 1)
 
 
-def _outer_sums(nest: UOp) -> list[_Sum]:
+def _outer_sums(nest: NestInfo) -> list[_Shared]:
     """The reductions of a nest but for those that another computes in each of its rounds."""
-    totals = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
     nested = {
         n
-        for t in totals
-        for n in t.src[0].toposort()
-        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.src[1:])
+        for t in nest.sums
+        for n in t.value.toposort()
+        if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.loops)
     }
-    return [_sum(t) for t in totals if t not in nested]
+    return [_shared(t) for t in nest.sums if t.node not in nested]
 
 
 def _merged_sums(kernel: UOp, target: Target) -> Decisions:
     """Neighbouring loops of sums as one, which a workgroup shares as a whole."""
-    while (nest := only_nest(kernel, target)) is not None:
-        totals = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
-        pairs = (pair for n in totals for pair in itertools.pairwise(n.src[1:]))
+    while (nest := unbound_nest(kernel, target)) is not None:
+        pairs = (pair for total in nest.sums for pair in itertools.pairwise(total.loops))
         constant = (p for p in pairs if all(r.src[0].is_const for r in p))
-        found = next((pair for pair in constant if mergeable(nest, *pair)), None)
-        if found is None or reused_sum(nest) is not None:
+        found = next((pair for pair in constant if mergeable(nest.node, *pair)), None)
+        if found is None or tiled_product(nest) is not None:
             return
         kernel = yield opt_of(OptKind.MERGE, *found)
 
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
-    nest = only_nest(kernel, target)
-    if nest is None or _is_ordered(nest):
+    nest = unbound_nest(kernel, target)
+    if nest is None or nest.is_ordered:
         return
     sums = _outer_sums(nest)
     sizes = [sint_max(s.over.src[0]) for s in sums]
     if not sums or min(sizes) < cost.MIN_GROUP:
         return
     around = frozenset[UOp]().union(*(s.total.ranges for s in sums))
-    loops, limits = loops_of(nest), limits_of(target)
+    loops, limits = nest.parallel, limits_of(target)
     outputs = [r for r in loops if r in around]
-    if limits.software and cost.rounds(outputs) >= cost.SOFTWARE_INVOCATIONS:
+    if limits.software and rounds(outputs) >= cost.SOFTWARE_INVOCATIONS:
         yield from _unshared_sums(nest, sums, outputs, target)
         return
     across = [r for r in loops if r not in around]
     contiguous = all(s.contiguous for s in sums)
-    if not contiguous and not across and cost.rounds(outputs) >= cost.MANY_SUMS:
+    if not contiguous and not across and rounds(outputs) >= cost.MANY_SUMS:
         return
     row = across[-1] if across else None  # what each workgroup computes with its sums
-    if row is not None and (not row.src[0].is_const or reads_its_output(nest)):
+    if row is not None and (not row.src[0].is_const or nest.is_in_place):
         return
     columns, count = _group(nest, sums, outputs, row, limits)
     if count < 2:
@@ -380,7 +344,7 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
 
 
 def _group(
-    nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp], row: UOp | None, limits: Workgroups
+    nest: NestInfo, sums: Sequence[_Shared], outputs: Sequence[UOp], row: UOp | None, limits: Workgroups
 ) -> tuple[int, int]:
     """Of how many output elements a workgroup has the sums, neighbours where memory goes along those, and how
     many invocations share each. Where a processor does a GPU's work each takes its time to wait, so there are
@@ -392,9 +356,9 @@ def _group(
     if row is not None:
         count = min(count, power(row.src[0].arg))
     columns = 1
-    if outputs and outputs[-1].src[0].is_const and not reads_its_output(nest):
+    if outputs and outputs[-1].src[0].is_const and not nest.is_in_place:
         if along:
-            most = min(cost.rounds(outputs) // cost.MANY_WORKGROUPS, width // min(count, width))
+            most = min(rounds(outputs) // cost.MANY_WORKGROUPS, width // min(count, width))
         else:
             most = cost.SOFTWARE_COLUMNS if limits.software else cost.GROUP_COLUMNS
         columns = power(max(min(most, outputs[-1].src[0].arg, limits.sizes[1]), 1))
@@ -404,14 +368,16 @@ def _group(
     return columns, count
 
 
-def _unshared_sums(nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp], target: Target) -> Decisions:
+def _unshared_sums(
+    nest: NestInfo, sums: Sequence[_Shared], outputs: Sequence[UOp], target: Target
+) -> Decisions:
     """Every sum, and the row that is computed of it, by one invocation: where a processor does a GPU's work a
     barrier switches between all that wait at it, which takes longer than adding. An invocation has the sums
     of four neighbours where memory goes along them; else it takes in vectors what it goes along itself."""
     last = outputs[-1]
     id, size = last.arg.id, last.src[0]
-    enough = cost.rounds(outputs) >= cost.SOFTWARE_INVOCATIONS * cost.VECTOR
-    beside = enough and not reads_its_output(nest) and _vectors(nest, last, target)
+    enough = rounds(outputs) >= cost.SOFTWARE_INVOCATIONS * cost.VECTOR
+    beside = enough and not nest.is_in_place and _vectors(nest, last, target)
     along = [] if beside else [r for r in _rows(nest, sums, outputs) if _vectors(nest, r, target)]
     for r in outputs:
         yield opt_of(OptKind.GLOBAL, r)
@@ -425,22 +391,22 @@ def _unshared_sums(nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp], targ
         yield opt_of(OptKind.SIMD, r, numbers=(cost.VECTOR, 1))
 
 
-def _rows(nest: UOp, sums: Sequence[_Sum], outputs: Sequence[UOp]) -> list[UOp]:
+def _rows(nest: NestInfo, sums: Sequence[_Shared], outputs: Sequence[UOp]) -> list[UOp]:
     """What an invocation that has a row goes along: the loops of its sums, and of what is made of these."""
-    across = [r for r in loops_of(nest) if r not in outputs]
+    across = [r for r in nest.parallel if r not in outputs]
     return [*dict.fromkeys([*(s.over for s in sums if s.contiguous), *across[-1:]])]
 
 
-def workgroups_of_sum(nest: UOp, total: UOp) -> tuple[int, int]:
+def workgroups_of_sum(nest: NestInfo, total: Sum) -> tuple[int, int]:
     """How many workgroups the only sum of a nest has, about, and how many terms each part of it should have
     that has as many."""
-    outputs = cost.rounds(total.ranges)
-    if (product := reused_sum(nest)) is not None:
-        sides = [r.src[0].arg for r in product[1:]]
+    outputs = rounds(total.outer)
+    if (product := tiled_product(nest)) is not None:
+        sides = [r.src[0].arg for r in (product.rows, product.columns)]
         tile = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
         tiles = outputs // prod(sides) * prod(ceildiv(side, tile) for side in sides)
         return int(tiles), cost.MIN_PART_TERMS
-    if _sum(total).contiguous:
+    if _shared(total).contiguous:
         return outputs, cost.MIN_PART_ROW
     each = cost.INVOCATIONS if outputs >= cost.MANY_SUMS else cost.GROUP_COLUMNS
     return ceildiv(outputs, each), cost.MIN_PART_TERMS
@@ -450,26 +416,23 @@ def workgroups_of_sum(nest: UOp, total: UOp) -> tuple[int, int]:
 
 
 def _flat(kernel: UOp, target: Target) -> Decisions:
-    nest = only_nest(kernel, target)
-    if nest is None or nest.op is not Ops.END:
+    nest = unbound_nest(kernel, target)
+    if nest is None or not nest.parallel:
         return
-    loops, in_place = list(loops_of(nest)), reads_its_output(nest)
-    if not loops:
-        return
-    stored, _ = linear_terms(_store(nest).src[0].src[1])
-    loops.sort(key=lambda r: abs(stored.get(r, 0)) or 1 << 62)  # along memory first
-    vector = loops[0] if stored.get(loops[0]) == 1 and _vectors(nest, loops[0], target) else None
-    if _is_ordered(nest) or cost.rounds(loops) < cost.VECTOR * cost.INVOCATIONS:
+    write, in_place = nest.write, nest.is_in_place
+    loops = sorted(nest.parallel, key=lambda r: abs(write.stride(r)) or 1 << 62)  # along memory first
+    vector = loops[0] if write.stride(loops[0]) == 1 and _vectors(nest, loops[0], target) else None
+    if nest.is_ordered or rounds(loops) < cost.VECTOR * cost.INVOCATIONS:
         vector = None
-    for r in loops_of(nest):
+    for r in nest.parallel:
         kernel = yield opt_of(OptKind.GLOBAL, r)
     limits = limits_of(target)
-    many = cost.rounds(loops) >= cost.BLOCK * cost.INVOCATIONS * cost.MIN_WORKGROUPS
-    if vector is None and not _is_ordered(nest) and not in_place:
+    many = rounds(loops) >= cost.BLOCK * cost.INVOCATIONS * cost.MIN_WORKGROUPS
+    if vector is None and not nest.is_ordered and not in_place:
         if (other := _read_along(nest, loops[0])) is not None:
             yield from _blocks(nest, loops[0], other, limits)
             return
-        if many and stored.get(loops[0]) == 1 and _vectors(nest, loops[0], target, gathered=True):
+        if many and write.stride(loops[0]) == 1 and _vectors(nest, loops[0], target, gathered=True):
             vector = loops[0]
         elif many and (rows := _rows_beside(loops)) is not None:
             loops.remove(rows)
@@ -494,24 +457,19 @@ def _rows_beside(loops: Sequence[UOp]) -> UOp | None:
     return next(fits, None)
 
 
-def _read_along(nest: UOp, written: UOp) -> UOp | None:
+def _read_along(nest: NestInfo, written: UOp) -> UOp | None:
     """The loop along which a nest reads memory that it writes along another: a transpose, of some length."""
-    loops = frozenset(loops_of(nest))
-    order = nodes_of(nest)
-    if any(n.op is Ops.REDUCE for n in order):
+    loops = frozenset(nest.parallel)
+    if nest.sums:
         return None
-    along = set[UOp]()
-    for n in order:
-        if n.op is Ops.LOAD and n.ranges >= loops:
-            terms, _ = linear_terms(n.src[0].src[1])
-            along |= {r for r in loops if abs(terms.get(r, 0)) == 1}
+    along = {r for n in nest.loads if n.ranges >= loops for r in loops if abs(n.stride(r)) == 1}
     long = all(r.src[0].is_const and r.src[0].arg >= cost.MIN_BLOCK_SIDE for r in (*along, written))
     return next(iter(along)) if long and len(along) == 1 and written not in along else None
 
 
-def _blocks(nest: UOp, written: UOp, read: UOp, limits: Workgroups) -> Decisions:
+def _blocks(nest: NestInfo, written: UOp, read: UOp, limits: Workgroups) -> Decisions:
     """A block of both axes to each invocation: what it reads are neighbours, and what it writes."""
-    enough = cost.rounds(loops_of(nest)) // (cost.BLOCK**2 * cost.MIN_WORKGROUPS)  # for so many workgroups
+    enough = rounds(nest.parallel) // (cost.BLOCK**2 * cost.MIN_WORKGROUPS)  # for so many workgroups
     room = min(cost.INVOCATIONS, limits.invocations, max(enough, cost.BLOCKS))
     for r, most in zip((written, read), limits.sizes, strict=False):
         count = min(power(r.src[0].arg // cost.BLOCK), cost.BLOCKS, power(room), most)

@@ -19,7 +19,7 @@ from polygrad.codegen.gpu_heuristics import WORKGROUP_DECISIONS
 from polygrad.codegen.loops import filled_over, mergeable
 from polygrad.codegen.opts import Opt, OptKind, apply
 from polygrad.codegen.partition import changes
-from polygrad.codegen.split import reads_its_output, substituted
+from polygrad.codegen.split import substituted
 from polygrad.codegen.stage import loops_around, nests_of, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tensor_core_heuristics import tensor_core_products
@@ -27,6 +27,7 @@ from polygrad.codegen.tile import is_tile
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.schedule.kernel_info import Access, Sum, nest_info, rounds
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
@@ -75,11 +76,11 @@ def _partitions(kernel: UOp, target: Target) -> Decisions:
 def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
     """A loop to divide, and where; for up to `most` nests more. Not a loop that a sum is outside of: each
     part would compute that again."""
-    if nest.op is not Ops.END or reads_its_output(nest):
+    info = nest_info(nest)
+    if info.is_in_place:
         return None
-    sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
-    for r in nest.src[1:]:
-        if r.arg.kind is not AxisKind.LOOP or not r.src[0].is_const or any(r not in n.ranges for n in sums):
+    for r in info.parallel:
+        if not r.src[0].is_const or any(r not in total.outer for total in info.sums):
             continue
         if not (bounds := changes(nest, r)):
             continue
@@ -93,8 +94,8 @@ def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
 def _looks_beyond(nest: UOp, r: UOp) -> bool:
     """Whether windows at the ends of `r` look beyond a row: of the innermost loop, where each lane would ask;
     of others where asking costs as much as what is done with the answer."""
-    sums = [n for n in nest.toposort() if n.op is Ops.REDUCE]
-    return bool(sums) and (r is nest.src[-1] or all(n.src[0].op is not Ops.MUL for n in sums))
+    sums = nest_info(nest).sums
+    return bool(sums) and (r is nest.src[-1] or all(total.value.op is not Ops.MUL for total in sums))
 
 
 def _periods(kernel: UOp, target: Target) -> Decisions:
@@ -108,21 +109,13 @@ def _periods(kernel: UOp, target: Target) -> Decisions:
 
 def _period(nest: UOp, least: int) -> tuple[UOp, int] | None:
     """A loop to divide, and the size of its blocks."""
-    if nest.op is not Ops.END:
-        return None
-    for load in nest.toposort():
-        if load.op is not Ops.LOAD:
-            continue
-        for a in linear_terms(load.src[0].src[1]).terms:
-            if a.op is not Ops.MOD or not a.src[1].is_const or a.src[0] not in nest.src[1:]:
+    info = nest_info(nest)
+    for load in info.loads:
+        for a in load.terms:
+            if a.op is not Ops.MOD or not a.src[1].is_const or a.src[0] not in info.parallel:
                 continue
             r, period = a.src[0], a.src[1].arg
-            if (
-                r.arg.kind is AxisKind.LOOP
-                and r.src[0].is_const
-                and r.src[0].arg % period == 0
-                and period >= least
-            ):
+            if r.src[0].is_const and r.src[0].arg % period == 0 and period >= least:
                 return r, period
     return None
 
@@ -138,16 +131,15 @@ def _rows(kernel: UOp, target: Target) -> Decisions:
 
 
 def _row(nest: UOp, target: Target) -> tuple[UOp, UOp] | None:
-    store, column = nest.src[0], nest.src[-1]
-    order = nodes_of(store.src[1])
-    everything = set(order)
-    for total in order:
-        if total.op is not Ops.REDUCE or len(total.src) != 2 or total.src[1].src != column.src:
+    info, column = nest_info(nest), nest.src[-1]
+    everything = set(info.order)
+    for total in info.sums:
+        if len(total.loops) != 1 or total.loops[0].src != column.src:
             continue
-        k = total.src[1]
+        (k,) = total.loops
         if not k.src[0].is_const or not cost.MIN_ROW <= k.src[0].arg <= target.cache[0] // 4:
             continue
-        for value in reversed(nodes_of(total.src[0])):
+        for value in reversed(nodes_of(total.value)):
             if value.op in GroupOp.Transcendental and k in value.ranges:
                 if value.substitute({k: column}) in everything:
                     return value, k
@@ -182,11 +174,10 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
 # --- memory of the kernel's own, for tiles
 
 
-def _only_sum(nest: UOp) -> UOp | None:
-    if nest.op is not Ops.END or any(r.arg.kind is AxisKind.SCAN for r in nest.src[1:]):
-        return None
-    sums = [n for n in nodes_of(nest) if n.op is Ops.REDUCE]
-    return sums[0] if len(sums) == 1 else None
+def _only_sum(nest: UOp) -> Sum | None:
+    """That of a nest whose loops may go in any order."""
+    info = nest_info(nest)
+    return info.only_sum if info.loops and not info.is_ordered else None
 
 
 def _operands(kernel: UOp, target: Target) -> Decisions:
@@ -198,12 +189,12 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
     done: set[Axis] = set()  # axes of sums
     while True:
         nest, total = next(
-            ((n, t) for n in nests_of(kernel) if (t := _only_sum(n)) and t.src[1].arg not in done),
+            ((n, t) for n in nests_of(kernel) if (t := _only_sum(n)) and t.loops[0].arg not in done),
             (None, None),
         )
         if nest is None or total is None:
             return
-        done.add(total.src[1].arg)
+        done.add(total.loops[0].arg)
         found = _operand(nest, total, target)
         if found is None:
             continue
@@ -218,7 +209,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
             extent[:0] = [r for r in nest.src[1:] if r in panel.value.ranges and r not in around]
         elif column is not None:
             kernel = yield _opt(OptKind.SPLIT, column, numbers=(count,))
-            nest = next(n for n in kernel.src if total.src[1] in n.toposort())
+            nest = next(n for n in kernel.src if total.loops[0] in n.toposort())
             tiles_of_block = next(r for r in nest.src[1:] if r.arg == column.arg.child(1))
             blocks = next(r for r in nest.src[1:] if r.arg == column.arg.child(0))
             value = substituted(value, {column: blocks * count + tiles_of_block})
@@ -273,60 +264,59 @@ class _Panel(NamedTuple):
         return int(prod(r.src[0].arg for r in (*self.tile, *self.reduced))) * self.itemsize
 
 
-def _operand(nest: UOp, total: UOp, target: Target) -> tuple[_Panel, list[UOp]] | None:
+def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] | None:
     """An operand that is worth copying, and the loops that read it again."""
-    ks = sorted(total.src[1:], key=lambda r: r.arg)
+    ks = sorted(total.loops, key=lambda r: r.arg)
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
-    inside = nodes_of(total.src[0])
+    inside = nodes_of(total.value)
     around = loops_around(nest)
-    for load in inside:
-        if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or not load.ranges.issuperset(ks):
+    for load in map(Access, (n for n in inside if n.op is Ops.LOAD)):
+        if load.condition is not None or not load.ranges.issuperset(ks):
             continue
         rows = [r for r in nest.src[1:] if r not in load.ranges and r not in around]
         tile = sorted((r for r in load.ranges if is_tile(r)), key=lambda r: r.arg)
         lanes = next((r for r in tile if r.arg.kind is AxisKind.LANE), None)
         if not rows or lanes is None or not all(r.src[0].is_const for r in rows):
             continue
-        value = load  # the longest expression of the load that depends on no other range: computed once, too
+        value = (
+            load.node
+        )  # the longest expression of the load that depends on no other range: computed once, too
         for node in inside:
             if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
                 value = node
-        terms, _ = linear_terms(load.src[0].src[1])
-        if any(not a.ranges.isdisjoint(tile) and a not in tile for a in terms):
+        if any(not a.ranges.isdisjoint(tile) and a not in tile for a in load.terms):
             continue
-        panel = _Panel(value, ks, tile, lanes, terms.get(lanes, 0), load.dtype.itemsize)
+        panel = _Panel(value, ks, tile, lanes, load.stride(lanes), load.itemsize)
         if panel.nbytes > cost.panel_bytes(target):
             continue
-        row_tiles = cost.rounds(rows)
+        row_tiles = rounds(rows)
         if panel.step != 1:
             if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
                 return panel, rows
             continue
-        step = abs(terms.get(ks[-1], 0)) * panel.itemsize
+        step = abs(load.stride(ks[-1])) * panel.itemsize
         least = (
-            cost.MIN_CONFLICTING_ROW_TILES
-            if cost.conflicts(step, cost.rounds(ks), target)
-            else cost.MIN_ROW_TILES
+            cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, rounds(ks), target) else cost.MIN_ROW_TILES
         )
-        if row_tiles >= least and cost.is_far(step, cost.rounds(ks), target):
+        if row_tiles >= least and cost.is_far(step, rounds(ks), target):
             return panel, rows
     return None
 
 
 def _column_block(
-    nest: UOp, total: UOp, panel: _Panel, rows: list[UOp], target: Target
+    nest: UOp, total: Sum, panel: _Panel, rows: list[UOp], target: Target
 ) -> tuple[UOp | None, int]:
     """A loop over column tiles that only the panel depends on, and how many of them go at a time."""
     in_panel = set(panel.value.toposort())
-    others = [n.ranges for n in total.src[0].toposort() if n.op is Ops.LOAD and n not in in_panel]
+    others = [n.ranges for n in total.loads if n.node not in in_panel]
     columns = [
         r
         for r in nest.src[1:]
         if r not in rows and r.src[0].is_const and not any(r in loops for loops in others)
     ]
     unrolled_rows = [r for r in nest.src[0].src[0].ranges if is_tile(r) and r not in panel.tile]
-    rows_bytes = cost.rounds([*rows, *unrolled_rows, *panel.reduced]) * panel.itemsize
+    rows_bytes = rounds([*rows, *unrolled_rows, *panel.reduced]) * panel.itemsize
     if not columns or rows_bytes < target.cache[1]:
         return None, 1
     column = columns[-1]
@@ -347,22 +337,21 @@ def _orders(kernel: UOp, target: Target) -> Decisions:
         loops = list(nest.src[1:])
         if not 1 < len(loops) <= cost.MAX_REORDERED or any(not r.src[0].is_const for r in loops):
             continue
-        loads = [n for n in total.src[0].toposort() if n.op is Ops.LOAD]
-        inside = frozenset(total.src[1:])
+        inside = frozenset(total.loops)
 
-        def traffic(order: Sequence[UOp], loads: list[UOp] = loads, inside: frozenset[UOp] = inside) -> float:
-            return sum(_traffic(n, order, inside, target) for n in loads)
+        def traffic(order: Sequence[UOp], total: Sum = total, inside: frozenset[UOp] = inside) -> float:
+            return sum(_traffic(n, order, inside, target) for n in total.loads)
 
         best = min(itertools.permutations(loops), key=traffic)  # the first of equals: as they are
         if traffic(best) * cost.MIN_LESS_TRAFFIC <= traffic(loops):
             kernel = yield _opt(OptKind.REORDER, *best)
 
 
-def _traffic(load: UOp, order: Sequence[UOp], inside: frozenset[UOp], target: Target) -> float:
+def _traffic(load: Access, order: Sequence[UOp], inside: frozenset[UOp], target: Target) -> float:
     """The bytes that a load inside of loops in this `order` fetches from beyond the second cache; `inside`:
     loops further in."""
     loops = [r for r in load.ranges if r in inside or is_tile(r)]
-    touched = cost.rounds(loops) * load.dtype.itemsize  # by one round of what is further in
+    touched = rounds(loops) * load.itemsize  # by one round of what is further in
     fetched = float(touched)
     for r in reversed(order):
         if r in load.ranges:
@@ -379,14 +368,14 @@ def _epilogues(kernel: UOp, target: Target) -> Decisions:
         total = _only_sum(nest)
         if total is None:
             continue
-        summed = set(total.toposort())
+        summed = set(total.node.toposort())
         rest = [n for n in nest.toposort() if n.op in GroupOp.ALU and n.dtype is not dtypes.index]
         tile = [r for r in nest.src[0].src[0].ranges if r.arg.kind is AxisKind.UPCAST]
         rows = max(tile, key=lambda r: (r.src[0].arg, r.arg), default=None)
         if rows is None or rows.src[0].arg < cost.MIN_STAGED_ROWS:
             continue
         if sum(n not in summed for n in rest) >= cost.LONG_EPILOGUE:
-            kernel = yield _stage(kernel, total, [rows])
+            kernel = yield _stage(kernel, total.node, [rows])
 
 
 # --- threads
@@ -407,8 +396,9 @@ def _parallel(kernel: UOp, target: Target) -> Decisions:
 
 
 def _divided(nest: UOp, threads: int) -> UOp | None:
-    around = frozenset().union(*[n.ranges for n in nest.toposort() if n.op is Ops.REDUCE])
-    candidates = (r for r in nest.src[1:] if r.src[0].is_const and r.arg.kind is AxisKind.LOOP)
+    info = nest_info(nest)
+    around = frozenset().union(*[total.outer for total in info.sums])
+    candidates = (r for r in info.parallel if r.src[0].is_const)
     loops = sorted(candidates, key=lambda r: r not in around)
     fair = (r for r in loops if r.src[0].arg >= 4 * threads or r.src[0].arg % threads == 0)
     return next(fair, next((r for r in loops if r.src[0].arg >= threads), None))
@@ -420,7 +410,7 @@ def _work(kernel: UOp) -> int:
     for node in kernel.toposort():
         if node.op in GroupOp.ALU or node.op in (Ops.LOAD, Ops.STORE):
             loops = [r for r in node.ranges if r.arg.kind is not AxisKind.LANE]
-            total += cost.rounds(loops) * cost.op_cost(node.op)
+            total += rounds(loops) * cost.op_cost(node.op)
     return total
 
 

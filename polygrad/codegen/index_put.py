@@ -19,6 +19,7 @@ from polygrad.codegen.accumulate import is_compared, moved_to, ordered
 from polygrad.codegen.reductions import equality_with
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
+from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -45,10 +46,10 @@ class _Writes(NamedTuple):
 
 def _kernels(ast: UOp, target: Target) -> tuple[UOp, ...]:
     """What does a kernel's work: itself, if it writes at no positions."""
-    nest = ast.src[0]
-    if ast.arg is not None or len(ast.src) != 1 or nest.op is not Ops.END:
+    info = kernel_info(ast)
+    if info.only_nest is None or not info.only_nest.loops or info.only_nest.value.op is not Ops.WHERE:
         return (ast,)
-    if nest.src[0].src[1].op is not Ops.WHERE or not _is_plain(ast):
+    if not info.is_static or not info.has(Ops.CMPEQ, Ops.CMPNE):  # no positions are compared
         return (ast,)
     nest = graph_rewrite(ast, symbolic).src[0]
     if nest.op is not Ops.END:
@@ -76,14 +77,6 @@ def _is_apart(writes: _Writes, memory: UOp) -> bool:
     order = UOp.sink(writes.value, *writes.conditions).toposort()
     reduced = {r for n in order if n.op in (Ops.REDUCE, Ops.SCAN) for r in n.src[1:]}
     return memory not in order and reduced.isdisjoint(writes.writers)
-
-
-def _is_plain(ast: UOp) -> bool:
-    """Whether a kernel compares positions, in loops of constant sizes."""
-    order = ast.toposort()
-    if any(n.op is Ops.RANGE and not n.src[0].is_const for n in order):
-        return False
-    return any(n.op in (Ops.CMPEQ, Ops.CMPNE) for n in order)
 
 
 def _writes(value: UOp) -> _Writes | None:

@@ -22,11 +22,11 @@ from polygrad.codegen.accumulate import (
     filled,
     ordered,
 )
-from polygrad.codegen.fission import Fission, divided_to_fixed_point, is_divisible, sum_apart
+from polygrad.codegen.fission import Fission, divided_to_fixed_point, sum_apart
 from polygrad.codegen.reductions import canonicalized, identity_element
+from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import AxisKind
-from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -39,23 +39,24 @@ def interchange(calls: list[KernelCall]) -> list[KernelCall]:
 
 def _inner_sum_apart(call: KernelCall) -> Fission | None:
     """The innermost of several sums, if it is of columns, before the rest of the kernel."""
-    if not is_divisible(call.ast, cost.MIN_INTERCHANGED):
+    info = kernel_info(call.ast)
+    if not info.is_sum_of(cost.MIN_INTERCHANGED):
         return None
-    sums = [n for n in call.ast.toposort() if n.op is Ops.REDUCE]
+    sums = info.nests[0].sums
     if len(sums) < 2 or _columns(sums[0]) is None:
         return None
-    return sum_apart(call, call.ast, sums[0], sorted(sums[0].ranges, key=lambda r: r.arg))
+    return sum_apart(call, call.ast, sums[0].node, sorted(sums[0].outer, key=lambda r: r.arg))
 
 
 def _row_by_row(call: KernelCall) -> Accumulation | None:
     """The only sum of a kernel, if it is of columns."""
-    if not is_divisible(call.ast, cost.MIN_INTERCHANGED):
+    if not kernel_info(call.ast).is_sum_of(cost.MIN_INTERCHANGED):
         return None
     ast = canonicalized(call.ast)
-    sums = [n for n in ast.toposort() if n.op is Ops.REDUCE]
-    if len(sums) != 1 or (columns := _columns(sums[0])) is None:
+    only = nest_info(ast.src[0]).only_sum
+    if only is None or (columns := _columns(only)) is None:
         return None
-    (total,) = sums
+    total = only.node
     if columns.parts > 1:
         ast, total, columns = _in_parts(ast, total, columns)
     k = total.src[1]
@@ -104,32 +105,31 @@ class _Columns(NamedTuple):
     parts: int
 
 
-def _columns(total: UOp) -> _Columns | None:
+def _columns(total: Sum) -> _Columns | None:
     """The columns that a reduction is of, if it reads something once, row by row, and has many rows."""
-    if len(total.src) != 2 or total.src[1].src[0].arg < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
+    if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
         return None
-    value, k = total.src
-    for load in value.toposort():
-        if load.op is not Ops.LOAD or load.ranges != value.ranges:
+    (k,) = total.loops
+    for load in total.loads:
+        if load.ranges != total.value.ranges:
             continue
-        terms, _ = linear_terms(load.src[0].src[1])
-        if terms.keys() != load.ranges or 1 not in terms.values():
+        if load.terms.keys() != load.ranges or 1 not in load.terms.values():
             continue
-        step = abs(terms.get(k, 0))
-        if step * load.dtype.itemsize >= cost.MIN_FAR_ROW:
-            loops = sorted(load.ranges - {k}, key=lambda r: -abs(terms[r]))
-            inside = [r for r in loops if abs(terms[r]) < step]
+        step = abs(load.stride(k))
+        if step * load.itemsize >= cost.MIN_FAR_ROW:
+            loops = sorted(load.ranges - {k}, key=lambda r: -abs(load.stride(r)))
+            inside = [r for r in loops if abs(load.stride(r)) < step]
             outside = [r for r in loops if r not in inside]
-            return _Columns(outside, inside, _parts(total, outside, inside)) if inside else None
+            return _Columns(outside, inside, _parts(total.node, outside, inside)) if inside else None
     return None
 
 
 def _parts(total: UOp, outside: list[UOp], inside: list[UOp]) -> int:
     """How many parts of its rows a sum has, where there are few columns for threads to divide."""
-    rows, columns = total.src[1].src[0].arg, cost.rounds(inside)
-    if columns * total.dtype.itemsize > cost.LONG_COLUMNS or cost.rounds(outside) >= cost.ROW_PARTS:
+    rows, columns = total.src[1].src[0].arg, rounds(inside)
+    if columns * total.dtype.itemsize > cost.LONG_COLUMNS or rounds(outside) >= cost.ROW_PARTS:
         return 1
-    if cost.rounds([*outside, *inside]) * rows < cost.MIN_PARTED:
+    if rounds([*outside, *inside]) * rows < cost.MIN_PARTED:
         return 1
     parts = min(rows // cost.MIN_PART_ROWS, cost.ROW_PARTS)
     return parts if parts >= cost.MIN_ROW_PARTS else 1

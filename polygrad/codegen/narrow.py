@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from polygrad.codegen.fission import temporary
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, rounded
+from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -52,31 +53,20 @@ def narrow(calls: Sequence[KernelCall], kept: Collection[UOp], target: Target) -
             continue
         readers = [c for c in calls if c is not call and memory in c.args]
         if all(_is_only_loaded(c, memory, converted.dtype) for c in readers):
-            size = _stored(call.ast).src[0].src[0].arg.size
+            size = kernel_info(call.ast).nests[0].write.memory.arg.size
             narrower[memory] = temporary(size, converted.dtype)
     if not narrower:
         return list(calls)
     return [_narrowed(call, narrower) for call in calls]
 
 
-def _stored(ast: UOp) -> UOp:
-    nest = ast.src[0]
-    return nest.src[0] if nest.op is Ops.END else nest
-
-
 def _converted(ast: UOp) -> UOp | None:
     """What the only value that a kernel stores is a conversion of."""
-    if len(ast.src) != 1 or ast.arg is not None:
+    nest = kernel_info(ast).only_nest
+    if nest is None or nest.is_in_place or nest.write.slot is None:
         return None
-    place, value = _stored(ast).src
-    if value.op is not Ops.CAST or value.dtype is not dtypes.float32 or place.src[0].op is not Ops.PARAM:
-        return None
-    return value.src[0] if all(n.src[0] is not place.src[0] for n in _loaded(ast)) else None
-
-
-def _loaded(ast: UOp) -> list[UOp]:
-    """The INDEXes that a kernel loads from."""
-    return [n.src[0] for n in ast.toposort() if n.op is Ops.LOAD]
+    value = nest.value
+    return value.src[0] if value.op is Ops.CAST and value.dtype is dtypes.float32 else None
 
 
 def _is_only_loaded(call: KernelCall, memory: UOp, dtype: DType) -> bool:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import itertools
 
 from polygrad.codegen.loops import nest_of, replaced, require_any_order
-from polygrad.codegen.split import overlaps, reads_its_output, renamed_ranges
+from polygrad.codegen.split import overlaps, renamed_ranges
 from polygrad.codegen.tile import is_bound
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
+from polygrad.schedule.kernel_info import nest_info
 from polygrad.uop.linear import added, linear_terms, sum_bounds
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -29,7 +30,7 @@ def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
     """The loop `r` divided where its value is one of `bounds`. Raises OptError."""
     nest = nest_of(kernel, r)
     require_any_order(r)
-    if reads_its_output(nest):
+    if nest_info(nest).is_in_place:
         raise OptError("expected a kernel that does not read what it writes")
     if overlaps(nest, r) and any(is_bound(n) for n in nest.toposort()):
         raise OptError("expected a loop that writes each element once, as axes are bound")

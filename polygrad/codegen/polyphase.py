@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from polygrad.codegen import cost
-from polygrad.codegen.fission import is_divisible
 from polygrad.codegen.reductions import canonicalized, guarded_load
 from polygrad.codegen.split import substituted
 from polygrad.helpers import ceildiv
+from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
@@ -33,14 +33,10 @@ def in_phases(calls: list[KernelCall]) -> list[KernelCall]:
 
 
 def _forms(ast: UOp) -> list[UOp]:
-    if not _asks_for_remainders(ast) or not is_divisible(ast, cost.MIN_COPIED_FOR):
+    info = kernel_info(ast)
+    if not info.has(Ops.MOD) or not info.is_sum_of(cost.MIN_COPIED_FOR):
         return [ast]
     return _in_phases(canonicalized(ast))
-
-
-def _asks_for_remainders(kernel: UOp) -> bool:
-    """Without any a kernel has no polyphase form."""
-    return any(n.op is Ops.MOD for n in kernel.toposort())
 
 
 def _in_phases(kernel: UOp) -> list[UOp]:
@@ -119,12 +115,12 @@ class _Skipped(NamedTuple):
 
 
 def _find(kernel: UOp) -> _Skipped | None:
-    sums = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
-    if len(sums) != 1 or len(kernel.src) != 1 or sums[0].arg is not Ops.ADD:
+    nest = nest_info(kernel.src[0])
+    only = nest.only_sum
+    if only is None or only.op is not Ops.ADD:
         return None
-    (total,) = sums
-    outputs = kernel.src[0].src[1:]
-    for data, weights in _factors(total.src[0]):
+    total, outputs = only.node, nest.loops
+    for data, weights in _factors(only):
         for condition in _conditions(data):
             if (
                 condition.op is not Ops.CMPLT
@@ -144,10 +140,11 @@ def _find(kernel: UOp) -> _Skipped | None:
     return None
 
 
-def _factors(term: UOp) -> list[tuple[UOp, UOp | None]]:
-    if term.op is not Ops.MUL:
-        return [(term, None)]
-    return list(zip(term.src, term.src[::-1], strict=True))
+def _factors(total: Sum) -> list[tuple[UOp, UOp | None]]:
+    if total.factors is None:
+        return [(total.value, None)]
+    a, b = total.factors
+    return [(a, b), (b, a)]
 
 
 def _conditions(value: UOp) -> list[UOp]:

@@ -19,13 +19,14 @@ from typing import NamedTuple
 
 from polygrad.codegen import cost
 from polygrad.codegen.dot_products import dot_form
-from polygrad.codegen.fission import Fission, Producer, divided, fission, is_divisible, producer
+from polygrad.codegen.fission import Fission, Producer, divided, fission, producer
 from polygrad.codegen.reductions import canonicalized
 from polygrad.codegen.target import Target
 from polygrad.codegen.tiling import Tiling
 from polygrad.dtype import dtypes
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import kernel_info, nest_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Param
 from polygrad.uop.linear import linear_terms
@@ -44,29 +45,25 @@ def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
 def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
     """A kernel divided into copies and the rest; None where that would not pay."""
     ast, first = call.ast, len(call.args)
-    if not is_divisible(ast, cost.MIN_COPIED_FOR):
+    if not kernel_info(ast).is_sum_of(cost.MIN_COPIED_FOR):
         return None
     ast = canonicalized(ast)
-    order = ast.toposort()
-    sums = [n for n in order if n.op is Ops.REDUCE]
-    if len(sums) != 1 or len(ast.src) != 1:
+    only = nest_info(ast.src[0]).only_sum
+    if only is None or only.factors is None:
         return None
-    (total,) = sums
-    if total.arg is not Ops.ADD or total.src[0].op is not Ops.MUL:
-        return None
-    product = total.src[0]
-    work = cost.rounds(product.ranges)
+    total = only.node
+    work = rounds(only.value.ranges)
     copies: list[Producer] = []
     changes: dict[UOp, UOp] = {}
     tiles = Tiling(ast.src[0], target).choose()
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
     tile = tiles[lanes].size if lanes is not None else 1
-    if (dots := dot_form(total, lanes, first, target)) is not None:
+    if (dots := dot_form(only, lanes, first, target)) is not None:
         if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
             return None
         changes[total] = dots.total
         copies += [producer(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
-    for factor in dedup(product.src) if dots is None else ():
+    for factor in dedup(only.factors) if dots is None else ():
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
             continue

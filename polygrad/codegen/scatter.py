@@ -24,6 +24,7 @@ from polygrad.codegen.accumulate import (
 )
 from polygrad.codegen.reductions import equality_with, factors, identity_element
 from polygrad.codegen.target import Target
+from polygrad.schedule.kernel_info import kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -38,16 +39,18 @@ def scatter(calls: list[KernelCall], target: Target) -> list[KernelCall]:
 
 
 def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
-    if call.ast.arg is not None or len(call.ast.src) != 1 or call.ast.src[0].op is not Ops.END:
+    info = kernel_info(call.ast)
+    if info.only_nest is None or not info.only_nest.loops or not info.has(Ops.CMPEQ, Ops.CMPNE):
         return None
-    if not any(n.op in (Ops.CMPEQ, Ops.CMPNE) for n in call.ast.toposort()):
+    info = kernel_info(graph_rewrite(call.ast, symbolic))
+    only = info.nests[0].only_sum
+    if only is None or not info.is_static:
         return None
-    ast = graph_rewrite(call.ast, symbolic)
-    total = _scattered(ast)
-    if total is None or is_compared(total.ranges, target) or (picked := _picked(total)) is None:
+    ast, total = info.ast, only.node
+    if is_compared(total.ranges, target) or (picked := _picked(total)) is None:
         return None
     positions, value = picked
-    if min(cost.rounds(positions), cost.rounds(total.src[1:])) < cost.MIN_SCATTERED:
+    if min(rounds(positions), rounds(total.src[1:])) < cost.MIN_SCATTERED:
         return None
     loops = sorted(total.ranges, key=lambda r: r.arg)
     if (found := accumulator(ast, total, loops, len(call.args))) is None:
@@ -55,15 +58,6 @@ def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
     place, rest = found
     fill = filled(place, identity_element(total.arg, total.dtype), loops)
     return Accumulation(fill, _adding(total, positions, value, place, loops), rest)
-
-
-def _scattered(ast: UOp) -> UOp | None:
-    """The only reduction of a kernel with constant sizes."""
-    order = ast.toposort()
-    sums = [n for n in order if n.op is Ops.REDUCE]
-    if len(sums) != 1 or any(not r.src[0].is_const for r in order if r.op is Ops.RANGE):
-        return None
-    return sums[0]
 
 
 def _picked(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:

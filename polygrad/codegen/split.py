@@ -22,6 +22,7 @@ from polygrad.codegen.reductions import identity_element
 from polygrad.codegen.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
+from polygrad.schedule.kernel_info import nest_info
 from polygrad.uop.args import AddrSpace, Axis, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -63,7 +64,7 @@ def tile_range(kernel: UOp, r: UOp, tile: Tile) -> UOp:
     nests: list[UOp] = []
     for nest in kernel.src:
         if nest.op is Ops.END and r in nest.src[1:]:
-            in_place = reads_its_output(nest)
+            in_place = nest_info(nest).is_in_place
             if in_place and is_bound(r) and size % tile.size:
                 raise OptError(
                     f"expected a tile that divides {size}, as the kernel works in place, got {tile.size}"
@@ -144,13 +145,6 @@ def overlaps(nest: UOp, r: UOp) -> bool:
     _, index, *gates = nest.src[0].src[0].src
     is_cut = any(n.op is Ops.WHERE and r in n.ranges and not _is_loaded(n) for n in index.toposort())
     return is_cut and not any(r in g.ranges for g in gates)
-
-
-def reads_its_output(nest: UOp) -> bool:
-    """The kernel works in place: each element must be written once, in order."""
-    order = nest.toposort()
-    written = {n.src[0].src[0] for n in order if n.op is Ops.STORE}
-    return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
 
 
 def _tile(segment: _Segment, r: UOp) -> tuple[tuple[UOp, ...], UOp]:

@@ -20,14 +20,14 @@ from polygrad.codegen.fission import (
     divided_to_fixed_point,
     element_of,
     fission,
-    is_divisible,
     producer,
     sum_apart,
 )
-from polygrad.codegen.gpu_heuristics import loops_of, workgroups_of_sum
+from polygrad.codegen.gpu_heuristics import workgroups_of_sum
 from polygrad.codegen.reductions import canonicalized
 from polygrad.codegen.target import Target
 from polygrad.helpers import prod
+from polygrad.schedule.kernel_info import KernelInfo, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.node import UOp
@@ -41,46 +41,39 @@ def split_k(calls: list[KernelCall], target: Target) -> list[KernelCall]:
     return divided(divided_to_fixed_point(calls, _inner_sum_apart), _in_parts)
 
 
-def _sums(ast: UOp) -> list[UOp]:
-    """The reductions of a kernel that is worth dividing, inner ones first; none where loops go in order."""
-    order = ast.toposort()
-    if any(n.op in (Ops.SCAN, Ops.STAGE) for n in order):
-        return []
-    return [n for n in order if n.op is Ops.REDUCE]
+def _canonical(call: KernelCall) -> KernelInfo | None:
+    """A kernel that is worth dividing, canonicalized; None where loops go in order."""
+    if not kernel_info(call.ast).is_sum_of(cost.MIN_COPIED_FOR):
+        return None
+    info = kernel_info(canonicalized(call.ast))
+    return None if info.has(Ops.SCAN, Ops.STAGE) else info
 
 
 def _inner_sum_apart(call: KernelCall) -> Fission | None:
     """The innermost sum of few rows, before the rest of a kernel that computes long ones."""
-    if not is_divisible(call.ast, cost.MIN_COPIED_FOR):
+    info = _canonical(call)
+    if info is None or not (sums := info.nests[0].sums):
         return None
-    ast = canonicalized(call.ast)
-    if not (sums := _sums(ast)):
+    total, loops = sums[0], info.nests[0].parallel
+    outside = [r for r in loops if r in total.outer]
+    rows, elements = rounds(outside), rounds(loops)
+    if len(outside) < len(total.outer) or rows >= cost.MIN_WORKGROUPS or elements < rows * cost.MIN_LONG_ROW:
         return None
-    total = sums[0]
-    loops = loops_of(ast.src[0])
-    outside = [r for r in loops if r in total.ranges]
-    rows, elements = cost.rounds(outside), cost.rounds(loops)
-    if len(outside) < len(total.ranges) or rows >= cost.MIN_WORKGROUPS or elements < rows * cost.MIN_LONG_ROW:
-        return None
-    return sum_apart(call, ast, total, outside)
+    return sum_apart(call, info.ast, total.node, outside)
 
 
 def _in_parts(call: KernelCall) -> Fission | None:
     """The only sum of a kernel whose grid would be small."""
-    if not is_divisible(call.ast, cost.MIN_COPIED_FOR):
+    info = _canonical(call)
+    if info is None or (only := info.nests[0].only_sum) is None or not only.loads:
         return None
-    ast = canonicalized(call.ast)
-    sums = _sums(ast)
-    if len(sums) != 1 or not any(n.op is Ops.LOAD for n in sums[0].toposort()):
+    ast, total = info.ast, only.node
+    outside = [r for r in info.nests[0].parallel if r in only.outer]
+    workgroups, least = workgroups_of_sum(info.nests[0], only)
+    if len(outside) < len(only.outer) or workgroups >= cost.FEW_WORKGROUPS:
         return None
-    (total,) = sums
-    loops = loops_of(ast.src[0])
-    outside = [r for r in loops if r in total.ranges]
-    workgroups, least = workgroups_of_sum(ast.src[0], total)
-    if len(outside) < len(total.ranges) or workgroups >= cost.FEW_WORKGROUPS:
-        return None
-    terms = total.src[1:]
-    most = min(cost.BUSY_WORKGROUPS // workgroups, cost.rounds(terms) // least)
+    terms = only.loops
+    most = min(cost.BUSY_WORKGROUPS // workgroups, rounds(terms) // least)
     counts = _counts([r.src[0].arg for r in terms], most)
     if (parts := int(prod(counts))) < 2:
         return None
@@ -100,7 +93,7 @@ def _in_parts(call: KernelCall) -> Fission | None:
     part = UOp(Ops.REDUCE, total.dtype, (total.src[0].substitute(at), *inner), total.arg)
     loop = UOp.range(parts, terms[0].arg)
     out = UOp(Ops.REDUCE, total.dtype, (element_of(total, len(call.args), [loop, *outside]), loop), total.arg)
-    size = parts * cost.rounds(outside)
+    size = parts * rounds(outside)
     made = producer(part, (*blocks, *named), total.dtype, size)
     return fission(ast.substitute({total: out}), [made])
 

@@ -18,17 +18,17 @@ from polygrad.codegen import cost
 from polygrad.codegen.decisions import Decisions, opt_of, stage_of
 from polygrad.codegen.gpu_heuristics import (
     limits_of,
-    loops_of,
-    only_nest,
     operand_to_stage,
     power,
-    reused_sum,
+    tiled_product,
+    unbound_nest,
 )
 from polygrad.codegen.opts import AxisId, Opt, OptKind
 from polygrad.codegen.stage import nodes_of
 from polygrad.codegen.target import Target
 from polygrad.codegen.tensor_core_opt import efficiency, product_of
 from polygrad.helpers import ceildiv, prod
+from polygrad.schedule.kernel_info import Product
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -38,19 +38,18 @@ from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
 
 def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
     """The Opts of a kernel whose sum a tensor core of the target takes."""
-    nest = only_nest(kernel, target)
-    product = None if nest is None else reused_sum(nest)
-    if nest is None or product is None or any(n.op is Ops.SCAN for n in nest.toposort()):
+    nest = unbound_nest(kernel, target)
+    product = None if nest is None else tiled_product(nest)
+    if nest is None or product is None or any(n.op is Ops.SCAN for n in nest.order):
         return
-    total, rows, columns = product
-    chosen = _core(total, rows, columns, target)
+    chosen = _core(product, target)
     if chosen is None:
         return
     core, rows, columns, terms = chosen
     blocks = [ceildiv(rows.src[0].arg, core.m), ceildiv(columns.src[0].arg, core.n)]
-    others = int(prod(sint_max(r.src[0]) for r in loops_of(nest) if r not in (rows, columns)))
+    others = int(prod(sint_max(r.src[0]) for r in nest.parallel if r not in (rows, columns)))
     each, subgroups = _shares(blocks, others, limits_of(target).invocations // core.size)
-    for r in loops_of(nest):
+    for r in nest.parallel:
         kernel = yield opt_of(OptKind.GLOBAL, r)
     number = TENSOR_CORES.index(core)
     kernel = yield opt_of(OptKind.TENSOR_CORE, rows, columns, terms, numbers=(number,))
@@ -94,9 +93,10 @@ class _Chosen(NamedTuple):
     terms: UOp
 
 
-def _core(total: UOp, rows: UOp, columns: UOp, target: Target) -> _Chosen | None:
+def _core(product: Product, target: Target) -> _Chosen | None:
     """The target's first core that takes a sum, and which loops are its rows, columns and terms: those that
     leave least of its blocks unused. A product of few rows is better one of few columns."""
+    total, rows, columns = product.total, product.rows, product.columns
     for core in target.tensor_cores:
         best, most = None, cost.MIN_CORE_USE
         for m, n in ((rows, columns), (columns, rows)):

@@ -26,11 +26,12 @@ from typing import NamedTuple
 
 from polygrad.codegen.loops import nest_of, replaced
 from polygrad.codegen.narrow import narrowed
-from polygrad.codegen.split import gated, overlaps, reads_its_output, substituted
+from polygrad.codegen.split import gated, overlaps, substituted
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
+from polygrad.schedule.kernel_info import nest_info
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -100,7 +101,7 @@ def _check(kernel: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> UOp:
     for r in (m, n):
         if r.arg.kind not in (AxisKind.LOOP, AxisKind.GLOBAL) or overlaps(nest, r):
             raise OptError(f"expected loops that are not tiled yet, got {axis_name(r.arg.id)}")
-    if reads_its_output(nest) or any(x.op in (Ops.STAGE, Ops.WMMA) for x in order):
+    if nest_info(nest).is_in_place or any(x.op in (Ops.STAGE, Ops.WMMA) for x in order):
         raise OptError("expected a kernel that writes to new memory, and has none of its own yet")
     if any(x.op is Ops.RANGE and x not in (m, n, k) and {m, n, k} & x.ranges for x in order):
         raise OptError("expected loops that no other loop's size depends on")

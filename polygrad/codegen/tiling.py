@@ -15,8 +15,8 @@ from polygrad.codegen.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.schedule.kernel_info import Access, rounds
 from polygrad.uop.args import AxisKind
-from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -76,22 +76,22 @@ class Tiling:
             if node.op in (Ops.REDUCE, Ops.STORE):
                 loops = node.src[0].ranges | node.src[-1].ranges
             if node.op in (Ops.LOAD, Ops.STORE):
-                terms, _ = linear_terms(node.src[0].src[1])
-                strides = {a: step for a, step in terms.items() if a.op is Ops.RANGE}
+                access = Access(node)
+                terms, strides = access.terms, access.strides
                 shared = frozenset(a.src[0] for a in terms if _is_shared(a))
                 others = [a.ranges for a in terms if a.op is not Ops.RANGE and not _is_shared(a)]
                 nonlinear = frozenset().union(*others)
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
-                reads = cost.rounds(around[node] - self.reduced - loops)
+                reads = rounds(around[node] - self.reduced - loops)
                 far = self._is_far(node, strides)
             weight = cost.op_cost(node.op)
-            width, runs = _width(node), cost.rounds(loops)
+            width, runs = _width(node), rounds(loops)
             out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
         return out
 
     def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
         summed = [r for r in strides if r in self.reduced]
-        nbytes = cost.rounds(summed) * load.dtype.itemsize
+        nbytes = rounds(summed) * load.dtype.itemsize
         return bool(summed) and cost.is_far(min(abs(strides[r]) for r in summed), nbytes, self.target)
 
     def cost(self, chosen: list[UOp], lanes: int) -> float:

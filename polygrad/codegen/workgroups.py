@@ -15,9 +15,10 @@ bind.py makes numbers of workgroups and invocations of these axes.
 from __future__ import annotations
 
 from polygrad.codegen.loops import nest_of, replaced, require_any_order, with_sums_over
-from polygrad.codegen.split import gated, overlaps, reads_its_output, substituted
+from polygrad.codegen.split import gated, overlaps, substituted
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
+from polygrad.schedule.kernel_info import nest_info
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -65,7 +66,7 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
     if size < 2 or (count.is_const and size > count.arg):
         raise OptError(f"expected 2 to {sint_max(count)} invocations, got {size}")
     even = count.is_const and count.arg % size == 0
-    if not even and reads_its_output(nest):
+    if not even and nest_info(nest).is_in_place:
         whole = count.arg if count.is_const else "a size that varies"
         raise OptError(f"expected a number that divides {whole}, as the kernel works in place, got {size}")
     inner = UOp.range(size, r.arg.child(1, AxisKind.LOCAL))

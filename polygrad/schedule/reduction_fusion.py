@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.operation_limit import exceeds_limit
 from polygrad.uop.args import AxisKind
-from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -90,40 +90,32 @@ def args_of_joined(producer: KernelCall, reader: KernelCall) -> list[UOp]:
 
 def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
     """The reader, computing what it read of `producer`; None where that would cost work."""
-    if len(producer.ast.src) != 1 or len(reader.ast.src) != 1 or producer.ast.src[0].op is not Ops.END:
+    info = kernel_info(reader.ast)
+    source = kernel_info(producer.ast).only_nest
+    if source is None or not source.loops or len(info.nests) != 1 or not source.sums:
         return None
-    if producer.ast.arg is not None:  # Opts are given for this kernel
-        return None
-    store = producer.ast.src[0].src[0]
-    order = reader.ast.toposort()
-    ops = {n.op for n in store.src[1].toposort()}
-    if Ops.REDUCE not in ops or Ops.SCAN in ops:
+    if any(n.op is Ops.SCAN for n in source.order):
         return None
     slot = reader.args.index(producer.args[0])
-    loads = [n for n in order if n.op is Ops.LOAD and n.src[0].src[0].arg.slot == slot]
-    if len(loads) != 1 or len(loads[0].src[0].src) != 2:
+    loads = [n for n in info.loads if n.slot == slot]
+    if len(loads) != 1 or loads[0].condition is not None:
         return None
-    rows = _matched_ranges(store.src[0].src[1], loads[0].src[0].src[1])
-    if rows is None or not _are_rows(rows, reader.ast.src[0], order):
+    rows = _matched_ranges(source.write, loads[0])
+    if rows is None or not _are_rows(rows, info.nests[0]):
         return None
     args = args_of_joined(producer, reader)
-    value = moved(store.src[1], rows, producer.args, args)
-    return KernelCall(renumbered(reader.ast.substitute({loads[0]: value}), reader, args), tuple(args))
+    value = moved(source.value, rows, producer.args, args)
+    return KernelCall(renumbered(reader.ast.substitute({loads[0].node: value}), reader, args), tuple(args))
 
 
-def _matched_ranges(store_index: UOp, load_index: UOp) -> dict[UOp, UOp] | None:
-    """The reader's range for each range of the producer, when both indices visit the same elements in the
-    same order."""
-    stores, loads = linear_terms(store_index), linear_terms(load_index)
-    if stores.constant or loads.constant or len(stores.terms) != len(loads.terms):
+def _matched_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
+    """The reader's range for each range of the producer, when both visit the same elements in the same
+    order."""
+    if write.offset or load.offset or len(write.terms) != len(load.terms):
         return None
-    by_stride = {
-        (stride, r.src[0].arg): r
-        for r, stride in loads.terms.items()
-        if r.op is Ops.RANGE and r.src[0].is_const
-    }
+    by_stride = {(stride, r.src[0].arg): r for r, stride in load.strides.items() if r.src[0].is_const}
     matches = {}
-    for r, stride in stores.terms.items():
+    for r, stride in write.terms.items():
         match = by_stride.get((stride, r.src[0].arg)) if r.op is Ops.RANGE and r.src[0].is_const else None
         if match is None:
             return None
@@ -131,22 +123,13 @@ def _matched_ranges(store_index: UOp, load_index: UOp) -> dict[UOp, UOp] | None:
     return matches if len(set(matches.values())) == len(matches) else None
 
 
-def _are_rows(rows: dict[UOp, UOp], nest: UOp, order: list[UOp]) -> bool:
+def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
     """The matched ranges are the outermost loops of `nest`, which may be divided between threads, and nothing
     is reduced further in."""
-    if nest.op is not Ops.END:
-        return False
-    loops = nest.src[1:]
-    outer = loops[: len(rows)]
+    outer, inner = nest.loops[: len(rows)], nest.loops[len(rows) :]
     if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False
-    count = 1
-    for r in outer:
-        count *= r.src[0].arg
-    inner = loops[len(rows) :]
-    return count >= _MIN_ROWS and not any(
-        n.op is Ops.REDUCE and not n.ranges.isdisjoint(inner) for n in order
-    )
+    return rounds(outer) >= _MIN_ROWS and all(total.outer.isdisjoint(inner) for total in nest.sums)
 
 
 def moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:

@@ -1,0 +1,237 @@
+"""What a kernel computes, described once for everything that decides about it.
+
+    kernel_info(ast)    a KernelInfo: its output nests, its loops, how often its innermost code runs
+    nest_info(nest)     a NestInfo: loops, sums, and every access to memory with its strides
+    NestInfo.products   which sums are products: what reads an operand again, and along which loops
+
+Passes over kernels (codegen/kernel_passes.py) and the choice of Opts (codegen/heuristics.py and
+codegen/gpu_heuristics.py) ask here. A description is made when it is first asked for and kept with the AST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from polygrad.uop.args import AxisKind
+from polygrad.uop.linear import Terms, linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_KEPT = 512  # descriptions
+
+
+def rounds(ranges: Collection[UOp]) -> int:
+    """How often the code inside of these loops runs, at most."""
+    out = 1
+    for r in ranges:
+        out *= r.src[0].vmax
+    return out
+
+
+class Access:
+    """A LOAD from memory, or a STORE to it.
+
+    `memory`: a PARAM or a STAGE. `terms`: its position as a sum of atoms, each with its factor in elements,
+    and of `offset`. `condition`: it is made only where this holds; None: everywhere.
+    """
+
+    def __init__(self, node: UOp) -> None:
+        index = node.src[0]
+        self.node = node
+        self.memory = index.src[0]
+        self.condition = index.src[2] if len(index.src) > 2 else None
+        self.ranges = node.ranges if node.op is Ops.LOAD else index.ranges
+        self.itemsize = index.dtype.itemsize
+
+    @property
+    def slot(self) -> int | None:
+        """Which argument of the kernel the memory is; None of memory of its own."""
+        return self.memory.arg.slot if self.memory.op is Ops.PARAM else None
+
+    @cached_property
+    def _position(self) -> tuple[Terms, int]:
+        return linear_terms(self.node.src[0].src[1])
+
+    @property
+    def terms(self) -> Terms:
+        return self._position[0]
+
+    @property
+    def offset(self) -> int:
+        return self._position[1]
+
+    @cached_property
+    def strides(self) -> Terms:
+        """Elements from a round of each loop to the next, of those that the position is linear in."""
+        return {atom: step for atom, step in self.terms.items() if atom.op is Ops.RANGE}
+
+    def stride(self, r: UOp) -> int:
+        return self.terms.get(r, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A sum of which one operand is read again in each round of the loop `columns`, and another in each round
+    of `rows`: a matrix product, a convolution, a table of distances."""
+
+    total: UOp
+    rows: UOp
+    columns: UOp
+
+
+class Sum:
+    """A reduction: of `value`, over `loops`, outermost first. `outer`: the loops that it is inside of."""
+
+    def __init__(self, node: UOp) -> None:
+        self.node = node
+        self.op: Ops = node.arg
+        self.value = node.src[0]
+        self.loops = node.src[1:]
+        self.outer = node.ranges
+
+    @cached_property
+    def loads(self) -> tuple[Access, ...]:
+        """Of memory, in the value."""
+        return tuple(Access(n) for n in self.value.toposort() if n.op is Ops.LOAD)
+
+    @property
+    def terms(self) -> int:
+        """How many values are combined, at most."""
+        return rounds(self.loops)
+
+    @property
+    def is_static(self) -> bool:
+        return all(r.src[0].is_const for r in self.loops)
+
+    @property
+    def factors(self) -> tuple[UOp, UOp] | None:
+        """The two factors of a sum of products; None of another reduction."""
+        if self.op is not Ops.ADD or self.value.op is not Ops.MUL:
+            return None
+        a, b = self.value.src
+        return a, b
+
+
+class NestInfo:
+    """A STORE and the loops around it.
+
+    `loops`: all of them, outermost first; `parallel`: those whose rounds may run in any order. `order`: its
+    nodes in toposort order, without those that fill memory of the kernel's own.
+    """
+
+    def __init__(self, nest: UOp) -> None:
+        self.node = nest
+        self.store = nest.src[0] if nest.op is Ops.END else nest
+        self.loops = nest.src[1:] if nest.op is Ops.END else ()
+        self.parallel = tuple(r for r in self.loops if r.arg.kind is AxisKind.LOOP)
+        self.order = nest.toposort(lambda n: n.op is not Ops.STAGE)
+
+    @property
+    def value(self) -> UOp:
+        """What is stored."""
+        return self.store.src[1]
+
+    @cached_property
+    def write(self) -> Access:
+        return Access(self.store)
+
+    @cached_property
+    def sums(self) -> tuple[Sum, ...]:
+        """Its reductions, inner ones first."""
+        return tuple(Sum(n) for n in self.order if n.op is Ops.REDUCE)
+
+    @property
+    def only_sum(self) -> Sum | None:
+        """Its reduction, if it has one and no more."""
+        return self.sums[0] if len(self.sums) == 1 else None
+
+    @cached_property
+    def loads(self) -> tuple[Access, ...]:
+        return tuple(Access(n) for n in self.order if n.op is Ops.LOAD)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether rounds of a loop of its own have to go in order, one after the other (a scan)."""
+        return any(r.arg.kind is AxisKind.SCAN for r in self.loops)
+
+    @property
+    def is_static(self) -> bool:
+        return all(r.src[0].is_const for r in self.order if r.op is Ops.RANGE)
+
+    @cached_property
+    def is_in_place(self) -> bool:
+        """Whether it reads memory that it writes: each element is then written once, after it was read."""
+        order = self.node.toposort()
+        written = {n.src[0].src[0] for n in order if n.op is Ops.STORE}
+        return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
+
+    def products(self, least: int) -> Iterator[Product]:
+        """Its only sum as a product, for each pair of loops that are its rows and columns, of `least` rounds
+        or more."""
+        total = self.only_sum
+        if total is None or not total.is_static or self.is_in_place:
+            return
+        reads = [n.ranges for n in total.loads if not n.ranges.isdisjoint(total.loops)]
+        sides = [r for r in self.parallel if r in total.outer and r.src[0].is_const and r.src[0].arg >= least]
+        for rows in sides:
+            for columns in sides:
+                by_row = any(rows in loops and columns not in loops for loops in reads)
+                by_column = any(columns in loops and rows not in loops for loops in reads)
+                if by_row and by_column:
+                    yield Product(total.node, rows, columns)
+
+
+class KernelInfo:
+    """A kernel: `SINK(*nests)`. `has_own_opts`: Opts were given for it by hand."""
+
+    def __init__(self, ast: UOp) -> None:
+        self.ast = ast
+        self.order = ast.toposort()
+        self.has_own_opts = ast.arg is not None
+
+    @cached_property
+    def nests(self) -> tuple[NestInfo, ...]:
+        return tuple(map(nest_info, self.ast.src))
+
+    @property
+    def only_nest(self) -> NestInfo | None:
+        """Its nest, if it has one and no more, and passes may change it: no Opts were given by hand."""
+        return self.nests[0] if len(self.nests) == 1 and not self.has_own_opts else None
+
+    @cached_property
+    def ranges(self) -> tuple[UOp, ...]:
+        return tuple(n for n in self.order if n.op is Ops.RANGE)
+
+    @cached_property
+    def loads(self) -> tuple[Access, ...]:
+        """All of them: what fills memory of its own, too."""
+        return tuple(Access(n) for n in self.order if n.op is Ops.LOAD)
+
+    @property
+    def is_static(self) -> bool:
+        return all(r.src[0].is_const for r in self.ranges)
+
+    def has(self, *ops: Ops) -> bool:
+        return any(n.op in ops for n in self.order)
+
+    def is_sum_of(self, least: int) -> bool:
+        """Whether it has one nest, constant sizes and a reduction, and its innermost code runs `least` times:
+        what passes that reorder or divide reductions are for."""
+        return (
+            self.only_nest is not None
+            and any(r.arg.kind is AxisKind.REDUCE for r in self.ranges)
+            and self.is_static
+            and rounds(self.ranges) >= least
+        )
+
+
+@lru_cache(_KEPT)
+def kernel_info(ast: UOp) -> KernelInfo:
+    return KernelInfo(ast)
+
+
+@lru_cache(_KEPT)
+def nest_info(nest: UOp) -> NestInfo:
+    return NestInfo(nest)
