@@ -1,4 +1,4 @@
-"""How far the cost model (polygrad/codegen/cost.py) is from this machine: `python bench/calibrate.py`.
+"""How far the cost model (polygrad/codegen/opts/cost.py) is from this machine: `python bench/calibrate.py`.
 
 Measures what its numbers stand for, with kernels whose Opts are given by hand, on one thread but for the
 last:
@@ -25,8 +25,8 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from polygrad import Device, Tensor, TinyJit, set_num_threads
-from polygrad.codegen import cost
-from polygrad.engine.peak import peak_flops
+from polygrad.codegen.opts import cost
+from polygrad.engine.peak_flops import peak_flops
 from polygrad.uop.ops import Ops
 
 ROUNDS, SECONDS = 5, 0.05

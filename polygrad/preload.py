@@ -15,10 +15,10 @@ import polygrad.engine.backends
 import polygrad.engine.link
 import polygrad.nn
 import polygrad.renderer.emit
-import polygrad.renderer.wasm_builder
-import polygrad.renderer.wasm_driver
+import polygrad.renderer.wasm.builder
+import polygrad.renderer.wasm.driver
 import polygrad.runtime.threads
-import polygrad.runtime.wasm
+import polygrad.runtime.wasm.device
 import polygrad.tensor.tensor
 import polygrad.wasm.wat
 from polygrad.engine.cache import code_digest

@@ -25,9 +25,9 @@ const COMMON = [
 /** What only native hosts have: their devices, the command line, what installers read. None is sent to pages. */
 const NATIVE = new RegExp(
   [
-    String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)_\w+\.py$`,
-    String.raw`^polygrad/renderer/(c|c_driver|cc_compile|cuda|host|llvm\w*|msl|nvrtc_compile)\.py$`,
-    String.raw`^polygrad/runtime/(cc|cc_native|cpu\w*|cuda_\w+|metal\w*|native\w*|webgpu_native)\.py$`,
+    String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
+    String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|msl)|llvm/\w+)\.py$`,
+    String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
     String.raw`^polygrad/(__main__|cli/.*)\.py$`,
     String.raw`\.dist-info/RECORD$`,
   ].join("|"),

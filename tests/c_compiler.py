@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad.errors import DeviceError
-from polygrad.renderer.cc_compile import c_compiler
+from polygrad.renderer.cstyle.c_compile import c_compiler
 
 
 def has_c_compiler() -> bool:

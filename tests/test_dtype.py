@@ -22,7 +22,7 @@ from polygrad.dtype import (
     to_dtype,
 )
 from polygrad.errors import DTypeError
-from polygrad.runtime.interp_scalar import round_float
+from polygrad.runtime.interp.scalar import round_float
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 NARROW = (*HALVES, dtypes.float32)

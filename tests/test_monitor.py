@@ -22,7 +22,7 @@ from user_threads import in_threads, switching_often
 from polygrad import Tensor, TinyJit, Variable, compile_step, monitor, nn
 from polygrad.errors import CaptureError, ShapeError
 from polygrad.runtime.interface import Executable
-from polygrad.runtime.interp import InterpRuntime
+from polygrad.runtime.interp.device import InterpRuntime
 from polygrad.runtime.program import Program
 from polygrad.uop.intern import collect
 

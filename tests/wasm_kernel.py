@@ -13,7 +13,7 @@ import numpy as np
 import wasmtime
 
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.uop.ops import Ops
 
 NUMPY: dict[DType, Any] = {d: np.dtype(str(d)) for d in dtypes.all if d is not dtypes.bfloat16}

@@ -57,7 +57,7 @@ def _written(x: Tensor) -> Tensor:
 
 def target_of(**features: bool | int) -> Target:
     """The Target of this adapter with these features."""
-    module = importlib.import_module("polygrad.engine.backends.webgpu_backend")  # which opens the device
+    module = importlib.import_module("polygrad.engine.backends.webgpu")  # which opens the device
     target: Target = module.target_of(Device["WEBGPU"].adapter, **features)
     return target
 
@@ -78,7 +78,7 @@ def run(work: Work, dtype: str, targets: Iterable[Target]) -> list[tuple[bytes, 
 def _run(work: Work, dtype: str, target: Target) -> tuple[bytes, list[Kernel]]:
     values = [[math.sin(0.7 * (256 * i + k)) for k in range(256)] for i in range(40)]
     runtime, usual = Device["WEBGPU"], Device.backend("WEBGPU")
-    module = importlib.import_module("polygrad.engine.backends.webgpu_backend")
+    module = importlib.import_module("polygrad.engine.backends.webgpu")
     backend: Backend = replace(module.backend_of(target), caches_on_disk=False)
     adapter, load, kernels = runtime.adapter, runtime.load, []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.libraries.shapes import Program
 from polygrad.dtype import dtypes
-from polygrad.engine import peak
+from polygrad.engine import peak_flops as peak
 from polygrad.engine.devices import Device
 from polygrad.runtime.buffer import Buffer
 

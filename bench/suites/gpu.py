@@ -31,7 +31,7 @@ from bench.report import Result
 from bench.suites import cuda, matmul
 from bench.traffic import traffic_of
 from polygrad import Tensor
-from polygrad.codegen.lower import Context, lower, run_passes
+from polygrad.codegen.lower.passes import Context, lower, run_passes
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule

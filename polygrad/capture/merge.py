@@ -19,8 +19,8 @@ from polygrad.dtype import to_dtype
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed
-from polygrad.engine.overwrites import live_roots
 from polygrad.engine.recording import Recording, Run, Transfer
+from polygrad.engine.write_hazards import live_roots
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.runtime.buffer import Allocation, Buffer

@@ -15,10 +15,10 @@ from typing import Any
 
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import uncomputed, value_of
-from polygrad.engine.overwrites import live_roots, stored_node
 from polygrad.engine.realize import devices_of, realize
 from polygrad.engine.recording import Recording
 from polygrad.engine.sharding import axis_of
+from polygrad.engine.write_hazards import live_roots, stored_node
 from polygrad.helpers import prod
 from polygrad.runtime.buffer import Buffer
 from polygrad.runtime.sharded import ShardedBuffer

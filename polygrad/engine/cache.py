@@ -48,11 +48,12 @@ def code_digest() -> hashlib._Hash:
         return digest
     package = os.path.dirname(os.path.dirname(__file__))
     for layer in _COMPILERS:
-        folder = os.path.join(package, layer)
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".py"):
-                with open(os.path.join(folder, name), "rb") as source:
-                    digest.update(f"{name}\n".encode() + source.read())
+        for folder, folders, names in os.walk(os.path.join(package, layer)):
+            folders[:] = sorted(folders) if layer else []
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name), "rb") as source:
+                        digest.update(f"{folder[len(package) :]}/{name}\n".encode() + source.read())
     return digest
 
 

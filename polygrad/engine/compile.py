@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.kernel_passes import kernels_of
-from polygrad.codegen.lower import Context, kernel_name, lower, parameters, signature
+from polygrad.codegen.kernels.passes import kernels_of
+from polygrad.codegen.lower.passes import Context, kernel_name, lower, parameters, signature
 from polygrad.engine.barriers import place_barriers
-from polygrad.engine.built import Built, built_key, kernel_of
 from polygrad.engine.cache import DiskCache
+from polygrad.engine.compiled_kernels import Built, built_key, kernel_of
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.search import search
@@ -27,6 +27,7 @@ from polygrad.runtime.program import (
     Program,
     Variable,
 )
+from polygrad.schedule.kernel_info import forget_kernels
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule
@@ -72,6 +73,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     if backend.target.workgroups is not None:
         _check_sizes(scheduled, device, backend)
     kernels = compile_kernels([call.ast for call in scheduled.calls], device, backend)
+    forget_kernels()
     stats.programs += 1
     return _assemble(sink, scheduled, kernels, device, backend, n_slots)
 

@@ -71,13 +71,13 @@ ENTRY_POINTS = "polygrad.devices"
 # The module that defines `BACKEND` for a built-in device, and what to do when its packages are missing. The
 # same entry points are in pyproject.toml; from here they are found in a source tree too, and at once.
 _MODULES = {
-    "CPU": ("polygrad.engine.backends.cpu_backend", "pip install llvmlite"),
-    "CC": ("polygrad.engine.backends.cc_backend", "it needs a C compiler"),
-    "WASM": ("polygrad.engine.backends.wasm_backend", "pip install wasmtime"),
-    "WEBGPU": ("polygrad.engine.backends.webgpu_backend", 'pip install "polygrad[webgpu]"'),
-    "CUDA": ("polygrad.engine.backends.cuda_backend", 'pip install "polygrad[cuda]"'),
-    "METAL": ("polygrad.engine.backends.metal_backend", 'pip install "polygrad[metal]"'),
-    "INTERP": ("polygrad.engine.backends.interp_backend", "it needs nothing: please report this"),
+    "CPU": ("polygrad.engine.backends.cpu", "pip install llvmlite"),
+    "CC": ("polygrad.engine.backends.cc", "it needs a C compiler"),
+    "WASM": ("polygrad.engine.backends.wasm", "pip install wasmtime"),
+    "WEBGPU": ("polygrad.engine.backends.webgpu", 'pip install "polygrad[webgpu]"'),
+    "CUDA": ("polygrad.engine.backends.cuda", 'pip install "polygrad[cuda]"'),
+    "METAL": ("polygrad.engine.backends.metal", 'pip install "polygrad[metal]"'),
+    "INTERP": ("polygrad.engine.backends.interp", "it needs nothing: please report this"),
 }
 
 

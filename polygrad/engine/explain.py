@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from polygrad.codegen.lower import OPTIMIZE, PASSES, UNOPTIMIZED, Code, opt_steps, run_passes
-from polygrad.codegen.opts import Opt
+from polygrad.codegen.lower.passes import OPTIMIZE, PASSES, UNOPTIMIZED, Code, opt_steps, run_passes
+from polygrad.codegen.opts.opt import Opt
 from polygrad.engine.compile import Origin
 from polygrad.helpers import prod
 from polygrad.uop.node import UOp

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polygrad.codegen.lower import run_passes
-from polygrad.codegen.opts import render_opts
+from polygrad.codegen.lower.passes import run_passes
+from polygrad.codegen.opts.opt import render_opts
 from polygrad.engine.compile import Origin, origin_of
 from polygrad.engine.devices import Device
 from polygrad.engine.explain import opts_of, work

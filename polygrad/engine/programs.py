@@ -18,7 +18,7 @@ from polygrad.engine.normalize import normalize, stored_value
 from polygrad.engine.pending import Pending
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.running import Outcome, await_run, outcome, run_program
-from polygrad.engine.scalars import Family
+from polygrad.engine.scalar_arguments import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
 from polygrad.helpers import LRU, debug_level

@@ -13,17 +13,17 @@ from typing import Any
 from polygrad.dtype import DType
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed, value_of
-from polygrad.engine.overwrites import (
+from polygrad.engine.pending import Pending
+from polygrad.engine.programs import run
+from polygrad.engine.recording import Transfer, watch
+from polygrad.engine.sharding import Resolved, Shards, resolve
+from polygrad.engine.write_hazards import (
     first_writes,
     read_by_gradients,
     stale_values,
     stored_before,
     stored_node,
 )
-from polygrad.engine.pending import Pending
-from polygrad.engine.programs import run
-from polygrad.engine.recording import Transfer, watch
-from polygrad.engine.sharding import Resolved, Shards, resolve
 from polygrad.errors import DeviceError
 from polygrad.helpers import dedup, prod
 from polygrad.monitor import computing

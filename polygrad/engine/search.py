@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import sys
 
-from polygrad.codegen.actions import neighbours
-from polygrad.codegen.heuristics import optimize
-from polygrad.codegen.lower import UNOPTIMIZED, Context, kernel_name, lower, parameters, run_passes, signature
-from polygrad.codegen.opts import Opt, parse_opts, render_opts
-from polygrad.engine.built import kernel_of
+from polygrad.codegen.lower.passes import (
+    UNOPTIMIZED,
+    Context,
+    kernel_name,
+    lower,
+    parameters,
+    run_passes,
+    signature,
+)
+from polygrad.codegen.opts.heuristics import optimize
+from polygrad.codegen.opts.opt import Opt, parse_opts, render_opts
+from polygrad.codegen.opts.search_space import neighbours
 from polygrad.engine.cache import DiskCache
+from polygrad.engine.compiled_kernels import kernel_of
 from polygrad.engine.devices import Backend
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError

@@ -1,6 +1,6 @@
 """What a driver is: the function `run` of a captured step, which calls its kernels in order on every thread.
 
-Plain data that `llvm_driver.py` and `wasm_driver.py` write in their languages. Must not know: Programs.
+Plain data that `llvm/driver.py` and `wasm/driver.py` write in their languages. Must not know: Programs.
 """
 
 from __future__ import annotations

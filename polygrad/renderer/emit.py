@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from polygrad.codegen import strided
-from polygrad.codegen.lower import parameters
-from polygrad.codegen.tile import is_tile
+from polygrad.codegen.lower import strided_loads as strided
+from polygrad.codegen.lower.passes import parameters
+from polygrad.codegen.opts.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.renderer.builder import Block, Builder, Value
-from polygrad.renderer.runs import load_runs, store_runs
+from polygrad.renderer.neighbours import load_runs, store_runs
 from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
 from polygrad.uop.args import AddrSpace, AxisKind, Steps

@@ -1,4 +1,4 @@
-"""The INTERP renderer: a scalar linear kernel as JSON, which `runtime/interp.py` runs.
+"""The INTERP renderer: a scalar linear kernel as JSON, which `runtime/interp/device.py` runs.
 
     {"name": NAME, "instructions": [[op, dtype, [positions of the sources], argument], ...]}
 

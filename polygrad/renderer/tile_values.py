@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from polygrad.codegen.tile import is_tile
+from polygrad.codegen.opts.tile import is_tile
 from polygrad.uop.alu import evaluate
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp

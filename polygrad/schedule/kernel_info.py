@@ -4,8 +4,8 @@
     nest_info(nest)     a NestInfo: loops, sums, and every access to memory with its strides
     NestInfo.products   which sums are products: what reads an operand again, and along which loops
 
-Passes over kernels (codegen/kernel_passes.py) and the choice of Opts (codegen/heuristics.py and
-codegen/gpu_heuristics.py) ask here. A description is made when it is first asked for and kept with the AST.
+Passes over kernels (codegen/kernels/passes.py) and the heuristics that choose Opts (codegen/opts) ask here. A
+description is made when it is first asked for, and kept.
 """
 
 from __future__ import annotations
@@ -235,3 +235,10 @@ def kernel_info(ast: UOp) -> KernelInfo:
 @lru_cache(_KEPT)
 def nest_info(nest: UOp) -> NestInfo:
     return NestInfo(nest)
+
+
+def forget_kernels() -> None:
+    """Let go of the nodes that descriptions hold. A kernel is described once for all who ask while its
+    Program is made; after that nobody asks."""
+    kernel_info.cache_clear()
+    nest_info.cache_clear()

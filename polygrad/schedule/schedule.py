@@ -15,13 +15,13 @@ from functools import partial
 
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
+from polygrad.schedule.for_loops import loop_body, trips
 from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
 from polygrad.schedule.isolated_products import isolate_products
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
 from polygrad.schedule.split_reduction import split_reductions
 from polygrad.schedule.split_scan import CORES, SideBySide
-from polygrad.schedule.trips import loop_body, trips
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.engine.normalize import stored_value
-from polygrad.engine.overwrites import stored_node
 from polygrad.engine.recording import watch
+from polygrad.engine.write_hazards import stored_node
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.missing import missing

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self, cast
 
-from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.opts.opt import parse_opts
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.listing import listing
@@ -187,9 +187,9 @@ class StorageMixin(TensorBase):
         copy.
 
         With `opts` always a copy, and they say how its kernel computes it, instead of what the compiler would
-        choose: `"SIMD r1 16 4, UPCAST r0 6"`. `polygrad/codegen/opts.py` lists the kinds, DEBUG=3 prints what
-        is chosen. Devices that do not optimise ignore them. Raises ArgumentError for a text that is no list
-        of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+        choose: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
+        those that are chosen. Devices that do not optimise ignore them. Raises ArgumentError for a text that
+        is no list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
 
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
         [[1, 3], [2, 4]]

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.engine.devices import Device, placement_of
-from polygrad.engine.overwrites import gradient_roots, live_roots
 from polygrad.engine.realize import buffer_from
+from polygrad.engine.write_hazards import gradient_roots, live_roots
 from polygrad.errors import DTypeError, ShapeError
 from polygrad.gradient import device_of
 from polygrad.helpers import prod

@@ -11,7 +11,7 @@ import pytest
 from bench.channel import Channel
 from bench.hosts import Unavailable
 from bench.suites import gpu
-from polygrad.codegen.lower import Context, run_passes
+from polygrad.codegen.lower.passes import Context, run_passes
 
 
 class Pages:

@@ -30,7 +30,9 @@ const CASES = {
         isolated: window.crossOriginIsolated,
         environment: byTag.runPython("os.environ['A']"),
         version: again.runPython("import polygrad; polygrad.__version__"),
-        host: byTag.runPython("from polygrad.runtime.wasm import WasmRuntime; WasmRuntime().allocate(1)"),
+        host: byTag.runPython(
+          "from polygrad.runtime.wasm.device import WasmRuntime; WasmRuntime().allocate(1)",
+        ),
         failed,
         exported: Object.keys(window.polygrad).sort(),
       };
@@ -173,7 +175,7 @@ const CASES = {
         list: await python.runPythonAsync("[1, 'a', None]"),
         status: await python.runScript("/home/pyodide/s.py", ["a", "b"]),
         host: await python.runPython(
-          "from polygrad.runtime.wasm import WasmRuntime; WasmRuntime().allocate(1)",
+          "from polygrad.runtime.wasm.device import WasmRuntime; WasmRuntime().allocate(1)",
         ),
         text: pieces.join(""),
         error: error.message.includes("DTypeError: dtype: expected one of"),

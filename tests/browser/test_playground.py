@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from javascript_hosts import ROOT, built
 
-from polygrad.codegen.lower import PASSES
-from polygrad.codegen.opts import OptKind
+from polygrad.codegen.lower.passes import PASSES
+from polygrad.codegen.opts.opt import OptKind
 
 pytestmark = [pytest.mark.e2e, built]
 DRIVER = Path(__file__).parent / "playground.mjs"

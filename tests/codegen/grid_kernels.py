@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from polygrad import Tensor
-from polygrad.codegen.kernel_passes import kernels_of
-from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
-from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.kernels.passes import kernels_of
+from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.kernels import KernelCall

@@ -14,10 +14,10 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen import cost  # noqa: E402
-from polygrad.codegen.compute_at import compute_at  # noqa: E402
-from polygrad.codegen.heuristics import choose  # noqa: E402
-from polygrad.codegen.opts import OptKind  # noqa: E402
+from polygrad.codegen.kernels.compute_at import compute_at  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
+from polygrad.codegen.opts.heuristics import choose  # noqa: E402
+from polygrad.codegen.opts.opt import OptKind  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402

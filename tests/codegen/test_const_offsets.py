@@ -9,7 +9,7 @@ import pytest
 from adapter import WEBGPU
 
 from polygrad import Tensor, TinyJit
-from polygrad.codegen.const_offsets import separate_offsets
+from polygrad.codegen.kernels.separate_offsets import separate_offsets
 from polygrad.engine.normalize import normalize
 from polygrad.engine.stats import stats
 from polygrad.schedule.kernels import KernelCall

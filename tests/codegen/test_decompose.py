@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from codegen.vectorised import cast, evaluate, numpy_dtype, round_bfloat16
 
-from polygrad.codegen.decompose import decompose
+from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.args import AxisKind, Param, Reg

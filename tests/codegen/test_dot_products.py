@@ -10,9 +10,9 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen import cost  # noqa: E402
-from polygrad.codegen.decompose import decompose  # noqa: E402
-from polygrad.codegen.relayout import relayout  # noqa: E402
+from polygrad.codegen.kernels.relayout import relayout  # noqa: E402
+from polygrad.codegen.lower.decompose import decompose  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402

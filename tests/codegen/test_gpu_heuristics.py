@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
-from polygrad.codegen import cost
-from polygrad.codegen.bind import grid_of, workgroup_of
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import lower
-from polygrad.codegen.opts import OptKind, render_opts
-from polygrad.codegen.polyphase import in_phases
+from polygrad.codegen.kernels.polyphase import in_phases
+from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
+from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import OptKind, render_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
+from polygrad.schedule.kernel_info import rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import AxisKind
 from polygrad.uop.ops import Ops
@@ -209,7 +210,7 @@ def test_a_transposed_convolution_multiplies_no_zeros():
     (call,) = arranged(data(1, 16, 10, 12).conv_transpose2d(data(16, 8, 4, 4), stride=2), target=GPU)
     ranges = [n for n in call.ast.toposort() if n.op is Ops.RANGE]
     terms = prod(r.src[0].arg for r in ranges if r.arg.kind is AxisKind.REDUCE)
-    assert (cost.rounds(ranges) // terms, terms) == (8 * 22 * 26, 16 * 2 * 2)
+    assert (rounds(ranges) // terms, terms) == (8 * 22 * 26, 16 * 2 * 2)
 
 
 @pytest.mark.parametrize("stride", [1, 2])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.opts import Opt, OptKind
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import Opt, OptKind
 from tests.codegen.test_split import TARGET, ast_of, empty
 
 

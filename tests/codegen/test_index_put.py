@@ -12,8 +12,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor, TinyJit, dtypes  # noqa: E402
-from polygrad.codegen import cost  # noqa: E402
-from polygrad.codegen.index_put import index_put  # noqa: E402
+from polygrad.codegen.kernels.index_put import index_put  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Workgroups  # noqa: E402
 from polygrad.uop.args import AxisKind  # noqa: E402
 from tests.codegen.test_relayout import empty, scheduled  # noqa: E402

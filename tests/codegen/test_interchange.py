@@ -9,11 +9,11 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from polygrad import Device, Tensor, dtypes  # noqa: E402
-from polygrad.codegen import cost  # noqa: E402
-from polygrad.codegen.heuristics import choose  # noqa: E402
-from polygrad.codegen.interchange import interchange  # noqa: E402
-from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes  # noqa: E402
-from polygrad.codegen.opts import OptKind, apply_opts  # noqa: E402
+from polygrad.codegen.kernels.interchange import interchange  # noqa: E402
+from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
+from polygrad.codegen.opts.heuristics import choose  # noqa: E402
+from polygrad.codegen.opts.opt import OptKind, apply_opts  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.helpers import LRU  # noqa: E402

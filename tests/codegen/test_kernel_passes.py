@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from polygrad import Context, Tensor, Variable
-from polygrad.codegen.kernel_passes import KERNEL_PASSES, KernelContext, kernels_of, steps
+from polygrad.codegen.kernels.passes import KERNEL_PASSES, KernelContext, kernels_of, steps
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize

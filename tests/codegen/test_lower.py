@@ -10,11 +10,11 @@ from graphs import graphs
 from hypothesis import HealthCheck, given, note, settings
 
 from polygrad import Tensor
-from polygrad.codegen import lower as module
-from polygrad.codegen.lower import PASSES, Context, Pass, kernel_name, lower, run_passes, signature
-from polygrad.codegen.opts import OptKind
+from polygrad.codegen.lower import passes as module
+from polygrad.codegen.lower.passes import PASSES, Context, Pass, kernel_name, lower, run_passes, signature
+from polygrad.codegen.opts.opt import OptKind
+from polygrad.codegen.opts.tile import is_tile
 from polygrad.codegen.target import Target
-from polygrad.codegen.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.errors import InternalError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor, dtypes
-from polygrad.codegen.narrow import narrow, narrowed
+from polygrad.codegen.kernels.narrow_storage import narrow, narrowed
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen import lower as lowering
-from polygrad.codegen.actions import actions, neighbours
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
-from polygrad.codegen.opts import OptKind, apply, apply_opts, parse_opts, render_opts
+from polygrad.codegen.lower import passes as lowering
+from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import OptKind, apply, apply_opts, parse_opts, render_opts
+from polygrad.codegen.opts.search_space import actions, neighbours
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.errors import ArgumentError, OptError
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from polygrad.codegen.decompose import decompose
+from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.uop.args import Param

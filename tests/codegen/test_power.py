@@ -7,7 +7,7 @@ import pytest
 from codegen.test_transcendental import FLOATS, HAS_WIDER, REASON, random_bits, ulps
 from codegen.vectorised import Array, evaluate
 
-from polygrad.codegen.decompose import decompose
+from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.alu import evaluate as fold

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.reductions import (
+from polygrad.codegen.lower.reductions import (
     canonicalized,
     flatten_reductions,
     identity_element,
     simplify_reductions,
 )
-from polygrad.codegen.stage import lower_stages
+from polygrad.codegen.opts.stage import lower_stages
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule

@@ -14,12 +14,13 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen import cost  # noqa: E402
-from polygrad.codegen.polyphase import in_phases  # noqa: E402
-from polygrad.codegen.relayout import relayout  # noqa: E402
+from polygrad.codegen.kernels.polyphase import in_phases  # noqa: E402
+from polygrad.codegen.kernels.relayout import relayout  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
+from polygrad.schedule.kernel_info import rounds  # noqa: E402
 from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
@@ -121,7 +122,7 @@ def test_what_a_period_leaves_of_an_axis_is_a_kernel_of_its_own(width, period, e
     x = empty(64, 32, 280, width)
     calls = kernels(gradient_of(x.avg_pool2d((1, 4), (1, period)), x))
     stored = [call for call in calls if call.args[0] is calls[-1].args[0]]
-    elements = [cost.rounds(call.ast.src[0].src[1:]) for call in stored]
+    elements = [rounds(call.ast.src[0].src[1:]) for call in stored]
     assert {n // (64 * 32 * 280) for n in elements} == expected
 
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor, dtypes  # noqa: E402
-from polygrad.codegen import cost  # noqa: E402
-from polygrad.codegen.scatter import scatter  # noqa: E402
+from polygrad.codegen.kernels.scatter import scatter  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target, Workgroups  # noqa: E402
 from tests.codegen.test_relayout import empty, scheduled  # noqa: E402
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.lower import Context, run_passes
-from polygrad.codegen.slow_paths import branch_slow_paths
+from polygrad.codegen.lower.passes import Context, run_passes
+from polygrad.codegen.lower.slow_paths import branch_slow_paths
+from polygrad.codegen.opts.tile import is_tile
 from polygrad.codegen.target import Target, Workgroups
-from polygrad.codegen.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule

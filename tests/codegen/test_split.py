@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import lower
-from polygrad.codegen.opts import OptKind
-from polygrad.codegen.split import Tile, tile_range
+from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import OptKind
+from polygrad.codegen.opts.split import Tile, tile_range
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize

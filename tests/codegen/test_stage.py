@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.lower import lower
+from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule

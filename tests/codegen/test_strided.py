@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polygrad.codegen.strided import pays, plan
+from polygrad.codegen.lower.strided_loads import pays, plan
 
 
 @given(

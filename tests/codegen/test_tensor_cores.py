@@ -9,16 +9,16 @@ from dataclasses import replace
 import pytest
 
 from polygrad import Tensor, dtypes
-from polygrad.codegen.actions import neighbours
-from polygrad.codegen.bind import workgroup_of
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import UNOPTIMIZED, Context, run_passes
-from polygrad.codegen.opts import apply_opts, parse_opts, render_opts
+from polygrad.codegen.lower.bind_workgroups import workgroup_of
+from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import apply_opts, parse_opts, render_opts
+from polygrad.codegen.opts.search_space import neighbours
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.errors import OptError
-from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.msl import MSLBuilder
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render

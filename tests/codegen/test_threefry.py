@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from codegen.vectorised import evaluate
 
-from polygrad.codegen.decompose import decompose
+from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.uop.args import Param

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from codegen.vectorised import Array, evaluate, round_bfloat16
 
-from polygrad.codegen import transcendental
-from polygrad.codegen.decompose import decompose
+from polygrad.codegen.lower import transcendental
+from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.args import Exponent, Magnitude, Param

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from polygrad.codegen.bind import grid_of, workgroup_of
-from polygrad.codegen.lower import lower
-from polygrad.codegen.opts import apply_opts, parse_opts
+from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
+from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.opts.opt import apply_opts, parse_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.errors import OptError

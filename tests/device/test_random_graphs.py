@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, assume, given, note, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from plain import dtypes_of  # noqa: E402
 
-from polygrad.codegen import cost, lower  # noqa: E402
-from polygrad.codegen.actions import actions  # noqa: E402
-from polygrad.codegen.opts import apply, render_opts  # noqa: E402
+from polygrad.codegen.lower import passes as lower  # noqa: E402
+from polygrad.codegen.opts import cost  # noqa: E402
+from polygrad.codegen.opts.opt import apply, render_opts  # noqa: E402
+from polygrad.codegen.opts.search_space import actions  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.devices import Device  # noqa: E402

@@ -11,7 +11,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor, TinyJit, Variable, dtypes  # noqa: E402
-from polygrad.codegen.opts import apply_opts, parse_opts  # noqa: E402
+from polygrad.codegen.opts.opt import apply_opts, parse_opts  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
 from polygrad.schedule.schedule import schedule  # noqa: E402

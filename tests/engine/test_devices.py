@@ -95,7 +95,7 @@ def test_the_package_that_cuda_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -
     registry = devices._Devices()  # another test may have found one in this process
     for name in ["cuda", *(n for n in sys.modules if n.startswith("cuda."))]:
         monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
-    for name in ("renderer.nvrtc_compile", "runtime.cuda_native", "engine.backends.cuda_backend"):
+    for name in ("renderer.cstyle.cuda_compile", "runtime.cuda.native", "engine.backends.cuda"):
         monkeypatch.delitem(sys.modules, f"polygrad.{name}", raising=False)
     with pytest.raises(
         DeviceError, match=r'device CUDA: not available here .*: pip install "polygrad\[cuda\]"'

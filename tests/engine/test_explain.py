@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from polygrad import Tensor, TinyJit, Variable, nn
-from polygrad.codegen.lower import PASSES, kernel_name, signature
-from polygrad.codegen.opts import render_opts
+from polygrad.codegen.lower.passes import PASSES, kernel_name, signature
+from polygrad.codegen.opts.opt import render_opts
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import Origin, _kernels
 from polygrad.engine.explain import Work, opts_of, pass_results, work

@@ -291,7 +291,7 @@ def test_a_run_that_raises_in_its_thread_raises_here() -> None:
         raise MemoryError("no room")
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError, match="no room"):
-        patch.setattr("polygrad.runtime.native.NativeExecutable.run_stoppable", fail)
+        patch.setattr("polygrad.runtime.cpu.base.NativeExecutable.run_stoppable", fail)
         x.realize()
     assert len(x.tolist()) == 35
 

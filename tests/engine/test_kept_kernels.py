@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from c_compiler import CC
 
-from polygrad.codegen.lower import Context
-from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.lower.passes import Context
+from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
-from polygrad.engine.built import Built, built_key
+from polygrad.engine.compiled_kernels import Built, built_key
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops

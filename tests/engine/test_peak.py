@@ -7,9 +7,9 @@ import pytest
 from c_compiler import CC
 
 from polygrad.dtype import dtypes
-from polygrad.engine import peak
+from polygrad.engine import peak_flops as peak
 from polygrad.engine.devices import Device
-from polygrad.engine.peak import MULTIPLY_ADDS, multiply_adds, peak_flops
+from polygrad.engine.peak_flops import MULTIPLY_ADDS, multiply_adds, peak_flops
 from polygrad.errors import DeviceError
 from polygrad.runtime.buffer import Buffer
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polygrad import Tensor, TinyJit, Variable
 from polygrad.engine.pending import Pending
 from polygrad.engine.programs import clear_caches
-from polygrad.engine.scalars import is_structural, replaceable
+from polygrad.engine.scalar_arguments import is_structural, replaceable
 from polygrad.engine.stats import stats
 from polygrad.uop.ops import Ops
 

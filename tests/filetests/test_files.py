@@ -22,9 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import PASSES, Context
-from polygrad.codegen.opts import parse_opts, render_opts
+from polygrad.codegen.lower.passes import PASSES, Context
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.errors import OptError
 from polygrad.uop.parser import parse

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polygrad import Tensor
-from polygrad.codegen.bind import workgroup_of
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
-from polygrad.codegen.opts import render_opts
+from polygrad.codegen.lower.bind_workgroups import workgroup_of
+from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import render_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.normalize import normalize
-from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.msl import MSLBuilder
-from polygrad.renderer.wgsl import PACKED, WGSLBuilder
+from polygrad.renderer.wgsl.builder import PACKED, WGSLBuilder
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp

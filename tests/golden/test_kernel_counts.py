@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from polygrad import Tensor, nn
 from polygrad.engine.normalize import normalize
-from polygrad.engine.overwrites import stored_node
+from polygrad.engine.write_hazards import stored_node
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 

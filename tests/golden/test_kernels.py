@@ -15,16 +15,16 @@ import re
 import pytest
 
 from polygrad import Device, Tensor, TinyJit
-from polygrad.codegen.lower import lower
+from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.engine.normalize import normalize
-from polygrad.renderer.c import CBuilder
-from polygrad.renderer.cstyle import module as source_module
-from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.cstyle.base import module as source_module
+from polygrad.renderer.cstyle.c import CBuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.msl import MSLBuilder
-from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder, wasm_module
+from polygrad.renderer.wasm.builder import WASM_DOTS, WasmBuilder, wasm_module
 from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp

@@ -24,9 +24,9 @@ from typing import Any
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.devices import Backend
 from polygrad.errors import CompileError, OutOfMemoryError
-from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.msl import MSLBuilder
 from polygrad.runtime.grid import grid_size
 from polygrad.runtime.interface import Executable, Handle, Runtime
 from polygrad.runtime.program import Kernel, Program

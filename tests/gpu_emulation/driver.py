@@ -1,4 +1,4 @@
-"""Device EMULATED_DRIVER: the CUDA device itself (runtime/cuda_device.py, cuda_native.py, the package
+"""Device EMULATED_DRIVER: the CUDA device itself (runtime/cuda/device.py, cuda/native.py, the package
 cuda-bindings), on a driver that runs kernels on the processor (libcuda.cpp)."""
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import cuda.pathfinder
 
 from polygrad.engine.backends.cuda_target import target_of
 from polygrad.engine.devices import Backend
-from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda_compile import architectures, compile_cuda
 from polygrad.renderer.emit import emit
-from polygrad.renderer.nvrtc_compile import architectures, compile_cuda
-from polygrad.runtime.cuda_device import CUDARuntime
-from polygrad.runtime.cuda_native import open_host
+from polygrad.runtime.cuda.device import CUDARuntime
+from polygrad.runtime.cuda.native import open_host
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp
 from tests.gpu_emulation.device import CACHE, HERE, compile_kernel, machine, waits

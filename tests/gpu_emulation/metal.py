@@ -1,6 +1,6 @@
-"""Device EMULATED_METAL: the METAL device itself (runtime/metal.py), on a host that runs kernels on the
-processor. A command buffer does nothing before somebody waits for it, or for one behind it: so a missing wait
-shows in what is computed."""
+"""Device EMULATED_METAL: the METAL device itself (runtime/metal/device.py), on a host that runs kernels on
+the processor. A command buffer does nothing before somebody waits for it, or for one behind it: so a missing
+wait shows in what is computed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dataclasses import replace
 from polygrad.engine.backends.metal_target import target_of
 from polygrad.engine.devices import Backend
 from polygrad.errors import DeviceError, OutOfMemoryError
+from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.msl import MSLBuilder
-from polygrad.runtime.metal import ALIGNMENT, MetalRuntime
-from polygrad.runtime.metal_host import Counters, Dispatch, MetalGPU, MetalHost
+from polygrad.runtime.metal.device import ALIGNMENT, MetalRuntime
+from polygrad.runtime.metal.host import Counters, Dispatch, MetalGPU, MetalHost
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp
 from tests.gpu_emulation.device import LoadedKernel, compile_kernel, machine

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
 from polygrad import Device, Tensor, TinyJit
-from polygrad.codegen import cost
-from polygrad.codegen.actions import actions
-from polygrad.codegen.heuristics import choose
-from polygrad.codegen.lower import UNOPTIMIZED, Context, lower, run_passes
-from polygrad.codegen.opts import apply, render_opts
+from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.heuristics import choose
+from polygrad.codegen.opts.opt import apply, render_opts
+from polygrad.codegen.opts.search_space import actions
 from polygrad.engine.normalize import normalize
 from polygrad.engine.programs import clear_caches
 from polygrad.engine.stats import stats

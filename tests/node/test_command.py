@@ -92,7 +92,7 @@ def test_without_the_loader_the_error_says_to_use_it(tmp_path: Path) -> None:
         [
             "import sys; sys.path.insert(0, '/site')",
             "from polygrad.errors import DeviceError",
-            "from polygrad.runtime.wasm import WasmRuntime",
+            "from polygrad.runtime.wasm.device import WasmRuntime",
             "try: WasmRuntime()",
             "except DeviceError as e: said = str(e)",
             "said",

@@ -307,7 +307,7 @@ from polygrad import Tensor
 ' '.join(sorted(set(sys.modules) - before))
 """
     assert set(start(cache, code)["value"].split()) <= {
-        "polygrad.engine.backends.wasm_backend",
-        "polygrad.runtime.wasm_js",
+        "polygrad.engine.backends.wasm",
+        "polygrad.runtime.wasm.js",
         "polygrad_host",
     }

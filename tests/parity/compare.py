@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polygrad import Tensor
-from polygrad.codegen.lower import lower
+from polygrad.codegen.lower.passes import lower
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule

@@ -11,10 +11,10 @@ from renderer.llvm_functions import numpy_type, same
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.c import CBuilder
-from polygrad.renderer.cc_compile import compile_c
-from polygrad.renderer.cstyle import Function, module
-from polygrad.runtime.cc import CCRuntime
+from polygrad.renderer.cstyle.base import Function, module
+from polygrad.renderer.cstyle.c import CBuilder
+from polygrad.renderer.cstyle.c_compile import compile_c
+from polygrad.runtime.cpu.cc import CCRuntime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.ops import Ops
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.llvm import LLVMBuilder
-from polygrad.renderer.llvm_compile import compile_ir, host_has_half, host_target
-from polygrad.runtime.cpu import CPURuntime
+from polygrad.renderer.llvm.builder import LLVMBuilder
+from polygrad.renderer.llvm.compile import compile_ir, host_has_half, host_target
+from polygrad.runtime.cpu.device import CPURuntime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.ops import Ops
 

@@ -25,8 +25,8 @@ from renderer.llvm_functions import (
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
-from polygrad.renderer.c import CBuilder
-from polygrad.renderer.cc_compile import compile_c, host_has_half
+from polygrad.renderer.cstyle.c import CBuilder
+from polygrad.renderer.cstyle.c_compile import compile_c, host_has_half
 from polygrad.uop.ops import GroupOp, Ops
 
 pytestmark = needs_c_compiler

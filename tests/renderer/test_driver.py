@@ -17,13 +17,13 @@ from c_compiler import needs_c_compiler
 from wasm_kernel import engine
 
 from polygrad.errors import InternalError
-from polygrad.renderer.c_driver import c_driver
-from polygrad.renderer.cc_compile import compile_c
+from polygrad.renderer.cstyle.c_compile import compile_c
+from polygrad.renderer.cstyle.c_driver import c_driver
 from polygrad.renderer.driver import Call, Driver, Pointer
-from polygrad.renderer.llvm_compile import compile_ir
-from polygrad.renderer.llvm_driver import llvm_driver
-from polygrad.renderer.wasm_driver import wasm_driver
-from polygrad.runtime.cc import Library
+from polygrad.renderer.llvm.compile import compile_ir
+from polygrad.renderer.llvm.driver import llvm_driver
+from polygrad.renderer.wasm.driver import wasm_driver
+from polygrad.runtime.cpu.cc import Library
 from polygrad.shared_words import COUNTER_LINES, FIRST_BUFFER
 from polygrad.wasm.wat import print_module
 

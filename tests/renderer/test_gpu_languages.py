@@ -7,10 +7,10 @@ import pytest
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import DeviceError, InternalError
-from polygrad.renderer.c import CBuilder
-from polygrad.renderer.cstyle import module
-from polygrad.renderer.cuda import CUDABuilder
-from polygrad.renderer.msl import MSLBuilder
+from polygrad.renderer.cstyle.base import module
+from polygrad.renderer.cstyle.c import CBuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.uop.ops import Ops
 
 GPU = Target("GPU", 16, 64, fma=True, index_bits=32)

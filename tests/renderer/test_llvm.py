@@ -27,8 +27,8 @@ from renderer.llvm_functions import (
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
-from polygrad.renderer.llvm import X86_DOTS, LLVMBuilder
-from polygrad.renderer.llvm_compile import host_target
+from polygrad.renderer.llvm.builder import X86_DOTS, LLVMBuilder
+from polygrad.renderer.llvm.compile import host_target
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import GroupOp, Ops
 

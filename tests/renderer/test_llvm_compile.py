@@ -13,8 +13,8 @@ from renderer.llvm_functions import BINARY, LANES, UNARY, builder, takes
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import CompileError
-from polygrad.renderer.llvm import LLVMBuilder
-from polygrad.renderer.llvm_compile import _make_target_machine, compile_ir, host_target, submit
+from polygrad.renderer.llvm.builder import LLVMBuilder
+from polygrad.renderer.llvm.compile import _make_target_machine, compile_ir, host_target, submit
 from polygrad.uop.ops import GroupOp, Ops
 
 pytestmark = pytest.mark.usefixtures("verified")

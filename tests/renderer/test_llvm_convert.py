@@ -7,7 +7,7 @@ import pytest
 from renderer.llvm_functions import FLOATS, LANES, converted, elementwise, numpy_type, same, samples
 
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.llvm_compile import host_has_half
+from polygrad.renderer.llvm.compile import host_has_half
 
 pytestmark = pytest.mark.usefixtures("verified")
 

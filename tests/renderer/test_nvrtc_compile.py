@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
 
 from polygrad import Tensor
-from polygrad.codegen.lower import lower
-from polygrad.codegen.opts import parse_opts
+from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.errors import CompileError
-from polygrad.renderer.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda_compile import architectures, compile_cuda
 from polygrad.renderer.emit import emit
-from polygrad.renderer.nvrtc_compile import architectures, compile_cuda
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore

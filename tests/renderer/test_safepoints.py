@@ -7,15 +7,15 @@ import ctypes
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.lower import run_passes
-from polygrad.codegen.tile import is_tile
+from polygrad.codegen.lower.passes import run_passes
+from polygrad.codegen.opts.tile import is_tile
 from polygrad.engine.compile import origin_of
 from polygrad.engine.devices import Device
 from polygrad.engine.preview import preview
 from polygrad.engine.recording import Run
 from polygrad.helpers import Context
 from polygrad.renderer.safepoints import _INTERVAL, _LONGEST, safepoints
-from polygrad.runtime import native_stop
+from polygrad.runtime.cpu import stop as native_stop
 from polygrad.shared_words import STOP
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops

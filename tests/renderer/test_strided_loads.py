@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from renderer.llvm_functions import RUNTIME, builder
 
-from polygrad.codegen.lower import Context, run_passes
+from polygrad.codegen.lower.passes import Context, run_passes
 from polygrad.dtype import dtypes
 from polygrad.renderer.emit import emit
-from polygrad.renderer.llvm_compile import compile_ir, host_target
+from polygrad.renderer.llvm.compile import compile_ir, host_target
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.args import Axis, AxisKind, Param
 from polygrad.uop.node import UOp

@@ -12,7 +12,7 @@ from wasm_kernel import LANES, NUMPY, Machine, apply, elementwise, same, sample
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
-from polygrad.renderer.wasm_builder import WASM_DOTS, WasmBuilder
+from polygrad.renderer.wasm.builder import WASM_DOTS, WasmBuilder
 from polygrad.uop.ops import Ops
 from polygrad.wasm.opcodes import opcode
 

@@ -15,7 +15,7 @@ from wasm_kernel import INDEX, LANES, NUMPY, Machine, engine, same, sample
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
-from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.uop.ops import Ops
 from polygrad.wasm.wat import print_module
 

@@ -9,16 +9,16 @@ import wasmtime
 from wasm_kernel import INDEX, Machine, engine
 
 from polygrad import Tensor
-from polygrad.codegen.lower import lower, parameters
+from polygrad.codegen.lower.passes import lower, parameters
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
-from polygrad.renderer import wasm_outline
 from polygrad.renderer.driver import Call, Driver, Pointer
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm_builder import WasmBuilder, wasm_module
-from polygrad.renderer.wasm_driver import wasm_driver
-from polygrad.renderer.wasm_outline import Kernel
+from polygrad.renderer.wasm import outline as wasm_outline
+from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
+from polygrad.renderer.wasm.driver import wasm_driver
+from polygrad.renderer.wasm.outline import Kernel
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops

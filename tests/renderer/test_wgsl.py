@@ -9,8 +9,8 @@ import pytest
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
 from polygrad.errors import DeviceError
-from polygrad.renderer.wgsl import WGSLBuilder
-from polygrad.renderer.wgsl_library import FUNCTIONS, source
+from polygrad.renderer.wgsl.builder import WGSLBuilder
+from polygrad.renderer.wgsl.library import FUNCTIONS, source
 from polygrad.uop.ops import Ops
 
 TARGET = Target("WEBGPU", simd_bytes=16, index_bits=32, workgroups=Workgroups(), float64=False)

@@ -17,9 +17,9 @@ from polygrad import Tensor
 from polygrad.engine import compile as engine_compile
 from polygrad.engine.stats import stats
 from polygrad.errors import CompileError, DeviceError
-from polygrad.renderer import cc_compile
-from polygrad.renderer.cc_compile import c_compiler, compile_c, host_macros, host_target
-from polygrad.runtime.cc import CCRuntime, Library
+from polygrad.renderer.cstyle import c_compile as cc_compile
+from polygrad.renderer.cstyle.c_compile import c_compiler, compile_c, host_macros, host_target
+from polygrad.runtime.cpu.cc import CCRuntime, Library
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 
 pytestmark = needs_c_compiler
@@ -83,7 +83,7 @@ def test_a_programs_missing_kernels_are_compiled_together(monkeypatch: pytest.Mo
     monkeypatch.setattr(engine_compile.DiskCache, "default", lambda: engine_compile.DiskCache(None))
     engine_compile._kernels.clear()
     seen: list[str] = []
-    backend_module = importlib.import_module("polygrad.engine.backends.cc_backend")
+    backend_module = importlib.import_module("polygrad.engine.backends.cc")
     monkeypatch.setattr(backend_module, "compile_c", lambda source: seen.append(source) or compile_c(source))
     x = Tensor(np.arange(24, dtype=np.float32).reshape(4, 6), device="CC").realize()
     before = stats.kernels_compiled

@@ -12,9 +12,9 @@ import pytest
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
-from polygrad.renderer.llvm import LLVMBuilder
-from polygrad.renderer.llvm_compile import compile_ir
-from polygrad.runtime.cpu import CPURuntime
+from polygrad.renderer.llvm.builder import LLVMBuilder
+from polygrad.renderer.llvm.compile import compile_ir
+from polygrad.runtime.cpu.device import CPURuntime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.uop.ops import Ops
 

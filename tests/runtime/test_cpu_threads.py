@@ -13,12 +13,12 @@ from collections.abc import Callable
 import pytest
 from c_compiler import CC
 
-from polygrad.renderer.cc_compile import compile_c
-from polygrad.renderer.llvm_compile import compile_ir
-from polygrad.runtime.cc import CCRuntime
-from polygrad.runtime.cpu import CPURuntime
-from polygrad.runtime.cpu_threads import Counters, Team
-from polygrad.runtime.native import Linker, NativeRuntime
+from polygrad.renderer.cstyle.c_compile import compile_c
+from polygrad.renderer.llvm.compile import compile_ir
+from polygrad.runtime.cpu.base import Linker, NativeRuntime
+from polygrad.runtime.cpu.cc import CCRuntime
+from polygrad.runtime.cpu.device import CPURuntime
+from polygrad.runtime.cpu.threads import Counters, Team
 
 # add: words[thread] += thread + 1. chain: rounds in which each thread adds what its neighbour had before the
 # round to its own word, with a barrier between reading and writing.

@@ -26,9 +26,9 @@ import numpy as np
 from polygrad import Device, Tensor
 from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
-from polygrad.runtime.cuda_device import CUDARuntime
-from polygrad.runtime.cuda_host import COMPUTE, COPY
-from polygrad.runtime.cuda_native import open_host
+from polygrad.runtime.cuda.device import CUDARuntime
+from polygrad.runtime.cuda.host import COMPUTE, COPY
+from polygrad.runtime.cuda.native import open_host
 from polygrad.runtime.memory_pool import MemoryPool
 from tests.gpu_emulation.driver import library, open_runtime
 from tests.runtime.grid_programs import (

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from codegen.vectorised import Array, evaluate, numpy_dtype, round_bfloat16
 
-from polygrad.codegen.lower import Context, run_passes
+from polygrad.codegen.lower.passes import Context, run_passes
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError
 from polygrad.renderer.interp_json import render_interp
-from polygrad.runtime.interp import InterpRuntime
-from polygrad.runtime.interp_scalar import round_float
+from polygrad.runtime.interp.device import InterpRuntime
+from polygrad.runtime.interp.scalar import round_float
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.uop.args import Param, Reg
 from polygrad.uop.node import UOp

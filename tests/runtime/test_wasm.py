@@ -11,7 +11,7 @@ wasmtime = pytest.importorskip("wasmtime", reason="wasmtime is the WebAssembly e
 
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError  # noqa: E402
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable  # noqa: E402
-from polygrad.runtime.wasm import WasmRuntime  # noqa: E402
+from polygrad.runtime.wasm.device import WasmRuntime  # noqa: E402
 
 IMPORT = '(import "env" "memory" (memory 1))'
 

@@ -15,11 +15,11 @@ from adapter import needs_adapter
 from polygrad import Device, Tensor, compile_step, nn
 from polygrad.engine import devices
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError, ProgramError
-from polygrad.renderer.wgsl import PACKED
+from polygrad.renderer.wgsl.builder import PACKED
 from polygrad.runtime.program import (
     Kernel,
 )
-from polygrad.runtime.webgpu import WebGPURuntime
+from polygrad.runtime.webgpu.device import WebGPURuntime
 from tests.runtime.grid_programs import FIVE, SCRATCH, filled, floats, programs_of
 
 pytestmark = needs_adapter

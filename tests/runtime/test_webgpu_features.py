@@ -17,8 +17,8 @@ pytest.importorskip("wgpu", reason="it is WebGPU under CPython")
 from polygrad import Device
 from polygrad.errors import CompileError, ProgramError
 from polygrad.runtime.program import Binding, BufferSpec, Launch, Program
-from polygrad.runtime.webgpu_host import FLOAT16, SUBGROUPS
-from polygrad.runtime.webgpu_probes import converts_float16, neighbours_in_subgroup
+from polygrad.runtime.webgpu.host import FLOAT16, SUBGROUPS
+from polygrad.runtime.webgpu.probes import converts_float16, neighbours_in_subgroup
 
 pytestmark = pytest.mark.needs_adapter
 LAVAPIPE = Path("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json")  # Debian's mesa-vulkan-drivers; it has float16

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polygrad import Device, Tensor
-from polygrad.codegen.lower import lower, parameters
+from polygrad.codegen.lower.passes import lower, parameters
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.errors import InternalError

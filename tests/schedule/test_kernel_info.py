@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Context, Tensor
-from polygrad.codegen.kernel_passes import kernels_of
+from polygrad.codegen.kernels.passes import kernels_of
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.kernel_info import KernelInfo, NestInfo, kernel_info, nest_info, rounds

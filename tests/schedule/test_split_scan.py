@@ -8,7 +8,7 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen import kernel_passes  # noqa: E402
+from polygrad.codegen.kernels import passes as kernel_passes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.schedule import schedule  # noqa: E402

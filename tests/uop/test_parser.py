@@ -7,7 +7,7 @@ from graphs import graphs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from polygrad.codegen.lower import PASSES, Context, run_passes
+from polygrad.codegen.lower.passes import PASSES, Context, run_passes
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize

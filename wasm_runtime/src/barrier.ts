@@ -1,7 +1,7 @@
 /**
  * `Barrier`: the threads of a run wait for each other, and take parts of its work in turn. Its words are
  * those of `shared_words.ts`. The drivers of captured Programs have the same in WebAssembly
- * (`polygrad/renderer/wasm_driver.py`).
+ * (`polygrad/renderer/wasm/driver.py`).
  *
  * A thread that waits spins for some microseconds, then sleeps. A page's own thread never
  * sleeps, for browsers forbid it. The last to arrive increments the generation, which the others poll.

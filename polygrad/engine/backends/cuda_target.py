@@ -1,11 +1,11 @@
-"""What code generation may ask of a GPU of NVIDIA's. Apart from cuda_backend.py, which opens one."""
+"""What code generation may ask of a GPU of NVIDIA's. Apart from backends/cuda.py, which opens one."""
 
 from __future__ import annotations
 
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.helpers import env_int
-from polygrad.runtime.cuda_device import ALIGNMENT
-from polygrad.runtime.cuda_host import GPU
+from polygrad.runtime.cuda.device import ALIGNMENT
+from polygrad.runtime.cuda.host import GPU
 from polygrad.uop.tensor_cores import BY_NAME
 
 

@@ -1,10 +1,10 @@
-"""What code generation may ask of a GPU of Apple's. Apart from metal_backend.py, which opens one."""
+"""What code generation may ask of a GPU of Apple's. Apart from backends/metal.py, which opens one."""
 
 from __future__ import annotations
 
 from polygrad.codegen.target import Target, Workgroups
-from polygrad.runtime.metal import ALIGNMENT
-from polygrad.runtime.metal_host import MetalGPU
+from polygrad.runtime.metal.device import ALIGNMENT
+from polygrad.runtime.metal.host import MetalGPU
 from polygrad.uop.tensor_cores import BY_NAME
 
 _MOST_BUFFERS = 24  # of the 31 arguments that a kernel may have; others are Variables

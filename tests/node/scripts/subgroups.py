@@ -9,7 +9,7 @@ sys.path.insert(0, os.getcwd())
 from webgpu_features import GROUPED, exchanging, run
 
 from polygrad import Device
-from polygrad.runtime.webgpu_probes import neighbours_in_subgroup
+from polygrad.runtime.webgpu.probes import neighbours_in_subgroup
 
 runtime = Device["WEBGPU"]
 adapter = runtime.adapter

@@ -8,7 +8,7 @@ from pathlib import Path
 from polygrad import Device
 from polygrad.errors import PolygradError
 from polygrad.runtime.program import Kernel, Program
-from polygrad.runtime.wasm import WasmRuntime
+from polygrad.runtime.wasm.device import WasmRuntime
 
 programs = {
     name: Program.from_bytes(base64.b64decode(text))

@@ -1,7 +1,7 @@
 /**
  * `GpuProgram`: a serialized Program of device WEBGPU in memory, run without Python.
  *
- * As in `polygrad/runtime/webgpu.py`: all launches are one list of steps and one submit. Every buffer is memory of its
+ * As in `polygrad/runtime/webgpu/device.py`: all launches are one list of steps and one submit. Every buffer is memory of its
  * own here, so nothing is ever the same memory as something else.
  */
 

@@ -9,7 +9,7 @@ import json
 from polygrad import Device, Tensor, TinyJit
 from polygrad.capture.step import CompiledStep
 from polygrad.engine.explain import pass_results, work
-from polygrad.engine.peak import peak_flops
+from polygrad.engine.peak_flops import peak_flops
 from polygrad.engine.profile import profile
 from polygrad.errors import ArgumentError
 from polygrad.uop.ops import GroupOp, Ops

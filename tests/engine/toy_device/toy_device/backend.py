@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polygrad.codegen.target import Target
-from polygrad.engine.backends import interp_backend
+from polygrad.engine.backends import interp
 from polygrad.runtime.interface import Executable
-from polygrad.runtime.interp import InterpRuntime
+from polygrad.runtime.interp.device import InterpRuntime
 from polygrad.runtime.program import Program
 
 programs = 0
@@ -22,5 +22,5 @@ class ToyRuntime(InterpRuntime):
         return super().load(program)
 
 
-BACKEND = replace(interp_backend.BACKEND, target=Target("TOY"), open=ToyRuntime)
+BACKEND = replace(interp.BACKEND, target=Target("TOY"), open=ToyRuntime)
 ODD = "not a backend"

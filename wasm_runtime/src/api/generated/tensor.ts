@@ -1397,9 +1397,9 @@ export class Tensor extends TensorBase {
    * copy.
    *
    * With `opts` always a copy, and they say how its kernel computes it, instead of what the compiler would
-   * choose: `"SIMD r1 16 4, UPCAST r0 6"`. `polygrad/codegen/opts.py` lists the kinds, DEBUG=3 prints what
-   * is chosen. Devices that do not optimise ignore them. Throws ArgumentError for a text that is no list
-   * of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+   * choose: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
+   * those that are chosen. Devices that do not optimise ignore them. Throws ArgumentError for a text that
+   * is no list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
    */
   contiguous(
     ...args: [options?: ContiguousOptions] | [opts: string | null, options?: ContiguousOptions]

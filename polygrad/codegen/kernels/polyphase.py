@@ -1,0 +1,162 @@
+"""Polyphase form: a sum that skips terms in turn, divided into sums that skip none.
+
+    for y < 2*n:            sum(w[k] * (y + k) % 2 == 0 ? x[(y + k) // 2] : 0 for k < 4)
+    for y < n: for p < 2:   sum(w[2*k + p] * x[y + k + p] for k < 2)
+
+Transposed convolutions with a stride, and gradients of convolutions and poolings with one, have zeros between
+the elements that they read. Each phase p of the output has every other tap, and no zero. The word is that of
+filter banks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from polygrad.codegen.lower.reductions import canonicalized, guarded_load
+from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.split import substituted
+from polygrad.helpers import ceildiv
+from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.linear import linear_terms, sum_of
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import conjuncts
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import simplify, symbolic
+
+
+def in_phases(calls: list[KernelCall]) -> list[KernelCall]:
+    """The kernels, in polyphase form those that are large and have one."""
+    return [replace(call, ast=ast) for call in calls for ast in _forms(call.ast)]
+
+
+def _forms(ast: UOp) -> list[UOp]:
+    info = kernel_info(ast)
+    if not info.has(Ops.MOD) or not info.is_sum_of(cost.MIN_COPIED_FOR):
+        return [ast]
+    return _in_phases(canonicalized(ast))
+
+
+def _in_phases(kernel: UOp) -> list[UOp]:
+    """A kernel of one output nest and one sum, that in polyphase form along each axis that has one. Where a
+    period does not divide an axis, what is left is peeled off: kernels that store parts of the output."""
+    done, todo = [], [kernel]
+    while todo:
+        kernel = todo.pop()
+        found = _find(kernel)
+        if found is None:
+            done.append(kernel)
+            continue
+        size = found.output.src[0].arg
+        if size > found.period and size % found.period:
+            todo += _peeled(kernel, found.output, size - size % found.period)
+        else:
+            todo.append(graph_rewrite(_divided(kernel, found), symbolic))
+    return done
+
+
+def _peeled(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
+    """The last rounds of an output loop, and the first `count`, as kernels of their own."""
+    size = loop.src[0].arg
+    parts = []
+    for start, end in ((count, size), (0, count)):
+        part = UOp.range(end - start, loop.arg)
+        nest = kernel.src[0]
+        store = substituted(nest.src[0], {loop: part + start})
+        ranges = tuple(part if r is loop else r for r in nest.src[1:])
+        parts.append(graph_rewrite(UOp.sink(UOp(Ops.END, nest.dtype, (store, *ranges))), symbolic))
+    return parts
+
+
+def _divided(kernel: UOp, found: _Skipped) -> UOp:
+    """The kernel with `output = period * block + phase` and `taps = period * k + q`, with the only q for
+    which a phase has terms: `rest + sign * taps` is then a multiple of the period for any block and k."""
+    output, taps, sign, period = found.output, found.taps, found.sign, found.period
+    count = output.src[0].arg
+    block = UOp.range(max(count // period, 1), output.arg.child(0))
+    phase = UOp.range(min(count, period), output.arg.child(1))
+    k = UOp.range(ceildiv(taps.src[0].arg, period), taps.arg.child(0))
+    rest = simplify(found.rest.substitute({output: phase}))
+    first = (rest // period) * period if sign < 0 else ((rest + (period - 1)) // period) * period
+    at = {output: block * period + phase}
+    tap = k * period + simplify((rest * -sign) % period)
+    value = substituted(found.data, at | {taps: k * period + (first - rest) * sign})
+    weights = found.weights
+    if taps.src[0].arg % period:
+        if weights is None:
+            value = _guarded(value, tap < taps.src[0].arg)
+        else:
+            weights = _guarded(weights, tap < taps.src[0].arg)
+    nest, total = kernel.src[0], found.total
+    if weights is not None:
+        weights = substituted(weights, at | {taps: tap})
+        value = value * weights if total.src[0].src[0] is found.data else weights * value
+    loops = tuple(k if r is taps else r for r in total.src[1:])
+    summed = UOp(Ops.REDUCE, total.dtype, (value, *loops), total.arg)
+    store = substituted(nest.src[0], at | {total: summed})
+    outputs = tuple(x for r in nest.src[1:] for x in ((block, phase) if r is output else (r,)))
+    return UOp.sink(UOp(Ops.END, nest.dtype, (store, *outputs)))
+
+
+class _Skipped(NamedTuple):
+    """Terms are 0 but where `(rest + sign * taps) % period == 0`, which `data` says; `weights`: a factor that
+    does not, if there is one."""
+
+    total: UOp
+    output: UOp
+    taps: UOp
+    rest: UOp
+    sign: int
+    period: int
+    data: UOp
+    weights: UOp | None
+
+
+def _find(kernel: UOp) -> _Skipped | None:
+    nest = nest_info(kernel.src[0])
+    only = nest.only_sum
+    if only is None or only.op is not Ops.ADD:
+        return None
+    total, outputs = only.node, nest.loops
+    for data, weights in _factors(only):
+        for condition in _conditions(data):
+            if (
+                condition.op is not Ops.CMPLT
+                or condition.src[0].op is not Ops.MOD
+                or not condition.src[1].is_const
+            ):
+                continue
+            position, period = condition.src[0].src
+            if condition.src[1].arg != 1 or not period.is_const:
+                continue
+            terms, constant = linear_terms(position)
+            taps = [r for r, f in terms.items() if abs(f) == 1 and r in total.src[1:] and r.src[0].arg > 1]
+            over = [r for r in terms if r in outputs]
+            if len(taps) == 1 and len(over) == 1 and len(terms) == 2:
+                rest = UOp.index(sum_of({over[0]: terms[over[0]]}, constant))
+                return _Skipped(total, over[0], taps[0], rest, terms[taps[0]], period.arg, data, weights)
+    return None
+
+
+def _factors(total: Sum) -> list[tuple[UOp, UOp | None]]:
+    if total.factors is None:
+        return [(total.value, None)]
+    a, b = total.factors
+    return [(a, b), (b, a)]
+
+
+def _conditions(value: UOp) -> list[UOp]:
+    """Where any of these does not hold, `value` is 0."""
+    if value.op is Ops.WHERE and value.src[2].is_const and value.src[2].arg == 0:
+        return conjuncts(value.src[0])
+    if value.op is Ops.LOAD and len(value.src) > 1 and value.src[1].is_const and value.src[1].arg == 0:
+        return conjuncts(value.src[0].src[2])
+    return []
+
+
+def _guarded(value: UOp, inside: UOp) -> UOp:
+    """A value, 0 where there are no more taps."""
+    guarded = value.substitute({n: guarded_load(n, inside) for n in value.toposort() if n.op is Ops.LOAD})
+    return guarded if value.op is Ops.LOAD else inside.where(guarded, UOp.const(value.dtype, 0))

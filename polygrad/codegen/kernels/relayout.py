@@ -1,0 +1,248 @@
+"""Relayout: an operand of a large product that is costly to read is first copied to one that is not.
+
+    sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
+
+There are three kinds. One is read under conditions (the padding of a convolution, the zeros between a
+transposed convolution's elements), which are then looked at once for each element and not in each term. Of
+the second the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The third is
+computed (float16 converted to float32) and read as scalars, element by element for each vector of the
+output. The copy is a kernel of its own, tiled and divided between threads as any other. oneDNN calls it a
+reorder, TVM a layout rewrite.
+
+Where the operand depends on its axes by sums alone (y - ky: the windows of a convolution), the copy has an
+axis for each sum and holds each element once: the bounding box of what is read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polygrad.codegen.kernels.dot_products import dot_form
+from polygrad.codegen.kernels.fission import Fission, Producer, divided, fission, producer
+from polygrad.codegen.lower.reductions import canonicalized
+from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.tiling import Tiling
+from polygrad.codegen.target import Target
+from polygrad.dtype import dtypes
+from polygrad.helpers import dedup, prod
+from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import kernel_info, nest_info, rounds
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.args import Param
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.symbolic import simplify
+
+Form = dict[UOp, int]  # a sum of ranges, with their coefficients
+
+
+def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
+    """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
+    return divided(calls, lambda call: _copies_apart(call, target))
+
+
+def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
+    """A kernel divided into copies and the rest; None where that would not pay."""
+    ast, first = call.ast, len(call.args)
+    if not kernel_info(ast).is_sum_of(cost.MIN_COPIED_FOR):
+        return None
+    ast = canonicalized(ast)
+    only = nest_info(ast.src[0]).only_sum
+    if only is None or only.factors is None:
+        return None
+    total = only.node
+    work = rounds(only.value.ranges)
+    copies: list[Producer] = []
+    changes: dict[UOp, UOp] = {}
+    tiles = Tiling(ast.src[0], target).choose()
+    lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
+    tile = tiles[lanes].size if lanes is not None else 1
+    if (dots := dot_form(only, lanes, first, target)) is not None:
+        if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
+            return None
+        changes[total] = dots.total
+        copies += [producer(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
+    for factor in dedup(only.factors) if dots is None else ():
+        box = _box(factor)
+        if box is None or work < cost.MIN_COPIED_READS * box.size:
+            continue
+        axes = _axes_in_order(box, total, lanes, tile, target)
+        if axes == box.axes and not box.guarded and not _is_computed(factor, box, lanes):
+            continue
+        memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
+        position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
+        changes[factor] = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
+        copies.append(_copy(factor, axes))
+    if not copies:
+        return None
+    return fission(ast.substitute(changes), copies)
+
+
+# --- the box of elements that an operand has
+
+
+class _Axis(NamedTuple):
+    """An axis of a box: a sum of ranges, from `low` on, `size` values of it. `step`: how far one goes in the
+    operand's memory."""
+
+    form: Form
+    low: int
+    size: int
+    step: int
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        return frozenset(self.form)
+
+    @property
+    def position(self) -> UOp:
+        """Where on the axis an element is."""
+        out = UOp.index(-self.low)
+        for r, factor in self.form.items():
+            out = out + r * factor
+        return simplify(out)
+
+
+class _Box(NamedTuple):
+    """What an operand depends on, in the order of its memory. `guarded`: it is read under conditions."""
+
+    axes: list[_Axis]
+    guarded: bool
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return int(prod(a.size for a in self.axes))
+
+
+def _box(value: UOp) -> _Box | None:
+    """The box of an operand; None for one that depends on an axis in several ways, or reads nothing."""
+    order = value.toposort()
+    loads = [n for n in order if n.op is Ops.LOAD]
+    if not loads or any(n.op in (Ops.REDUCE, Ops.DEFINE_VAR) for n in order):
+        return None
+    positions = {n.src[0].src[1] for n in loads}
+    forms = [_form(n) for n in _affine(order)]
+    flat = [_form(n) for n in positions]
+    groups: list[Form] = []
+    for form in forms:
+        if form and not _join(groups, form):
+            return None
+    for form in flat:
+        grouped = {r for g in groups for r in g}
+        for part in _mixed_radix({r: f for r, f in form.items() if r not in grouped}):
+            groups.append(part)
+    if any(not _is_multiple(form, g) for form in (*forms, *flat) for g in groups):
+        return None
+    if {r for g in groups for r in g} != set(value.ranges):
+        return None
+    terms, _ = linear_terms(loads[0].src[0].src[1])
+    axes = []
+    for g in groups:
+        ends = [f * (r.src[0].arg - 1) for r, f in g.items()]
+        low = sum(min(e, 0) for e in ends)
+        step = max((abs(f) for a, f in terms.items() if not a.ranges.isdisjoint(g)), default=0)
+        axes.append(_Axis(g, low, sum(max(e, 0) for e in ends) - low + 1, step))
+    guarded = any(len(n.src[0].src) > 2 for n in loads) or any(n.op is Ops.WHERE for n in order)
+    return _Box(sorted(axes, key=lambda a: -a.step), guarded)
+
+
+def _affine(order: list[UOp]) -> list[UOp]:
+    """Sums of ranges that something other than a sum or a position in memory takes."""
+    inside = (Ops.ADD, Ops.MUL)
+    found: dict[UOp, None] = {}
+    for n in order:
+        if n.dtype is dtypes.index and n.op in inside:
+            sources = [a for a in linear_terms(n).terms if a.op is not Ops.RANGE]
+        elif n.op is Ops.INDEX:
+            sources = [a for a in linear_terms(n.src[1]).terms if a.op is not Ops.RANGE]
+        else:
+            sources = [s for s in n.src if s.dtype is dtypes.index]
+        found.update(dict.fromkeys(s for s in sources if s.op in (*inside, Ops.RANGE)))
+    return list(found)
+
+
+def _form(position: UOp) -> Form:
+    return {a: f for a, f in linear_terms(position).terms.items() if a.op is Ops.RANGE}
+
+
+def _join(groups: list[Form], form: Form) -> bool:
+    """Make `form` a group unless it is a multiple of one. False where it shares ranges with another."""
+    if any(not g.keys().isdisjoint(form) for g in groups):
+        return any(g.keys() == form.keys() and _is_multiple(form, g) for g in groups)
+    unit = min(form.values(), key=abs)
+    if any(f % unit for f in form.values()):
+        return False
+    groups.append({r: f // unit for r, f in form.items()})
+    return True
+
+
+def _mixed_radix(form: Form) -> list[Form]:
+    """The parts of a position that do not meet: each step of one goes beyond all of the smaller ones."""
+    parts: list[Form] = []
+    reach = 0
+    for r, f in sorted(form.items(), key=lambda t: abs(t[1])):
+        if not parts or abs(f) > reach:
+            parts.append({})
+        parts[-1][r] = f
+        reach += abs(f) * (r.src[0].arg - 1)
+    out: list[Form] = []
+    for part in parts:
+        unit = min(part.values(), key=abs)
+        if any(f % unit for f in part.values()):
+            out += [{r: 1} for r in part]
+        else:
+            out.append({r: f // unit for r, f in part.items()})
+    return out
+
+
+def _is_multiple(form: Form, group: Form) -> bool:
+    """The ranges of `group` stand in `form` as a multiple of it."""
+    r, f = next(iter(group.items()))
+    times, rest = divmod(form.get(r, 0), f)
+    return not rest and all(form.get(r, 0) == times * f for r, f in group.items())
+
+
+def _axes_in_order(box: _Box, total: UOp, lanes: UOp | None, tile: int, target: Target) -> list[_Axis]:
+    """The axes of an operand's box in the order in which its memory is read best; `tile`: elements along the
+    lanes that a round of the product computes.
+
+    That is the order it has, but for two. Along the lanes, the lanes go last, if they jump and a panel of it
+    is more than a cache holds. Elsewhere the summed axes do, if they step far over memory; of windows the one
+    that the innermost loop is over.
+    """
+    summed = frozenset(total.src[1:])
+    inner = [a for a in box.axes if a.ranges <= summed]
+    if lanes is None or lanes in summed or not inner:
+        return box.axes
+    along = next((a for a in box.axes if lanes in a.ranges), None)
+    if any(not a.ranges <= summed and not a.ranges.isdisjoint(summed) for a in box.axes):
+        inner = [a for a in inner if total.src[-1] in a.ranges and along is None]
+    nbytes = int(prod(a.size for a in inner)) * total.dtype.itemsize
+    if along is not None and inner:
+        if along.step == 1 or nbytes * tile <= cost.panel_bytes(target):
+            return box.axes
+        return [*(a for a in box.axes if a is not along), along]
+    if not inner or not cost.is_far(min(a.step for a in inner), nbytes, target):
+        return box.axes
+    return [*(a for a in box.axes if a not in inner), *inner]
+
+
+def _is_computed(factor: UOp, box: _Box, lanes: UOp | None) -> bool:
+    """More than a load, and read as scalars: it would be computed again for each vector of the output."""
+    return factor.op is not Ops.LOAD and lanes is not None and all(lanes not in a.ranges for a in box.axes)
+
+
+# --- the kernel that copies
+
+
+def _copy(value: UOp, axes: list[_Axis]) -> Producer:
+    """copy[u, v, ...] = the operand where its sums are u, v, ..."""
+    loops = [UOp.range(a.size, i) if a.size > 1 else UOp.index(0) for i, a in enumerate(axes)]
+    changes: dict[UOp, UOp] = {}
+    for a, loop in zip(axes, loops, strict=True):
+        unit = next(r for r, f in a.form.items() if abs(f) == 1)
+        changes |= {r: UOp.index(0) for r in a.form}
+        changes[unit] = (loop + a.low) * a.form[unit]
+    return producer(value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes)))

@@ -1,0 +1,38 @@
+"""What the places that decide about Opts share: heuristics.py and gpu_heuristics.py."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator
+
+from polygrad.codegen.opts.loops import mergeable
+from polygrad.codegen.opts.opt import Opt, OptKind
+from polygrad.codegen.opts.stage import values_of
+from polygrad.codegen.target import Target
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+Decisions = Generator[Opt, UOp, None]  # yields an Opt, is sent the kernel that it made
+Decide = Callable[[UOp, Target], Decisions]
+
+
+def opt_of(kind: OptKind, *ranges: UOp, numbers: tuple[int, ...] = ()) -> Opt:
+    """An Opt about ranges of a kernel."""
+    return Opt(kind, tuple(r.arg.id for r in ranges), numbers)
+
+
+def stage_of(kernel: UOp, value: UOp, axes: list[UOp]) -> Opt:
+    """The STAGE of a value of a kernel."""
+    number = values_of(kernel, value.op).index(value)
+    return Opt(OptKind.STAGE, tuple(r.arg.id for r in axes), (number,), value.op)
+
+
+def merges(kernel: UOp, target: Target) -> Decisions:
+    """Neighbouring loops of a kernel of one output nest, as long as they merge."""
+    while len(kernel.src) == 1 and kernel.src[0].op is Ops.END:
+        for outer, inner in itertools.pairwise(kernel.src[0].src[1:]):
+            if outer.src[0].is_const and inner.src[0].is_const and mergeable(kernel.src[0], outer, inner):
+                kernel = yield opt_of(OptKind.MERGE, outer, inner)
+                break
+        else:
+            return

@@ -1,0 +1,418 @@
+"""`choose`: the Opts of a kernel, from the cost model. The only place that decides.
+
+Decisions are made one after the other, each on the kernel with those before carried out: what loops there
+are, what is in memory for a row, the tiles that are computed in registers, what is in memory for them,
+threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
+
+from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.decisions import Decide, Decisions, merges
+from polygrad.codegen.opts.decisions import opt_of as _opt
+from polygrad.codegen.opts.decisions import stage_of as _stage
+from polygrad.codegen.opts.gpu_heuristics import WORKGROUP_DECISIONS
+from polygrad.codegen.opts.loops import filled_over, mergeable
+from polygrad.codegen.opts.opt import Opt, OptKind, apply
+from polygrad.codegen.opts.partition import changes
+from polygrad.codegen.opts.split import substituted
+from polygrad.codegen.opts.stage import loops_around, nests_of, nodes_of
+from polygrad.codegen.opts.tensor_core_heuristics import tensor_core_products
+from polygrad.codegen.opts.tile import is_tile
+from polygrad.codegen.opts.tiling import Tiling
+from polygrad.codegen.target import Target
+from polygrad.dtype import dtypes
+from polygrad.helpers import prod
+from polygrad.schedule.kernel_info import Access, Sum, nest_info, rounds
+from polygrad.uop.args import Axis, AxisKind
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+
+def choose(kernel: UOp, target: Target) -> tuple[Opt, ...]:
+    """The Opts for a kernel, in the order in which they apply."""
+    return tuple(opt for opt, _ in optimize(kernel, target))
+
+
+def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
+    """The Opts for a kernel in order, and what each makes of it."""
+    steps: list[tuple[Opt, UOp]] = []
+    for decide in _decisions(target):
+        pending = decide(kernel, target)
+        opt = next(pending, None)
+        while opt is not None:
+            kernel = apply(kernel, opt)
+            steps.append((opt, kernel))
+            try:
+                opt = pending.send(kernel)
+            except StopIteration:
+                break
+    return steps
+
+
+def _decisions(target: Target) -> Sequence[Decide]:
+    if target.workgroups is not None:
+        return (merges, tensor_core_products, *WORKGROUP_DECISIONS)
+    return _DECISIONS if target.simd_bytes else _LOOP_DECISIONS
+
+
+# --- what loops there are
+
+
+def _partitions(kernel: UOp, target: Target) -> Decisions:
+    """The loops of each output nest where conditions on them change few times and far apart, and those where
+    windows at their ends look beyond a row."""
+    most = len(kernel.src) * cost.MAX_PARTS
+    while found := next((f for nest in kernel.src if (f := _partition(nest, most - len(kernel.src)))), None):
+        r, bounds = found
+        kernel = yield _opt(OptKind.PARTITION, r, numbers=bounds)
+
+
+def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
+    """A loop to divide, and where; for up to `most` nests more. Not a loop that a sum is outside of: each
+    part would compute that again."""
+    info = nest_info(nest)
+    if info.is_in_place:
+        return None
+    for r in info.parallel:
+        if not r.src[0].is_const or any(r not in total.outer for total in info.sums):
+            continue
+        if not (bounds := changes(nest, r)):
+            continue
+        sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
+        least = max(sizes) if _looks_beyond(nest, r) else min(sizes)
+        if len(sizes) <= min(cost.MAX_PARTS, most + 1) and least >= cost.MIN_PART:
+            return r, bounds
+    return None
+
+
+def _looks_beyond(nest: UOp, r: UOp) -> bool:
+    """Whether windows at the ends of `r` look beyond a row: of the innermost loop, where each lane would ask;
+    of others where asking costs as much as what is done with the answer."""
+    sums = nest_info(nest).sums
+    return bool(sums) and (r is nest.src[-1] or all(total.value.op is not Ops.MUL for total in sums))
+
+
+def _periods(kernel: UOp, target: Target) -> Decisions:
+    """Loops of output nests in which loads go through the same elements again and again (a repetition), in
+    blocks of a period: what is inside of one goes along memory."""
+    lanes = cost.native_lanes(target)
+    while found := next((f for nest in kernel.src if (f := _period(nest, lanes))), None):
+        r, period = found
+        kernel = yield _opt(OptKind.SPLIT, r, numbers=(period,))
+
+
+def _period(nest: UOp, least: int) -> tuple[UOp, int] | None:
+    """A loop to divide, and the size of its blocks."""
+    info = nest_info(nest)
+    for load in info.loads:
+        for a in load.terms:
+            if a.op is not Ops.MOD or not a.src[1].is_const or a.src[0] not in info.parallel:
+                continue
+            r, period = a.src[0], a.src[1].arg
+            if r.src[0].is_const and r.src[0].arg % period == 0 and period >= least:
+                return r, period
+    return None
+
+
+# --- memory of the kernel's own, for rows
+
+
+def _rows(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, an expensive value that is summed up along a row, and used again along it."""
+    while found := next((f for n in nests_of(kernel) if n.op is Ops.END and (f := _row(n, target))), None):
+        value, k = found
+        kernel = yield _stage(kernel, value, [k])
+
+
+def _row(nest: UOp, target: Target) -> tuple[UOp, UOp] | None:
+    info, column = nest_info(nest), nest.src[-1]
+    everything = set(info.order)
+    for total in info.sums:
+        if len(total.loops) != 1 or total.loops[0].src != column.src:
+            continue
+        (k,) = total.loops
+        if not k.src[0].is_const or not cost.MIN_ROW <= k.src[0].arg <= target.cache[0] // 4:
+            continue
+        for value in reversed(nodes_of(total.value)):
+            if value.op in GroupOp.Transcendental and k in value.ranges:
+                if value.substitute({k: column}) in everything:
+                    return value, k
+    return None
+
+
+# --- tiles
+
+
+def _tiles(kernel: UOp, target: Target) -> Decisions:
+    """The tiles of all output nests. These share no ranges, but have SIMD values of one width."""
+    lanes: int | None = None
+    while True:
+        nests = nests_of(kernel)
+        chosen = {r: tile for nest in nests for r, tile in Tiling(nest, target, lanes).choose().items()}
+        widths = {tile.lanes for tile in chosen.values() if tile.lanes > 1}
+        if len(widths) < 2:
+            break
+        lanes = min(widths)
+    for r, tile in chosen.items():
+        axis = r.arg
+        axes = {n.arg for n in kernel.toposort() if n.op is Ops.RANGE}
+        while axis not in axes:  # it was divided with one before it: the first part has nearly all of it
+            axis = axis.segment(0)
+        if tile.lanes > 1:
+            kernel = yield Opt(OptKind.SIMD, (axis.id,), (tile.lanes, tile.unroll))
+        elif tile.unroll > 1:
+            kind = OptKind.UNROLL if r.arg.kind is AxisKind.REDUCE else OptKind.UPCAST
+            kernel = yield Opt(kind, (axis.id,), (tile.unroll,))
+
+
+# --- memory of the kernel's own, for tiles
+
+
+def _only_sum(nest: UOp) -> Sum | None:
+    """That of a nest whose loops may go in any order."""
+    info = nest_info(nest)
+    return info.only_sum if info.loops and not info.is_ordered else None
+
+
+def _operands(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, an operand of its only sum that is scattered over memory and read again and again.
+
+    Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the
+    rows are more than a cache holds, several column tiles at a time, so that fewer go by.
+    """
+    done: set[Axis] = set()  # axes of sums
+    while True:
+        nest, total = next(
+            ((n, t) for n in nests_of(kernel) if (t := _only_sum(n)) and t.loops[0].arg not in done),
+            (None, None),
+        )
+        if nest is None or total is None:
+            return
+        done.add(total.loops[0].arg)
+        found = _operand(nest, total, target)
+        if found is None:
+            continue
+        panel, rows = found
+        extent, innermost = list(panel.reduced), list(rows)
+        column, count = _column_block(nest, total, panel, rows, target) if nest in kernel.src else (None, 1)
+        value = panel.value
+        around = loops_around(nest)
+        if (
+            around - panel.value.ranges
+        ):  # read again in each round of a loop outside: all of it is copied once
+            extent[:0] = [r for r in nest.src[1:] if r in panel.value.ranges and r not in around]
+        elif column is not None:
+            kernel = yield _opt(OptKind.SPLIT, column, numbers=(count,))
+            nest = next(n for n in kernel.src if total.loops[0] in n.toposort())
+            tiles_of_block = next(r for r in nest.src[1:] if r.arg == column.arg.child(1))
+            blocks = next(r for r in nest.src[1:] if r.arg == column.arg.child(0))
+            value = substituted(value, {column: blocks * count + tiles_of_block})
+            extent.insert(0, tiles_of_block)
+            innermost.append(tiles_of_block)
+        number = sum(n.op is Ops.STAGE for n in kernel.toposort())
+        kernel = yield _stage(kernel, value, extent)
+        kernel = yield from _transposed(
+            kernel, panel, [k.arg.copy(number, AxisKind.LOOP) for k in panel.reduced]
+        )
+        loops = sorted(nest.src[1:], key=lambda r: innermost.index(r) if r in innermost else -1)
+        if loops != list(nest.src[1:]):
+            kernel = yield _opt(OptKind.REORDER, *loops)
+
+
+def _transposed(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
+    """A panel whose lanes jump in memory is copied in blocks, where memory goes along a summed axis (one of
+    `axes`, or several as one): the emitter loads along that and transposes."""
+    if panel.step in (0, 1):
+        return kernel
+    fills = [next(n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a) for a in axes]
+    for outer, inner in reversed(list(itertools.pairwise(fills))):
+        stage = filled_over(kernel, outer)
+        assert stage is not None
+        found = next((r for r in stage.src[2:] if r.arg == inner.arg), inner)
+        if mergeable(stage, outer, found):
+            kernel = yield _opt(OptKind.MERGE, outer, found)
+    for a in axes:
+        r = next((n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a), None)
+        stage = filled_over(kernel, r) if r is not None else None
+        if r is None or stage is None or r.src[0].arg < panel.lanes.src[0].arg:
+            continue
+        loads = [n for n in stage.src[0].toposort() if n.op is Ops.LOAD and r in n.ranges]
+        if all(linear_terms(n.src[0].src[1]).terms.get(r) == 1 for n in loads):
+            return (yield Opt(OptKind.UPCAST, (a.id,), (panel.lanes.src[0].arg,)))
+    return kernel
+
+
+class _Panel(NamedTuple):
+    """What is copied for a product: a value that a load is all there is to, its ranges."""
+
+    value: UOp
+    reduced: list[UOp]  # loops of the sum, outermost first
+    tile: list[UOp]
+    lanes: UOp  # the one of `tile` that are lanes
+    step: int  # how far neighbouring lanes are apart in memory
+    itemsize: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of one column tile."""
+        return int(prod(r.src[0].arg for r in (*self.tile, *self.reduced))) * self.itemsize
+
+
+def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] | None:
+    """An operand that is worth copying, and the loops that read it again."""
+    ks = sorted(total.loops, key=lambda r: r.arg)
+    if any(is_tile(k) or not k.src[0].is_const for k in ks):
+        return None
+    inside = nodes_of(total.value)
+    around = loops_around(nest)
+    for load in map(Access, (n for n in inside if n.op is Ops.LOAD)):
+        if load.condition is not None or not load.ranges.issuperset(ks):
+            continue
+        rows = [r for r in nest.src[1:] if r not in load.ranges and r not in around]
+        tile = sorted((r for r in load.ranges if is_tile(r)), key=lambda r: r.arg)
+        lanes = next((r for r in tile if r.arg.kind is AxisKind.LANE), None)
+        if not rows or lanes is None or not all(r.src[0].is_const for r in rows):
+            continue
+        value = (
+            load.node
+        )  # the longest expression of the load that depends on no other range: computed once, too
+        for node in inside:
+            if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
+                value = node
+        if any(not a.ranges.isdisjoint(tile) and a not in tile for a in load.terms):
+            continue
+        panel = _Panel(value, ks, tile, lanes, load.stride(lanes), load.itemsize)
+        if panel.nbytes > cost.panel_bytes(target):
+            continue
+        row_tiles = rounds(rows)
+        if panel.step != 1:
+            if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
+                return panel, rows
+            continue
+        step = abs(load.stride(ks[-1])) * panel.itemsize
+        least = (
+            cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, rounds(ks), target) else cost.MIN_ROW_TILES
+        )
+        if row_tiles >= least and cost.is_far(step, rounds(ks), target):
+            return panel, rows
+    return None
+
+
+def _column_block(
+    nest: UOp, total: Sum, panel: _Panel, rows: list[UOp], target: Target
+) -> tuple[UOp | None, int]:
+    """A loop over column tiles that only the panel depends on, and how many of them go at a time."""
+    in_panel = set(panel.value.toposort())
+    others = [n.ranges for n in total.loads if n.node not in in_panel]
+    columns = [
+        r
+        for r in nest.src[1:]
+        if r not in rows and r.src[0].is_const and not any(r in loops for loops in others)
+    ]
+    unrolled_rows = [r for r in nest.src[0].src[0].ranges if is_tile(r) and r not in panel.tile]
+    rows_bytes = rounds([*rows, *unrolled_rows, *panel.reduced]) * panel.itemsize
+    if not columns or rows_bytes < target.cache[1]:
+        return None, 1
+    column = columns[-1]
+    size = column.src[0].arg
+    most = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // cost.MIN_BLOCKS)
+    fits = [d for d in range(2, most + 1) if size % d == 0]
+    return (column, fits[-1]) if fits else (None, 1)
+
+
+def _orders(kernel: UOp, target: Target) -> Decisions:
+    """The loops of each output nest around its only sum, so that least of what it reads is read again from
+    beyond the second cache."""
+    for i in range(len(kernel.src)):
+        nest = kernel.src[i]
+        total = _only_sum(nest)
+        if total is None or any(n.op is Ops.STAGE for n in nest.toposort()):
+            continue
+        loops = list(nest.src[1:])
+        if not 1 < len(loops) <= cost.MAX_REORDERED or any(not r.src[0].is_const for r in loops):
+            continue
+        inside = frozenset(total.loops)
+
+        def traffic(order: Sequence[UOp], total: Sum = total, inside: frozenset[UOp] = inside) -> float:
+            return sum(_traffic(n, order, inside, target) for n in total.loads)
+
+        best = min(itertools.permutations(loops), key=traffic)  # the first of equals: as they are
+        if traffic(best) * cost.MIN_LESS_TRAFFIC <= traffic(loops):
+            kernel = yield _opt(OptKind.REORDER, *best)
+
+
+def _traffic(load: Access, order: Sequence[UOp], inside: frozenset[UOp], target: Target) -> float:
+    """The bytes that a load inside of loops in this `order` fetches from beyond the second cache; `inside`:
+    loops further in."""
+    loops = [r for r in load.ranges if r in inside or is_tile(r)]
+    touched = rounds(loops) * load.itemsize  # by one round of what is further in
+    fetched = float(touched)
+    for r in reversed(order):
+        if r in load.ranges:
+            touched, fetched = touched * r.src[0].arg, fetched * r.src[0].arg
+        elif touched > target.cache[1] // 2:
+            fetched *= r.src[0].arg
+    return fetched
+
+
+def _epilogues(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, a register tile of sums with a long epilogue."""
+    for i in range(len(kernel.src)):
+        nest = kernel.src[i]
+        total = _only_sum(nest)
+        if total is None:
+            continue
+        summed = set(total.node.toposort())
+        rest = [n for n in nest.toposort() if n.op in GroupOp.ALU and n.dtype is not dtypes.index]
+        tile = [r for r in nest.src[0].src[0].ranges if r.arg.kind is AxisKind.UPCAST]
+        rows = max(tile, key=lambda r: (r.src[0].arg, r.arg), default=None)
+        if rows is None or rows.src[0].arg < cost.MIN_STAGED_ROWS:
+            continue
+        if sum(n not in summed for n in rest) >= cost.LONG_EPILOGUE:
+            kernel = yield _stage(kernel, total.node, [rows])
+
+
+# --- threads
+
+
+def _parallel(kernel: UOp, target: Target) -> Decisions:
+    """Of each output nest, the outermost loop that gives every thread a share, of those that sums are inside
+    of if there are any (every thread would compute all of the others' sums). Nests without one (what a tile
+    leaves of columns) are one thread's, if they are little."""
+    count, work = target.threads, _work(kernel)
+    if count < 2 or any(n.op is not Ops.END for n in kernel.src) or work < cost.PARALLEL:
+        return
+    divided = {nest: _divided(nest, count) for nest in kernel.src}
+    loops = [r for r in divided.values() if r is not None]
+    left = sum(_work(nest) for nest, r in divided.items() if r is None)
+    if loops and left * count * cost.LITTLE <= work:
+        yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
+
+
+def _divided(nest: UOp, threads: int) -> UOp | None:
+    info = nest_info(nest)
+    around = frozenset().union(*[total.outer for total in info.sums])
+    candidates = (r for r in info.parallel if r.src[0].is_const)
+    loops = sorted(candidates, key=lambda r: r not in around)
+    fair = (r for r in loops if r.src[0].arg >= 4 * threads or r.src[0].arg % threads == 0)
+    return next(fair, next((r for r in loops if r.src[0].arg >= threads), None))
+
+
+def _work(kernel: UOp) -> int:
+    """The kernel's operations; SIMD ones count once."""
+    total = 0
+    for node in kernel.toposort():
+        if node.op in GroupOp.ALU or node.op in (Ops.LOAD, Ops.STORE):
+            loops = [r for r in node.ranges if r.arg.kind is not AxisKind.LANE]
+            total += rounds(loops) * cost.op_cost(node.op)
+    return total
+
+
+_LOOP_DECISIONS: tuple[Decide, ...] = (merges, _partitions, _periods, _rows)
+_DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _epilogues, _parallel)

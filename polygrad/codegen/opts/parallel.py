@@ -1,0 +1,75 @@
+"""Parallel loops: a kernel's loop divided between the threads that run it.
+
+    for r < n  ->  for r from n*part // parts to n*(part + 1) // parts
+
+`part` and `parts` are variables of the kernel that the runtime gives: the threads call it for one part after
+the other, as they come to it, so that a thread which is held up holds up no more than one part. Output
+elements are divided, never a sum, so results depend neither on how many parts there are nor on who does them.
+
+What stands outside of the divided loop (memory that is filled for all of it, a sum) each part would do again.
+A kernel that has such a thing is divided by `thread` and `threads`, into one part for each thread.
+
+A kernel without these variables is for one thread.
+"""
+
+from __future__ import annotations
+
+from polygrad.codegen.opts.loops import nest_of, require_any_order
+from polygrad.dtype import dtypes
+from polygrad.errors import OptError
+from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREAD_VARIABLES, THREADS
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_INDEX_LIMIT = 1 << 31  # of every target's indices: no product of a part's number and a size may reach it
+
+
+def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
+    """Loops of different output nests, each divided between up to `count` threads; the first part has all of
+    the other nests. Raises OptError."""
+    require_any_order(*ranges)
+    divided = {nest_of(kernel, r): r for r in ranges}
+    if count < 2 or not ranges or len(ranges) != len(divided) or any(n.op is not Ops.END for n in kernel.src):
+        raise OptError("expected loops of different output nests, one at least, and at least 2 threads")
+    if any(v.arg.name in THREAD_VARIABLES for v in kernel.variables()):
+        raise OptError("expected a kernel whose loops are not divided yet")
+    most = PARTS_PER_THREAD * count
+    if all(_is_outermost(nest, r) and most * r.src[0].arg < _INDEX_LIMIT for nest, r in divided.items()):
+        part, parts = UOp.variable(PART, 0, most - 1), UOp.variable(PARTS, 1, most)
+    else:
+        part, parts = UOp.variable(THREAD, 0, count - 1), UOp.variable(THREADS, 1, count)
+    nests = []
+    is_first = (part < 1).cast(dtypes.index)
+    for nest in kernel.src:
+        r = divided.get(nest)
+        if r is None:
+            r = nest.src[1]
+            share = UOp.range(r.src[0] * is_first, r.arg)
+            at = share
+        else:
+            size = r.src[0].arg
+            first = (part * size) // parts
+            share = UOp.range(((part + 1) * size) // parts - first, r.arg)
+            at = share + first
+        loops = tuple(share if q is r else q for q in nest.src[1:])
+        nests.append(UOp(Ops.END, dtypes.void, (nest.src[0].substitute({r: at}), *loops)))
+    return UOp.sink(*nests)
+
+
+def _is_outermost(nest: UOp, r: UOp) -> bool:
+    """Whether all memory that a nest fills and all that it sums up is inside of its loop `r`."""
+    return all(r in n.ranges for n in nest.toposort() if n.op in (Ops.STAGE, Ops.REDUCE))
+
+
+def memory_thread(kernel: UOp) -> UOp | None:
+    """The number of the thread, whose own memory a parallel kernel uses; None for one thread."""
+    most = {v.arg.name: v.arg.hi for v in kernel.variables()}
+    if PARTS in most:
+        return UOp.variable(THREAD, 0, most[PARTS] // PARTS_PER_THREAD - 1)
+    return UOp.variable(THREAD, 0, most[THREADS] - 1) if THREADS in most else None
+
+
+def threads_of(kernel: UOp) -> int | None:
+    """How many threads may run a kernel; None when it is not parallel."""
+    thread = memory_thread(kernel)
+    return None if thread is None else thread.arg.hi + 1

@@ -1,0 +1,224 @@
+"""Memory of a kernel's own: values that are computed once for some axes, and read from there.
+
+    STAGE(value, index, *ranges, arg=Memory)
+
+is a pointer to memory that holds `value` at `index` for all of the ranges. It is filled inside the loops that
+the value depends on otherwise, as far out as they allow. Three uses of it:
+
+- an operand of a product that is scattered over memory, copied in the order that it is read (packing; TVM
+  calls this cache_read):
+
+      for column tile:
+          for k: panel[k, :] = b[k, columns]
+          for row tile: sums over k of a[rows, k] * panel[k, :]
+
+- a row of values that are summed up and used again (Halide's compute_at):
+
+      for each row: { sum of exp(x[k]) over k;                     for every c: out[c] = exp(x[c]) / sum }
+      for each row: { every row[k] = exp(x[k]); sum of row[k];     for every c: out[c] = row[c] / sum }
+
+- a register tile of sums before a long epilogue, which becomes a loop over the rows of the tile (TVM's
+  cache_write): in registers, sums and temporaries at once would be more than there are.
+
+`lower_stages` gives each its memory and its loops; a reduction's accumulator is the register it has that way.
+"""
+
+from __future__ import annotations
+
+from polygrad.codegen.lower.reductions import identity_element
+from polygrad.codegen.opts.parallel import memory_thread
+from polygrad.codegen.opts.split import renamed_ranges, substituted
+from polygrad.codegen.opts.tile import is_bound, is_tile
+from polygrad.dtype import dtypes
+from polygrad.errors import OptError
+from polygrad.helpers import prod
+from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernels import running
+from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.printer import axis_name
+from polygrad.uop.shapes import sint_max
+from polygrad.uop.symbolic import simplify
+
+
+def values_of(kernel: UOp, op: Ops) -> list[UOp]:
+    """The values (no indices) that `op` makes in a kernel, in toposort order."""
+    return [n for n in kernel.toposort() if n.op is op and n.dtype is not dtypes.index]
+
+
+def nests_of(kernel: UOp) -> list[UOp]:
+    """The kernel's output nests, and what fills a STAGE in the form of one: a store inside of loops."""
+    fills = [n for n in kernel.toposort() if n.op is Ops.STAGE and len(n.src) > 2]
+    return [*kernel.src, *map(_as_nest, fills)]
+
+
+def _as_nest(node: UOp) -> UOp:
+    memory = UOp(Ops.PARAM, node.dtype, (), Param(-1, node.arg.size, node.arg.space))
+    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (memory, node.src[1])), node.src[0]))
+    return UOp(Ops.END, dtypes.void, (store, *(r for r in node.src[2:] if not is_tile(r))))
+
+
+def nodes_of(nest: UOp) -> list[UOp]:
+    """The nodes of a nest in toposort order, without those that fill memory that it reads."""
+    return nest.toposort(lambda n: n.op is not Ops.STAGE)
+
+
+def loops_around(nest: UOp) -> frozenset[UOp]:
+    """The loops that a nest is inside of, and those that memory that it reads is inside of."""
+    memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE]
+    return frozenset(r for r in nest.ranges.union(*memory) if not is_tile(r))
+
+
+def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
+    """Value `number` of those that `op` makes, in memory for all of `axes` and the tile that it depends on.
+
+    Where the kernel has the same value of another output loop, or of a loop that fills memory, instead of the
+    (only) axis, it is read there, too. Axes that are unrolled become loops of what reads the memory. Raises
+    OptError.
+    """
+    values = values_of(kernel, op)
+    if number >= len(values):
+        raise OptError(f"expected one of the kernel's {len(values)} values of {op.name}")
+    value = values[number]
+    if any(n.op is Ops.WMMA for n in value.toposort()):
+        raise OptError("expected a value that each invocation computes for itself, got one of a tensor core")
+    for r in axes:
+        if is_bound(r):
+            raise OptError(f"expected axes that are bound to no grid, got {axis_name(r.arg.id)}")
+        if (r not in value.ranges and not is_tile(r)) or r.arg.kind is AxisKind.LANE:
+            raise OptError(f"expected loops and unrolled axes of the value, got {axis_name(r.arg.id)}")
+        filled = [n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]]
+        if any(is_tile(r) or value not in n.src[0].toposort() for n in filled):
+            raise OptError(f"expected axes that no memory is filled over, got {axis_name(r.arg.id)}")
+    nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
+    if len(nests) != 1:
+        raise OptError("expected a value of one output nest")
+    return UOp.sink(*(_staged(kernel, n, value, axes) if n is nests[0] else n for n in kernel.src))
+
+
+def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
+    order = kernel.toposort()
+    number = sum(n.op is Ops.STAGE for n in order)
+    kinds = (AxisKind.LOCAL, AxisKind.SUBGROUP)
+    local = frozenset(n for n in order if n.op is Ops.RANGE and n.arg.kind in kinds)
+    tile = sorted(
+        (r for r in value.ranges if (is_tile(r) or r in local) and r not in axes),
+        key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.id),  # neighbouring lanes are neighbours in memory
+    )
+    extent = [*(r for r in axes if r in value.ranges), *tile]
+    for r in value.ranges:
+        if r not in extent and not r.src[0].ranges.isdisjoint(extent):
+            raise OptError(f"expected loops that all of the memory goes round, got {axis_name(r.arg.id)}")
+    sizes = tuple(sint_max(r.src[0]) for r in extent)
+
+    def index(ranges: dict[UOp, UOp]) -> UOp:
+        return flat_index(sizes, tuple(ranges.get(r, r) for r in extent))
+
+    def kind(r: UOp) -> AxisKind:
+        """Of the axis that fills memory: what a workgroup shares its invocations fill together."""
+        is_kept = r.arg.kind is AxisKind.LANE if local else is_tile(r)
+        return r.arg.kind if is_kept else AxisKind.LOOP
+
+    fill = {r: UOp.range(n, r.arg.copy(number, kind(r))) for r, n in zip(extent, sizes, strict=True)}
+    # of a loop whose rounds vary, the most: the last element again and again
+    place = {r: f if r.src[0].is_const else -(-f).maximum(1 - r.src[0]) for r, f in fill.items()}
+    nested = (n for n in value.toposort() if n.op is Ops.REDUCE and n is not value and n.ranges & fill.keys())
+    own = renamed_ranges(
+        (q for n in nested for q in n.src[1:]), lambda axis: axis.copy(number)
+    )  # run here alone
+    source = (substituted(value, place | own), index(fill), *fill.values())
+    space = AddrSpace.SHARED if local else AddrSpace.LOCAL
+    memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), space))
+
+    def read(ranges: dict[UOp, UOp]) -> UOp:
+        return UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (memory, index(ranges))),))
+
+    rolled = {r: r.replace(arg=r.arg._replace(kind=AxisKind.LOOP)) for r in axes if is_tile(r)}
+    changes = {**rolled, value: read(rolled)}
+    if len(axes) == 1 and not rolled and not local:
+        everything = set(order)
+        filled = [r for n in order if n.op is Ops.STAGE for r in n.src[2:]]
+        for r in (*nest.src[1:], *filled):
+            if r is not axes[0] and r.src == axes[0].src:
+                same = value.substitute({axes[0]: r})
+                if same in everything:
+                    changes[same] = read({axes[0]: r})
+    loops = (*nest.src[1:], *rolled.values())
+    return UOp(Ops.END, dtypes.void, (nest.src[0].substitute(changes), *loops))
+
+
+# --- lowering
+
+
+def lower_stages(kernel: UOp) -> UOp:
+    """Each STAGE becomes memory that loops fill, each REDUCE a register that its loops accumulate in.
+
+    Threads have a part of the memory each. Tile ranges open no loop: a register holds one value for each, and
+    a REDUCE over them remains to combine those.
+    """
+    thread = memory_thread(kernel)
+    count = 1 if thread is None else thread.arg.hi + 1
+    new: dict[UOp, UOp] = {}
+    registers = memories = 0
+    around = {n.src[-1]: n.src[1:-1] for n in kernel.src if n.op is Ops.END}  # the loops around an innermost
+    for node in kernel.toposort():
+        src = tuple([new[s] for s in node.src])
+        if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if not is_tile(r))):
+            total = _accumulated(node, src[0], loops, registers)
+            left = tuple(r for r in src[1:] if is_tile(r))
+            new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
+            registers += 1
+        elif node.op is Ops.SCAN:
+            new[node] = _scanned(node, src, around[node.src[0]], registers)
+            registers += 1
+        elif node.op is Ops.STAGE:
+            new[node] = _filled(node, src, memories, thread, count)
+            memories += 1
+        elif node.op is Ops.INDEX and node.src[0].op is Ops.STAGE and thread is not None:
+            part = simplify(src[1] + thread * node.src[0].arg.size)
+            new[node] = UOp(Ops.INDEX, node.dtype, (src[0], part, *src[2:]), node.arg)
+        else:
+            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return new[kernel]
+
+
+def _filled(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count: int) -> UOp:
+    """The memory of a STAGE after it was filled."""
+    size = node.arg.size
+    pointer = UOp(Ops.PARAM, node.dtype, (), Param(slot, size * count, node.arg.space))
+    index = src[1] if thread is None else simplify(src[1] + thread * size)
+    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), src[0]))
+    loops = tuple(r for r in src[2:] if not is_tile(r))
+    end = UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
+    return UOp(Ops.AFTER, node.dtype, (pointer, end))
+
+
+def _scanned(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number: int) -> UOp:
+    """The running value in a round of the innermost loop, from a register that is set outside of it."""
+    r, value, initial, *factor = src
+    zero = UOp.index(0)
+    reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
+
+    def at(*after: UOp) -> UOp:
+        return UOp(Ops.INDEX, node.dtype, (UOp(Ops.AFTER, node.dtype, (reg, *after)) if after else reg, zero))
+
+    start = UOp(Ops.STORE, dtypes.void, (at(*around), initial))
+    previous = UOp(Ops.LOAD, node.dtype, (at(start, r),))
+    step = UOp(Ops.STORE, dtypes.void, (at(), running(node.arg, previous, value, *factor)))
+    return UOp(Ops.LOAD, node.dtype, (at(step),))
+
+
+def _accumulated(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
+    outer = sorted((r for r in value.ranges if r not in loops and not is_tile(r)), key=lambda r: r.arg)
+    zero = UOp.index(0)
+    reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
+
+    def at(*after: UOp) -> UOp:
+        return UOp(Ops.INDEX, node.dtype, (UOp(Ops.AFTER, node.dtype, (reg, *after)) if after else reg, zero))
+
+    start = UOp(Ops.STORE, dtypes.void, (at(*outer), identity_element(node.arg, node.dtype)))
+    previous = UOp(Ops.LOAD, node.dtype, (at(start, *loops),))
+    step = UOp(Ops.STORE, dtypes.void, (at(), UOp(node.arg, node.dtype, (previous, value))))
+    end = UOp(Ops.END, dtypes.void, (step, *loops))
+    return UOp(Ops.LOAD, node.dtype, (at(end),))

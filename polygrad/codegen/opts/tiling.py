@@ -1,0 +1,317 @@
+"""Which ranges of an output nest to tile, and how.
+
+The axis for the SIMD lanes: how often does each node run, and does it get narrower. The register tile of a
+reduction whose loads are reused (a matrix product and its kin): `rows x vectors` multiply-adds need
+`rows + vectors` loads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.split import Tile
+from polygrad.codegen.opts.stage import loops_around, nodes_of
+from polygrad.codegen.target import Target
+from polygrad.dtype import dtypes
+from polygrad.helpers import prod
+from polygrad.schedule.kernel_info import Access, rounds
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+
+
+class _Item(NamedTuple):
+    """What costs something: a node and what `Tiling.cost` asks of it."""
+
+    op: Ops
+    itemsize: int
+    weight: int
+    loops: frozenset[UOp]  # that it depends on
+    runs: int  # how often they go round
+    reads: int  # of a load in a sum: how often the loops around the sum read the same element again
+    strides: dict[UOp, int]  # of its index
+    nonlinear: frozenset[UOp]  # ranges that its index depends on in another way,
+    shared: frozenset[UOp]  # but for those of which a few neighbours read one element
+    far: bool  # of a load in a sum: how far its elements lie apart
+
+
+class Tiling:
+    """The choice of an output nest's tiles."""
+
+    def __init__(self, nest: UOp, target: Target, most_lanes: int | None = None) -> None:
+        self.target = target
+        self.order = nodes_of(nest)
+        self.ranges = [n for n in self.order if n.op is Ops.RANGE]
+        self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
+        self.scanned = [r for r in self.ranges if r.arg.kind is AxisKind.SCAN]
+        # one memory is filled at a time, and running values go in order
+        self.fixed = loops_around(nest).union(self.scanned)
+        self.items = self._items()
+        self.itemsize = self._itemsize()
+        self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
+
+    def _itemsize(self) -> int:
+        """Bytes of the elements that most of the work is on."""
+        work: dict[int, int] = {}
+        for item in self.items:
+            work[item.itemsize] = work.get(item.itemsize, 0) + item.weight * item.runs
+        return max(work, key=work.__getitem__, default=4)
+
+    def _items(self) -> list[_Item]:
+        around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
+        for node in reversed(self.order):
+            above = node.ranges if node.op is Ops.REDUCE else around[node]
+            for s in node.src if node.op is not Ops.STAGE else ():
+                around[s] |= above
+        out = []
+        for node in self.order:
+            if not cost.is_counted(node):
+                continue
+            loops, reads = node.ranges, 1
+            strides: dict[UOp, int] = {}
+            nonlinear: frozenset[UOp] = frozenset()
+            far = False
+            shared: frozenset[UOp] = frozenset()
+            if node.op in (Ops.REDUCE, Ops.STORE):
+                loops = node.src[0].ranges | node.src[-1].ranges
+            if node.op in (Ops.LOAD, Ops.STORE):
+                access = Access(node)
+                terms, strides = access.terms, access.strides
+                shared = frozenset(a.src[0] for a in terms if _is_shared(a))
+                others = [a.ranges for a in terms if a.op is not Ops.RANGE and not _is_shared(a)]
+                nonlinear = frozenset().union(*others)
+            if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
+                reads = rounds(around[node] - self.reduced - loops)
+                far = self._is_far(node, strides)
+            weight = cost.op_cost(node.op)
+            width, runs = _width(node), rounds(loops)
+            out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
+        return out
+
+    def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
+        summed = [r for r in strides if r in self.reduced]
+        nbytes = rounds(summed) * load.dtype.itemsize
+        return bool(summed) and cost.is_far(min(abs(strides[r]) for r in summed), nbytes, self.target)
+
+    def cost(self, chosen: list[UOp], lanes: int) -> float:
+        """How much work the nest is with the `chosen` ranges in SIMD lanes."""
+        # how many columns of a register tile share a scalar load
+        width = lanes * min([cost.VECTORS, *(r.src[0].arg // lanes for r in chosen)])
+        total = 0.0
+        for item in self.items:
+            vector = not item.loops.isdisjoint(chosen)
+            weight, runs = float(item.weight), float(item.runs)
+            if item.op in (Ops.LOAD, Ops.STORE):
+                steps = {item.strides.get(r, 0) for r in chosen}
+                steps.update(2 for r in chosen if r in item.shared)
+                scattered = not item.nonlinear.isdisjoint(chosen)
+                if scattered or not steps <= {0, 1}:  # a load may still become a transposition
+                    if item.op is Ops.STORE:
+                        weight = cost.SCATTERED_STORE * lanes
+                    elif scattered:
+                        weight = cost.SCATTERED_LOAD * lanes
+                    else:
+                        weight = max(
+                            cost.strided_load(s, lanes, item.itemsize, self.target) for s in steps - {0, 1}
+                        )
+                    if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
+                        weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
+                runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
+                if item.far and not vector and chosen and self.reduced.isdisjoint(chosen):
+                    total += cost.FAR_LOAD * item.runs
+            total += weight * runs / lanes if vector else weight * runs
+        return total * cost.ACROSS_LANES if chosen and self.reduced.issuperset(chosen) else total
+
+    def choose(self) -> dict[UOp, Tile]:
+        """The ranges to tile, and how."""
+        if not self.reduced and not self.scanned and (block := self.transposition()) is not None:
+            return block
+        chosen, lanes = self.simd_axes()
+        if not chosen:
+            return self.running_values()
+        body = sum(
+            cost.op_cost(n.op)
+            for n in self.order
+            if n.op in GroupOp.ALU
+            and n.dtype is not dtypes.index
+            and (not self.reduced or not n.ranges.isdisjoint(self.reduced))
+        )
+        if len(chosen) > 1:
+            most = 4 if body < 2 * cost.SMALL_BODY else 1
+            return {r: Tile(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}
+        lane = chosen[0]
+        vectors = lane.src[0].arg // lanes
+        if not self.reduced or body >= 2 * cost.SMALL_BODY:
+            interleaved = body < cost.SMALL_BODY or (body >= cost.LONG_BODY and self.target.registers >= 32)
+            return {lane: Tile(lanes, _fit(vectors, 4) if interleaved else 1)}
+        return self.tile_for_reuse(lane, lanes, vectors)
+
+    def running_values(self) -> dict[UOp, Tile]:
+        """Scalar running values side by side: those along the innermost loop that they do not go along."""
+        loops = [
+            r for r in self.ranges if r not in self.fixed and r not in self.reduced and r.src[0].is_const
+        ]
+        if not self.scanned or not loops:
+            return {}
+        row = max(loops, key=lambda r: r.arg)
+        size = _fit(row.src[0].arg, cost.RUNNING_VALUES)
+        return {row: Tile(1, size)} if size > 1 else {}
+
+    def simd_axes(self) -> tuple[list[UOp], int]:
+        """The ranges for the SIMD lanes (several, where one loop follows another), and how many lanes."""
+        native = self.native
+        scalar = self.cost([], 1)
+        best: tuple[float, list[UOp], int] = (0.9 * scalar, [], 1)
+        candidates = [r for r in self.ranges if r not in self.fixed and r.src[0].is_const]
+        for r in candidates:
+            lanes = _lanes(native, r.src[0].arg)
+            if lanes == 1 or (work := self.cost([r], lanes)) >= scalar:
+                continue
+            chosen = [r]
+            for other in candidates:
+                if other.src[0].arg < lanes or not self.is_independent(other, chosen):
+                    continue
+                if (both := self.cost([*chosen, other], lanes)) < 0.98 * work:
+                    chosen, work = [*chosen, other], both
+            if work < best[0]:
+                best = (work, chosen, lanes)
+        return best[1], best[2]
+
+    def is_independent(self, r: UOp, chosen: list[UOp]) -> bool:
+        """No node depends on `r` and on a chosen range: their loops come one after the other."""
+        for n in self.order:
+            loops = n.src[0].ranges if n.op in (Ops.REDUCE, Ops.STORE) else n.ranges
+            if r in loops and not loops.isdisjoint(chosen) and n.op is not Ops.END:
+                return False
+        return r not in chosen
+
+    def transposition(self) -> dict[UOp, Tile] | None:
+        """For a nest that stores along one loop and loads along another: a square block of both, which the
+        emitter loads as whole vectors and transposes."""
+        loads = [i for i in self.items if i.op is Ops.LOAD]
+        stores = [i for i in self.items if i.op is Ops.STORE]
+        stored = {r for i in stores for r, step in i.strides.items() if step == 1}
+        if len(stored) != 1 or any(i.nonlinear or i.shared for i in loads):
+            return None
+        (lane,) = stored
+        loaded = {
+            r for i in loads if i.strides.get(lane, 1) != 1 for r, step in i.strides.items() if step == 1
+        }
+        if len(loaded) != 1:
+            return None
+        (across,) = loaded
+        lanes = self.native
+        if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
+            return None
+        return {lane: Tile(lanes, 1), across: Tile(1, lanes)}
+
+    def tile_for_reuse(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
+        """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all
+        of them. Without such a loop, several accumulators hide the latency of the sum."""
+        loads = [n.ranges for n in self.order if n.op is Ops.LOAD and not n.ranges.isdisjoint(self.reduced)]
+
+        def reuse(r: UOp) -> int:
+            """How many loads a tile of `r` shares; that of a whole SIMD value saves more than a scalar's."""
+            shared = [loops for loops in loads if r not in loops]
+            return len(shared) + sum(len(loads) for loops in shared if lane in loops)
+
+        reused = [
+            r
+            for r in self.ranges
+            if r is not lane
+            and r not in self.reduced
+            and r not in self.fixed
+            and r.src[0].is_const
+            and reuse(r)
+        ]
+        if not reused:
+            far = any(item.far and lane in item.loops for item in self.items)
+            most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
+            tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
+            return tiles if lane in self.reduced else tiles | self.small_sums(lane)
+        # the loops nest in the order of their ids
+        reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
+        first = reused[0]
+        if lane in self.reduced:
+            wide = 4 if self.target.registers >= 32 else 2
+            # as many sums at a time as hide their latency, two of each row where there are few rows
+            across = _fit(vectors, 2) if wide == 2 and len(reused) == 1 else 1
+            tiles = {lane: Tile(lanes, across), first: Tile(1, min(wide, first.src[0].arg))}
+            if len(reused) > 1:
+                tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
+            return tiles
+        return self.register_tile(lane, lanes, loads, reused)
+
+    def register_tile(
+        self, lane: UOp, lanes: int, loads: list[frozenset[UOp]], reused: list[UOp]
+    ) -> dict[UOp, Tile]:
+        """The tile with the most useful multiply-adds per time: vectors along the lanes, and up to two other
+        axes. Each of `loads`, known by its ranges, has a value for each element of the axes it depends on."""
+        best: dict[UOp, int] = {}
+        best_speed = 0.0
+        registers = max(lanes * self.itemsize // self.target.simd_bytes, 1)  # of a SIMD value
+
+        def consider(tile: dict[UOp, int]) -> None:
+            nonlocal best, best_speed
+            counts = [(lane in loops, prod(n for r, n in tile.items() if r in loops)) for loops in loads]
+            vectors, scalars = (sum(n for wide, n in counts if wide is w) for w in (True, False))
+            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers)
+            for r, n in tile.items():
+                speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
+            if speed > best_speed:
+                best, best_speed = tile, speed
+
+        most = min(cost.VECTORS, lane.src[0].arg // lanes)
+        for vectors in range(most, 0, -1):  # of equals, the widest along the lanes
+            room = (self.target.registers - 1) // vectors
+            for i, first in enumerate(reused[: cost.MAX_REORDERED]):
+                for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):
+                    consider({lane: vectors, first: rows})
+                    for second in reused[i + 1 : cost.MAX_REORDERED]:
+                        for more in range(2, min(second.src[0].arg, cost.VECTORS, room // rows) + 1):
+                            consider({lane: vectors, first: rows, second: more})
+        return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
+
+    def small_sums(self, lane: UOp) -> dict[UOp, Tile]:
+        """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not those
+        that a condition depends on that differs from lane to lane, nor where loads work out their indices."""
+        tiles: dict[UOp, Tile] = {}
+        if any(i.nonlinear for i in self.items):
+            return tiles
+        conditions = [n.src[0].ranges for n in self.order if n.op is Ops.WHERE]
+        conditional = frozenset().union(*[loops for loops in conditions if lane in loops])
+        values = 1
+        for r in sorted(self.reduced - conditional, key=lambda r: r.arg.id, reverse=True):
+            size = r.src[0].arg if r.src[0].is_const else 0
+            if 2 <= size <= cost.SMALL_SUM and values * size < cost.SMALL_BODY:
+                tiles[r] = Tile(1, size)
+                values *= size
+        return tiles
+
+
+def _width(node: UOp) -> int:
+    """Bytes of an element that a node works on."""
+    operand = node.src[0 if node.op in (Ops.REDUCE, Ops.LOAD) else -1].dtype
+    # THREEFRY is of words of 32 bits; comparisons of indices are for what they guard
+    return 4 if node.op is Ops.THREEFRY or operand is dtypes.index else operand.itemsize
+
+
+def _is_shared(atom: UOp) -> bool:
+    """Whether two or four neighbours of a range have one value of this term of an index."""
+    return atom.op is Ops.IDIV and atom.src[0].op is Ops.RANGE and atom.src[1].arg in (2, 4)
+
+
+def _lanes(native: int, size: int) -> int:
+    lanes = native
+    while lanes > size:
+        lanes //= 2
+    return lanes if lanes >= min(native, 4) else 1
+
+
+def _fit(count: int, most: int) -> int:
+    """The greatest of 1, 2, 4, ... `most` that is at most `count`, a divisor of it if one is near."""
+    best = 1
+    while best * 2 <= min(count, most):
+        best *= 2
+    return best if count % best == 0 or count >= 4 * best else max(best // 2, 1)

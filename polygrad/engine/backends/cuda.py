@@ -1,0 +1,55 @@
+"""CUDA: NVIDIA's GPUs, through the driver and NVRTC."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from polygrad.engine.backends.cuda_target import target_of
+from polygrad.engine.backends.native import cached
+from polygrad.engine.devices import Backend
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.cstyle.cuda_compile import architectures, compile_cuda, compile_ptx
+from polygrad.renderer.emit import emit
+from polygrad.runtime.cuda.device import CUDARuntime
+from polygrad.runtime.cuda.native import open_host
+from polygrad.uop.node import UOp
+
+
+def _made() -> CUDARuntime:
+    host = open_host()
+    compile = functools.partial(compile_cuda, architecture=host.gpu.architecture)
+    return CUDARuntime(host, cached(compile, target_of(host.gpu).key))
+
+
+_opened = [_made()]
+_target = target_of(_opened[0].host.gpu)
+architectures()  # a device without a compiler is none
+
+
+def _open() -> CUDARuntime:
+    """The runtime that the target is of, or another where that one is lost."""
+    if _opened[0].lost:
+        _opened[0] = _made()
+    return _opened[0]
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    return _source(name, linear).encode
+
+
+def _source(name: str, linear: list[UOp]) -> str:
+    return str(emit(name, linear, CUDABuilder(_target, aligned=True)))
+
+
+BACKEND = Backend(
+    target=_target,
+    compile=_compile,
+    open=_open,
+    language="cuda",
+    caches_on_disk=True,
+    packages=("cuda-bindings", "nvidia-cuda-nvrtc"),
+    source=_source,
+    source_name="CUDA C++",
+    assembly=functools.partial(compile_ptx, architecture=_opened[0].host.gpu.architecture),
+)

@@ -1,0 +1,71 @@
+"""WASM: WebAssembly with SIMD, run by wasmtime under CPython and by the host's own engine under Pyodide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from polygrad.codegen.target import Target
+from polygrad.engine.devices import Backend
+from polygrad.engine.link import driver_of
+from polygrad.renderer.builder import Builder
+from polygrad.renderer.emit import emit
+from polygrad.renderer.wasm.builder import WASM_DOTS, WasmBuilder, wasm_module
+from polygrad.renderer.wasm.driver import wasm_driver
+from polygrad.runtime.program import Program
+from polygrad.runtime.wasm.device import WasmRuntime
+from polygrad.runtime.wasm.host import MAX_PAGES
+from polygrad.uop.node import UOp
+from polygrad.wasm.wat import print_module
+
+_runtime = WasmRuntime()  # what the target is of, and the first that is opened
+_unopened = [_runtime]
+_relaxed = "relaxed-simd" in _runtime.features
+_shared = "threads" in _runtime.features
+
+
+def _assemble(write: Callable[[Builder], Any]) -> bytes:
+    function = write(WasmBuilder(_relaxed))
+    return wasm_module([function], maximum=MAX_PAGES if _shared else None, shared=_shared)
+
+
+def _compile(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+    code = _assemble(lambda builder: emit(name, linear, builder))
+    return lambda: code
+
+
+def _source(name: str, linear: list[UOp]) -> str:
+    return print_module(_compile(name, linear)())
+
+
+def _link(program: Program) -> Program:
+    """`program` with a driver that holds its kernels, which have no code of their own any more."""
+    driver = wasm_driver(driver_of(program), [kernel.code for kernel in program.kernels])
+    kernels = tuple(replace(kernel, code=b"") for kernel in program.kernels)
+    return replace(program, kernels=kernels, driver=driver)
+
+
+BACKEND = Backend(
+    target=Target(
+        "WASM",
+        simd_bytes=16,
+        registers=15,
+        fma=_relaxed,
+        scalar_fma=_relaxed,
+        threads=_runtime.host.threads,
+        index_bits=32,
+        dots=WASM_DOTS,
+    ),
+    compile=_compile,
+    open=lambda: _unopened.pop() if _unopened else WasmRuntime(),
+    language="wasm",
+    caches_on_disk=True,
+    link=_link,
+    shared_memory=_shared,
+    assemble=_assemble,
+    indexed=not _shared,  # one engine has the threads
+    packages=("wasmtime",),
+    source=_source,
+    source_name="WebAssembly text",
+)

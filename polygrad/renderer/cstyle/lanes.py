@@ -1,0 +1,233 @@
+"""`LanesBuilder`: SIMD values as several scalars, for languages whose threads are the lanes already.
+
+A SIMD value is a tuple of expressions, one for each lane; an operation is written for each. Only memory sees
+vectors: consecutive elements whose position is known to be a multiple of their number are loaded and stored
+as one (`float4`), if the builder is told that buffers are `aligned`.
+
+Must not know: what the languages differ in.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType
+from polygrad.renderer.cstyle.base import NOTHING, CStyleBuilder, Pointer
+from polygrad.renderer.source_text import ANY, ATOM, SELECT, UNARY, Expression
+from polygrad.uop.args import Dot
+from polygrad.uop.ops import Ops
+
+_COMPONENTS = "xyzw"
+
+
+class LanesBuilder(CStyleBuilder):
+    """`aligned`: every buffer starts at a multiple of 16 bytes."""
+
+    vector_sizes: ClassVar[tuple[int, ...]] = (4, 2)  # elements that memory takes at once, at most 16 bytes
+
+    def __init__(self, target: Target, aligned: bool = False) -> None:
+        super().__init__(target)
+        self.aligned = aligned
+
+    @abstractmethod
+    def vector_type(self, dtype: DType, size: int) -> str:
+        """The type of `size` elements in memory."""
+
+    @abstractmethod
+    def vector_maker(self, dtype: DType, size: int) -> str:
+        """The function that makes one of its elements."""
+
+    # --- values
+
+    def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
+        if lanes == 1:
+            return super().alu(op, dtype, args, 1)
+        return tuple(self.alu(op, dtype, lane, 1) for lane in zip(*args, strict=True))
+
+    def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
+        if lanes == 1:
+            return super().dot(kinds, a, b, c, 1)
+        return tuple(self.dot(kinds, *lane, 1) for lane in zip(a, b, c, strict=True))
+
+    def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return super().cast(value, src, dst, 1)
+        return tuple(self.cast(v, src, dst, 1) for v in value)
+
+    def bitcast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return super().bitcast(value, src, dst, 1)
+        return tuple(self.bitcast(v, src, dst, 1) for v in value)
+
+    @abstractmethod
+    def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
+        """The call that is `shuffle_xor` of a scalar."""
+
+    def shuffle_xor(self, value: Any, dtype: DType, mask: int, lanes: int) -> Any:
+        if lanes != 1:
+            return tuple(self.shuffle_xor(v, dtype, mask, 1) for v in value)
+        # a statement of its own: as a part of another expression it could be in one side of a selection
+        register = self.register(dtype, 1)
+        self.set(register, self.shuffled(value, mask, self.type(dtype, 1)))
+        return self.get(register)
+
+    def splat(self, value: Any, dtype: DType, lanes: int) -> Any:
+        return value if lanes == 1 else (value,) * lanes
+
+    def extract(self, value: Any, dtype: DType, lane: int, lanes: int) -> Any:
+        return value if lanes == 1 else value[lane]
+
+    def pack(self, values: Sequence[Any], dtype: DType) -> Any:
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Any:
+        """The low half with the high half, until one is left."""
+        while lanes > 1:
+            lanes //= 2
+            value = tuple(
+                self.alu(op, dtype, pair, 1) for pair in zip(value[:lanes], value[lanes:], strict=True)
+            )
+        return value[0]
+
+    def interleave(self, a: Any, b: Any, dtype: DType, lanes: int) -> tuple[Any, Any]:
+        both = tuple(v for pair in zip(a, b, strict=True) for v in pair)
+        return both[:lanes], both[lanes:]
+
+    # --- memory
+
+    def block_size(self, dtype: DType, lanes: int) -> int:
+        return lanes
+
+    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+        return self.load(pointer, index, offset, dtype, lanes)
+
+    def permute(self, blocks: Sequence[Any], positions: Sequence[int], dtype: DType) -> Any:
+        elements = [v for block in blocks for v in block]
+        return tuple(elements[p] for p in positions)
+
+    def load(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return super().load(pointer, index, offset, dtype, 1)
+        size = self._vector_size(pointer, index, offset, dtype, lanes)
+        if size == 1:
+            return tuple(
+                super(LanesBuilder, self).load(pointer, index, offset + i, dtype, 1) for i in range(lanes)
+            )
+        out: list[Any] = []
+        for first in range(0, lanes, size):
+            address = self.address(pointer, index, offset + first, dtype)
+            vector = self.load_vector(address, pointer.space, dtype, size)
+            out += [self.from_memory(e, dtype) for e in self.vector_elements(vector, dtype, size)]
+        return tuple(out)
+
+    def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
+        """How many elements are loaded or stored at once."""
+        if not self.aligned:
+            return 1
+        multiple = 0 if index is None else index.data.multiple
+        for size in self.vector_sizes:
+            if (
+                lanes % size == 0
+                and size * dtype.itemsize <= 16
+                and multiple % size == 0
+                and offset % size == 0
+                and self.has_vector(dtype, size)
+            ):
+                return size
+        return 1
+
+    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
+        """`size` elements from an address that is a multiple of their size."""
+        t = self.vector_type(dtype, size)
+        return self._source.value(
+            f"*({f'{space} {t}'.lstrip()} *){{}}",
+            [address],
+            t,
+            needs=UNARY,
+            precedence=UNARY,
+            hint="v",
+            reads="memory",
+        )
+
+    def vector_elements(self, vector: Expression, dtype: DType, size: int) -> list[Expression]:
+        """The elements of what `load_vector` loaded, as they are in memory."""
+        t = self.memory_type(dtype)
+        components = _COMPONENTS[:size]
+        return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM, data=NOTHING) for c in components]
+
+    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
+        t, make = self.vector_type(dtype, len(values)), self.vector_maker(dtype, len(values))
+        each = ", ".join(["{}"] * len(values))
+        self._source.statement(
+            f"*({f'{space} {t}'.lstrip()} *){{}} = {make}({each});",
+            [address, *values],
+            (UNARY, *[ANY] * len(values)),
+        )
+
+    def has_vector(self, dtype: DType, size: int) -> bool:
+        """Whether the language has a vector type of `size` elements."""
+        return not dtype.is_bool
+
+    def load_masked(
+        self,
+        pointer: Pointer,
+        index: Any,
+        offset: int,
+        dtype: DType,
+        lanes: int,
+        mask: Any,
+        other: Any,
+    ) -> Any:
+        """Each lane by itself: `mask ? data[i] : other` reads nothing where the mask is false."""
+        return tuple(
+            self.guarded_load(pointer, self.place(pointer, index, offset + i), dtype, mask[i], other[i])
+            for i in range(lanes)
+        )
+
+    def guarded_load(
+        self, pointer: Pointer, place: Expression, dtype: DType, condition: Expression, other: Expression
+    ) -> Expression:
+        """An element where `condition` holds, which is not read elsewhere."""
+        element = f"{pointer.name}[{{}}]{' != 0' if dtype.is_bool else ''}"
+        return self._source.value(
+            f"{{}} ? {element} : {{}}",
+            [condition, place, other],
+            self.type(dtype, 1),
+            needs=(SELECT + 1, ANY, SELECT + 1),
+            precedence=SELECT,
+            reads="memory",
+            data=NOTHING,
+        )
+
+    def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:
+        if lanes == 1:
+            return super().store(pointer, index, offset, value, dtype, 1)
+        size = self._vector_size(pointer, index, offset, dtype, lanes)
+        for first in range(0, lanes, size):
+            if size == 1:
+                self.store_scalar(pointer, self.place(pointer, index, offset + first), value[first], dtype)
+            else:
+                stored = [self.to_memory(v, dtype) for v in value[first : first + size]]
+                address = self.address(pointer, index, offset + first, dtype)
+                self.store_vector(address, pointer.space, dtype, stored)
+
+    # --- registers
+
+    def register(self, dtype: DType, lanes: int) -> Any:
+        if lanes == 1:
+            return super().register(dtype, 1)
+        return tuple(super(LanesBuilder, self).register(dtype, 1) for _ in range(lanes))
+
+    def get(self, register: Any) -> Any:
+        if isinstance(register, tuple):
+            return tuple(super(LanesBuilder, self).get(r) for r in register)
+        return super().get(register)
+
+    def set(self, register: Any, value: Any) -> None:
+        if not isinstance(register, tuple):
+            return super().set(register, value)
+        for r, v in zip(register, value, strict=True):
+            super().set(r, v)

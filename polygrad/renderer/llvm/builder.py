@@ -1,0 +1,530 @@
+"""`LLVMBuilder`: writes one kernel as LLVM IR text, for llvm/compile.py to compile.
+
+A value is its operand text (`%v7`, `5`, `splat (float 0x3FF0000000000000)`), so writing an instruction is
+one string appended to a list; nothing is parsed or built before LLVM reads the text. Registers are SSA
+values with phis at loop heads, made as they are read (Braun et al., "Simple and Efficient Construction of
+Static Single Assignment Form", 2013), and loops are written bottom-tested, so that the text needs no
+clean-up pass. Every function is complete in itself: texts of several put one after the other are a module.
+No fast-math flags: only MULACC is fused. float16 and bfloat16 live in registers as their bits (i16), bool
+as i1.
+
+Must not know: llvmlite, the host, axes and tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType, dtypes, float_to_bits, rounded
+from polygrad.errors import InternalError
+from polygrad.helpers import is_pow2
+from polygrad.renderer.builder import Builder
+from polygrad.renderer.llvm import convert
+from polygrad.renderer.llvm.convert import vector
+from polygrad.shared_words import STOP_SYMBOL
+from polygrad.uop.args import Dot
+from polygrad.uop.ops import Ops
+
+_TYPE: dict[DType, str] = {
+    dtypes.bool: "i1",
+    dtypes.int8: "i8", dtypes.uint8: "i8",
+    dtypes.int16: "i16", dtypes.uint16: "i16",
+    dtypes.int32: "i32", dtypes.uint32: "i32",
+    dtypes.int64: "i64", dtypes.uint64: "i64", dtypes.index: "i64",
+    dtypes.float16: "i16", dtypes.bfloat16: "i16",
+    dtypes.float32: "float", dtypes.float64: "double",
+}  # fmt: skip
+
+_SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
+
+# Ops that are one instruction, by kind of operand.
+_FLOAT_OPS = {
+    Ops.ADD: "fadd", Ops.SUB: "fsub", Ops.MUL: "fmul", Ops.FDIV: "fdiv",
+    Ops.CMPLT: "fcmp olt", Ops.CMPNE: "fcmp une", Ops.CMPEQ: "fcmp oeq",
+}  # fmt: skip
+_INT_OPS = {
+    Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.SHL: "shl", Ops.SHR: "ashr",
+    Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor",
+    Ops.CMPLT: "icmp slt", Ops.CMPNE: "icmp ne", Ops.CMPEQ: "icmp eq",
+}  # fmt: skip
+_UINT_OPS = {**_INT_OPS, Ops.SHR: "lshr", Ops.CMPLT: "icmp ult", Ops.IDIV: "udiv", Ops.MOD: "urem"}
+_INDEX_OPS = {**_INT_OPS, Ops.ADD: "add nsw", Ops.SUB: "sub nsw", Ops.MUL: "mul nsw"}
+_BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
+_OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
+
+
+# x86's, by kind: what they add is exact, and wraps
+X86_DOTS = {
+    Dot(dtypes.uint8, dtypes.int8): "llvm.x86.avx512.vpdpbusd",
+    Dot(dtypes.int16, dtypes.int16): "llvm.x86.avx512.vpdpwssd",
+}
+
+
+def _mangled(scalar: str, lanes: int) -> str:
+    """A type as intrinsics spell it in their names."""
+    scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
+    return scalar if lanes == 1 else f"v{lanes}{scalar}"
+
+
+def _literal(dtype: DType, value: Any) -> str:
+    """A scalar constant as LLVM spells it."""
+    if dtype.is_bool:
+        return "true" if value else "false"
+    if not dtype.is_float:
+        return str(int(value))
+    value = float(value)
+    if dtype in _SHORT_FLOATS:
+        return str(float_to_bits(dtype, value))
+    return "0x7FF8000000000000" if value != value else convert.float_text(rounded(dtype, value))
+
+
+class Pointer(NamedTuple):
+    """A buffer: its address and the type of its elements in memory."""
+
+    address: str
+    type: str
+    itemsize: int
+
+
+class Register:
+    """A variable of LLVM type `type`; its values are in the builder's loop levels."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type_: str) -> None:
+        self.type = type_
+
+
+class _Level:
+    """An open loop (or the function's body): the registers' values now, and what its head still needs."""
+
+    __slots__ = ("addresses", "before", "counter", "guarded", "label", "phis", "size", "slot", "values")
+
+    def __init__(self, before: str, label: str, counter: str, size: str, slot: int, guarded: bool) -> None:
+        self.values: dict[Register, str] = {}
+        self.phis: list[tuple[str, Register, str]] = []  # phi, its register, its value before the loop
+        self.before, self.label, self.counter, self.size = before, label, counter, size
+        self.slot, self.guarded = slot, guarded
+        self.addresses: dict[tuple[str, str], str] = {}
+
+
+class LLVMBuilder(Builder):
+    """LLVM IR text. `native_half`: the machine converts between float and half (else: by integer arithmetic).
+
+    A kernel is `void NAME(char **buffers, int64_t *variables)`.
+    """
+
+    has_safepoints = True
+
+    def __init__(self, target: Target, native_half: bool = False) -> None:
+        self.target, self.native_half = target, native_half
+        self._lines: list[str] = []
+        self._levels: list[_Level] = []
+        self._block = "entry"
+        self._stops = False  # has a safepoint
+        self._count = 0
+        self._ints: dict[str, int] = {}  # integer constants by operand
+        self._numbers: set[str] = set()  # float constants that are not NaN
+
+    def begin(
+        self, name: str, params: Sequence[DType], variables: Sequence[str]
+    ) -> tuple[list[Pointer], list[str]]:
+        bits = 8 * self.target.simd_bytes
+        width = f' "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"' if bits else ""
+        self._lines = [f"define void @{name}(ptr %buffers, ptr %variables) nounwind{width} {{", "entry:"]
+        self._levels = [_Level("", "entry", "0", "1", -1, False)]
+        self._block = "entry"
+        pointers, values = [], []
+        for i, dtype in enumerate(params):
+            slot = self._emit(f"getelementptr ptr, ptr %buffers, i64 {i}")
+            address = self._emit(f"load ptr, ptr {slot}, align 8")
+            pointers.append(Pointer(address, "i8" if dtype.is_bool else _TYPE[dtype], dtype.itemsize))
+        for i in range(len(variables)):
+            slot = self._emit(f"getelementptr i64, ptr %variables, i64 {i}")
+            values.append(self._emit(f"load i64, ptr {slot}, align 8"))
+        return pointers, values
+
+    def finish(self) -> str:
+        """The function's text."""
+        if len(self._levels) != 1:
+            raise InternalError(
+                f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open"
+            )
+        self._lines.append("  ret void\n}\n")
+        if self._stops:
+            self._lines.append(f"@{STOP_SYMBOL} = external global i64\n")
+        return "\n".join(self._lines)
+
+    def _emit(self, instruction: str) -> str:
+        self._count = n = self._count + 1
+        self._lines.append(f"  %v{n} = {instruction}")
+        return f"%v{n}"
+
+    # --- values
+
+    def const(self, dtype: DType, value: Any, lanes: int) -> str:
+        text = _literal(dtype, value)
+        if lanes != 1:
+            text = convert.splat(_TYPE[dtype], text, lanes)
+        if dtype.is_int:
+            self._ints[text] = int(value)
+        elif dtype.is_float and value == value:
+            self._numbers.add(text)
+        return text
+
+    def const_lanes(self, dtype: DType, values: Sequence[Any]) -> str:
+        scalar = _TYPE[dtype]
+        return "<" + ", ".join([f"{scalar} {_literal(dtype, v)}" for v in values]) + ">"
+
+    def alu(self, op: Ops, dtype: DType, args: Sequence[str], lanes: int) -> str:
+        t = vector(_TYPE[dtype], lanes)
+        name = _OPS[dtype.kind].get(op)
+        if name is not None:
+            return self._emit(f"{name} {t} {args[0]}, {args[1]}")
+        if op is Ops.WHERE:
+            return self._emit(f"select {vector('i1', lanes)} {args[0]}, {t} {args[1]}, {t} {args[2]}")
+        if op is Ops.MAX:
+            return self._max(dtype, args[0], args[1], lanes)
+        if op is Ops.MULACC:
+            if dtype.is_float and self.target.fma:
+                suffix = _mangled(_TYPE[dtype], lanes)
+                return self._emit(f"call {t} @llvm.fma.{suffix}({t} {args[0]}, {t} {args[1]}, {t} {args[2]})")
+            return self.alu(Ops.ADD, dtype, (self.alu(Ops.MUL, dtype, args[:2], lanes), args[2]), lanes)
+        if op is Ops.NEG:
+            return self._emit(
+                f"fneg {t} {args[0]}" if dtype.is_float else f"sub {t} zeroinitializer, {args[0]}"
+            )
+        if op is Ops.RECIPROCAL:
+            return self._emit(f"fdiv {t} {self.const(dtype, 1.0, lanes)}, {args[0]}")
+        if op is Ops.SQRT or op is Ops.TRUNC:
+            function = f"@llvm.{'sqrt' if op is Ops.SQRT else 'trunc'}.{_mangled(_TYPE[dtype], lanes)}"
+            return self._emit(f"call {t} {function}({t} {args[0]})") if dtype.is_float else args[0]
+        if op is Ops.IDIV or op is Ops.MOD:
+            return self._divide(op, dtype, args[0], args[1], lanes)
+        raise InternalError(f"LLVMBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
+
+    def dot(self, kinds: Dot, a: str, b: str, c: str, lanes: int) -> str:
+        if lanes == 1:  # as the first of four
+            first = "insertelement <4 x i32> zeroinitializer, i32 {}, i64 0"
+            x, y, z = (self._emit(first.format(value)) for value in (a, b, c))
+            return self._emit(f"extractelement <4 x i32> {self.dot(kinds, x, y, z, 4)}, i64 0")
+        t, function = vector("i32", lanes), f"@{X86_DOTS[kinds]}.{32 * lanes}"
+        return self._emit(f"call {t} {function}({t} {c}, {t} {a}, {t} {b})")
+
+    def _max(self, dtype: DType, a: str, b: str, lanes: int) -> str:
+        t, mask = vector(_TYPE[dtype], lanes), vector("i1", lanes)
+        if not dtype.is_float:
+            greater = self._emit(f"icmp {'u' if dtype.is_unsigned else 's'}gt {t} {a}, {b}")
+            return self._emit(f"select {mask} {greater}, {t} {a}, {t} {b}")
+        if a in self._numbers:
+            a, b = b, a
+        # b > a ? b : a is a when a is NaN: one instruction. Then only b's NaN is missing.
+        greater = self._emit(f"fcmp ogt {t} {b}, {a}")
+        larger = self._emit(f"select {mask} {greater}, {t} {b}, {t} {a}")
+        if b in self._numbers:
+            return larger
+        nan = self._emit(f"fcmp uno {t} {b}, {b}")
+        return self._emit(f"select {mask} {nan}, {t} {b}, {t} {larger}")
+
+    def _divide(self, op: Ops, dtype: DType, a: str, b: str, lanes: int) -> str:
+        """Signed IDIV and MOD, to minus infinity."""
+        t, divisor, sign = vector(_TYPE[dtype], lanes), self._ints.get(b, 0), dtype.bits - 1
+        if is_pow2(divisor):
+            other = self.const(dtype, divisor.bit_length() - 1 if op is Ops.IDIV else divisor - 1, lanes)
+            return self._emit(f"{'ashr' if op is Ops.IDIV else 'and'} {t} {a}, {other}")
+        if divisor > 0:  # a // c = ~(~a // c) for negative a
+            flip = self._emit(f"ashr {t} {a}, {self.const(dtype, sign, lanes)}")
+            quotient = self._emit(f"udiv {t} {self._emit(f'xor {t} {a}, {flip}')}, {b}")
+            quotient = self._emit(f"xor {t} {quotient}, {flip}")
+            if op is Ops.IDIV:
+                return quotient
+            return self._emit(f"sub {t} {a}, {self._emit(f'mul {t} {quotient}, {b}')}")
+        quotient = self._emit(f"sdiv {t} {a}, {b}")
+        remainder = self._emit(f"sub {t} {a}, {self._emit(f'mul {t} {quotient}, {b}')}")
+        nonzero = self._emit(f"icmp ne {t} {remainder}, zeroinitializer")
+        signs = self._emit(f"xor {t} {remainder}, {b}")
+        differ = self._emit(f"icmp slt {t} {signs}, zeroinitializer")
+        mask = vector("i1", lanes)
+        wrong = self._emit(f"and {mask} {nonzero}, {differ}")
+        if op is Ops.IDIV:
+            return self._emit(f"add {t} {quotient}, {self._emit(f'sext {mask} {wrong} to {t}')}")
+        fix = self._emit(f"select {mask} {wrong}, {t} {b}, {t} zeroinitializer")
+        return self._emit(f"add {t} {remainder}, {fix}")
+
+    # --- conversions
+
+    def cast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        if src == dst:
+            return value
+        if src in _SHORT_FLOATS:
+            if src == dtypes.float16:
+                single = convert.half_to_float(self._emit, value, lanes, self.native_half)
+            else:
+                single = convert.bfloat_to_float(self._emit, value, lanes)
+            return self.cast(single, dtypes.float32, dst, lanes)
+        if dst in _SHORT_FLOATS:
+            if src == dtypes.float64:
+                single = convert.double_to_odd(self._emit, value, lanes)
+            else:
+                single = self.cast(value, src, dtypes.float32, lanes)
+            if dst == dtypes.float16:
+                return convert.float_to_half(self._emit, single, lanes, self.native_half)
+            return convert.float_to_bfloat(self._emit, single, lanes)
+        s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
+        if dst.is_bool:
+            return self._emit(f"{'fcmp une' if src.is_float else 'icmp ne'} {s} {value}, zeroinitializer")
+        if src.is_bool and dst.is_float:
+            return self._emit(f"select {s} {value}, {d} {self.const(dst, 1.0, lanes)}, {d} zeroinitializer")
+        if src.is_float and not dst.is_float:
+            return convert.float_to_int(self._emit, value, (_TYPE[src], _TYPE[dst]), dst, lanes)
+        if s == d:
+            return value
+        wider = dst.bits > src.bits or src.is_bool
+        if src.is_float:
+            return self._emit(f"{'fpext' if wider else 'fptrunc'} {s} {value} to {d}")
+        if dst.is_float:
+            return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
+        extend = "zext" if src.is_unsigned or src.is_bool else "sext"
+        return self._emit(f"{extend if wider else 'trunc'} {s} {value} to {d}")
+
+    def bitcast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        if src.is_bool != dst.is_bool:
+            return self.cast(value, src, dst, lanes)  # a bool's byte is 0 or 1
+        s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
+        return value if s == d else self._emit(f"bitcast {s} {value} to {d}")
+
+    # --- lanes
+
+    def splat(self, value: str, dtype: DType, lanes: int) -> str:
+        if lanes == 1:
+            return value
+        t, scalar = vector(_TYPE[dtype], lanes), _TYPE[dtype]
+        if value[0] != "%":
+            text = f"splat ({scalar} {value})"
+            if value in self._ints:
+                self._ints[text] = self._ints[value]
+            if value in self._numbers:
+                self._numbers.add(text)
+            return text
+        first = self._emit(f"insertelement {t} poison, {scalar} {value}, i64 0")
+        return self._emit(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
+
+    def extract(self, value: str, dtype: DType, lane: int, lanes: int) -> str:
+        return (
+            value
+            if lanes == 1
+            else self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
+        )
+
+    def pack(self, values: Sequence[str], dtype: DType) -> str:
+        if len(values) == 1:
+            return values[0]
+        t, scalar, out = vector(_TYPE[dtype], len(values)), _TYPE[dtype], "poison"
+        for i, value in enumerate(values):
+            out = self._emit(f"insertelement {t} {out}, {scalar} {value}, i64 {i}")
+        return out
+
+    def interleave(self, a: str, b: str, dtype: DType, lanes: int) -> tuple[str, str]:
+        t = vector("i1" if dtype.is_bool else _TYPE[dtype], lanes)
+
+        def half(first: int) -> str:
+            mask = ", ".join(f"i32 {i}, i32 {i + lanes}" for i in range(first, first + lanes // 2))
+            return self._emit(f"shufflevector {t} {a}, {t} {b}, <{lanes} x i32> <{mask}>")
+
+        return half(0), half(lanes // 2)
+
+    def block_size(self, dtype: DType, lanes: int) -> int:
+        return lanes
+
+    def load_block(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+        """As memory holds it: a bool's bytes are not yet i1."""
+        t = vector(pointer.type, lanes)
+        return self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
+
+    def permute(self, blocks: Sequence[str], positions: Sequence[int], dtype: DType) -> str:
+        """The lanes of the first two blocks, then those of each other one put in place."""
+        lanes = len(positions)
+        t = vector("i8" if dtype.is_bool else _TYPE[dtype], lanes)
+
+        def shuffled(a: str, b: str, chosen: Sequence[int]) -> str:
+            mask = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in chosen)
+            return self._emit(f"shufflevector {t} {a}, {t} {b}, <{lanes} x i32> <{mask}>")
+
+        second = blocks[1] if len(blocks) > 1 else "poison"
+        value = shuffled(blocks[0], second, [p if p < 2 * lanes else -1 for p in positions])
+        for number, block in enumerate(blocks[2:], 2):
+            first = number * lanes
+            chosen = [p - first + lanes if first <= p < first + lanes else i for i, p in enumerate(positions)]
+            value = shuffled(value, block, chosen)
+        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+
+    def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
+        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        if dtype.is_bool:
+            bits = self._emit(f"bitcast {vector('i1', lanes)} {value} to i{lanes}")
+            return self._emit(
+                f"icmp {'eq' if op is Ops.MUL else 'ne'} i{lanes} {bits}, {-1 if op is Ops.MUL else 0}"
+            )
+        while lanes > 1:
+            t, half = vector(_TYPE[dtype], lanes), lanes // 2
+            if half == 1:
+                parts = [self._emit(f"extractelement {t} {value}, i64 {i}") for i in (0, 1)]
+            else:
+                parts = []
+                for start in (0, half):
+                    mask = ", ".join([f"i32 {i}" for i in range(start, start + half)])
+                    parts.append(
+                        self._emit(f"shufflevector {t} {value}, {t} poison, <{half} x i32> <{mask}>")
+                    )
+            value, lanes = self.alu(op, dtype, parts, half), half
+        return value
+
+    # --- memory
+
+    def _address(self, pointer: Pointer, index: str | None, offset: int) -> str:
+        base = pointer.address
+        if index is not None and index in self._ints:
+            offset += self._ints[index]
+        elif index is not None:
+            base = self._element(pointer, index)
+        if offset == 0:
+            return base
+        return self._emit(f"getelementptr i8, ptr {base}, i64 {offset * pointer.itemsize}")
+
+    def _element(self, pointer: Pointer, index: str) -> str:
+        key = (pointer.address, index)
+        for level in self._levels:
+            if key in level.addresses:
+                return level.addresses[key]
+        out = self._emit(f"getelementptr {pointer.type}, ptr {pointer.address}, i64 {index}")
+        self._levels[-1].addresses[key] = out
+        return out
+
+    def load(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+        t = vector(pointer.type, lanes)
+        value = self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
+        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+
+    def load_masked(
+        self,
+        pointer: Pointer,
+        index: str | None,
+        offset: int,
+        dtype: DType,
+        lanes: int,
+        mask: str,
+        other: str,
+    ) -> str:
+        t = vector(pointer.type, lanes)
+        if dtype.is_bool:
+            other = self._emit(f"zext <{lanes} x i1> {other} to {t}")
+        name = f"@llvm.masked.load.{_mangled(pointer.type, lanes)}.p0"
+        address = self._address(pointer, index, offset)
+        value = self._emit(
+            f"call {t} {name}(ptr align {pointer.itemsize} {address}, <{lanes} x i1> {mask}, {t} {other})"
+        )
+        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+
+    def store(
+        self, pointer: Pointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int
+    ) -> None:
+        t = vector(pointer.type, lanes)
+        if dtype.is_bool:
+            value = self._emit(f"zext {vector('i1', lanes)} {value} to {t}")
+        address = self._address(pointer, index, offset)
+        self._lines.append(f"  store {t} {value}, ptr {address}, align {pointer.itemsize}")
+
+    # --- control
+
+    def loop(self, size: str) -> str:
+        known = self._ints.get(size)
+        self._count = n = self._count + 1
+        if known == 1:
+            self._levels.append(_Level(self._block, "", self.const(dtypes.index, 0, 1), "1", -1, False))
+            return self._levels[-1].counter
+        guarded, label = known is None or known <= 0, f"loop{n}"
+        if guarded:
+            some = self._emit(f"icmp sgt i64 {size}, 0")
+            self._lines.append(f"  br i1 {some}, label %{label}, label %end{n}")
+        else:
+            self._lines.append(f"  br label %{label}")
+        self._lines.append(f"{label}:")
+        self._lines.append("")  # the phis, when the loop is closed
+        self._levels.append(_Level(self._block, label, f"%i{n}", size, len(self._lines) - 1, guarded))
+        self._block = label
+        return f"%i{n}"
+
+    def safepoint(self, counter: str, interval: int) -> None:
+        self._count = n = self._count + 1
+        look, go = f"look{n}", f"go{n}"
+        if interval > 1:
+            rest = self._emit(f"and i64 {counter}, {interval - 1}")
+            is_turn = self._emit(f"icmp eq i64 {rest}, 0")
+            self._lines += [f"  br i1 {is_turn}, label %{look}, label %{go}", f"{look}:"]
+        word = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
+        goes_on = self._emit(f"icmp eq i64 {word}, 0")
+        self._lines += [
+            f"  br i1 {goes_on}, label %{go}, label %stop{n}",
+            f"stop{n}:",
+            "  ret void",
+            f"{go}:",
+        ]
+        self._block = go
+        self._stops = True
+
+    def end_loop(self) -> None:
+        level = self._levels.pop()
+        if not level.label:
+            self._levels[-1].values.update(level.values)
+            return
+        n, latch = level.label[4:], self._block
+        self._lines.append(f"  %n{n} = add nuw nsw i64 {level.counter}, 1")
+        self._lines.append(f"  %c{n} = icmp slt i64 %n{n}, {level.size}")
+        self._lines.append(f"  br i1 %c{n}, label %{level.label}, label %end{n}")
+        self._lines.append(f"end{n}:")
+        self._block = f"end{n}"
+        phis = [f"  {level.counter} = phi i64 [ 0, %{level.before} ], [ %n{n}, %{latch} ]"]
+        for phi, register, first in level.phis:
+            last = level.values[register]
+            phis.append(f"  {phi} = phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
+            if last == phi:
+                del level.values[register]  # only read in this loop
+        self._lines[level.slot] = "\n".join(phis)
+        outer = self._levels[-1].values
+        for register, last in level.values.items():
+            if level.guarded:
+                first = self._value(register) or "poison"
+                last = self._emit(f"phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
+            outer[register] = last
+
+    # --- registers
+
+    def register(self, dtype: DType, lanes: int) -> Register:
+        return Register(vector(_TYPE[dtype], lanes))
+
+    def _value(self, register: Register) -> str | None:
+        """The register's value now, with a phi in every open loop it comes into; None if it was never set."""
+        depth = len(self._levels) - 1
+        while depth >= 0 and register not in self._levels[depth].values:
+            depth -= 1
+        if depth < 0:
+            return None
+        value = self._levels[depth].values[register]
+        for level in self._levels[depth + 1 :]:
+            if level.label:
+                self._count += 1
+                first, value = value, f"%v{self._count}"
+                level.phis.append((value, register, first))
+            level.values[register] = value
+        return value
+
+    def get(self, register: Register) -> str:
+        value = self._value(register)
+        if value is None:
+            raise InternalError("LLVMBuilder.get: expected a register that was set, got an undefined one")
+        return value
+
+    def set(self, register: Register, value: str) -> None:
+        self._levels[-1].values[register] = value

@@ -1,0 +1,200 @@
+"""LLVM IR text -> an object file for this machine's processor, through llvmlite.
+
+Speed of compilation decides everything here. The text comes in SSA form, unrolled and in vectors, so no IR
+pass runs at all: only code generation at its second level, whose own passes (loop strength reduction,
+machine CSE and LICM, scheduling, register allocation) do what is left to do. `compile_ir` may be called
+from several threads at once: every call has a context of its own and every thread a target machine, and
+the C functions are called below llvmlite's global lock, which would make the threads wait for each other
+(LLVM itself needs no lock for separate contexts). `submit` compiles in the background while the caller
+goes on writing kernels.
+
+Must not know: UOps, devices, caches.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from polygrad.codegen.target import Target
+from polygrad.errors import CompileError
+from polygrad.helpers import env_int
+from polygrad.renderer.host import cache_sizes, code_threads
+from polygrad.renderer.llvm.builder import X86_DOTS
+
+_OPT_LEVEL = 2
+_ASSEMBLY, _OBJECT = 0, 1  # LLVMCodeGenFileType
+_DOT_CALL = re.compile(rf"((?:{'|'.join(map(re.escape, X86_DOTS.values()))})\.(\d+))")
+_RAW_FUNCTIONS = (
+    "LLVMPY_ContextCreate", "LLVMPY_ContextDispose", "LLVMPY_ParseAssembly", "LLVMPY_VerifyModule",
+    "LLVMPY_DisposeModule", "LLVMPY_TargetMachineEmitToMemory", "LLVMPY_GetBufferStart",
+    "LLVMPY_GetBufferSize", "LLVMPY_DisposeMemoryBuffer", "LLVMPY_DisposeString",
+)  # fmt: skip
+
+
+@functools.cache
+def _host() -> tuple[str, str, str]:
+    """Triple, processor name and feature string."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def llvm_version() -> str:
+    """Of the LLVM in llvmlite: 20.1.8."""
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
+def processor_name() -> str:
+    """This machine's processor, in LLVM's words: znver4."""
+    return _host()[1]
+
+
+@functools.cache
+def host_features() -> frozenset[str]:
+    """What this machine's processor has, in LLVM's words (`avx2`, `fma`, `f16c`, `neon`)."""
+    return frozenset(x[1:] for x in _host()[2].split(",") if x.startswith("+"))
+
+
+def _is_arm() -> bool:
+    return _host()[0].startswith(("aarch64", "arm64"))
+
+
+@functools.cache
+def host_target() -> Target:
+    """What this machine's processor can do, as the Target of device CPU."""
+    triple, name, features = _host()
+    digest = hashlib.sha256(features.encode()).hexdigest()[:12]
+    simd, registers, fma = 16, 16, "fma" in host_features()
+    if _is_arm():
+        registers, fma = 32, True
+    elif {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= host_features():
+        simd, registers = 64, 32
+    elif "avx2" in host_features():
+        simd = 32
+    return Target(
+        "CPU",
+        simd,
+        registers,
+        fma,
+        scalar_fma=fma,
+        dots=frozenset(X86_DOTS) if "avx512vnni" in host_features() and simd == 64 else frozenset(),
+        threads=code_threads(),
+        cache=cache_sizes(),
+        processor=f"{triple}-{name}-{digest}-llvm{llvm_version()}-O{_OPT_LEVEL}",
+    )
+
+
+def host_has_half() -> bool:
+    """Whether instructions convert float16; where none do, LLVM would call functions nobody provides."""
+    return _is_arm() or "f16c" in host_features()
+
+
+def _make_target_machine() -> Any:
+    triple, name, features = _host()
+    target = llvm.Target.from_triple(triple)
+    # ORC maps code and constants apart. Once wasmtime has reserved its gigabytes they may lie further from
+    # each other than the 32-bit relocations of the small code model reach, and LLVM aborts the process.
+    return target.create_target_machine(name, features, opt=_OPT_LEVEL, reloc="static", codemodel="large")
+
+
+@functools.cache
+def _raw() -> Any:
+    """llvmlite's C library without its lock (with it, where a later llvmlite hides the library)."""
+    lib = llvm.ffi.lib
+    for name in _RAW_FUNCTIONS:
+        getattr(lib, name)  # llvmlite has declared the argument types by now
+    return getattr(lib, "_lib", lib)
+
+
+class _Thread(threading.local):
+    machine: Any = None
+
+
+_thread = _Thread()
+
+
+def compile_ir(text: str) -> bytes:
+    """The object file of a module of LLVM IR. Thread-safe. `POLYGRAD_VERIFY=1` has LLVM check it first.
+
+    Raises CompileError when LLVM does not take the text.
+    """
+    return _emitted(text, _OBJECT)
+
+
+def assembly_of(text: str) -> str:
+    """The assembly that this machine's processor runs for a module of LLVM IR. Raises CompileError."""
+    return _emitted(text, _ASSEMBLY).decode(errors="replace")
+
+
+def _emitted(text: str, kind: int) -> bytes:
+    """The file of a `kind`, in LLVM's numbers, that a module becomes."""
+    if _thread.machine is None:
+        _thread.machine = _make_target_machine()
+    lib, error = _raw(), ctypes.c_char_p()
+    context = lib.LLVMPY_ContextCreate()
+    module = None
+    try:
+        module = lib.LLVMPY_ParseAssembly(context, _declared(text).encode(), ctypes.byref(error))
+        if not module:
+            raise _refused(lib, "parse", error, text)
+        if env_int("POLYGRAD_VERIFY", 0) and lib.LLVMPY_VerifyModule(module, ctypes.byref(error)):
+            raise _refused(lib, "verify", error, text)
+        buffer = lib.LLVMPY_TargetMachineEmitToMemory(_thread.machine, module, kind, ctypes.byref(error))
+        if not buffer:
+            raise _refused(lib, "compile", error, text)
+        code = ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))
+        lib.LLVMPY_DisposeMemoryBuffer(buffer)
+        return code
+    finally:
+        if module:
+            lib.LLVMPY_DisposeModule(module)
+        lib.LLVMPY_ContextDispose(context)
+
+
+def _declared(text: str) -> str:
+    """`text` with declarations of the dot products in it. Later LLVMs have other operands for them: what is
+    declared with the former ones is converted."""
+    if not any(name in text for name in X86_DOTS.values()):
+        return text
+    calls = sorted(set(_DOT_CALL.findall(text)))
+    types = [(name, f"<{int(bits) // 32} x i32>") for name, bits in calls]
+    return text + "".join(f"declare {t} @{name}({t}, {t}, {t})\n" for name, t in types)
+
+
+def _refused(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> CompileError:
+    reason = (error.value or b"no reason given").decode(errors="replace").strip()
+    if error.value is not None:
+        lib.LLVMPY_DisposeString(error)
+    head = "\n".join(text.splitlines()[:200])
+    return CompileError(
+        f"internal: LLVM could not {what} a kernel: expected valid LLVM IR, got: {reason}\n{head}"
+    )
+
+
+def submit(text: str) -> concurrent.futures.Future[bytes]:
+    """`compile_ir` in the background, on as many threads as there are processors."""
+    return _pool().submit(compile_ir, text)
+
+
+@functools.cache
+def warm_up() -> None:
+    """Have LLVM set itself up in the background, which takes its first function 40 ms."""
+    submit("define void @warm_up(ptr %p) {\n  store <4 x float> zeroinitializer, ptr %p\n  ret void\n}\n")
+
+
+@functools.cache
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-llvm")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not live through a fork

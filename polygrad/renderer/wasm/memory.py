@@ -1,0 +1,249 @@
+"""Loads and stores in WebAssembly: addresses, and dtypes between memory and 32- or 64-bit lanes.
+
+An address is an i32; a constant offset goes into the instruction, whose effective address does not wrap, so
+only where the rest of the address is known not to lie below the pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polygrad.dtype import DType, dtypes
+from polygrad.renderer.wasm.alu import code, is_non_negative, scalar_alu, simd_alu
+from polygrad.renderer.wasm.function import FunctionWriter, Value, constant_value
+from polygrad.renderer.wasm.lanes import SCALAR_NAME, VALTYPE, Vectors, extract, load_info, pack
+from polygrad.uop.ops import Ops
+from polygrad.wasm.instructions import i32_const, instruction, memarg, v128_const
+from polygrad.wasm.opcodes import opcode
+from polygrad.wasm.types import I32, V128
+
+Address = tuple[tuple[Value, ...], int]  # postfix code, static offset
+GUARD = 64  # bytes around every buffer that may be read
+
+_LOAD: dict[DType, bytes] = {
+    d: code(f"{name}.load{width}")
+    for d, name, width in (
+        (dtypes.bool, "i32", "8_u"), (dtypes.int8, "i32", "8_s"), (dtypes.uint8, "i32", "8_u"),
+        (dtypes.int16, "i32", "16_s"), (dtypes.uint16, "i32", "16_u"), (dtypes.float16, "i32", "16_u"),
+        (dtypes.bfloat16, "i32", "16_u"), (dtypes.int32, "i32", ""), (dtypes.uint32, "i32", ""),
+        (dtypes.int64, "i64", ""), (dtypes.uint64, "i64", ""), (dtypes.float32, "f32", ""),
+        (dtypes.float64, "f64", ""),
+    )
+}  # fmt: skip
+_STORE: dict[DType, bytes] = {
+    d: code(SCALAR_NAME[d] + ".store" + ("" if d.itemsize >= 4 else str(8 * d.itemsize))) for d in dtypes.all
+}
+_ALIGN = {1: 0, 2: 1, 4: 2, 8: 3}
+_SHL, _ADD, _SELECT = code("i32.shl"), code("i32.add"), code("select")
+_FULL, _HALF, _WORD = (opcode(f"v128.load{n}").code for n in ("", "64_zero", "32_zero"))
+
+
+def _base(w: FunctionWriter, pointer: int, index: int, align: int) -> int:
+    """pointer + index elements, made once per loop that the index belongs to."""
+    bases = w.frames[w.depths[index]].bases
+    key = (pointer, index, align)
+    found = bases.get(key)
+    if found is None:
+        scaled = (index, i32_const(align), _SHL) if align else (index,)
+        found = bases[key] = w.expr(I32, pointer, *scaled, _ADD)
+    return found
+
+
+def _address(w: FunctionWriter, pointer: int, index: Value | None, offset: int, align: int) -> Address:
+    if isinstance(index, bytes):
+        offset, index = offset + constant_value(index), None
+    base = pointer if index is None else _base(w, pointer, index, align)
+    if offset >= 0 and (index is None or is_non_negative(w, index)):
+        return (base,), offset << align
+    return ((base, i32_const(offset << align), _ADD) if offset else (base,)), 0
+
+
+# --- scalars
+
+
+def scalar_load(w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType) -> Value:
+    """One element."""
+    align = _ALIGN[dtype.itemsize]
+    address, static = _address(w, pointer, index, offset, align)
+    out = w.here(VALTYPE[dtype], *address, _LOAD[dtype] + memarg(align, static))
+    if align >= 2:
+        load_info(w, out, align, static)
+    return out
+
+
+def scalar_store(
+    w: FunctionWriter, pointer: int, index: Value | None, offset: int, value: Value, dtype: DType
+) -> None:
+    """One element written."""
+    align = _ALIGN[dtype.itemsize]
+    address, static = _address(w, pointer, index, offset, align)
+    w.do(*address, value, _STORE[dtype] + memarg(align, static))
+
+
+# --- lanes
+
+
+def _single(w: FunctionWriter, address: Address, repeats: bool) -> Address:
+    """The address in one local when it is used more than once."""
+    pieces, static = address
+    return address if len(pieces) == 1 or not repeats else ((w.expr(I32, *pieces),), static)
+
+
+def _read(w: FunctionWriter, address: Address, dtype: DType, lanes: int) -> Vectors:
+    """`lanes` elements from `address`; up to 3 bytes more of two bytes may be read."""
+    size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
+    step = 16 if size >= 4 else 8  # bytes of memory to one load
+    loads = max(1, lanes * size // step)
+    pieces, static = _single(w, address, loads > 1)
+    sign = "s" if dtype.kind == "int" else "u"
+    if lanes * size < 8 and size < 4:
+        widen = code(f"i32x4.extend_low_i16x8_{sign}")
+        if size == 1:
+            widen = code(f"i16x8.extend_low_i8x16_{sign}") + widen
+        out = [w.here(V128, *pieces, _WORD + memarg(align, static) + widen)]
+    elif size == 2:
+        load = opcode(f"v128.load16x4_{sign}").code
+        out = [w.here(V128, *pieces, load + memarg(align, static + i * step)) for i in range(loads)]
+    elif size == 1:
+        load, out = opcode(f"v128.load8x8_{sign}").code, []
+        for i in range(loads):
+            eight = w.here(V128, *pieces, load + memarg(align, static + i * step))
+            out += [
+                w.expr(V128, eight, code(f"i32x4.extend_{half}_i16x8_{sign}")) for half in ("low", "high")
+            ]
+    else:
+        load = _HALF if lanes * size == 8 else _FULL
+        out = [w.here(V128, *pieces, load + memarg(align, static + i * step)) for i in range(loads)]
+    if dtype is dtypes.bool:
+        return tuple(w.expr(V128, v, code("i32x4.neg")) for v in out)
+    return tuple(out)
+
+
+def simd_load(
+    w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int
+) -> Vectors:
+    """`lanes` consecutive elements."""
+    return _read(w, _address(w, pointer, index, offset, _ALIGN[dtype.itemsize]), dtype, lanes)
+
+
+def load_block(w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType) -> int:
+    """16 bytes of consecutive elements; those behind the last one that is wanted may lie in the guard."""
+    align = _ALIGN[dtype.itemsize]
+    pieces, static = _address(w, pointer, index, offset, align)
+    return w.here(V128, *pieces, _FULL + memarg(align, static))
+
+
+def permute(w: FunctionWriter, blocks: Sequence[int], positions: Sequence[int], dtype: DType) -> Vectors:
+    """Elements of 16-byte blocks as lanes. Those of less than 32 bits go to the top of their lanes, and are
+    shifted down; unsigned ones of one block go down at once, with zeros above (`i8x16.swizzle`)."""
+    size = dtype.itemsize
+    per, width = (2, 8) if size == 8 else (4, 4)
+    per_block = 16 // size
+    out: list[Value] = []
+    for start in range(0, len(positions), per):
+        group = positions[start : start + per]
+        sources = sorted({p // per_block for p in group})
+        first = [16 * sources.index(p // per_block) + size * (p % per_block) for p in group]  # bytes
+        first += [first[-1]] * (per - len(first))
+        signed = dtype.kind == "int" and size < 4
+        if size < 4 and len(sources) == 1 and not signed:
+            chosen = [b + i if i < size else 0x80 for b in first for i in range(width)]
+            vector = w.expr(V128, blocks[sources[0]], w.vector(bytes(chosen)), code("i8x16.swizzle"))
+        else:
+            chosen = [b + max(i - (width - size), 0) for b in first for i in range(width)]
+            vector = _shuffle(w, [blocks[n] for n in sources], chosen)
+            if size < 4:
+                shift = code(f"i32x4.shr_{'s' if signed else 'u'}")
+                vector = w.expr(V128, vector, i32_const(8 * (4 - size)), shift)
+        out.append(w.expr(V128, vector, code("i32x4.neg")) if dtype is dtypes.bool else vector)
+    return tuple(out)
+
+
+def _shuffle(w: FunctionWriter, sources: Sequence[int], chosen: Sequence[int]) -> int:
+    """Byte `chosen[i]` of the sources one after the other, for each i."""
+    second = sources[min(1, len(sources) - 1)]
+    lanes = [b if b < 32 else 0 for b in chosen]
+    out = w.expr(V128, sources[0], second, instruction("i8x16.shuffle", *lanes))
+    for number, source in enumerate(sources[2:], 2):
+        lanes = [b - 16 * number + 16 if b // 16 == number else i for i, b in enumerate(chosen)]
+        out = w.expr(V128, out, source, instruction("i8x16.shuffle", *lanes))
+    return out
+
+
+def simd_load_masked(
+    w: FunctionWriter, relaxed: bool, pointer: int, index: Value | None, offset: int, dtype: DType,
+    lanes: int, mask: Vectors, other: Vectors,
+) -> Vectors:  # fmt: skip
+    """`lanes` consecutive elements where `mask`, else `other`. With no lane set, address 0 is read."""
+    align = _ALIGN[dtype.itemsize]
+    # all in the address: an offset in the instruction would be added to address 0 too
+    pieces, static = _address(w, pointer, index, offset, align)
+    pieces = (*pieces, i32_const(static), _ADD) if static else pieces
+    zero = i32_const(0)
+    if lanes * dtype.itemsize > GUARD:
+        values: list[Value] = []
+        start = w.expr(I32, *pieces)
+        for lane in range(lanes):
+            chosen = extract(w, mask, dtypes.bool, lane)
+            load = (
+                start,
+                i32_const(lane * dtype.itemsize),
+                _ADD,
+                zero,
+                chosen,
+                _SELECT,
+                _LOAD[dtype] + memarg(align, 0),
+            )
+            element = w.here(VALTYPE[dtype], *load)
+            values.append(scalar_alu(w, Ops.WHERE, dtype, (chosen, element, extract(w, other, dtype, lane))))
+        return pack(w, values, dtype)
+    if lanes == 2:  # the upper lanes of the mask are anything
+        test: tuple[Value, ...] = (mask[0], code("i64x2.extract_lane") + b"\0" + b"\x42\0" + code("i64.ne"))
+    else:
+        test = (mask[0],)
+        for m in mask[1:]:
+            test = (*test, m, code("v128.or"))
+        test = (*test, code("v128.any_true"))
+    loaded = _read(w, ((w.expr(I32, *pieces, zero, *test, _SELECT),), 0), dtype, lanes)
+    return simd_alu(w, relaxed, Ops.WHERE, dtype, (mask, loaded, other), lanes)
+
+
+def simd_store(
+    w: FunctionWriter,
+    pointer: int,
+    index: Value | None,
+    offset: int,
+    value: Vectors,
+    dtype: DType,
+    lanes: int,
+) -> None:
+    """`lanes` consecutive elements written."""
+    size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
+    packed = _packed(value, dtype)
+    nbytes = lanes * size
+    address, static = _single(w, _address(w, pointer, index, offset, align), len(packed) > 1)
+    for i, pieces in enumerate(packed):
+        if dtype is dtypes.bool:
+            pieces = (*pieces, w.vector(b"\1" * 16), code("v128.and"))
+        if nbytes >= 16:
+            store = code("v128.store") + memarg(align, static + 16 * i)
+        else:
+            store = code(f"v128.store{8 * nbytes}_lane") + memarg(align, static) + b"\0"
+        w.do(*address, *pieces, store)
+
+
+def _packed(value: Vectors, dtype: DType) -> list[tuple[Value, ...]]:
+    """The code of the vectors that go to memory: lanes narrowed, which saturates, but they are in range."""
+    if dtype.itemsize >= 4:
+        return [(v,) for v in value]
+    sign = "s" if dtype.kind in ("int", "bool") else "u"
+    halves: list[tuple[Value, ...]] = []
+    narrow = code(f"i16x8.narrow_i32x4_{sign}" if dtype.itemsize == 2 else "i16x8.narrow_i32x4_s")
+    for i in range(0, len(value), 2):
+        halves.append((value[i], value[min(i + 1, len(value) - 1)], narrow))
+    if dtype.itemsize == 2:
+        return halves
+    narrow = code(f"i8x16.narrow_i16x8_{sign}")
+    if len(halves) == 1:
+        halves.append((v128_const(bytes(16)),))
+    return [(*halves[i], *halves[i + 1], narrow) for i in range(0, len(halves), 2)]

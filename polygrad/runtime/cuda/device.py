@@ -1,0 +1,256 @@
+"""`CUDARuntime`: NVIDIA's GPUs. Kernels are CUDA C++, which a compiler that the runtime is given makes code
+of.
+
+Two streams: what is written goes through pinned memory on COPY, so that a batch arrives while the step before
+it is computed; kernels and reads are on COMPUTE. Where memory is written that a run has used, COPY waits for
+that run; COMPUTE waits for what was copied. Nothing but a read waits for the GPU here.
+
+A Program is launched kernel by kernel the first time. One that runs again becomes a graph, which one call
+launches; where a buffer or a Variable is another, the kernels that it concerns are updated.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from polygrad.helpers import LRU
+from polygrad.monitor import defer
+from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned
+from polygrad.runtime.grid_calls import GridCall, GridCalls
+from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.memory_pool import MemoryPool
+from polygrad.runtime.program import Program
+
+ALIGNMENT = 256  # of what a driver allocates
+_KEPT_BYTES = 1 << 30  # of freed memory kept, at most
+_STAGING_BYTES, _STAGINGS = 4 << 20, 4  # pinned memory that copies go through, in turn
+_FENCES = 16  # runs that a copy can wait for one by one
+_FUNCTION_BYTES = 16 << 20  # of the texts of functions kept
+
+
+def _when_dropped(owner: object, action: Callable[[], object]) -> None:
+    """Have `action` done at the next chance after `owner` is gone; not when the process ends."""
+    weakref.finalize(owner, defer, action).atexit = False
+
+
+class _Function:
+    """A loaded kernel. Dropping it lets the host forget it."""
+
+    def __init__(self, host: CUDAHost, number: int) -> None:
+        self.number = number
+        _when_dropped(self, functools.partial(host.unload, number))
+
+
+class _Staging(NamedTuple):
+    """Pinned memory, and the event of the last copy through it."""
+
+    pinned: Pinned
+    event: int
+
+
+class CUDARuntime(Runtime):
+    """A GPU as a device. `compile`: a kernel's CUDA C++ to code for this GPU; raises CompileError."""
+
+    name = "CUDA"
+
+    def __init__(self, host: CUDAHost, compile: Callable[[str], bytes]) -> None:
+        self.host = host
+        self._compile = compile
+        self._pool = MemoryPool(host.allocate, self._destroy, ALIGNMENT, _KEPT_BYTES)
+        self._functions: LRU[tuple[str, str], _Function] = LRU(_FUNCTION_BYTES)
+        self._stagings: deque[_Staging] = deque()  # the one whose last copy is longest ago first
+        self._fences = [host.create_event() for _ in range(_FENCES)]  # run n's is number n % _FENCES
+        self._runs = 0
+        self._last_run: dict[int, int] = {}  # that used an allocation
+        self._copied = host.create_event()
+        self._copying = False  # since COMPUTE last waited for COPY
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.host.lost)
+
+    @property
+    def description(self) -> str:
+        gpu = self.host.gpu
+        return f"GPU {gpu.name} ({gpu.architecture}, {gpu.multiprocessors} multiprocessors)"
+
+    @property
+    def accelerates(self) -> bool:
+        return True
+
+    # --- memory
+
+    def allocate(self, nbytes: int) -> int:
+        return int(self._pool.allocate(nbytes))
+
+    def free(self, handle: int) -> None:
+        self._pool.free(handle)
+
+    def _destroy(self, pointer: int) -> None:
+        self._last_run.pop(pointer, None)
+        self.host.free(pointer)
+
+    def write(self, handle: int, offset: int, data: memoryview) -> None:
+        host = self.host
+        run = self._last_run.get(handle)
+        if run is not None:
+            host.wait(COPY, self._fence(run))
+        for start in range(0, len(data), _STAGING_BYTES):
+            part = data[start : start + _STAGING_BYTES]
+            staging = self._staging()
+            staging.pinned.memory[: len(part)] = part
+            host.copy_in(handle + offset + start, staging.pinned.address, len(part), COPY)
+            host.record(staging.event, COPY)
+        host.record(self._copied, COPY)
+        self._copying = True
+
+    def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
+        host = self.host
+        self._wait_for_copies()
+        out = memoryview(bytearray(nbytes))
+        pending: deque[tuple[int, int, _Staging]] = deque()
+
+        def finish() -> None:
+            start, size, staging = pending.popleft()
+            host.synchronize(staging.event)
+            out[start : start + size] = staging.pinned.memory[:size]
+
+        for start in range(0, nbytes, _STAGING_BYTES):
+            size = min(_STAGING_BYTES, nbytes - start)
+            staging = self._staging()
+            host.copy_out(staging.pinned.address, handle + offset + start, size, COMPUTE)
+            host.record(staging.event, COMPUTE)
+            pending.append((start, size, staging))
+            if len(pending) == _STAGINGS // 2:
+                finish()
+        while pending:
+            finish()
+        return out
+
+    def _staging(self) -> _Staging:
+        """Pinned memory that no copy uses any more."""
+        if len(self._stagings) < _STAGINGS:
+            staging = _Staging(self.host.pin(_STAGING_BYTES), self.host.create_event())
+        else:
+            staging = self._stagings.popleft()
+            self.host.synchronize(staging.event)
+        self._stagings.append(staging)
+        return staging
+
+    # --- the order of runs and copies
+
+    def _fence(self, run: int) -> int:
+        """An event that does not happen before a run is done."""
+        return self._fences[max(run, self._runs - _FENCES + 1) % _FENCES]
+
+    def _wait_for_copies(self) -> None:
+        if self._copying:
+            self.host.wait(COMPUTE, self._copied)
+            self._copying = False
+
+    def submit(self, launch: Callable[[], None], handles: Sequence[int]) -> None:
+        """Have COMPUTE do what `launch` gives it, with these allocations, after what was copied so far."""
+        self._wait_for_copies()
+        # Noted before anything is launched: what fails half-way has used them, too.
+        self._runs += 1
+        self._last_run.update(dict.fromkeys(handles, self._runs))
+        try:
+            launch()
+        finally:
+            if not self.host.lost:
+                self.host.record(self._fences[self._runs % _FENCES], COMPUTE)
+
+    # --- Programs
+
+    def load(self, program: Program) -> Executable:
+        """Raises ProgramError for another device's Program, CompileError for a kernel that is wrong."""
+        program.require(self.name, "cuda")
+        return CUDAExecutable(self, program)
+
+    def functions(self, program: Program) -> list[_Function]:
+        """The loaded kernels of a Program, those that are new compiled together."""
+        keys = [(k.name, k.code.decode()) for k in program.kernels]
+        found = {key: self._functions.get(key) for key in keys}
+        missing = [key for key, function in found.items() if function is None]
+        if len(missing) > 1:
+            codes = list(_compilers().map(self._compile, [text for _, text in missing]))
+        else:
+            codes = [self._compile(text) for _, text in missing]
+        for (name, text), code in zip(missing, codes, strict=True):
+            made = found[name, text] = _Function(self.host, self.host.load(code, name))
+            self._functions.put((name, text), made, len(text))
+        return [function for key in keys if (function := found[key]) is not None]
+
+
+@functools.cache
+def _compilers() -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-cuda")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_compilers.cache_clear)  # threads do not live through a fork
+
+
+class CUDAExecutable(Executable):
+    """A Program as a list of calls, and, once it has run, as a graph."""
+
+    def __init__(self, runtime: CUDARuntime, program: Program) -> None:
+        self._runtime, self._host = runtime, runtime.host
+        self._functions = runtime.functions(program)
+        self._calls = GridCalls(program)
+        self._made: list[KernelCall] = []  # of the last run
+        self._graph = 0
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        changed = self._calls.bind(buffers, arena, variables)
+        handles = [handle for handle in (*buffers, arena) if handle]
+        try:
+            self._runtime.submit(lambda: self._launch(changed), handles)
+        except BaseException:  # what a graph has got of the calls is not known
+            self._calls.forget()
+            self._made, self._graph = [], 0
+            raise
+
+    def measure(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> float:
+        """By events of the GPU's, without what calling it takes."""
+        host = self._host
+        start, stop = host.create_event(), host.create_event()
+        try:
+            host.record(start, COMPUTE)
+            self.run(buffers, arena, variables)
+            host.record(stop, COMPUTE)
+            host.synchronize(stop)
+            return host.seconds(start, stop)
+        finally:
+            host.drop_event(start)
+            host.drop_event(stop)
+
+    def _launch(self, changed: Sequence[int]) -> None:
+        host, is_first = self._host, not self._made
+        for i in changed:
+            made = self._kernel_call(self._calls.made[i])
+            self._made[i : i + 1] = [made]
+            if self._graph:
+                host.update(self._graph, i, made)
+        if not self._graph and not is_first and len(self._made) > 1:
+            self._graph = host.create_graph(self._made)
+            _when_dropped(self, functools.partial(host.drop_graph, self._graph))
+        if self._graph:
+            host.launch_graph(self._graph, COMPUTE)
+        else:
+            for call in self._made:
+                if 0 not in call.grid:
+                    host.launch(call, COMPUTE)
+
+    def _kernel_call(self, call: GridCall) -> KernelCall:
+        pointers = tuple([handle + offset for handle, offset in call.places])
+        function = self._functions[call.kernel].number
+        return KernelCall(function, call.grid, call.workgroup, pointers, call.values)

@@ -1,0 +1,360 @@
+"""NVIDIA's driver as a `CUDAHost`: the package `cuda-bindings`. Importing this module without it raises
+ImportError.
+
+The GPU's primary context, which other libraries of the process share, is current in every thread that calls.
+What the driver reports of an earlier kernel (an illegal address, say) leaves a context unusable; it is then
+reset when the device is opened anew.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from cuda.bindings import driver
+
+from polygrad.errors import CompileError, DeviceError, OutOfMemoryError
+from polygrad.runtime.cuda.host import GPU, Counters, CUDAHost, KernelCall, Pinned
+
+_OK = driver.CUresult.CUDA_SUCCESS
+_ATTRIBUTE = driver.CUdevice_attribute
+# Errors after which nothing works in the context.
+_FATAL = frozenset(
+    getattr(driver.CUresult, f"CUDA_ERROR_{name}")
+    for name in (
+        "ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "LAUNCH_FAILED", "MISALIGNED_ADDRESS", "ILLEGAL_INSTRUCTION",
+        "INVALID_ADDRESS_SPACE", "INVALID_PC", "HARDWARE_STACK_ERROR", "ASSERT", "ECC_UNCORRECTABLE",
+        "CONTEXT_IS_DESTROYED", "DEINITIALIZED", "UNKNOWN",
+    )
+)  # fmt: skip
+_NO_GPU = (driver.CUresult.CUDA_ERROR_NO_DEVICE, driver.CUresult.CUDA_ERROR_INVALID_DEVICE)
+_REFUSED_CODE = tuple(
+    getattr(driver.CUresult, f"CUDA_ERROR_{name}")
+    for name in ("INVALID_IMAGE", "NO_BINARY_FOR_GPU", "INVALID_PTX", "UNSUPPORTED_PTX_VERSION", "NOT_FOUND",
+                 "INVALID_SOURCE", "JIT_COMPILER_NOT_FOUND")
+)  # fmt: skip
+
+
+def open_host() -> CUDAHost:
+    """This machine's first GPU. Raises DeviceError that says whether the driver or the GPU is missing."""
+    return _NativeHost()
+
+
+def _name(error: Any) -> str:
+    """What the driver calls an error, and what it says of it."""
+    _, name = driver.cuGetErrorName(error)
+    _, text = driver.cuGetErrorString(error)
+    return f"{(name or b'?').decode()} ({(text or b'?').decode()})"
+
+
+def _device() -> Any:
+    try:
+        (error,) = driver.cuInit(0)
+    except RuntimeError as e:  # of the bindings, for a library that is not there
+        raise DeviceError(
+            f"device CUDA: expected NVIDIA's driver (libcuda), got none ({e}): install the driver of the GPU "
+            "(https://www.nvidia.com/drivers)"
+        ) from e
+    count = 0
+    if error == _OK:
+        error, count = driver.cuDeviceGetCount()
+    if error in _NO_GPU or (error == _OK and not count):
+        raise DeviceError(
+            "device CUDA: expected an NVIDIA GPU, got a driver that sees none: look at nvidia-smi and at "
+            "CUDA_VISIBLE_DEVICES"
+        )
+    if error != _OK:
+        raise DeviceError(
+            f"device CUDA: expected a driver that starts, got {_name(error)}: look at nvidia-smi, and "
+            "install a driver that fits the GPU"
+        )
+    return driver.cuDeviceGet(0)[1]
+
+
+def _describe(device: Any) -> GPU:
+    def attribute(name: str) -> int:
+        error, value = driver.cuDeviceGetAttribute(getattr(_ATTRIBUTE, f"CU_DEVICE_ATTRIBUTE_{name}"), device)
+        if error != _OK:
+            raise DeviceError(f"device CUDA: expected the GPU's {name}, got {_name(error)}")
+        return int(value)
+
+    def three(name: str) -> tuple[int, int, int]:
+        return attribute(f"{name}_X"), attribute(f"{name}_Y"), attribute(f"{name}_Z")
+
+    return GPU(
+        name=driver.cuDeviceGetName(256, device)[1].split(b"\0")[0].decode(),
+        capability=(attribute("COMPUTE_CAPABILITY_MAJOR"), attribute("COMPUTE_CAPABILITY_MINOR")),
+        multiprocessors=attribute("MULTIPROCESSOR_COUNT"),
+        memory_bytes=int(driver.cuDeviceTotalMem(device)[1]),
+        shared_bytes=attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
+        invocations=attribute("MAX_THREADS_PER_BLOCK"),
+        block=three("MAX_BLOCK_DIM"),
+        grid=three("MAX_GRID_DIM"),
+        warp=attribute("WARP_SIZE"),
+    )
+
+
+class _Arguments:
+    """A kernel's arguments as the driver takes them: the addresses of all, which this keeps alive."""
+
+    def __init__(self, call: KernelCall) -> None:
+        n, m = len(call.pointers), len(call.values)
+        self._pointers = (ctypes.c_uint64 * n)(*call.pointers)
+        self._values = (ctypes.c_int32 * m)(*call.values)
+        pointers, values = ctypes.addressof(self._pointers), ctypes.addressof(self._values)
+        each = [*(pointers + 8 * i for i in range(n)), *(values + 4 * i for i in range(m))]
+        self._addresses = (ctypes.c_void_p * max(n + m, 1))(*each)
+        self.address = ctypes.addressof(self._addresses)
+
+
+class _Graph:
+    """A graph, and its kernels' nodes and parameters."""
+
+    def __init__(self, graph: Any, nodes: list[Any], parameters: list[Any]) -> None:
+        self.graph, self.nodes, self.parameters = graph, nodes, parameters
+        self.executable: Any = None
+        self.enabled = [True] * len(nodes)
+
+
+class _NativeHost(CUDAHost):
+    _numbers = itertools.count(1)  # of all hosts together: what another had is none of this one's
+
+    def __init__(self) -> None:
+        self._device = _device()
+        self.gpu = _describe(self._device)
+        self.counters = Counters()
+        self._lost = ""
+        self._current = threading.local()
+        self._pinned: list[int] = []
+        self._events: dict[int, Any] = {}
+        self._functions: dict[int, tuple[Any, Any]] = {}  # module and function
+        self._graphs: dict[int, _Graph] = {}
+        self._reset_if_lost()
+        self._context = self._check(driver.cuDevicePrimaryCtxRetain(self._device), "a context")
+        self._enter()
+        flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
+        self._streams = [self._check(driver.cuStreamCreate(flags), "a stream") for _ in range(2)]
+
+    def _reset_if_lost(self) -> None:
+        """Begin anew with a context that an earlier error has left unusable."""
+        if not driver.cuDevicePrimaryCtxGetState(self._device)[2]:
+            return
+        context = self._check(driver.cuDevicePrimaryCtxRetain(self._device), "a context")
+        error = driver.cuCtxSetCurrent(context)[0]
+        if error == _OK:
+            error = driver.cuCtxSynchronize()[0]
+        driver.cuDevicePrimaryCtxRelease(self._device)
+        if error in _FATAL:
+            driver.cuDevicePrimaryCtxReset(self._device)
+
+    @property
+    def lost(self) -> str:
+        return self._lost
+
+    def close(self) -> None:
+        if self._lost:
+            return
+        self._enter()
+        driver.cuCtxSynchronize()
+        for graph in [*self._graphs]:
+            self.drop_graph(graph)
+        for function in [*self._functions]:
+            self.unload(function)
+        for event in [*self._events]:
+            self.drop_event(event)
+        for address in self._pinned:
+            driver.cuMemFreeHost(address)
+        for stream in self._streams:
+            driver.cuStreamDestroy(stream)
+        driver.cuDevicePrimaryCtxRelease(self._device)
+        self._lost = "closed"
+
+    def _enter(self) -> None:
+        """Make the context current in this thread."""
+        if self._lost:
+            raise DeviceError(
+                f"device CUDA: expected a GPU that works, got a context that is lost ({self._lost}): what it "
+                'held is gone; Device["CUDA"] opens another'
+            )
+        if not hasattr(self._current, "entered"):
+            self._check(driver.cuCtxSetCurrent(self._context), "a context for this thread")
+            self._current.entered = True
+
+    def _check(self, result: tuple[Any, ...], what: str) -> Any:
+        """What a call of the driver's gave. Raises DeviceError; OutOfMemoryError for want of memory."""
+        error, *values = result
+        if error == _OK:
+            return values[0] if values else None
+        if error == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+            raise OutOfMemoryError(f"device CUDA: expected room for {what}, got none: free some, or use less")
+        if error in _FATAL:
+            self._lost = _name(error)
+            raise DeviceError(
+                f"device CUDA: expected {what}, got {self._lost} of this or an earlier kernel: the context "
+                'and all that it held is lost; Device["CUDA"] opens another'
+            )
+        raise DeviceError(f"device CUDA: expected {what}, got {_name(error)}")
+
+    def _add(self, table: dict[int, Any], value: Any) -> int:
+        number = next(self._numbers)
+        table[number] = value
+        return number
+
+    # --- memory
+
+    def allocate(self, nbytes: int) -> int:
+        self._enter()
+        self.counters.allocations += 1
+        return int(self._check(driver.cuMemAlloc(nbytes), f"{nbytes} bytes"))
+
+    def free(self, pointer: int) -> None:
+        if not self._lost:
+            self._enter()
+            driver.cuMemFree(pointer)
+
+    def pin(self, nbytes: int) -> Pinned:
+        self._enter()
+        address = int(self._check(driver.cuMemHostAlloc(nbytes, 0), f"{nbytes} bytes of pinned memory"))
+        self._pinned.append(address)
+        return Pinned(address, memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B"))
+
+    def copy_in(self, pointer: int, address: int, nbytes: int, stream: int) -> None:
+        self._enter()
+        self.counters.copies += 1
+        self._check(driver.cuMemcpyHtoDAsync(pointer, address, nbytes, self._streams[stream]), "a copy")
+
+    def copy_out(self, address: int, pointer: int, nbytes: int, stream: int) -> None:
+        self._enter()
+        self.counters.copies += 1
+        self._check(driver.cuMemcpyDtoHAsync(address, pointer, nbytes, self._streams[stream]), "a copy")
+
+    # --- events
+
+    def create_event(self) -> int:
+        self._enter()
+        return self._add(self._events, self._check(driver.cuEventCreate(0), "an event"))
+
+    def drop_event(self, event: int) -> None:
+        found = self._events.pop(event, None)
+        if found is not None and not self._lost:
+            self._enter()
+            driver.cuEventDestroy(found)
+
+    def record(self, event: int, stream: int) -> None:
+        self._enter()
+        self._check(driver.cuEventRecord(self._events[event], self._streams[stream]), "an event")
+
+    def wait(self, stream: int, event: int) -> None:
+        self._enter()
+        self._check(driver.cuStreamWaitEvent(self._streams[stream], self._events[event], 0), "an event")
+
+    def synchronize(self, event: int) -> None:
+        self._enter()
+        self._check(driver.cuEventSynchronize(self._events[event]), "the GPU's work to be done")
+
+    def seconds(self, start: int, stop: int) -> float:
+        self._enter()
+        times = driver.cuEventElapsedTime(self._events[start], self._events[stop])
+        return float(self._check(times, "the time between events")) / 1e3
+
+    # --- kernels
+
+    def load(self, code: bytes, name: str) -> int:
+        self._enter()
+        error, module = driver.cuModuleLoadData(code)
+        if error in _REFUSED_CODE:
+            raise CompileError(
+                f"kernel {name}: expected code for {self.gpu.architecture}, got {_name(error)}"
+            )
+        self._check((error, module), f"to load kernel {name}")
+        self.counters.modules += 1
+        error, function = driver.cuModuleGetFunction(module, name.encode())
+        if error in _REFUSED_CODE:
+            driver.cuModuleUnload(module)
+            raise CompileError(f"kernel {name}: expected code that has it, got {_name(error)}")
+        self._check((error, function), f"kernel {name}")
+        return self._add(self._functions, (module, function))
+
+    def unload(self, function: int) -> None:
+        found = self._functions.pop(function, None)
+        if found is not None and not self._lost:
+            self._enter()
+            driver.cuModuleUnload(found[0])
+
+    def launch(self, call: KernelCall, stream: int) -> None:
+        self._enter()
+        self.counters.launches += 1
+        _, function = self._functions[call.function]
+        arguments = _Arguments(call)
+        result = driver.cuLaunchKernel(
+            function, *call.grid, *call.block, 0, self._streams[stream], arguments.address, 0
+        )
+        self._check(result, f"a launch of {call.block} threads in {call.grid} blocks")
+
+    # --- graphs
+
+    def _set(self, parameters: Any, call: KernelCall) -> _Arguments:
+        """Give a node's parameters a call; what has to be kept until the driver has read them."""
+        arguments = _Arguments(call)
+        parameters.func = self._functions[call.function][1]
+        x, y, z = (max(n, 1) for n in call.grid)  # a node of no blocks is none: it is disabled instead
+        parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = x, y, z
+        parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = call.block
+        parameters.sharedMemBytes = 0
+        parameters.kernelParams = arguments.address
+        return arguments
+
+    def create_graph(self, calls: Sequence[KernelCall]) -> int:
+        self._enter()
+        graph = self._check(driver.cuGraphCreate(0), "a graph")
+        made = _Graph(graph, [], [])
+        for call in calls:
+            parameters = driver.CUDA_KERNEL_NODE_PARAMS()
+            kept = self._set(parameters, call)
+            before = made.nodes[-1:]
+            node = driver.cuGraphAddKernelNode(graph, before, len(before), parameters)
+            made.nodes.append(self._check(node, "a graph's kernel"))
+            made.parameters.append(parameters)
+            del kept
+        made.enabled = [True] * len(made.nodes)
+        made.executable = self._check(driver.cuGraphInstantiate(graph, 0), "a graph")
+        for i, call in enumerate(calls):
+            self._enable(made, i, call)
+        self.counters.graphs += 1
+        return self._add(self._graphs, made)
+
+    def _enable(self, graph: _Graph, position: int, call: KernelCall) -> None:
+        enabled = 0 not in call.grid
+        if enabled is not graph.enabled[position]:
+            node = graph.nodes[position]
+            self._check(
+                driver.cuGraphNodeSetEnabled(graph.executable, node, int(enabled)), "a graph's kernel"
+            )
+            graph.enabled[position] = enabled
+
+    def update(self, graph: int, position: int, call: KernelCall) -> None:
+        self._enter()
+        self.counters.updates += 1
+        found = self._graphs[graph]
+        parameters = found.parameters[position]
+        kept = self._set(parameters, call)
+        result = driver.cuGraphExecKernelNodeSetParams(found.executable, found.nodes[position], parameters)
+        self._check(result, "a graph's kernel that changes")
+        del kept
+        self._enable(found, position, call)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self._enter()
+        self.counters.graph_launches += 1
+        result = driver.cuGraphLaunch(self._graphs[graph].executable, self._streams[stream])
+        self._check(result, "a graph's launch")
+
+    def drop_graph(self, graph: int) -> None:
+        found = self._graphs.pop(graph, None)
+        if found is not None and not self._lost:
+            self._enter()
+            driver.cuGraphExecDestroy(found.executable)
+            driver.cuGraphDestroy(found.graph)

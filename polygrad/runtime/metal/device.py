@@ -1,0 +1,173 @@
+"""`MetalRuntime`: Apple's GPUs. Kernels are text in the Metal Shading Language, which the driver compiles.
+
+Memory is shared between the GPU and Python, so reads and writes are copies by the processor, which first
+wait for the last command buffer that uses the memory. A run of a Program is one command buffer; nothing waits
+for it here.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+
+from polygrad.errors import DeviceError, OutOfMemoryError
+from polygrad.helpers import LRU
+from polygrad.monitor import defer
+from polygrad.runtime.grid_calls import GridCalls
+from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.memory_pool import MemoryPool
+from polygrad.runtime.metal.host import Dispatch, MetalHost
+from polygrad.runtime.program import Program
+
+ALIGNMENT = 256  # of what a buffer is bound at
+_KEPT_BYTES = 256 << 20  # of freed memory kept, at most: it is the processor's, too
+_PIPELINE_BYTES = 8 << 20  # of the texts of pipelines kept
+_UNWAITED = 64  # command buffers that may be on their way
+
+
+def default_host() -> MetalHost:
+    """The system's GPU. Raises DeviceError elsewhere than on macOS, and ImportError without the package."""
+    platform: str = sys.platform
+    if platform != "darwin":
+        raise DeviceError(f"device METAL: expected macOS, got {platform}: use CUDA, WEBGPU or CPU")
+    host: MetalHost = importlib.import_module("polygrad.runtime.metal.native").open_host()
+    return host
+
+
+def _when_dropped(owner: object, action: Callable[[], object]) -> None:
+    """Have `action` done at the next chance after `owner` is gone; not when the process ends."""
+    weakref.finalize(owner, defer, action).atexit = False
+
+
+class _Pipeline:
+    """A compiled kernel. Dropping it lets the host forget it."""
+
+    def __init__(self, host: MetalHost, number: int) -> None:
+        self.number = number
+        _when_dropped(self, functools.partial(host.drop_pipeline, number))
+
+
+class MetalRuntime(Runtime):
+    """A GPU as a device."""
+
+    name = "METAL"
+
+    def __init__(self, host: MetalHost) -> None:
+        self.host = host
+        self._pool = MemoryPool(host.create_buffer, self._destroy, ALIGNMENT, _KEPT_BYTES)
+        self._pipelines: LRU[tuple[str, str], _Pipeline] = LRU(_PIPELINE_BYTES)
+        self._last_use: dict[int, int] = {}  # the command buffer that used a buffer last
+        self._unwaited: dict[int, None] = {}  # command buffers, oldest first
+
+    @property
+    def description(self) -> str:
+        return f"GPU {self.host.gpu.name}"
+
+    @property
+    def accelerates(self) -> bool:
+        return True
+
+    # --- memory
+
+    def allocate(self, nbytes: int) -> int:
+        most = self.host.gpu.buffer_bytes
+        if self._pool.size_class(nbytes) > most:
+            raise OutOfMemoryError(
+                f"device METAL: expected allocations of at most {most} bytes, which is what "
+                f"{self.host.gpu.name} has for a buffer, got {nbytes}: use smaller tensors"
+            )
+        return int(self._pool.allocate(nbytes))
+
+    def free(self, handle: int) -> None:
+        self._pool.free(handle)
+
+    def _destroy(self, buffer: int) -> None:
+        self._last_use.pop(buffer, None)
+        self.host.destroy_buffer(buffer)
+
+    def write(self, handle: int, offset: int, data: memoryview) -> None:
+        self._wait_for(handle)
+        self.host.contents(handle)[offset : offset + len(data)] = data
+
+    def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
+        self._wait_for(handle)
+        return memoryview(bytearray(self.host.contents(handle)[offset : offset + nbytes]))
+
+    def _wait_for(self, handle: int) -> None:
+        used = self._last_use.pop(handle, None)
+        if used is not None:
+            self.wait(used)
+
+    def wait(self, command_buffer: int) -> float:
+        """Wait for a command buffer, and for those before it; the seconds that it took (0: unknown, as it was
+        waited for before). Raises DeviceError for what went wrong in any of them."""
+        seconds = 0.0
+        while command_buffer in self._unwaited:
+            oldest = next(iter(self._unwaited))
+            del self._unwaited[oldest]
+            try:
+                seconds = self.host.wait(oldest)
+            finally:
+                self.host.forget(oldest)
+        return seconds
+
+    # --- Programs
+
+    def load(self, program: Program) -> Executable:
+        """Raises ProgramError for another device's Program, CompileError for a kernel that is wrong."""
+        program.require(self.name, "msl")
+        return MetalExecutable(self, program)
+
+    def pipeline(self, name: str, text: str) -> _Pipeline:
+        """A compiled kernel."""
+        found = self._pipelines.get((name, text))
+        if found is None:
+            found = _Pipeline(self.host, self.host.compile(name, text))
+            self._pipelines.put((name, text), found, len(text))
+        return found
+
+    def commit(self, dispatches: Sequence[Dispatch], handles: Sequence[int]) -> int:
+        """Have the GPU carry out dispatches that use these allocations, as one command buffer."""
+        while len(self._unwaited) >= _UNWAITED:
+            self.wait(next(iter(self._unwaited)))
+        number = self.host.commit(dispatches)
+        self._unwaited[number] = None
+        self._last_use.update(dict.fromkeys(handles, number))
+        return number
+
+
+class MetalExecutable(Executable):
+    """A Program as a list of dispatches."""
+
+    def __init__(self, runtime: MetalRuntime, program: Program) -> None:
+        self._runtime = runtime
+        self._pipelines = [runtime.pipeline(k.name, k.code.decode()) for k in program.kernels]
+        self._calls = GridCalls(program)
+        self._dispatches: list[Dispatch] = []
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        self._commit(buffers, arena, variables)
+
+    def measure(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> float:
+        """By the GPU's own clock."""
+        number = self._commit(buffers, arena, variables)
+        return 0.0 if number is None else self._runtime.wait(number)
+
+    def _commit(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> int | None:
+        """Commit a run; the command buffer's number, None where there is nothing to do."""
+        if self._calls.bind(buffers, arena, variables):
+            self._dispatches = [
+                Dispatch(self._pipelines[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
+                for c in self._calls.made
+                if 0 not in c.grid
+            ]
+        if not self._dispatches:
+            return None
+        return self._runtime.commit(self._dispatches, [h for h in (*buffers, arena) if h])

@@ -1,0 +1,126 @@
+"""Metal as a `MetalHost`: the package `pyobjc-framework-Metal`, on macOS. Importing this module without it
+raises ImportError.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import Metal
+
+from polygrad.errors import CompileError, DeviceError, OutOfMemoryError
+from polygrad.runtime.metal.host import Counters, Dispatch, MetalGPU, MetalHost
+
+_COMMAND_BUFFERS = 256  # that a queue has
+_FAMILY_APPLE_6, _FAMILY_APPLE_7 = 1006, 1007  # MTLGPUFamily: what has bfloat, and simdgroup_matrix
+
+
+def open_host() -> MetalHost:
+    """The system's default GPU. Raises DeviceError where there is none."""
+    device = Metal.MTLCreateSystemDefaultDevice()
+    if device is None:
+        raise DeviceError("device METAL: expected a GPU that has Metal, got none: use CPU or WEBGPU")
+    return _NativeHost(device)
+
+
+def _said(error: Any) -> str:
+    return str(error.localizedDescription()) if error is not None else "no reason"
+
+
+class _NativeHost(MetalHost):
+    _numbers = itertools.count(1)  # of all hosts together: what another had is none of this one's
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._queue = device.newCommandQueueWithMaxCommandBufferCount_(_COMMAND_BUFFERS)
+        most = device.maxThreadsPerThreadgroup()
+        self.gpu = MetalGPU(
+            name=str(device.name()),
+            buffer_bytes=int(device.maxBufferLength()),
+            shared_bytes=int(device.maxThreadgroupMemoryLength()),
+            threadgroup=(int(most.width), int(most.height), int(most.depth)),
+            has_matrices=bool(device.supportsFamily_(_FAMILY_APPLE_7)),
+            has_bfloat=bool(device.supportsFamily_(_FAMILY_APPLE_6)),
+        )
+        self.counters = Counters()
+        self._buffers: dict[int, Any] = {}
+        self._pipelines: dict[int, Any] = {}
+        self._committed: dict[int, Any] = {}
+
+    def _add(self, table: dict[int, Any], value: Any) -> int:
+        number = next(self._numbers)
+        table[number] = value
+        return number
+
+    def create_buffer(self, nbytes: int) -> int:
+        buffer = self._device.newBufferWithLength_options_(nbytes, Metal.MTLResourceStorageModeShared)
+        if buffer is None:
+            raise OutOfMemoryError(f"device METAL: expected room for {nbytes} bytes, got none: free some")
+        self.counters.buffers += 1
+        return self._add(self._buffers, buffer)
+
+    def destroy_buffer(self, buffer: int) -> None:
+        del self._buffers[buffer]  # command buffers hold what they use
+
+    def contents(self, buffer: int) -> memoryview:
+        found = self._buffers[buffer]
+        return memoryview(found.contents().as_buffer(found.length())).cast("B")
+
+    def compile(self, name: str, text: str) -> int:
+        options = Metal.MTLCompileOptions.new()
+        if hasattr(options, "setMathMode_"):
+            options.setMathMode_(Metal.MTLMathModeSafe)
+        else:  # before macOS 15
+            options.setFastMathEnabled_(False)
+        library, error = self._device.newLibraryWithSource_options_error_(text, options, None)
+        if library is None:
+            raise CompileError(f"kernel {name}: expected MSL that compiles, got\n{_said(error)}\n{text}")
+        function = library.newFunctionWithName_(name)
+        pipeline, error = self._device.newComputePipelineStateWithFunction_error_(function, None)
+        if pipeline is None:
+            raise CompileError(f"kernel {name}: expected a pipeline, got\n{_said(error)}\n{text}")
+        self.counters.pipelines += 1
+        return self._add(self._pipelines, pipeline)
+
+    def drop_pipeline(self, pipeline: int) -> None:
+        del self._pipelines[pipeline]
+
+    def commit(self, dispatches: Sequence[Dispatch]) -> int:
+        for call in dispatches:
+            threads = call.threadgroup[0] * call.threadgroup[1] * call.threadgroup[2]
+            most = self._pipelines[call.pipeline].maxTotalThreadsPerThreadgroup()
+            if threads > most:
+                raise DeviceError(
+                    f"device METAL: expected a launch of at most {most} threads in a threadgroup, as this "
+                    f"kernel needs registers, got {call.threadgroup}"
+                )
+        command_buffer = self._queue.commandBuffer()
+        encoder = command_buffer.computeCommandEncoder()
+        for call in dispatches:
+            encoder.setComputePipelineState_(self._pipelines[call.pipeline])
+            for i, (buffer, offset) in enumerate(call.bindings):
+                encoder.setBuffer_offset_atIndex_(self._buffers[buffer], offset, i)
+            for i, value in enumerate(call.values, len(call.bindings)):
+                encoder.setBytes_length_atIndex_(struct.pack("<i", value), 4, i)
+            encoder.dispatchThreadgroups_threadsPerThreadgroup_(
+                Metal.MTLSizeMake(*call.grid), Metal.MTLSizeMake(*call.threadgroup)
+            )
+        encoder.endEncoding()
+        command_buffer.commit()
+        self.counters.command_buffers += 1
+        self.counters.dispatches += len(dispatches)
+        return self._add(self._committed, command_buffer)
+
+    def wait(self, command_buffer: int) -> float:
+        found = self._committed[command_buffer]
+        found.waitUntilCompleted()
+        error = found.error()
+        if error is not None:
+            raise DeviceError(f"device METAL: expected kernels that run to their end, got {_said(error)}")
+        return float(found.GPUEndTime() - found.GPUStartTime())
+
+    def forget(self, command_buffer: int) -> None:
+        del self._committed[command_buffer]

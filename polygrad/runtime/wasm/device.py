@@ -1,0 +1,236 @@
+"""`WasmRuntime`: the WASM device. Kernels are WebAssembly modules, run by whichever engine is here.
+
+Handles are addresses in the host's one memory, which `Heap` shares out. At load, every launch becomes a call
+whose arguments are words of one table (the bound buffers, the arena, the variables) plus constants, so that
+a run fills the table and hands it over once, however many launches there are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from array import array
+from collections.abc import Callable, Mapping, Sequence, Sized
+from typing import Any
+from weakref import WeakValueDictionary
+
+from polygrad.errors import DeviceError, ProgramError
+from polygrad.helpers import PART, PARTS, THREAD, THREADS, env_int
+from polygrad.runtime.heap import Heap
+from polygrad.runtime.interface import Control, Executable, Runtime
+from polygrad.runtime.program import Launch, Program, Variable
+from polygrad.runtime.wasm.host import MAX_PAGES, PAGE, WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
+from polygrad.shared_words import COMMITTED, FIRST_BUFFER, STOP
+
+MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
+
+
+def default_host() -> WasmHost:
+    """The page's or Node's engine under Pyodide, wasmtime elsewhere. Raises DeviceError."""
+    if sys.platform == "emscripten":
+        module, advice = "js", "load polygrad with its own loader (polygrad.load, loadPolygrad)"
+    else:
+        module, advice = "wasmtime", "pip install wasmtime"
+    try:
+        host: WasmHost = importlib.import_module(f"polygrad.runtime.wasm.{module}").open_host()
+    except ImportError as e:
+        raise DeviceError(f"device WASM: expected a WebAssembly engine, got {e}: {advice}") from e
+    return host
+
+
+class WasmRuntime(Runtime):
+    """A WebAssembly engine as a device.
+
+    `limit` is the most bytes its memory may grow to; the environment's `WASM_MEMORY_LIMIT` by default.
+    """
+
+    name = "WASM"
+
+    def __init__(self, host: WasmHost | None = None, limit: int | None = None) -> None:
+        self.host = default_host() if host is None else host
+        self.features = self.host.features
+        limit = env_int("WASM_MEMORY_LIMIT", MAX_BYTES) if limit is None else limit
+        self.heap = Heap(self.host.grow, min(limit, MAX_BYTES), start=FIRST_BUFFER)
+        self._functions: WeakValueDictionary[tuple[str, bytes], WasmFunction] = WeakValueDictionary()
+
+    def allocate(self, nbytes: int) -> int:
+        return self.heap.allocate(nbytes)
+
+    def free(self, handle: int) -> None:
+        self.heap.free(handle)
+
+    def write(self, handle: int, offset: int, data: memoryview) -> None:
+        self.host.write(handle + offset, data)
+
+    def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
+        return self.host.read(handle + offset, nbytes)
+
+    def load(self, program: Program) -> Executable:
+        """Raises ProgramError for another device's Program, CompileError when the engine rejects a kernel."""
+        program.require(self.name, "wasm")
+        return WasmStep(self, program) if program.driver else WasmExecutable(self, program)
+
+    def function(self, name: str, code: bytes) -> WasmFunction:
+        """The kernel `name` of `code`; the same bytes are instantiated once as long as anything uses them."""
+        found = self._functions.get((name, code))
+        if found is None:
+            found = self._functions[name, code] = self.host.load(name, code)
+        return found
+
+
+class _WasmProgram(Executable):
+    """What runs in an engine have in common: how they are stopped, by words in its memory."""
+
+    stoppable = True
+    _calls: WasmCalls
+    _runtime: WasmRuntime
+
+    @property
+    def made(self) -> Sized:  # type: ignore[override]
+        return self._calls.made
+
+    @made.setter
+    def made(self, value: Sized) -> None:
+        self._calls.made = value
+
+    def halt(self) -> None:
+        self._runtime.host.set_word(STOP, 1)
+
+    def go_on(self) -> None:
+        self._runtime.host.set_word(STOP, 0)
+
+
+class WasmExecutable(_WasmProgram):
+    """A Program's launches as calls."""
+
+    def __init__(self, runtime: WasmRuntime, program: Program) -> None:
+        self._runtime, self.calls = runtime, len(program.launches)
+        self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch"]
+        self._variables = program.variables
+        functions = [runtime.function(k.name, k.code) for k in program.kernels]
+        sources = _Sources(program, self._bound)
+        calls = [sources.call(functions[x.kernel], x) for x in program.launches]
+        self._calls = runtime.host.prepare(calls, sources.count)
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        self._calls.run(self._table(buffers, arena, variables))
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[int | None],
+        arena: int | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        return self._calls.run_stoppable(self._table(buffers, arena, variables), control)
+
+    def _table(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> array[int]:
+        words: list[Any] = [buffers[i] for i in self._bound]
+        words.append(arena or 0)
+        words.extend(_checked(self._variables, variables))
+        try:
+            return array(WORD, words)
+        except TypeError as e:
+            raise ProgramError(f"run: expected allocations for buffers {self._bound}, got {words}") from e
+
+
+class WasmStep(_WasmProgram):
+    """A captured Program: one call, of its driver, on a table in memory that is written when it changes."""
+
+    commits_itself = True
+
+    def __init__(self, runtime: WasmRuntime, program: Program) -> None:
+        self._runtime, self._variables = runtime, program.variables
+        self._needed = [i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size]
+        self._count = len(program.buffers)
+        self._words: list[int | None] = []
+        function = runtime.function("run", program.driver)
+        parallel = any(kernel.parallel for kernel in program.kernels)
+        sources = (0, 1, 2) if parallel else (0,)
+        self._calls = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources), parallel)], 1)
+        self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
+        self._bases = array(WORD, [self._table])
+
+    def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        table = getattr(self, "_table", None)
+        if table is not None and not exiting():
+            self._runtime.heap.free(table)
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        words = [*buffers, arena]
+        if self._variables:
+            words += _checked(self._variables, variables)
+        if words != self._words:
+            self._write(words)
+        self._calls.run(self._bases)
+
+    def run_stoppable(
+        self,
+        buffers: Sequence[int | None],
+        arena: int | None,
+        variables: Mapping[str, int],
+        control: Control,
+    ) -> bool:
+        self._runtime.host.set_word(COMMITTED, 0)
+        self.run(buffers, arena, variables)
+        return not control.stopped
+
+    def is_committed(self) -> bool:
+        return self._runtime.host.word(COMMITTED) != 0
+
+    def _write(self, words: list[int | None]) -> None:
+        if len(words) != self._count + 1 + len(self._variables):
+            raise ProgramError(f"run: expected {self._count} buffers, got {words}")
+        missing = [i for i in self._needed if words[i] is None]
+        if missing:
+            raise ProgramError(
+                f"run: expected allocations for buffers {self._needed}, got none for {missing}"
+            )
+        self._words = []  # until all is written
+        table = array(WORD, [word or 0 for word in words])
+        self._runtime.host.write(self._table, memoryview(table).cast("B"))
+        self._words = words
+
+
+def _checked(variables: Sequence[Variable], values: Mapping[str, int]) -> list[int]:
+    """The values of the variables as 32-bit words."""
+    out = []
+    for v in variables:
+        value = values.get(v.name)
+        if value is None or not v.lo <= value <= v.hi:
+            raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
+        out.append(value & 0xFFFFFFFF)
+    return out
+
+
+class _Sources:
+    """Where the arguments of a Program's launches come from: the table is bound buffers, arena, variables."""
+
+    def __init__(self, program: Program, bound: list[int]) -> None:
+        self._kernels = program.kernels
+        self._places = {b: (i, 0) for i, b in enumerate(bound)}
+        for i, spec in enumerate(program.buffers):
+            if spec.role == "scratch":
+                self._places[i] = (len(bound), spec.offset)
+        self._variables = {v.name: len(bound) + 1 + i for i, v in enumerate(program.variables)}
+        self.count = len(bound) + 1 + len(program.variables)
+        self._variables |= {name: self.count + i for i, name in enumerate((THREAD, THREADS, PART, PARTS))}
+
+    def call(self, function: WasmFunction, launch: Launch) -> WasmCall:
+        """A launch of a kernel, whose function is `function`, as a call."""
+        kernel = self._kernels[launch.kernel]
+        if len(launch.bindings) != kernel.n_buffers:
+            raise ProgramError(
+                f"kernel {kernel.name}: expected {kernel.n_buffers} bindings, got {len(launch.bindings)}"
+            )
+        sources, offsets = [], []
+        for b in launch.bindings:
+            source, offset = self._places[b.buffer]
+            sources.append(source)
+            offsets.append(offset + b.offset)
+        for name in kernel.variables:
+            sources.append(self._variables[name])
+            offsets.append(0)
+        return WasmCall(function, tuple(sources), tuple(offsets), kernel.parallel, launch.barrier)

@@ -1,0 +1,376 @@
+"""`WebGPURuntime`: the WEBGPU device. Kernels are WGSL, run by whichever implementation of WebGPU is here.
+
+Handles are the host's numbers of buffers, in sizes of a few classes so that freed ones are used again:
+making one takes longer than most launches, and bind groups are kept with it. A Program is one list of steps,
+recorded and submitted at once. Nothing but a read waits for the GPU.
+
+A kernel has its buffers at the bindings 0, 1, ... of group 0, and a uniform buffer behind them: the float32
+infinity, NaN and zero, the u32 zero (a compiler of WGSL may calculate as if there were none where it sees
+them), and its Variables as i32.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import struct
+import sys
+import weakref
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from polygrad.dtype import to_dtype
+from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
+from polygrad.helpers import LRU, round_up
+from polygrad.monitor import defer
+from polygrad.runtime.grid import GridSize, grid_size
+from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.memory_pool import MemoryPool
+from polygrad.runtime.program import BufferSpec, Kernel, Launch, Program
+from polygrad.runtime.webgpu.host import (
+    ALIGNMENT,
+    COPY_ALIGNMENT,
+    FLOAT16,
+    WORD,
+    Adapter,
+    Copy,
+    Dispatch,
+    Range,
+    Source,
+    Step,
+    WebGPUHost,
+)
+
+# What every kernel's uniform buffer begins with.
+_CONSTANTS = struct.pack("<IIII", 0x7F800000, 0x7FC00000, 0, 0)
+_PIPELINE_BYTES = 8 << 20  # of the texts of pipelines kept
+_KEPT_BYTES = 256 << 20  # of freed buffers kept, at most
+
+
+def default_host() -> WebGPUHost:
+    """The page's or Node's WebGPU under Pyodide, wgpu-native elsewhere. Raises DeviceError."""
+    if sys.platform == "emscripten":
+        module, advice = "js", "load polygrad with its own loader (polygrad.load, loadPolygrad)"
+    else:
+        module, advice = "native", 'pip install "polygrad[webgpu]"'
+    try:
+        host: WebGPUHost = importlib.import_module(f"polygrad.runtime.webgpu.{module}").open_host()
+    except ImportError as e:
+        raise DeviceError(f"device WEBGPU: expected an implementation of WebGPU, got {e}: {advice}") from e
+    return host
+
+
+def _when_dropped(owner: object, action: Callable[[], object]) -> None:
+    """Have `action` done at the next chance after `owner` is gone; not when the process ends."""
+    weakref.finalize(owner, defer, action).atexit = False
+
+
+class Pipeline:
+    """A compiled kernel. Dropping it lets the host forget it."""
+
+    def __init__(self, host: WebGPUHost, number: int) -> None:
+        self.number = number
+        _when_dropped(self, functools.partial(host.drop_pipeline, number))
+
+
+class WebGPURuntime(Runtime):
+    """A GPU as a device."""
+
+    name = "WEBGPU"
+
+    def __init__(self, host: WebGPUHost | None = None) -> None:
+        self.host = default_host() if host is None else host
+        self.adapter = self.host.adapter
+        self._memory = MemoryPool(self.host.create_buffer, self.host.destroy_buffer, ALIGNMENT, _KEPT_BYTES)
+        self._pipelines: LRU[Source, Pipeline] = LRU(_PIPELINE_BYTES)
+        self._constants = 0
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.host.lost)
+
+    @property
+    def description(self) -> str:
+        kind = "software adapter" if self.adapter.software else "GPU"
+        return f"{kind} {self.adapter.name}"
+
+    @property
+    def accelerates(self) -> bool:
+        return not self.adapter.software
+
+    # --- memory
+
+    def allocate(self, nbytes: int) -> int:
+        if self._memory.size_class(nbytes) > self.adapter.buffer_bytes:
+            raise OutOfMemoryError(
+                f"device WEBGPU: expected allocations of at most {self.adapter.buffer_bytes} bytes, which is "
+                f"what {self.adapter.name} has for a buffer, got {nbytes}: use smaller tensors"
+            )
+        return int(self._memory.allocate(nbytes))
+
+    def free(self, handle: int) -> None:
+        self._memory.free(handle)
+
+    def write(self, handle: int, offset: int, data: memoryview) -> None:
+        end = offset + len(data)
+        start, stop = _whole_words(offset, end)
+        if start == offset and stop == end:
+            self.host.write(handle, offset, data)
+            return
+        # The host writes whole words: those at the ends keep their other bytes, except behind what was asked
+        # for.
+        whole = bytearray(stop - start)
+        if start != offset:
+            whole[:COPY_ALIGNMENT] = self.host.read(handle, start, COPY_ALIGNMENT)
+        if stop != end and offset != 0:
+            whole[-COPY_ALIGNMENT:] = self.host.read(handle, stop - COPY_ALIGNMENT, COPY_ALIGNMENT)
+        whole[offset - start : end - start] = data
+        self.host.write(handle, start, memoryview(whole))
+
+    def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
+        start, stop = _whole_words(offset, offset + nbytes)
+        return self.host.read(handle, start, stop - start)[offset - start : offset - start + nbytes]
+
+    async def read_async(self, handle: int, offset: int, nbytes: int) -> memoryview:
+        start, stop = _whole_words(offset, offset + nbytes)
+        found = await self.host.read_async(handle, start, stop - start)
+        return found[offset - start : offset - start + nbytes]
+
+    # --- Programs
+
+    def load(self, program: Program) -> Executable:
+        """Raises ProgramError for another device's Program and for one that needs what the adapter has not,
+        CompileError for a kernel that the adapter rejects."""
+        program.require(self.name, "wgsl")
+        for kernel in program.kernels:
+            _check_extensions(kernel, self.adapter)
+        return WebGPUExecutable(self, program)
+
+    def pipelines(self, sources: Sequence[Source]) -> list[Pipeline]:
+        """The compiled kernels, those that are not kept compiled together."""
+        found = {source: self._pipelines.get(source) for source in sources}
+        missing = [source for source, pipeline in found.items() if pipeline is None]
+        if missing:
+            for source, number in zip(missing, self.host.compile(missing), strict=True):
+                made = found[source] = Pipeline(self.host, number)
+                self._pipelines.put(source, made, len(source.text))
+        return [pipeline for source in sources if (pipeline := found[source]) is not None]
+
+    def constants(self) -> int:
+        """The uniform buffer of kernels without Variables."""
+        if not self._constants:
+            self._constants = self.host.create_buffer(ALIGNMENT)
+            self.host.write(self._constants, 0, memoryview(_CONSTANTS))
+        return self._constants
+
+
+def _check_extensions(kernel: Kernel, adapter: Adapter) -> None:
+    """Raises ProgramError for a kernel that was made for an adapter that has more than this one."""
+    advice = "export the step anew with WEBGPU_F16=0 and WEBGPU_SUBGROUPS=0, which all adapters run"
+    if kernel.code.startswith(b"enable f16;") and FLOAT16 not in adapter.features:
+        raise ProgramError(
+            f"load: kernel {kernel.name}: expected an adapter with the feature {FLOAT16}, got {adapter.name} "
+            f"without: {advice}"
+        )
+    if kernel.subgroup not in (0, adapter.subgroup):
+        got = f"of {adapter.subgroup}" if adapter.subgroup else "of no one size"
+        raise ProgramError(
+            f"load: kernel {kernel.name}: expected subgroups of {kernel.subgroup} invocations, got "
+            f"{adapter.name}, whose are {got}: {advice}"
+        )
+
+
+def _grid(program: Program, launch: Launch) -> tuple[GridSize, GridSize, GridSize]:
+    if launch.grid is None:
+        raise ProgramError(
+            f"kernel {program.kernels[launch.kernel].name}: expected a grid of workgroups, got none"
+        )
+    return launch.grid
+
+
+def _whole_words(start: int, end: int) -> tuple[int, int]:
+    return start // COPY_ALIGNMENT * COPY_ALIGNMENT, round_up(end, COPY_ALIGNMENT)
+
+
+class _Run(NamedTuple):
+    """What a Program last ran with; `values`: of its Variables, the very list."""
+
+    buffers: list[int | None]
+    arena: int | None
+    values: list[int] | None
+    commands: int
+
+
+class WebGPUExecutable(Executable):
+    """A Program as a list of steps. Entry i of the table is the Program's buffer i, then comes the arena,
+    then the uniform buffer."""
+
+    def __init__(self, runtime: WebGPURuntime, program: Program) -> None:
+        self._runtime, self._host, self._program = runtime, runtime.host, program
+        texts = [Source(k.name, k.code.decode(), k.n_buffers) for k in program.kernels]
+        self._pipelines = runtime.pipelines(texts)
+        self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch" and spec.size]
+        self._arena, self._uniform_entry = len(program.buffers), len(program.buffers) + 1
+        # One part of the uniform buffer for each list of Variables that kernels have.
+        lists = list(dict.fromkeys(kernel.variables for kernel in program.kernels))
+        self._parts = {names: i * ALIGNMENT for i, names in enumerate(lists)}
+        self._values: list[int] | None = None
+        self._uniform = 0
+        sizes = [_grid(program, launch) for launch in program.launches]
+        self._sizes = [] if all(isinstance(n, int) for grid in sizes for n in grid) else sizes
+        self._grids = array(WORD, [n for grid in sizes for n in (grid if not self._sizes else (0, 0, 0))])
+        self._steps = [self._dispatch(i) for i in range(len(program.launches))]
+        self._commands: dict[tuple[int, ...], _Commands] = {}  # by which entries are the same memory
+        self._last: _Run | None = None
+
+    def _dispatch(self, number: int) -> Dispatch:
+        program, adapter = self._program, self._runtime.adapter
+        launch = program.launches[number]
+        kernel = program.kernels[launch.kernel]
+        ranges = []
+        for binding in launch.bindings:
+            entry, offset = program.place(binding)
+            spec = program.buffers[binding.buffer]
+            nbytes = round_up(max(_nbytes(spec) - binding.offset, 1), 16)
+            if offset % ALIGNMENT:
+                raise ProgramError(
+                    f"kernel {kernel.name}: expected a binding at a multiple of {ALIGNMENT} bytes, got "
+                    f"{offset}"
+                )
+            if nbytes > adapter.binding_bytes:
+                raise OutOfMemoryError(
+                    f"kernel {kernel.name}: expected buffers of at most {adapter.binding_bytes} bytes, which "
+                    f"is what {adapter.name} binds, got {nbytes}: use smaller tensors"
+                )
+            ranges.append(Range(entry, offset, nbytes))
+        uniform = Range(self._uniform_entry, self._parts[kernel.variables], ALIGNMENT)
+        return Dispatch(self._pipelines[launch.kernel].number, tuple(ranges), uniform, 3 * number)
+
+    def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
+        self._set(variables)
+        given, last = list(buffers), self._last
+        if last is not None and last.buffers == given and last.arena == arena and last.values is self._values:
+            self._host.submit_again(last.commands)
+            return
+        commands, table = self._bound_to(given, arena)
+        self._last = None
+        self._host.submit(commands.number, table, self._grids)
+        self._last = _Run(given, arena, self._values, commands.number)
+
+    def measure(
+        self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
+    ) -> float:
+        """By the GPU's own clock, where the adapter has timestamp queries."""
+        self._set(variables)
+        commands, table = self._bound_to(list(buffers), arena)
+        self._last = None
+        return self._host.measure(commands.number, table, self._grids)
+
+    def _bound_to(self, buffers: list[int | None], arena: int | None) -> tuple[_Commands, array[int]]:
+        """The steps for these buffers, and the table of a run on them. Raises ProgramError."""
+        handles = [handle or 0 for handle in buffers]
+        missing = [i for i in self._bound if not handles[i]]
+        if missing or len(handles) != self._arena or (self._program.arena and arena is None):
+            raise ProgramError(
+                f"run: expected allocations for buffers {self._bound}, and an arena of "
+                f"{self._program.arena} bytes, got none for {missing}"
+            )
+        commands = self._commands_for(handles)
+        uniform = self._uniform or self._runtime.constants()
+        return commands, array(WORD, [*handles, arena or 0, uniform, *commands.copies])
+
+    def _set(self, variables: Mapping[str, int]) -> None:
+        """Write what the Variables are, and the grids that depend on them, if that has changed."""
+        program = self._program
+        if not program.variables:
+            return
+        for v in program.variables:
+            value = variables.get(v.name)
+            if value is None or not v.lo <= value <= v.hi:
+                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
+        values = [variables[v.name] for v in program.variables]
+        if values == self._values:
+            return
+        if not self._uniform:
+            self._uniform = self._runtime.allocate(ALIGNMENT * len(self._parts))
+            _when_dropped(self, functools.partial(self._runtime.free, self._uniform))
+        whole = bytearray(ALIGNMENT * len(self._parts))
+        for names, start in self._parts.items():
+            words = struct.pack(f"<{len(names)}i", *[variables[name] for name in names])
+            if len(_CONSTANTS) + len(words) > ALIGNMENT:
+                raise ProgramError(
+                    f"run: expected at most {(ALIGNMENT - len(_CONSTANTS)) // 4} Variables in a kernel, got "
+                    f"{len(names)}"
+                )
+            whole[start : start + len(_CONSTANTS) + len(words)] = _CONSTANTS + words
+        self._values = None  # until all is written
+        self._runtime.write(self._uniform, 0, memoryview(whole))
+        for i, grid in enumerate(self._sizes):
+            self._grids[3 * i : 3 * i + 3] = array(WORD, [grid_size(n, variables) for n in grid])
+        self._values = values
+
+    def _commands_for(self, handles: list[int]) -> _Commands:
+        """The steps, made ready. WebGPU forbids that a kernel's bindings overlap when it may write to them:
+        where buffers are the same memory, what a kernel only reads is copied before its launch."""
+        aliases: tuple[int, ...] = ()
+        bound = [handles[i] for i in self._bound]
+        if len(set(bound)) < len(bound):
+            aliases = tuple(handles.index(h) if h else i for i, h in enumerate(handles))
+        found = self._commands.get(aliases)
+        if found is None:
+            found = self._commands[aliases] = _Commands(self._runtime, *self._separated(aliases))
+        return found
+
+    def _separated(self, aliases: tuple[int, ...]) -> tuple[list[Step], list[int]]:
+        """The steps, with copies where a launch binds memory twice; the sizes of what is copied to."""
+        if not aliases:
+            return [*self._steps], []
+        sizes: list[int] = []
+        steps: list[Step] = []
+        for launch, step in zip(self._program.launches, self._steps, strict=True):
+            kernel = self._program.kernels[launch.kernel]
+            ranges = list(step.bindings)
+            seen: list[Range] = []  # by which entry the memory was first
+            # What is written keeps its place.
+            order = sorted(range(len(ranges)), key=lambda i: i not in kernel.writes)
+            n_copies = 0
+            for i in order:
+                r = ranges[i]
+                place = Range(aliases[r.entry] if r.entry < len(aliases) else r.entry, r.offset, r.nbytes)
+                if not any(_overlap(place, other) for other in seen):
+                    seen.append(place)
+                    continue
+                if i in kernel.writes:
+                    raise ProgramError(
+                        f"kernel {kernel.name}: expected different memory for what it writes, got one buffer "
+                        "twice"
+                    )
+                if n_copies == len(sizes):
+                    sizes.append(0)
+                sizes[n_copies] = max(sizes[n_copies], r.nbytes)
+                ranges[i] = Range(self._uniform_entry + 1 + n_copies, 0, r.nbytes)
+                steps.append(Copy(r, ranges[i]))
+                n_copies += 1
+            steps.append(Dispatch(step.pipeline, tuple(ranges), step.uniform, step.grid))
+        return steps, sizes
+
+
+def _overlap(a: Range, b: Range) -> bool:
+    return a.entry == b.entry and a.offset < b.offset + b.nbytes and b.offset < a.offset + a.nbytes
+
+
+def _nbytes(spec: BufferSpec) -> int:
+    return spec.size * to_dtype(spec.dtype).itemsize
+
+
+class _Commands:
+    """Steps made ready, and memory for what they copy."""
+
+    def __init__(self, runtime: WebGPURuntime, steps: Sequence[Step], sizes: Sequence[int]) -> None:
+        self.number = runtime.host.prepare(steps)
+        _when_dropped(self, functools.partial(runtime.host.drop, self.number))
+        self.copies = []
+        for size in sizes:
+            self.copies.append(runtime.allocate(size))
+            _when_dropped(self, functools.partial(runtime.free, self.copies[-1]))

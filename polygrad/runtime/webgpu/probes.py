@@ -1,0 +1,120 @@
+"""What WGSL leaves open, and code generation counts on: the GPU is asked, by kernels whose results tell."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+
+from polygrad.errors import CompileError
+from polygrad.runtime.webgpu.host import ALIGNMENT, WORD, Dispatch, Range, Source, WebGPUHost
+
+_BITS = 7  # of the numbers of the lanes of the largest subgroup
+_SIZES = (8, 8, 4)  # of a workgroup, whose invocations are numbered along x, then y, then z
+_COUNT = _SIZES[0] * _SIZES[1] * _SIZES[2]
+
+
+def neighbours_in_subgroup(host: WebGPUHost) -> int:
+    """How many invocations that follow each other are the lanes of a subgroup, in order; 0 where they are
+    not. For a host whose device has the feature of subgroups."""
+    words = _run(host, _lanes())
+    if words is None:
+        return 0
+    size = words[0] >> 16
+    bits = size - 1  # of a power of 2: those that lanes differ by
+    in_order = size > 1 and not size & bits and all(w >> 16 == size and w & bits == bits for w in words)
+    return size if in_order else 0
+
+
+def _lanes() -> Source:
+    """A kernel that stores a subgroup's size and, for each bit of a lane's number, whether the lane that
+    differs by it is the invocation whose number does."""
+    lanes = [f"  let lane{i} = subgroupShuffleXor(number, {1 << i}u);" for i in range(_BITS)]
+    lines = [f"  found |= select(0u, {1 << i}u, lane{i} == (number ^ {1 << i}u));" for i in range(_BITS)]
+    builtin = ", @builtin(subgroup_size) size: u32"
+    return _source("enable subgroups;", builtin, [*lanes, "  var found = size << 16u;", *lines])
+
+
+# float32 numbers, and what they are as float16, as bits: the ties between two numbers, the largest number and
+# what is infinite beside it, denormal numbers, what is less than half of the least, zeros and infinities.
+_ROUNDED = (
+    (1.0, 0x3C00), (-2.5, 0xC100), (0.1, 0x2E66), (1 + 2**-11, 0x3C00), (1 + 3 * 2**-11, 0x3C02),
+    (1 + 2**-11 + 2**-20, 0x3C01), (2049.0, 0x6800), (2051.0, 0x6802), (65504.0, 0x7BFF), (65519.0, 0x7BFF),
+    (65520.0, 0x7C00), (-1e5, 0xFC00), (3e38, 0x7C00), (2**-14, 0x0400), (2**-14 - 2**-25, 0x0400),
+    (2**-15, 0x0200), (2**-24, 0x0001), (3 * 2**-25, 0x0002), (5 * 2**-25, 0x0002), (2**-25, 0x0000),
+    (2**-25 + 2**-40, 0x0001), (-(2**-26), 0x8000), (0.0, 0x0000), (-0.0, 0x8000), (1e-30, 0x0000),
+    (float("inf"), 0x7C00), (float("-inf"), 0xFC00),
+)  # fmt: skip
+_NAN = 0x7FC00000
+
+
+def converts_float16(host: WebGPUHost) -> bool:
+    """Whether conversions between float32 and float16 round to nearest even and keep denormal numbers,
+    infinities and NaN. For a host whose device has the feature of float16."""
+    given = [_bits(x) for x, _ in _ROUNDED]
+    words = _run(host, _conversions(), [*given, _NAN, *([0] * (_COUNT - len(given) - 1))])
+    if words is None:
+        return False
+    *found, nan = words[: len(given) + 1]
+    is_nan = nan & 0x7F800000 == 0x7F800000 and nan & 0x7FFFFF != 0
+    return is_nan and found == [_bits(_half(bits)) for _, bits in _ROUNDED]
+
+
+def _bits(x: float) -> int:
+    """Those of a float32."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", x))
+    return int(bits)
+
+
+def _half(bits: int) -> float:
+    (value,) = struct.unpack("<e", struct.pack("<H", bits))
+    return float(value)
+
+
+def _conversions() -> Source:
+    """A kernel that stores float32 numbers as they are after they were float16, which memory saw."""
+    lines = [
+        "  halves[number] = f16(bitcast<f32>(data0[number]));",
+        "  workgroupBarrier();",
+        "  let found = bitcast<u32>(f32(halves[number]));",
+    ]
+    return _source("enable f16;", "", lines, [f"var<workgroup> halves: array<f16, {_COUNT}>;"])
+
+
+def _source(enable: str, builtins: str, lines: list[str], shared: list[str] | None = None) -> Source:
+    """A kernel of one workgroup, each of whose invocations stores its `found`."""
+    text = [
+        enable,
+        "",
+        "@group(0) @binding(0) var<storage, read_write> data0: array<u32>;",
+        *(shared or []),
+        "",
+        f"@compute @workgroup_size({', '.join(map(str, _SIZES))})",
+        f"fn probe(@builtin(local_invocation_index) number: u32{builtins}) {{",
+        *lines,
+        "  data0[number] = found;",
+        "}",
+        "",
+    ]
+    return Source("probe", "\n".join(text), 1)
+
+
+def _run(host: WebGPUHost, source: Source, given: list[int] | None = None) -> memoryview | None:
+    """What the invocations store in memory, which had the words `given`; None where the adapter does not take
+    what it says that it has."""
+    nbytes = 4 * _COUNT
+    memory, uniform = host.create_buffer(nbytes), host.create_buffer(ALIGNMENT)
+    try:
+        if given is not None:
+            host.write(memory, 0, memoryview(array(WORD, given)).cast("B"))
+        (pipeline,) = host.compile([source])
+        commands = host.prepare([Dispatch(pipeline, (Range(0, 0, nbytes),), Range(1, 0, ALIGNMENT), 0)])
+        host.submit(commands, array(WORD, [memory, uniform]), array(WORD, [1, 1, 1]))
+        found = host.read(memory, 0, nbytes).cast("I")
+        host.drop(commands)
+        host.drop_pipeline(pipeline)
+    except CompileError:
+        return None
+    finally:
+        for buffer in (memory, uniform):
+            host.destroy_buffer(buffer)
+    return found
