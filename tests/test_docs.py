@@ -18,6 +18,7 @@ CONFIG = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
 REFERENCE = {p: (DOCS / p).read_text(encoding="utf-8") for p in PAGES if p.startswith("reference/")}
 sys.path.insert(0, str(ROOT / "scripts" / "docs"))
+internals: Any = importlib.import_module("internals")
 
 
 def found_at(place: str) -> Any:
@@ -36,7 +37,29 @@ def found_at(place: str) -> Any:
 
 def test_every_page_is_in_the_contents_once() -> None:
     nav = CONFIG[CONFIG.index("\nnav:") :]
-    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == PAGES
+    generated = internals.pages(str)
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == sorted([*PAGES, *generated])
+
+
+def test_every_package_says_what_it_is() -> None:
+    folders = {path.parent for path in (ROOT / "polygrad").rglob("*.py")}
+    assert [str(f) for f in folders if len(internals.docstring(f / "__init__.py")) < 60] == []
+
+
+def test_what_the_architecture_names_exists() -> None:
+    """Of `engine/compile.py` and the like, in ARCHITECTURE.md and in the packages' docstrings."""
+    texts = {"ARCHITECTURE.md": (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")}
+    texts |= {p: internals.docstring(ROOT / "polygrad" / p / "__init__.py") for p in internals.PACKAGES}
+    sources = [*(ROOT / "polygrad").rglob("*.py"), *(ROOT / "wasm_runtime/src").rglob("*.ts")]
+    sources += [*(ROOT / "loader/src").rglob("*.ts"), *(ROOT / "scripts").glob("*")]
+    names = {path.name for path in sources}
+    missing = []
+    for place, text in texts.items():
+        for name in re.findall(r"[`\s(]((?:[\w-]+/)*[\w-]+\.(?:py|ts))\b", text):
+            folders = [ROOT, ROOT / "polygrad", ROOT / "polygrad" / place]
+            exists = any((f / name).is_file() for f in folders) if "/" in name else name in names
+            missing += [] if exists else [f"{place}: {name}"]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", REFERENCE)

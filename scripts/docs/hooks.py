@@ -1,4 +1,5 @@
-"""Beside what mkdocs does: the guides' pictures are drawn, and pages may load nothing from elsewhere."""
+"""Beside what mkdocs does: the guides' pictures are drawn, the section Internals is made of docstrings, and
+pages may load nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from docstrings import to_markdown
+from internals import pages
 from pictures import drawn
 
 # What a browser would fetch: scripts, styles, pictures, fonts, frames. Links that one may follow are none.
@@ -21,9 +24,11 @@ IMPORTED = re.compile(r"""(?:url\(|@import\s+)["']?((?:https?:)?//[^)"']+)""")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pictures, which are made by running what the guides say."""
+    """Add the pictures, which are made by running what the guides say, and the pages of internals."""
     for name, svg in drawn().items():
         files.append(File.generated(config, f"pictures/{name}.svg", content=svg))
+    for path, text in pages(to_markdown).items():
+        files.append(File.generated(config, path, content=text))
     return files
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from polygrad import Context, Tensor, Variable
+from polygrad.codegen.kernels import passes
 from polygrad.codegen.kernels.passes import KERNEL_PASSES, KernelContext, kernels_of, steps
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
@@ -93,6 +96,14 @@ def test_a_pass_fires_where_it_is_meant_to(name: str) -> None:
 def test_every_pass_has_a_case_and_a_name_of_its_own() -> None:
     names = [p.name for p in KERNEL_PASSES]
     assert len(set(names)) == len(names) and set(names) == set(CASES)
+
+
+def test_the_architecture_lists_the_passes_in_order() -> None:
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \| (all|caches|grids) \|", text, re.MULTILINE)
+    kinds = {passes._always: "all", passes._optimized: "all"}
+    kinds |= {passes._for_caches: "caches", passes._for_workgroups: "grids"}
+    assert listed == [(p.name, kinds[p.applies]) for p in passes.KERNEL_PASSES]
 
 
 def test_what_a_pass_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
