@@ -91,6 +91,42 @@ def test_topk_of_equals_takes_the_first(device, k, largest):
     assert np.array_equal(values.numpy(), np.take_along_axis(x, want, 1))
 
 
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize(
+    ("n", "k"), [(511, 3), (512, 32), (513, 33), (700, 1), (1000, 7), (2999, 186), (5003, 40)]
+)
+@pytest.mark.parametrize("kind", ["ties", "distinct", "limits", "floats"])
+def test_topk_of_long_rows_takes_the_first_of_equals(n, k, kind, largest):
+    """Rows that are divided into blocks, of any width and with an incomplete last one."""
+    rng = np.random.default_rng(n)
+    lowest = np.iinfo(np.int32).min
+    x = {
+        "ties": rng.integers(0, 4, (2, n)).astype(np.int32),
+        "distinct": rng.permuted(np.tile(np.arange(n, dtype=np.int32), (2, 1)), axis=1),
+        "limits": rng.choice(
+            np.array([lowest, lowest + 1, -1, 2**31 - 1], np.int32), (2, n), p=[0.97, 0.01, 0.01, 0.01]
+        ),
+        "floats": rng.choice(np.array([0.0, -0.0, np.inf, -np.inf, 1.5, -2.0], np.float32), (2, n)),
+    }[kind]
+    values, positions = Tensor(x).topk(k, 1, largest)
+    wide = x.astype(np.float64)  # -x of the least int32 is no int32
+    want = np.argsort(-wide if largest else wide, 1, stable=True)[:, :k]
+    assert np.array_equal(positions.numpy(), want)
+    assert np.array_equal(values.numpy(), np.take_along_axis(x, want, 1))
+
+
+@pytest.mark.parametrize("k", [2, 40])
+def test_topk_of_a_long_row_has_nan_as_the_greatest(device, k):
+    x = np.random.default_rng(3).standard_normal(1500).astype(np.float32)
+    x[[7, 600, 1400]] = np.nan
+    positions = Tensor(x, device=device).topk(k)[1].tolist()
+    least = np.argsort(np.where(np.isnan(x), -np.inf, -x), stable=True)[:k]
+    assert positions == least.tolist()
+    assert (
+        Tensor(x, device=device).topk(k, largest=False)[1].tolist() == np.argsort(x, stable=True)[:k].tolist()
+    )
+
+
 def test_topk_of_none():
     assert [t.shape for t in Tensor(A).topk(0, 1)] == [(3, 0), (3, 0)]
 

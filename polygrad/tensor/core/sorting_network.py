@@ -10,6 +10,8 @@ All functions are of nodes, and go along the last axis.
 
 from __future__ import annotations
 
+import math
+
 from polygrad.dtype import dtypes
 from polygrad.uop.axes import arange_axis, pad_axis, shrink_axis
 from polygrad.uop.node import UOp
@@ -18,6 +20,8 @@ from polygrad.uop.shapes import Sint, sint_max
 
 MAX_RANKED = 32  # elements of a row in which keys are counted
 MAX_PICKED = 32  # elements that are picked one after the other, before sorting all of them is less work
+MIN_BLOCKS_FOR = 512  # elements of a row that is divided into blocks for its greatest elements
+MAX_BLOCK = 64  # elements of such a block
 _NAN = 0x7FC00000, 0x7FF8000000000000
 
 
@@ -32,12 +36,41 @@ def argsort(x: UOp, descending: bool) -> UOp:
 
 
 def greatest(x: UOp, k: Sint, largest: bool) -> UOp:
-    """The positions (int32) of the `k` greatest elements of `x`, or of the least, in order."""
+    """The positions (int32) of the `k` greatest elements of `x`, or of the least, in order. Of equal elements
+    the first counts as greater."""
     order = _ordered(x, not largest)
-    if not isinstance(k, int) or k > MAX_PICKED or order.dtype is not dtypes.int32:
-        return shrink_axis(argsort(x, largest), x.ndim - 1, 0, k)
-    last = dtypes.int32.max  # of equals, the first is the greatest
-    keys = _above(order, last + _arange(order.shape) * -1).contiguous()
+    if order.dtype is dtypes.int32 and isinstance(k, int):
+        return _greatest(order, k)
+    return shrink_axis(argsort(x, largest), x.ndim - 1, 0, k)
+
+
+def _greatest(order: UOp, k: int) -> UOp:
+    """The positions of the `k` greatest of int32 numbers.
+
+    They are in the k blocks whose greatest elements are greatest: where another block comes before an
+    element's own, so does that block's greatest element. So a long row is read once, for these.
+    """
+    *rows, n = order.shape
+    position = _arange(order.shape)
+    width = _block_width(n, k)
+    if width:
+        blocks = -(-n // width)
+        padded = pad_axis(order, len(rows), 0, blocks * width - n)
+        padded = (_arange(padded.shape) < n).where(padded, dtypes.int32.min).reshape((*rows, blocks, width))
+        best = _greatest(
+            padded.reduce_axis(Ops.MAX, (len(rows) + 1,)).reshape((*rows, blocks)).contiguous(), k
+        )
+        best = best.contiguous().reshape((*rows, k, 1)).expand((*rows, k, width))
+        position = (best * width + arange_axis(best.shape, len(rows) + 1)).reshape((*rows, k * width))
+        order = _taken_blocks(padded, best).reshape(position.shape)
+    last = dtypes.int32.max
+    keys = _above(order, last + position * -1).contiguous()
+    found = _picked(keys, k) if k <= MAX_PICKED else shrink_axis(_sorted(keys ^ -1), len(rows), 0, k) ^ -1
+    return last + (found & 0xFFFFFFFF).cast(dtypes.int32) * -1
+
+
+def _picked(keys: UOp, k: int) -> UOp:
+    """The `k` greatest keys, one after the other."""
     out = found = None
     for i in range(k):
         left = keys if found is None else (keys < found.expand(keys.shape)).where(keys, dtypes.int64.min)
@@ -45,7 +78,28 @@ def greatest(x: UOp, k: Sint, largest: bool) -> UOp:
         place = pad_axis(found, keys.ndim - 1, i, k - 1 - i)
         out = place if out is None else out + place
     assert out is not None
-    return last + (out & 0xFFFFFFFF).cast(dtypes.int32) * -1
+    return out
+
+
+def _block_width(n: Sint, k: int) -> int:
+    """How many elements the blocks have in which the greatest are looked for; 0 where there are none.
+
+    What is read again is least with blocks of sqrt(n / k): the greatest elements of n / width blocks, and
+    k * width elements.
+    """
+    if not isinstance(n, int) or n < max(MIN_BLOCKS_FOR, 16 * k):
+        return 0
+    return 1 << min(math.isqrt(n // k).bit_length() - 1, MAX_BLOCK.bit_length() - 1)
+
+
+def _taken_blocks(x: UOp, blocks: UOp) -> UOp:
+    """`x` (..., blocks, width) in blocks (..., k, width): a sum over a one-hot, which is a load."""
+    *rows, count, width = x.shape
+    n = len(rows)
+    shape = (*blocks.shape, count)
+    spread = x.permute((*range(n), n + 1, n)).reshape((*rows, 1, width, count)).expand(shape)
+    hit = blocks.reshape((*blocks.shape, 1)).expand(shape).eq(_arange(shape))
+    return hit.where(spread, 0).reduce_axis(Ops.ADD, (n + 2,)).reshape(blocks.shape)
 
 
 def taken(x: UOp, positions: UOp) -> UOp:
@@ -88,8 +142,14 @@ def _positions(order: UOp) -> UOp:
     keys = _above(order, _arange(order.shape))
     if sint_max(n) <= MAX_RANKED:
         return _ranked(keys.contiguous())
+    return (_sorted(keys) & 0xFFFFFFFF).cast(dtypes.int32)
+
+
+def _sorted(keys: UOp) -> UOp:
+    """Keys in ascending order."""
+    axis, n = keys.ndim - 1, keys.shape[-1]
     size = 1 << (sint_max(n) - 1).bit_length()
-    padded = pad_axis(keys, order.ndim - 1, 0, size - n)
+    padded = pad_axis(keys, axis, 0, size - n)
     inside = _arange(padded.shape) < UOp.index(n).cast(dtypes.int32)
     keys = inside.where(padded, dtypes.int64.max).contiguous()
     block = 2
@@ -100,7 +160,7 @@ def _positions(order: UOp) -> UOp:
             keys = _step(keys, 2 * distance, mirrored=False)
             distance //= 2
         block *= 2
-    return shrink_axis((keys & 0xFFFFFFFF).cast(dtypes.int32), order.ndim - 1, 0, n)
+    return shrink_axis(keys, axis, 0, n)
 
 
 def _step(keys: UOp, block: int, mirrored: bool) -> UOp:
