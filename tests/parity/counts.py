@@ -15,8 +15,8 @@ _HIDDEN_STATE = "a hidden state is stored, not computed again for every output o
 
 # Where more kernels than tinygrad's are meant, and why.
 REASONS = {
-    "convolutional_network_backward": "no input requires a gradient, so the forward pass does not know that max "
-    "pooling's gradient will read its operand: it is stored a second time (with `requires_grad`: 18 kernels)",
+    "convolutional_network_backward": "no input requires a gradient, so the forward pass does not know that "
+    "max pooling's operand is read again, and does not store it (with `requires_grad`: 18 kernels)",
     "cumsum_backward": "running sums from the end are stored, then turned round; tinygrad sums each anew",
     "heat_steps": "one kernel would compute the first of five stencils at 41 places per element",
     "long_short_term_memory": _HIDDEN_STATE,
