@@ -69,6 +69,10 @@ class ProgramError(PolygradError, ValueError):
     """Bytes that are not a Program of this version, or bindings that do not fit it."""
 
 
+class OnnxError(ArgumentError):
+    """A damaged ONNX file, an op that does not exist here, or a node whose inputs or attributes do not fit."""
+
+
 class CaptureError(PolygradError):
     """A captured function that does what a replay cannot, or a replay with other arguments than the
     captured.

@@ -1,0 +1,227 @@
+"""A model made ready to run: every node with the function that computes it, functions inlined, names checked.
+
+`compile_model` finds all that is wrong with a file before anything is computed; `Body.run` computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from polygrad.errors import CaptureError, CompileError, DeviceError, OnnxError, OutOfMemoryError
+from polygrad.onnx.folding import fold
+from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
+from polygrad.onnx.registry import Entry, find
+from polygrad.onnx.values import Value
+
+_MOST_NODES = 1_000_000  # with functions inlined
+_DEEPEST = 64  # functions that call functions
+# What is not the fault of a node; else whatever an op raises becomes an OnnxError that names the node.
+_NOT_OF_THE_NODE = (CaptureError, CompileError, DeviceError, OutOfMemoryError)
+
+Load = Callable[[TensorData | SparseData], Value]
+
+
+@dataclass(slots=True)
+class Step:
+    """A node: an op (`entry`), or the body of a function."""
+
+    node: Node
+    inputs: list[str]
+    outputs: list[str]
+    entry: Entry | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    bodies: dict[str, Body] = field(default_factory=dict)
+    function: Body | None = None
+
+
+@dataclass(slots=True)
+class Scope:
+    """Values by name, and those of the graph around."""
+
+    values: dict[str, Value]
+    outer: Scope | None
+    device: str | None
+
+    def find(self, name: str) -> Value:
+        if not name:
+            return None
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        raise OnnxError(f"internal: no value {name!r}")
+
+
+@dataclass(slots=True)
+class Body:
+    """Steps with the names of what they take and give. `constants`: initializers, loaded once."""
+
+    inputs: list[str]
+    outputs: list[str]
+    constants: dict[str, Value]
+    steps: list[Step]
+
+    def run(self, arguments: Iterable[Value], outer: Scope | None, device: str | None) -> list[Value]:
+        """The outputs for `arguments`, the values of `inputs` in order. Raises OnnxError."""
+        scope = Scope({**self.constants, **dict(zip(self.inputs, arguments))}, outer, device)
+        for step in self.steps:
+            try:
+                self._step(step, scope)
+            except _NOT_OF_THE_NODE:
+                raise
+            except Exception as e:
+                if isinstance(e, OnnxError) and str(e).startswith("node "):
+                    raise
+                raise OnnxError(f"{step.node}: {e or type(e).__name__}") from e
+        return [scope.find(name) for name in self.outputs]
+
+    def _step(self, step: Step, scope: Scope) -> None:
+        inputs = [scope.find(name) for name in step.inputs]
+        if step.function is not None:
+            found = step.function.run(inputs, None, scope.device)
+        else:
+            assert step.entry is not None
+            folded = fold(step.node, inputs, step.attributes)
+            bodies = {name: partial(_run_inside, body, scope) for name, body in step.bodies.items()}
+            found = (
+                [folded]
+                if folded is not None
+                else step.entry.call(inputs, {**step.attributes, **bodies}, len(step.outputs), scope.device)
+            )
+        scope.values.update((name, value) for name, value in zip(step.outputs, found) if name)
+
+
+def _run_inside(body: Body, scope: Scope, *arguments: Value) -> list[Value]:
+    return body.run(arguments, scope, scope.device)
+
+
+def compile_model(model: Model, attribute: Load, initializer: Load) -> Body:
+    """The main graph, ready to run. The two functions make a value of a tensor that is either.
+
+    Raises OnnxError, for all ops at once that are missing.
+    """
+    compiler = _Compiler(model, attribute, initializer)
+    body = compiler.graph(model.graph, _Place(model.opsets, {}, (), frozenset()))
+    if compiler.missing:
+        raise OnnxError(_missing_text(compiler.missing))
+    return body
+
+
+def _missing_text(missing: dict[tuple[str, str, int], list[Node]]) -> str:
+    lines = [
+        f"{domain or 'ai.onnx'}.{name} of version {version}: {nodes[0]}"
+        + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
+        for (domain, name, version), nodes in sorted(missing.items(), key=lambda item: item[0])
+    ]
+    return "ops that do not exist here: " + "; ".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where nodes stand: versions of domains, the attributes of the function's call, functions and names around."""
+
+    opsets: dict[str, int]
+    attributes: dict[str, Any]
+    functions: tuple[tuple[str, str, str], ...]
+    names: frozenset[str]
+
+
+class _Compiler:
+    def __init__(self, model: Model, attribute: Load, initializer: Load) -> None:
+        self.functions, self.attribute, self.initializer = model.functions, attribute, initializer
+        self.missing: dict[tuple[str, str, int], list[Node]] = {}
+        self.nodes = 0
+
+    def graph(self, graph: Graph, place: _Place) -> Body:
+        constants: dict[str, Value] = {}
+        for tensor in graph.initializers:
+            if tensor.name in constants:
+                raise OnnxError(f"graph {graph.name!r}: two initializers are called {tensor.name!r}")
+            constants[tensor.name] = self.initializer(tensor)
+        inputs = [info.name for info in graph.inputs]
+        if len(set(inputs)) != len(inputs):
+            raise OnnxError(f"graph {graph.name!r}: two inputs have the same name")
+        known = {*place.names, *constants, *inputs}
+        steps = self._steps(graph.nodes, {*constants, *inputs}, known, place)
+        outputs = [info.name for info in graph.outputs]
+        for name in outputs:
+            if name not in known:
+                raise OnnxError(f"graph {graph.name!r}: nothing computes its output {name!r}")
+        return Body(inputs, outputs, constants, steps)
+
+    def _steps(self, nodes: list[Node], own: set[str], known: set[str], place: _Place) -> list[Step]:
+        """`own`: names of this graph; `known`: also of those around. Both grow."""
+        steps = []
+        for node in nodes:
+            self.nodes += 1
+            if self.nodes > _MOST_NODES:
+                raise OnnxError(f"{node}: more than {_MOST_NODES} nodes, with functions inlined")
+            for name in node.inputs:
+                if name and name not in known:
+                    raise OnnxError(
+                        f"{node}: input {name!r} is computed by no node before it (nodes out of order, or a "
+                        "cycle)"
+                    )
+            steps.append(self._step(node, place, frozenset(known) if _has_bodies(node) else place.names))
+            for name in filter(None, node.outputs):
+                if name in own:
+                    raise OnnxError(f"{node}: output {name!r} is there already")
+                own.add(name)
+                known.add(name)
+        return steps
+
+    def _step(self, node: Node, place: _Place, names: frozenset[str]) -> Step:
+        step = Step(node, node.inputs, node.outputs)
+        attributes: dict[str, Any] = {}
+        for name, value in node.attributes.items():
+            if isinstance(value, Reference):
+                if value.name not in place.attributes:
+                    continue  # the call does not say it, and neither does the function
+                value = place.attributes[value.name]
+            attributes[name] = value
+        function = self.functions.get((node.domain, node.op, node.overload))
+        if function is not None:
+            step.function = self._function(node, function, attributes, place)
+            return step
+        if node.domain not in place.opsets:
+            raise OnnxError(f"{node}: the model does not import the domain {node.domain or 'ai.onnx'}")
+        version = place.opsets[node.domain]
+        step.entry = find(node.domain, node.op, version)
+        if step.entry is None:
+            self.missing.setdefault((node.domain, node.op, version), []).append(node)
+        inside = _Place(place.opsets, place.attributes, place.functions, names)
+        for name, value in attributes.items():
+            if isinstance(value, Graph):
+                step.bodies[name] = self.graph(value, inside)
+            else:
+                is_tensor = isinstance(value, (TensorData, SparseData))
+                step.attributes[name] = self.attribute(value) if is_tensor else value
+        if step.entry is not None:
+            try:
+                step.entry.check_attributes(list(attributes))
+            except OnnxError as e:
+                raise OnnxError(f"{node}: {e}") from e
+        return step
+
+    def _function(
+        self, node: Node, function: Function, attributes: dict[str, Any], place: _Place
+    ) -> Body:
+        key = (function.domain, function.name, function.overload)
+        if key in place.functions or len(place.functions) >= _DEEPEST:
+            raise OnnxError(f"{node}: the function calls itself, or functions are too deep in each other")
+        given = {**function.defaults, **attributes}
+        names = set(function.inputs)
+        inside = _Place(function.opsets or place.opsets, given, (*place.functions, key), frozenset())
+        steps = self._steps(function.nodes, set(names), names, inside)
+        for name in function.outputs:
+            if name not in names:
+                raise OnnxError(f"{node}: nothing computes the output {name!r} of the function")
+        return Body(function.inputs, function.outputs, {}, steps)
+
+
+def _has_bodies(node: Node) -> bool:
+    return any(isinstance(value, Graph) for value in node.attributes.values())

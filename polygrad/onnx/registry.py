@@ -1,0 +1,154 @@
+"""The table of ops: (domain, op, version) -> function, and how a node's inputs and attributes become arguments.
+
+An op is a function of a few lines:
+
+    @op("Gemm", 7, 9, 11, 13)
+    def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, ...) -> Tensor:
+
+Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their annotations
+say what the op needs: `Tensor`, `Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for
+them) or `Value` (as it is). Keywords are attributes with their defaults. A few keywords are not the node's:
+`outputs` (how many outputs it names), `device`, and bodies (attributes that are graphs, as functions of values).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from polygrad.errors import OnnxError
+from polygrad.onnx.values import Narrow, Value, integers_of, numbers_of, scalar_of, tensor_of
+
+# What an annotation of an op's parameter asks for.
+Ints: TypeAlias = list[int]
+Floats: TypeAlias = list[float]
+Int: TypeAlias = int
+Float: TypeAlias = float
+Body: TypeAlias = Callable[..., list[Any]]
+
+_READERS: dict[str, Callable[[Value], Any]] = {
+    "Ints": integers_of,
+    "Floats": numbers_of,
+    "Int": lambda value: int(scalar_of(value)),
+    "Float": lambda value: float(scalar_of(value)),
+    "Value": lambda value: value,
+}
+OUTPUTS, DEVICE = "outputs", "device"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An op of one or several versions. `kinds`: of each input, what its annotation asks for.
+
+    `rest`: of inputs behind those. `keeps_type`: elements that are no dtype pass as they are held, and the
+    result is of their type.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    kinds: tuple[str, ...]
+    required: int
+    rest: str | None
+    attributes: frozenset[str]
+    needed: tuple[str, ...]
+    keeps_type: bool
+
+    def call(
+        self, inputs: list[Value], attributes: dict[str, Any], outputs: int, device: str | None
+    ) -> list[Value]:
+        """The outputs for these inputs. Raises OnnxError."""
+        self._check_count(inputs)
+        narrow = inputs[0] if self.keeps_type and inputs and isinstance(inputs[0], Narrow) else None
+        if narrow is not None:
+            inputs = [x.tensor if isinstance(x, Narrow) else x for x in inputs]
+        arguments = []
+        for i, value in enumerate(inputs):
+            kind = self.kinds[i] if i < len(self.kinds) else self.rest
+            assert kind is not None
+            arguments.append(_argument(value, kind, i < self.required, device))
+        given = dict(attributes)
+        if OUTPUTS in self.attributes:
+            given[OUTPUTS] = outputs
+        if DEVICE in self.attributes:
+            given[DEVICE] = device
+        result = self.function(*arguments, **given)
+        results = list(result) if isinstance(result, tuple) else [result]
+        if len(results) < outputs:
+            raise OnnxError(f"it has {len(results)} outputs, the node names {outputs}")
+        if narrow is not None:
+            results = [Narrow(x, narrow.element) for x in results]
+        return results
+
+    def _check_count(self, inputs: list[Value]) -> None:
+        most = len(self.kinds)
+        if len(inputs) < self.required or (self.rest is None and len(inputs) > most):
+            wanted = str(self.required) if most == self.required else f"{self.required} to {most}"
+            raise OnnxError(f"expected {wanted} inputs, got {len(inputs)}")
+
+    def check_attributes(self, names: list[str]) -> None:
+        """Raises OnnxError for an attribute that this version does not have, or that is missing."""
+        unknown = [n for n in names if n not in self.attributes or n in (OUTPUTS, DEVICE)]
+        missing = [n for n in self.needed if n not in names]
+        if unknown or missing:
+            what = f"unknown attribute {unknown[0]!r}" if unknown else f"attribute {missing[0]!r} is missing"
+            raise OnnxError(what)
+
+
+def _argument(value: Value, kind: str, required: bool, device: str | None) -> Any:
+    if kind == "Value":
+        return value
+    if value is None:
+        if required:
+            raise OnnxError("a required input is left out")
+        return None
+    return tensor_of(value, device) if kind == "Tensor" else _READERS[kind](value)
+
+
+TABLE: dict[tuple[str, str], dict[int, Entry]] = {}
+
+
+def op(
+    name: str, *versions: int, domain: str = "", keeps_type: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as `versions` of the op `name`."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        entry = _entry(name, function, keeps_type)
+        known = TABLE.setdefault((domain, name), {})
+        for version in versions:
+            assert version not in known, f"{name}-{version} is registered twice"
+            known[version] = entry
+        return function
+
+    return register
+
+
+def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
+    kinds: list[str] = []
+    required, rest, needed = 0, None, []
+    attributes = set()
+    for p in inspect.signature(function).parameters.values():
+        kind = str(p.annotation).removesuffix(" | None")
+        if p.kind is p.KEYWORD_ONLY:
+            attributes.add(p.name.rstrip("_"))
+            if p.default is p.empty and p.name not in (OUTPUTS, DEVICE):
+                needed.append(p.name.rstrip("_"))
+            continue
+        assert kind == "Tensor" or kind in _READERS, f"{name}: parameter {p.name} of type {p.annotation}"
+        if p.kind is p.VAR_POSITIONAL:
+            rest = kind
+            continue
+        kinds.append(kind)
+        required += p.default is p.empty
+    return Entry(
+        name, function, tuple(kinds), required, rest, frozenset(attributes), tuple(needed), keeps_type
+    )
+
+
+def find(domain: str, name: str, opset: int) -> Entry | None:
+    """The op as version `opset` of its domain has it, or None where it is not in the table."""
+    versions = TABLE.get((domain, name), {})
+    fitting = [v for v in versions if v <= opset]
+    return versions[max(fitting)] if fitting else None

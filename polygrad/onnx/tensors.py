@@ -1,0 +1,151 @@
+"""The elements of a TensorData: where they are (in the message, packed, or in a file of their own), as bytes.
+
+A file of external data is read only inside of the model's folder, links resolved.
+"""
+
+from __future__ import annotations
+
+import array
+import math
+import os
+from pathlib import Path
+
+from polygrad.dtype import dtypes
+from polygrad.errors import OnnxError
+from polygrad.helpers import ceildiv
+from polygrad.onnx.elements import STRING, Element, decoder, element_name, element_of
+from polygrad.onnx.proto import DOUBLE_DATA, FLOAT_DATA, INT32_DATA, INT64_DATA, UINT64_DATA, TensorData
+from polygrad.onnx.wire import Span, signed
+from polygrad.tensor.core.convert import pack
+
+# Where elements that are not raw bytes are, and the bytes that each of the numbers there has.
+_FIELDS = {
+    FLOAT_DATA: ("f", ("float",)),
+    DOUBLE_DATA: ("d", ("double",)),
+    INT64_DATA: ("q", ("int64",)),
+    UINT64_DATA: ("Q", ("uint32", "uint64")),
+}
+_FIELD_OF = {name: number for number, (_, names) in _FIELDS.items() for name in names}
+
+
+class Files:
+    """Files of external data beside a model: the folder, and what was read, once each.
+
+    `folder` is None for a model that came as bytes: then there are none.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self._folder = None if folder is None else Path(folder).resolve()
+        self._read: dict[Path, memoryview] = {}
+
+    def bytes_of(self, location: str, what: str) -> memoryview:
+        """The bytes of the file `location`. Raises OnnxError for one that is not inside of the folder."""
+        if self._folder is None:
+            raise OnnxError(
+                f"{what}: its elements are in the file {location!r}: load the model by its path, or say "
+                "folder="
+            )
+        try:
+            path = (self._folder / location).resolve(strict=True)
+            inside = path.is_relative_to(self._folder) and path.is_file() and os.stat(path).st_nlink == 1
+        except (OSError, ValueError, RuntimeError) as e:
+            raise OnnxError(f"{what}: cannot read its external data {location[:200]!r}: {e}") from e
+        if not location or os.path.isabs(location) or not inside:
+            raise OnnxError(
+                f"{what}: external data {location[:200]!r} is not a file inside of the model's folder "
+                "without hard links elsewhere"
+            )
+        if path not in self._read:
+            self._read[path] = memoryview(path.read_bytes())
+        return self._read[path]
+
+
+def elements_of(tensor: TensorData, files: Files) -> tuple[Element, memoryview]:
+    """The element type of `tensor`, and its elements as bytes of the dtype that holds them.
+
+    Raises OnnxError when there are not as many elements as the shape says.
+    """
+    what = f"tensor {tensor.name!r}"
+    element = element_of(tensor.element, what)
+    stored = _stored(tensor, element, files, what)
+    count = math.prod(tensor.shape)
+    bits = 8 if element.bits == 6 else element.bits
+    if len(stored) != ceildiv(count * bits, 8):
+        raise OnnxError(
+            f"{what}: {ceildiv(count * bits, 8)} bytes expected for shape {tensor.shape} of {element.name}, "
+            f"got {len(stored)}"
+        )
+    if element.is_native:
+        return element, _normal_bools(stored) if element.dtype.is_bool else stored
+    return element, pack(list(map(decoder(element), _codes(stored, bits, count))), element.dtype)
+
+
+def strings_of(tensor: TensorData) -> list[str]:
+    """The elements of a tensor of text. Raises OnnxError."""
+    if tensor.element != STRING or len(tensor.strings) != math.prod(tensor.shape):
+        raise OnnxError(
+            f"tensor {tensor.name!r}: {math.prod(tensor.shape)} strings expected, got {len(tensor.strings)}"
+            f" of type {element_name(tensor.element)}"
+        )
+    return tensor.strings
+
+
+def _stored(tensor: TensorData, element: Element, files: Files, what: str) -> memoryview:
+    """The bytes of the elements as a file holds them: little-endian, small integers packed."""
+    if tensor.external is not None:
+        return _external(tensor.external, files, what)
+    if tensor.raw is not None:
+        return tensor.raw.bytes
+    number = _FIELD_OF.get(element.name, INT32_DATA)
+    if number == INT32_DATA:
+        size = 4 if element is element_of(6, what) else ceildiv(element.bits, 8)
+        mask = (1 << 8 * size) - 1
+        return memoryview(
+            b"".join((n & mask).to_bytes(size, "little") for n in _integers(tensor.typed.get(number, [])))
+        )
+    code, _ = _FIELDS[number]
+    values = tensor.typed.get(number, [])
+    if code in "fd":
+        if any(isinstance(v, int) for v in values):
+            raise OnnxError(f"{what}: its field {number} holds integers")
+        return memoryview(b"".join(v.bytes for v in values if isinstance(v, Span)))
+    integers = _integers(values)
+    if element.dtype is dtypes.uint32:
+        return memoryview(array.array("I", [n & 0xFFFFFFFF for n in integers])).cast("B")
+    if code == "Q":
+        return memoryview(array.array("Q", [n & ((1 << 64) - 1) for n in integers])).cast("B")
+    return memoryview(array.array("q", integers)).cast("B")
+
+
+def _integers(values: list[Span | int]) -> list[int]:
+    out: list[int] = []
+    for v in values:
+        out.extend([signed(v)] if isinstance(v, int) else map(signed, v.varints()))
+    return out
+
+
+def _external(entries: dict[str, str], files: Files, what: str) -> memoryview:
+    data = files.bytes_of(entries.get("location", ""), what)
+    try:
+        offset = int(entries.get("offset") or 0)
+        length = int(entries.get("length") or len(data) - offset)
+    except ValueError:
+        raise OnnxError(f"{what}: external data with an offset or length that is no number") from None
+    if offset < 0 or length < 0 or offset + length > len(data):
+        raise OnnxError(
+            f"{what}: external data from byte {offset}, {length} bytes: its file has {len(data)}"
+        )
+    return data[offset : offset + length]
+
+
+def _normal_bools(stored: memoryview) -> memoryview:
+    """Bytes that are 0 or 1, as a bool is."""
+    return memoryview(bytes(map(bool, stored))) if any(b > 1 for b in set(stored)) else stored
+
+
+def _codes(stored: memoryview, bits: int, count: int) -> list[int]:
+    """Numbers of 2, 4 or 8 bits, of which the first is in the low bits of the first byte."""
+    if bits == 8:
+        return list(stored)
+    mask = (1 << bits) - 1
+    return [b >> shift & mask for b in stored for shift in range(0, 8, bits)][:count]

@@ -1,0 +1,140 @@
+"""The backend test suite of the package `onnx`: its cases, and whether ours computes what they say.
+
+Used by the tests and by `scripts/onnx_table.py`. A case is a model with inputs and outputs, made in memory
+(`node`) or in the package's files.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+import polygrad.onnx
+from polygrad import Tensor
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+FLOATS = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "float8_e8m0fnu",
+          "float6_e2m3fn", "float6_e3m2fn", "bfloat16")  # fmt: skip
+SMALL_INTS = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    test: Any
+
+    @property
+    def name(self) -> str:
+        return self.test.name.removeprefix("test_")
+
+    @functools.cached_property
+    def model(self) -> onnx.ModelProto:
+        return self.test.model or onnx.load(os.path.join(self.test.model_dir, "model.onnx"))
+
+    def data(self) -> list[tuple[list[Any], list[Any]]]:
+        if self.test.data_sets is not None:
+            return [([plain(x) for x in xs], [plain(y) for y in ys]) for xs, ys in self.test.data_sets]
+        out = []
+        for folder in sorted(glob.glob(os.path.join(self.test.model_dir, "test_data_set_*"))):
+            files = [sorted(glob.glob(f"{folder}/{k}_*.pb"), key=_number) for k in ("input", "output")]
+            infos = self.model.graph.input, self.model.graph.output
+            out.append(tuple([_read(f, i) for f, i in zip(fs, info)] for fs, info in zip(files, infos)))
+        return out
+
+
+def _number(path: str) -> int:
+    return int(path.rpartition("_")[2].removesuffix(".pb"))
+
+
+def _read(path: str, info: Any) -> Any:
+    raw = open(path, "rb").read()
+    kind = info.type.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(raw))
+    if kind == "optional_type":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(raw))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(raw))
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, onnx.TensorProto):
+        return numpy_helper.to_array(x)
+    if isinstance(x, onnx.SequenceProto):
+        return numpy_helper.to_list(x)
+    if isinstance(x, onnx.OptionalProto):
+        return numpy_helper.to_optional(x)
+    return x
+
+
+@functools.cache
+def cases(kind: str) -> list[Case]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [Case(kind, t) for t in load_model_tests(kind=kind)]
+
+
+def to_ours(x: Any) -> Any:
+    """An array of numpy as forward() takes it: a Tensor, so that ops and not their folding are judged."""
+    if isinstance(x, (list, tuple)):
+        return [to_ours(v) for v in x]
+    if x is None or isinstance(x, str):
+        return x
+    x = np.asarray(x)
+    name = x.dtype.name
+    if x.dtype.kind in "OUS":
+        return x.astype(str).tolist()
+    if name in SMALL_INTS:
+        return Tensor(x.astype(SMALL_INTS[name]))
+    if name in FLOATS:
+        t = Tensor(x.astype(np.float32))
+        own = {"bfloat16": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e5m2": "fp8e5m2"}.get(name)
+        return t.cast(own) if own else t
+    return Tensor(np.ascontiguousarray(x).reshape(x.shape))
+
+
+def check(got: Any, want: Any, rtol: float, atol: float) -> None:
+    """Raises AssertionError."""
+    if isinstance(want, (list, tuple)):
+        assert isinstance(got, list) and len(got) == len(want), f"expected {len(want)} elements, got {got}"
+        for g, w in zip(got, want):
+            check(g, w, rtol, atol)
+        return
+    if want is None:
+        assert got is None
+        return
+    want = np.asarray(want)
+    if want.dtype.kind in "OUS":
+        np.testing.assert_array_equal(np.array(got, dtype=object), want.astype(str).astype(object))
+        return
+    name = want.dtype.name
+    assert isinstance(got, Tensor), f"expected a tensor, got {got!r:.80}"
+    own = {"bfloat16": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e5m2": "fp8e5m2", **SMALL_INTS}.get(name)
+    expected = own if isinstance(own, str) else np.dtype(own).name if own else "float32" if name in FLOATS else name
+    assert str(got.dtype) == expected, f"expected dtype {expected}, got {got.dtype}"
+    assert got.shape == want.shape, f"expected shape {want.shape}, got {got.shape}"
+    value = got.numpy()
+    if name in FLOATS or name in SMALL_INTS:
+        want, value = want.astype(np.float32), value.astype(np.float32)
+        rtol = 2**-6 if name == "bfloat16" else rtol
+    np.testing.assert_allclose(value, want, rtol=rtol, atol=atol)
+
+
+def run(case: Case) -> None:
+    """Raises what is wrong."""
+    model = polygrad.onnx.load(case.model.SerializeToString())
+    for inputs, outputs in case.data():
+        names = [i.name for i in case.model.graph.input][: len(inputs)]
+        given = {n: to_ours(x) for n, x in zip(names, inputs)}
+        found = list(model.forward(given).values())
+        assert len(found) == len(outputs)
+        for got, want in zip(found, outputs):
+            check(got, want, case.test.rtol, case.test.atol)
