@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from polygrad.onnx.ops import (
     activations,
+    casting,
+    convolution,
     elementwise,
+    indexing,
+    linalg,
     movement,
+    normalization,
+    pooling,
+    quantization,
     reductions,
 )
 
-__all__ = ["activations", "elementwise", "movement", "reductions"]
+__all__ = [
+    "activations",
+    "casting",
+    "convolution",
+    "elementwise",
+    "indexing",
+    "linalg",
+    "movement",
+    "normalization",
+    "pooling",
+    "quantization",
+    "reductions",
+]

@@ -1,0 +1,191 @@
+"""Convolutions and their transposes; columns back to images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polygrad.dtype import dtypes
+from polygrad.errors import OnnxError
+from polygrad.helpers import ceildiv, prod
+from polygrad.onnx.registry import Ints, op
+from polygrad.tensor.tensor import Tensor
+
+
+def pairs_of(
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+) -> list[tuple[int, int]]:
+    """(before, after) of each spatial axis: `pads`, or by `auto_pad`. Raises OnnxError."""
+    if auto_pad in ("NOTSET", ""):
+        given = pads or [0] * (2 * len(kernel))
+        return list(zip(given[: len(kernel)], given[len(kernel) :]))
+    if auto_pad == "VALID":
+        return [(0, 0)] * len(kernel)
+    if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
+        raise OnnxError(f"expected auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, got {auto_pad!r}")
+    out = []
+    for n, k, s, d in zip(sizes, kernel, strides, dilations):
+        total = max((ceildiv(n, s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        out.append(halves(total, auto_pad))
+    return out
+
+
+def halves(total: int, auto_pad: str) -> tuple[int, int]:
+    """Padding in front and behind; the odd one is behind for SAME_UPPER."""
+    small, large = total // 2, total - total // 2
+    return (small, large) if auto_pad == "SAME_UPPER" else (large, small)
+
+
+def flat(pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Pairs as methods of Tensor take them: the last axis first."""
+    return [n for pair in reversed(pairs) for n in pair]
+
+
+@op("Conv", 1, 11, 22)
+def conv(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    kernel = w.shape[2:]
+    steps, spread = strides or [1] * len(kernel), dilations or [1] * len(kernel)
+    pairs = pairs_of(x.shape[2:], kernel, steps, spread, pads, auto_pad)
+    return x.conv2d(w, bias, group, steps, spread, flat(pairs))
+
+
+@op("ConvTranspose", 1, 11, 22)
+def conv_transpose(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    output_padding: list[int] | None = None,
+    output_shape: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    kernel, sizes = w.shape[2:], x.shape[2:]
+    dims = len(kernel)
+    steps, spread, extra = strides or [1] * dims, dilations or [1] * dims, output_padding or [0] * dims
+    whole = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in zip(sizes, kernel, steps, spread)]
+    if output_shape is None and auto_pad.startswith("SAME"):
+        output_shape = [n * s for n, s in zip(sizes, steps)]
+    if output_shape is not None:
+        totals = [max(n + e - m, 0) for n, e, m in zip(whole, extra, output_shape[-dims:])]
+        pairs = [halves(total, auto_pad) for total in totals]
+        extra = [m - n + lo + hi for n, m, (lo, hi) in zip(whole, output_shape[-dims:], pairs)]
+    else:
+        pairs = pairs_of(sizes, kernel, steps, spread, pads, auto_pad)
+    out = x.conv_transpose2d(w, None, group, steps, spread)
+    out = out.pad([None, None, *[(-lo, e - hi) for (lo, hi), e in zip(pairs, extra)]])
+    return out if bias is None else out + bias.reshape(-1, *[1] * dims)
+
+
+@op("Col2Im", 18)
+def col2im(
+    x: Tensor,
+    image_shape: Ints,
+    block_shape: Ints,
+    *,
+    dilations: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    """The sum of blocks at their places: a transposed convolution whose kernels pick one element each."""
+    dims = len(image_shape)
+    steps, spread = strides or [1] * dims, dilations or [1] * dims
+    pairs = pairs_of(image_shape, block_shape, steps, spread, pads, "NOTSET")
+    counts = [
+        (n + lo + hi - (k - 1) * d - 1) // s + 1
+        for n, k, s, d, (lo, hi) in zip(image_shape, block_shape, steps, spread, pairs)
+    ]
+    size = prod(block_shape)
+    channels = x.shape[1] // size
+    picks = Tensor.eye(size, dtype=x.dtype).reshape(size, 1, *block_shape).repeat(channels, 1, *[1] * dims)
+    return conv_transpose(
+        x.reshape(x.shape[0], x.shape[1], *counts),
+        picks,
+        dilations=spread,
+        group=channels,
+        pads=[lo for lo, _ in pairs] + [hi for _, hi in pairs],
+        strides=steps,
+        output_shape=None,
+        output_padding=[
+            n + lo + hi - (c - 1) * s - (k - 1) * d - 1
+            for n, k, s, d, c, (lo, hi) in zip(image_shape, block_shape, steps, spread, counts, pairs)
+        ],
+    )
+
+
+@op("DeformConv", 19, 22)
+def deform_conv(
+    x: Tensor,
+    w: Tensor,
+    offset: Tensor,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    offset_group: int = 1,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    """A convolution whose taps are moved by `offset`, and read between the elements (Dai et al., 2017)."""
+    kernel, sizes, out = w.shape[2:], x.shape[2:], offset.shape[2:]
+    dims, taps = len(kernel), prod(kernel)
+    steps, spread = strides or [1] * dims, dilations or [1] * dims
+    pairs = pairs_of(sizes, kernel, steps, spread, pads, "NOTSET")
+    batch = x.shape[0] * offset_group
+    moved = offset.reshape(batch, *kernel, dims, *out).permute(
+        0, *range(1, dims + 1), *range(dims + 2, 2 * dims + 2), dims + 1
+    )  # (batch, *kernel, *out, dims)
+    grid = []
+    for i, (n, s, d, (lo, _)) in enumerate(zip(sizes, steps, spread, pairs)):
+        tap = Tensor.arange(kernel[i]).reshape([-1 if j == i else 1 for j in range(2 * dims)]) * d
+        start = Tensor.arange(out[i]).reshape([-1 if j == dims + i else 1 for j in range(2 * dims)]) * s
+        place = moved[..., i] + (tap + start - lo).cast(x.dtype)
+        grid.append((place * 2.0 + 1.0) / n - 1.0)
+    places = grid[-1].stack(*grid[-2::-1], dim=-1).reshape(batch, *[1] * (dims - 1), -1, dims)
+    read = x.reshape(batch, -1, *sizes).grid_sample(places).reshape(x.shape[0], offset_group, -1, taps, *out)
+    if mask is not None:
+        read = read * mask.reshape(x.shape[0], offset_group, 1, taps, *out)
+    read = read.reshape(x.shape[0], group, -1, prod(out))
+    y = w.reshape(group, w.shape[0] // group, -1).dot(read).reshape(x.shape[0], w.shape[0], *out)
+    return y if bias is None else y + bias.reshape(-1, *[1] * dims)
+
+
+@op("CausalConvWithState", 27)
+def causal_conv_with_state(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    past: Tensor | None = None,
+    *,
+    activation: str = "none",
+) -> tuple[Tensor, Tensor]:
+    """A convolution of each channel by itself, over what came before; also what the next step needs of it."""
+    if activation not in ("none", "silu", "swish"):
+        raise OnnxError(f"expected activation none, silu or swish, got {activation!r}")
+    kept = w.shape[2] - 1
+    whole = x.pad([None, None, (kept, 0)]) if past is None else past.cat(x, dim=2)
+    wide = whole.cast(dtypes.float32) if x.dtype.itemsize < 4 else whole
+    y = wide.conv2d(w.cast(wide.dtype), None if bias is None else bias.cast(wide.dtype), groups=x.shape[1])
+    y = y.cast(x.dtype) if activation == "none" else y.silu().cast(x.dtype)
+    return y, whole.shrink([None, None, (whole.shape[2] - kept, whole.shape[2])])

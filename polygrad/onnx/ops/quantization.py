@@ -1,0 +1,181 @@
+"""Quantisation: linear, by tensor, axis or block; and products of quantised operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import OnnxError
+from polygrad.helpers import ceildiv
+from polygrad.onnx.elements import ELEMENTS, Element, element_of
+from polygrad.onnx.ops.casting import converted
+from polygrad.onnx.ops.convolution import conv
+from polygrad.onnx.registry import op
+from polygrad.onnx.values import Narrow, Value, element_of_value, held, tensor_of
+from polygrad.tensor.tensor import Tensor
+
+_UINT8 = ELEMENTS[2]
+
+
+def _plain(x: Value) -> Tensor:
+    """The numbers of a value of any element type."""
+    return x.tensor if isinstance(x, Narrow) else tensor_of(x, None)
+
+
+def _spread(scale: Tensor, shape: tuple[Any, ...], axis: int, block_size: int) -> Tensor:
+    """A scale or zero point in a shape that broadcasts: of the tensor, of an axis, or of blocks along it."""
+    if not scale.ndim or scale.numel() == 1 and scale.ndim < 2:
+        return scale.reshape(())
+    at = axis + len(shape) if axis < 0 else axis
+    if scale.ndim == 1 and len(shape) != 1 or scale.ndim == 1 and not block_size:
+        return scale.reshape([-1 if i == at else 1 for i in range(len(shape))])
+    if scale.ndim != len(shape):
+        raise OnnxError(f"expected a scale of 1 axis or of {len(shape)}, got shape {scale.shape}")
+    size = block_size or ceildiv(shape[at], scale.shape[at])
+    whole = scale.repeat_interleave(size, at)
+    return whole.shrink([(0, n) if i == at else None for i, n in enumerate(shape)])
+
+
+def quantized(x: Tensor, scale: Tensor, zero: Tensor | None, to: Element, saturate: bool = True) -> Tensor | Narrow:
+    """x / scale, rounded to even, plus zero, saturated to the type."""
+    y = x / scale
+    if to.dtype.is_float:
+        return converted(y if zero is None else y + zero.cast(y.dtype), to, saturate)
+    low, high = to.limits
+    y = y.cast(dtypes.float32) if y.dtype.itemsize < 4 else y
+    y = y.round() if zero is None else y.round() + zero.cast(y.dtype)
+    return held(y.clamp(low, high), to)
+
+
+@op("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
+def quantize_linear(
+    x: Tensor,
+    scale: Value,
+    zero: Value = None,
+    *,
+    axis: int = 1,
+    saturate: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+) -> Value:
+    to = element_of(output_dtype, "output_dtype") if output_dtype else _UINT8
+    to = to if zero is None else element_of_value(zero)
+    by = _plain(scale)
+    kind = element_of(precision, "precision").dtype if precision else by.dtype
+    kind = kind if kind.is_float else dtypes.float32
+    by = _spread(by, x.shape, axis, block_size).cast(kind)
+    offset = None if zero is None else _spread(_plain(zero).cast(dtypes.float32), x.shape, axis, block_size)
+    return quantized(x.cast(kind), by, offset, to, bool(saturate))
+
+
+@op("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
+def dequantize_linear(
+    x: Value, scale: Value, zero: Value = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+) -> Tensor:
+    numbers, by = _plain(x), _plain(scale)
+    to = element_of(output_dtype, "output_dtype").dtype if output_dtype else by.dtype
+    wide: DType = dtypes.float32 if numbers.dtype.is_float else dtypes.int32
+    out = numbers.cast(wide)
+    if zero is not None:
+        out = out - _spread(_plain(zero).cast(wide), numbers.shape, axis, block_size)
+    factor = _spread(by.cast(dtypes.float32) if by.dtype.itemsize < 4 else by, numbers.shape, axis, block_size)
+    return (out.cast(factor.dtype) * factor).cast(to)
+
+
+@op("DynamicQuantizeLinear", 11)
+def dynamic_quantize_linear(x: Tensor) -> tuple[Value, Tensor, Tensor]:
+    """To uint8, by the range of the elements, which is made to contain 0."""
+    low, high = x.min().minimum(0), x.max().maximum(0)
+    scale = (high - low) / 255.0
+    scale = scale.eq(0).where(1.0, scale) if x.numel() else scale
+    zero = (low.neg() / scale).clamp(0, 255).round()
+    return quantized(x, scale, zero, _UINT8), scale, zero.cast(dtypes.uint8)
+
+
+# --- products
+
+
+def _rows(x: Tensor, ndim: int) -> Tensor:
+    """A number for each row of a matrix, as a column."""
+    return x.unsqueeze(-1) if x.ndim == 1 and x.numel() > 1 else x.reshape(()) if x.numel() == 1 else x
+
+
+@op("QLinearMatMul", 10, 21)
+def qlinear_matmul(
+    a: Tensor,
+    a_scale: Tensor,
+    a_zero: Tensor,
+    b: Tensor,
+    b_scale: Tensor,
+    b_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+) -> Value:
+    x = a.cast(dtypes.int32) - _rows(a_zero.cast(dtypes.int32), a.ndim)
+    y = b.cast(dtypes.int32) - b_zero.cast(dtypes.int32)
+    scale = (_rows(a_scale, a.ndim).float() * b_scale.float()) / _rows(y_scale, a.ndim).float()
+    out = x.dot(y).cast(dtypes.float32) * scale
+    to = element_of_value(y_zero)
+    return held((out.round() + _rows(y_zero, a.ndim).cast(dtypes.float32)).clamp(*to.limits), to)
+
+
+@op("ConvInteger", 10)
+def conv_integer(
+    x: Tensor,
+    w: Tensor,
+    x_zero: Tensor | None = None,
+    w_zero: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    a, b = x.cast(dtypes.int32), w.cast(dtypes.int32)
+    if x_zero is not None:
+        a = a - x_zero.cast(dtypes.int32).reshape(())
+    if w_zero is not None:
+        zero = w_zero.cast(dtypes.int32)
+        b = b - (zero.reshape(-1, *[1] * (w.ndim - 1)) if zero.ndim else zero)
+    return conv(
+        a, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads,
+        strides=strides,
+    )  # fmt: skip
+
+
+@op("QLinearConv", 10)
+def qlinear_conv(
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    w: Tensor,
+    w_scale: Tensor,
+    w_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+    bias: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Value:
+    """Scale and zero point of w are one number, or one for each output channel. The bias is in int32."""
+    total = conv_integer(
+        x, w, x_zero, w_zero, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape,
+        pads=pads, strides=strides,
+    )  # fmt: skip
+    column = (-1, *[1] * (x.ndim - 2))
+    if bias is not None:
+        total = total + bias.reshape(column)
+    scale = x_scale.reshape(()) * (w_scale.reshape(column) if w_scale.numel() > 1 else w_scale.reshape(()))
+    out = total.cast(dtypes.float32) * (scale / y_scale.reshape(()))
+    to = element_of_value(y_zero)
+    return held((out.round() + y_zero.reshape(()).cast(dtypes.float32)).clamp(*to.limits), to)
+
+
