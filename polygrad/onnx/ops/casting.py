@@ -24,9 +24,7 @@ def converted(x: Tensor, to: Element, saturate: bool = True, round_mode: str = "
     if to.dtype in dtypes.fp8s:
         return (x if x.dtype.is_float else x.cast(dtypes.float32)).cast(to.dtype, saturate=saturate)
     if to.bits < 8:
-        low, high = to.limits  # floats are rounded and saturate, integers keep their low bits
-        if x.dtype.is_float:
-            return Narrow(x.cast(dtypes.float32).round().clamp(low, high).cast(to.dtype), to)
+        low, high = to.limits  # the low bits stay
         code = x.cast(dtypes.int32) & (high - low)
         return Narrow((code > high).where(code - (high - low + 1), code).cast(to.dtype), to)
     if x.dtype.is_float and to.dtype.is_bool:
@@ -48,7 +46,7 @@ def rounded_to(x: Tensor, fmt: FloatFormat, saturate: bool) -> Tensor:
     if has_nan:
         out = out.eq(0).where(0.0, out)
         return x.isnan().where(math.nan, out)
-    return x.isnan().where(fmt.largest, out)  # there is no NaN: the largest, as in the OCP's converters
+    return x.isnan().where(-0.0, out)  # there is no NaN: what ml_dtypes makes of it
 
 
 def _to_power(x: Tensor, fmt: FloatFormat, saturate: bool, round_mode: str) -> Tensor:

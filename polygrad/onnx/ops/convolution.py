@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
+from polygrad.onnx.ops.vision import linear_at
 from polygrad.onnx.registry import Ints, op
 from polygrad.tensor.tensor import Tensor
 
@@ -153,17 +154,13 @@ def deform_conv(
     steps, spread = strides or [1] * dims, dilations or [1] * dims
     pairs = pairs_of(sizes, kernel, steps, spread, pads, "NOTSET")
     batch = x.shape[0] * offset_group
-    moved = offset.reshape(batch, *kernel, dims, *out).permute(
-        0, *range(1, dims + 1), *range(dims + 2, 2 * dims + 2), dims + 1
-    )  # (batch, *kernel, *out, dims)
-    grid = []
-    for i, (n, s, d, (lo, _)) in enumerate(zip(sizes, steps, spread, pairs)):
+    moved = offset.reshape(batch, *kernel, dims, *out)
+    places = []
+    for i, (s, d, (lo, _)) in enumerate(zip(steps, spread, pairs)):
         tap = Tensor.arange(kernel[i]).reshape([-1 if j == i else 1 for j in range(2 * dims)]) * d
         start = Tensor.arange(out[i]).reshape([-1 if j == dims + i else 1 for j in range(2 * dims)]) * s
-        place = moved[..., i] + (tap + start - lo).cast(x.dtype)
-        grid.append((place * 2.0 + 1.0) / n - 1.0)
-    places = grid[-1].stack(*grid[-2::-1], dim=-1).reshape(batch, *[1] * (dims - 1), -1, dims)
-    read = x.reshape(batch, -1, *sizes).grid_sample(places).reshape(x.shape[0], offset_group, -1, taps, *out)
+        places.append(moved.select(1 + dims, i) + (tap + start - lo).cast(x.dtype))
+    read = linear_at(x.reshape(batch, -1, *sizes), places).reshape(x.shape[0], offset_group, -1, taps, *out)
     if mask is not None:
         read = read * mask.reshape(x.shape[0], offset_group, 1, taps, *out)
     read = read.reshape(x.shape[0], group, -1, prod(out))

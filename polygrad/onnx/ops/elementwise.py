@@ -7,7 +7,9 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
+from polygrad.onnx.ops.strings import pairs_of_texts
 from polygrad.onnx.registry import op
+from polygrad.onnx.values import Constant, Strings, Value, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 
@@ -91,7 +93,7 @@ _BINARY: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], tuple[int, ...], tu
     "BitwiseOr": (Tensor.bitwise_or, (18,), ()),
     "BitwiseXor": (Tensor.bitwise_xor, (18,), ()),
     "Div": (_divide, (7, 13, 14), (1, 6)),
-    "Equal": (Tensor.eq, (7, 11, 13, 19), (1,)),
+    "Equal": (Tensor.eq, (7, 11, 13), (1,)),
     "Greater": (Tensor.gt, (7, 9, 13), (1,)),
     "GreaterOrEqual": (Tensor.ge, (12, 16), ()),
     "Less": (Tensor.lt, (7, 9, 13), (1,)),
@@ -104,6 +106,14 @@ _BINARY: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], tuple[int, ...], tu
 for _name, (_combine, _versions, _old) in _BINARY.items():
     op(_name, *_versions)(_binary(_combine))
     op(_name, *_old)(_binary_1(_combine))
+
+
+@op("Equal", 19)
+def equal(a: Value, b: Value, *, device: str | None) -> Value:
+    if isinstance(a, Strings):
+        shape, pairs = pairs_of_texts(a, b)
+        return Constant(dtypes.bool, shape, [x == y for x, y in pairs])
+    return tensor_of(a, device).eq(tensor_of(b, device))
 
 
 @op("Pow", 7, 12, 13, 15)
