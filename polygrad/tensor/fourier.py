@@ -169,8 +169,17 @@ def _convolved(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any
 
 
 def _roots(like: Any, rows: int, columns: int, n: int, sign: float) -> tuple[Any, Any]:
-    """cos and sin of ±2π j k / n, for all j < rows and k < columns."""
+    """cos and sin of ±2π j k / n, for all j < rows and k < columns.
+
+    A turn is whole quarters, which are exact, and up to an eighth more.
+    """
     j = like._of(UOp(Ops.ARANGE, dtypes.int64, (), rows).reshape((rows, 1)), like._device)
     k = like._of(UOp(Ops.ARANGE, dtypes.int64, (), columns).reshape((1, columns)), like._device)
-    angle = (j * k % n).cast_like(like) * (sign * 2 * math.pi / n)
-    return tuple(x._with(x.uop.contiguous()) for x in (angle.cos(), angle.sin()))  # type: ignore[return-value]
+    quarters = (j * k % n) * 4  # of 1/n each
+    whole = (quarters * 2 + n) // (2 * n)
+    angle = (quarters - whole * n).cast_like(like) * (math.pi / 2 / n)
+    cosine, sine = angle.cos(), angle.sin()
+    is_odd, is_back = (whole & 1).ne(0), (whole & 2).ne(0)
+    cosine, sine = is_odd.where(sine.neg(), cosine), is_odd.where(cosine, sine)
+    cosine, sine = (is_back.where(x.neg(), x) for x in (cosine, sine))
+    return tuple(x._with(x.uop.contiguous()) for x in (cosine, sine * sign))  # type: ignore[return-value]

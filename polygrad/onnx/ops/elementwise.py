@@ -175,6 +175,8 @@ def where(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 # --- tests and limits
 
+_LARGEST_FLOAT = 3.4028234663852886e38
+
 
 @op("IsNaN", 9, 13, 20)
 def is_nan(x: Tensor) -> Tensor:
@@ -192,6 +194,11 @@ def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Te
     return x if high is None else x.minimum(high)
 
 
-@op("Clip", 1, 6)
+@op("Clip", 6)
+def clip_6(x: Tensor, *, min: float = -_LARGEST_FLOAT, max: float = _LARGEST_FLOAT) -> Tensor:
+    return x.clamp(min, max)
+
+
+@op("Clip", 1)
 def clip_1(x: Tensor, *, min: float | None = None, max: float | None = None, consumed_inputs: Any = None) -> Tensor:
     return x.clamp(min, max)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
@@ -160,8 +161,8 @@ def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
 
 
 @op("MeanVarianceNormalization", 9, 13)
-def mean_variance_normalization(x: Tensor, *, axes: list[int] | None = None) -> Tensor:
-    chosen = tuple(axes) if axes is not None else (0, 2, 3)
+def mean_variance_normalization(x: Tensor, *, axes: Sequence[int] = (0, 2, 3)) -> Tensor:
+    chosen = tuple(axes)
     centred = x - x.mean(chosen, keepdim=True)
     return centred / (centred.square().mean(chosen, keepdim=True).sqrt() + 1e-9)
 
