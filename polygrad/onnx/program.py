@@ -13,6 +13,7 @@ from typing import Any
 from polygrad.errors import CaptureError, CompileError, DeviceError, OnnxError, OutOfMemoryError
 from polygrad.onnx.folding import fold
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
+from polygrad.onnx.reasons import REASONS
 from polygrad.onnx.registry import Entry, find
 from polygrad.onnx.values import Value
 
@@ -87,10 +88,11 @@ class Body:
             assert step.entry is not None
             folded = fold(step.node, inputs, step.attributes)
             bodies = {name: partial(_run_inside, body, scope) for name, body in step.bodies.items()}
+            context = {"outputs": len(step.outputs), "device": scope.device, "find": scope.find}
             found = (
                 [folded]
                 if folded is not None
-                else step.entry.call(inputs, {**step.attributes, **bodies}, len(step.outputs), scope.device)
+                else step.entry.call(inputs, {**step.attributes, **bodies}, context)
             )
         scope.values.update((name, value) for name, value in zip(step.outputs, found) if name)
 
@@ -115,6 +117,7 @@ def _missing_text(missing: dict[tuple[str, str, int], list[Node]]) -> str:
     lines = [
         f"{domain or 'ai.onnx'}.{name} of version {version}: {nodes[0]}"
         + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
+        + (f" ({REASONS[domain, name]})" if (domain, name) in REASONS else "")
         for (domain, name, version), nodes in sorted(missing.items(), key=lambda item: item[0])
     ]
     return "ops that do not exist here: " + "; ".join(lines)

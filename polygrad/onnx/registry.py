@@ -7,8 +7,9 @@ An op is a function of a few lines:
 
 Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their annotations
 say what the op needs: `Tensor`, `Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for
-them) or `Value` (as it is). Keywords are attributes with their defaults. A few keywords are not the node's:
-`outputs` (how many outputs it names), `device`, and bodies (attributes that are graphs, as functions of values).
+them) or `Value` (as it is). Keywords are attributes with their defaults; one that is a graph comes as a Body, a
+function of values. Three keywords are not the node's: `outputs` (how many outputs it names), `device`, and `find`
+(the value of a name in the graph).
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ _READERS: dict[str, Callable[[Value], Any]] = {
     "Float": lambda value: float(scalar_of(value)),
     "Value": lambda value: value,
 }
-OUTPUTS, DEVICE = "outputs", "device"
+# Keywords that are no attributes.
+CONTEXT = frozenset(("outputs", "device", "find"))
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An op of one or several versions. `kinds`: of each input, what its annotation asks for.
+    """An op of one or several versions. `kinds`: of each input, what its annotation asks for; `optional`: whether
+    it may be left out. `required`: how many inputs a node has at least.
 
     `rest`: of inputs behind those. `keeps_type`: elements that are no dtype pass as they are held, and the
     result is of their type.
@@ -49,16 +52,16 @@ class Entry:
     name: str
     function: Callable[..., Any]
     kinds: tuple[str, ...]
+    optional: tuple[bool, ...]
     required: int
     rest: str | None
     attributes: frozenset[str]
+    context: frozenset[str]
     needed: tuple[str, ...]
     keeps_type: bool
 
-    def call(
-        self, inputs: list[Value], attributes: dict[str, Any], outputs: int, device: str | None
-    ) -> list[Value]:
-        """The outputs for these inputs. Raises OnnxError."""
+    def call(self, inputs: list[Value], attributes: dict[str, Any], context: dict[str, Any]) -> list[Value]:
+        """The outputs for these inputs. `context`: values of the keywords CONTEXT. Raises OnnxError."""
         self._check_count(inputs)
         narrow = inputs[0] if self.keeps_type and inputs and isinstance(inputs[0], Narrow) else None
         if narrow is not None:
@@ -67,16 +70,12 @@ class Entry:
         for i, value in enumerate(inputs):
             kind = self.kinds[i] if i < len(self.kinds) else self.rest
             assert kind is not None
-            arguments.append(_argument(value, kind, i < self.required, device))
-        given = dict(attributes)
-        if OUTPUTS in self.attributes:
-            given[OUTPUTS] = outputs
-        if DEVICE in self.attributes:
-            given[DEVICE] = device
-        result = self.function(*arguments, **given)
+            optional = i < len(self.kinds) and self.optional[i]
+            arguments.append(_argument(value, kind, optional, context["device"]))
+        result = self.function(*arguments, **attributes, **{k: context[k] for k in self.context})
         results = list(result) if isinstance(result, tuple) else [result]
-        if len(results) < outputs:
-            raise OnnxError(f"it has {len(results)} outputs, the node names {outputs}")
+        if len(results) < context["outputs"]:
+            raise OnnxError(f"it has {len(results)} outputs, the node names {context['outputs']}")
         if narrow is not None:
             results = [Narrow(x, narrow.element) for x in results]
         return results
@@ -89,20 +88,18 @@ class Entry:
 
     def check_attributes(self, names: list[str]) -> None:
         """Raises OnnxError for an attribute that this version does not have, or that is missing."""
-        unknown = [n for n in names if n not in self.attributes or n in (OUTPUTS, DEVICE)]
+        unknown = [n for n in names if n not in self.attributes]
         missing = [n for n in self.needed if n not in names]
         if unknown or missing:
             what = f"unknown attribute {unknown[0]!r}" if unknown else f"attribute {missing[0]!r} is missing"
             raise OnnxError(what)
 
 
-def _argument(value: Value, kind: str, required: bool, device: str | None) -> Any:
-    if kind == "Value":
+def _argument(value: Value, kind: str, optional: bool, device: str | None) -> Any:
+    if kind == "Value" or (value is None and optional):
         return value
     if value is None:
-        if required:
-            raise OnnxError("a required input is left out")
-        return None
+        raise OnnxError("a required input is left out")
     return tensor_of(value, device) if kind == "Tensor" else _READERS[kind](value)
 
 
@@ -127,23 +124,37 @@ def op(
 
 def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
     kinds: list[str] = []
+    optional: list[bool] = []
     required, rest, needed = 0, None, []
-    attributes = set()
+    attributes, context = set(), set()
     for p in inspect.signature(function).parameters.values():
         kind = str(p.annotation).removesuffix(" | None")
+        if p.name in CONTEXT:
+            context.add(p.name)
+            continue
         if p.kind is p.KEYWORD_ONLY:
-            attributes.add(p.name.rstrip("_"))
-            if p.default is p.empty and p.name not in (OUTPUTS, DEVICE):
-                needed.append(p.name.rstrip("_"))
+            attributes.add(p.name)
+            if p.default is p.empty:
+                needed.append(p.name)
             continue
         assert kind == "Tensor" or kind in _READERS, f"{name}: parameter {p.name} of type {p.annotation}"
         if p.kind is p.VAR_POSITIONAL:
             rest = kind
             continue
         kinds.append(kind)
+        optional.append(str(p.annotation).endswith(" | None"))
         required += p.default is p.empty
     return Entry(
-        name, function, tuple(kinds), required, rest, frozenset(attributes), tuple(needed), keeps_type
+        name,
+        function,
+        tuple(kinds),
+        tuple(optional),
+        required,
+        rest,
+        frozenset(attributes),
+        frozenset(context),
+        tuple(needed),
+        keeps_type,
     )
 
 

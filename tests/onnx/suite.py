@@ -6,6 +6,7 @@ Used by the tests and by `scripts/onnx_table.py`. A case is a model with inputs 
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import glob
 import os
@@ -21,6 +22,16 @@ from onnx.backend.test.loader import load_model_tests
 import polygrad.onnx
 from polygrad import Tensor
 
+# Cases that fail, by patterns, and why.
+REASONS = {
+    "image_decoder_*": "ImageDecoder does not exist here: Python has no decoders of image formats",
+    "attention_4d_causal_fp16*": "two elements differ in the last digit of float16, in which numpy computes the sums",
+    "dft_inverse*": "the expected value is the rounding error of numpy's float32 transform where ours is exactly 0",
+    "string_split_empty_tensor": "text comes as nested lists, and an empty one has no second axis",
+}
+# Of random numbers only shape and dtype can be checked.
+RANDOM = ("bernoulli*", "training_dropout_default*", "training_dropout", "training_dropout_mask")
+_RANDOM_REASON = "random numbers are of our own generator"
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 FLOATS = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "float8_e8m0fnu",
           "float6_e2m3fn", "float6_e3m2fn", "bfloat16")  # fmt: skip
@@ -101,12 +112,23 @@ def to_ours(x: Any) -> Any:
     return Tensor(np.ascontiguousarray(x).reshape(x.shape))
 
 
-def check(got: Any, want: Any, rtol: float, atol: float) -> None:
-    """Raises AssertionError."""
+def is_random(name: str) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in RANDOM)
+
+
+def reason(name: str) -> str | None:
+    """Why a case fails, None for one that passes."""
+    if is_random(name):
+        return _RANDOM_REASON
+    return next((text for pattern, text in REASONS.items() if fnmatch.fnmatch(name, pattern)), None)
+
+
+def check(got: Any, want: Any, rtol: float, atol: float, values: bool = True) -> None:
+    """Raises AssertionError. Without `values` only shapes and dtypes are compared."""
     if isinstance(want, (list, tuple)):
         assert isinstance(got, list) and len(got) == len(want), f"expected {len(want)} elements, got {got}"
         for g, w in zip(got, want):
-            check(g, w, rtol, atol)
+            check(g, w, rtol, atol, values)
         return
     if want is None:
         assert got is None
@@ -121,6 +143,8 @@ def check(got: Any, want: Any, rtol: float, atol: float) -> None:
     expected = own if isinstance(own, str) else np.dtype(own).name if own else "float32" if name in FLOATS else name
     assert str(got.dtype) == expected, f"expected dtype {expected}, got {got.dtype}"
     assert got.shape == want.shape, f"expected shape {want.shape}, got {got.shape}"
+    if not values:
+        return
     value = got.numpy()
     if name in FLOATS or name in SMALL_INTS:
         want, value = want.astype(np.float32), value.astype(np.float32)
@@ -137,4 +161,4 @@ def run(case: Case) -> None:
         found = list(model.forward(given).values())
         assert len(found) == len(outputs)
         for got, want in zip(found, outputs):
-            check(got, want, case.test.rtol, case.test.atol)
+            check(got, want, case.test.rtol, case.test.atol, not is_random(case.name))

@@ -1,9 +1,12 @@
-"""Steps of optimizers, of the domain ai.onnx.preview.training: tensors, their gradients, and states."""
+"""The domain ai.onnx.preview.training: gradients, and steps of optimizers (tensors, their gradients, and states)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polygrad.errors import OnnxError
 from polygrad.onnx.registry import op
+from polygrad.onnx.values import Value, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 DOMAIN = "ai.onnx.preview.training"
@@ -20,6 +23,22 @@ def _columns(xs: tuple[Tensor, ...], count: int) -> list[tuple[Tensor, ...]]:
 def _joined(rows: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
     """The new tensors, then the new states."""
     return tuple(x for column in zip(*rows) for x in column)
+
+
+@op("Gradient", 1, domain=DOMAIN)
+def gradient(
+    *values: Tensor,
+    xs: list[str],
+    y: str,
+    zs: list[str] | None = None,
+    find: Callable[[str], Value],
+    device: str | None,
+) -> tuple[Tensor, ...]:
+    """The gradients of the value named `y` with respect to those named `xs`, at the values that the graph has."""
+    names = [*xs, *(zs or [])]
+    if len(values) != len(names) or any(find(n) is not v for n, v in zip(names, values)):
+        raise OnnxError("expected as inputs the values that xs and zs name, got others")
+    return tuple(tensor_of(find(y), device).sum().gradient(*values[: len(xs)]))
 
 
 @op("Adagrad", 1, domain=DOMAIN)

@@ -1,0 +1,54 @@
+"""Small ONNX models, written by the package `onnx`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+FLOAT = TensorProto.FLOAT
+
+
+def node_model(
+    op: str,
+    inputs: Sequence[Any],
+    outputs: int = 1,
+    attributes: dict[str, Any] | None = None,
+    domain: str = "",
+    opset: int = 21,
+) -> tuple[bytes, list[str]]:
+    """A model of one node, and the names of its inputs; an input that is None is left out."""
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    ports = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape)
+        for n, x in zip(names, inputs)
+        if n
+    ]
+    ys = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, ys, name="the_node", domain=domain, **(attributes or {}))
+    results = [onnx.ValueInfoProto(name=y) for y in ys]
+    return model([node], ports, results, opset=opset), names
+
+
+def model(
+    nodes: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    initializers: Sequence[Any] = (),
+    opset: int = 21,
+    functions: Sequence[Any] = (),
+    more: Sequence[Any] = (),
+    **graph: Any,
+) -> bytes:
+    """A file. `inputs`, `outputs`: names of float values of unknown shape, or value infos."""
+    infos = [
+        [helper.make_tensor_value_info(x, FLOAT, None) if isinstance(x, str) else x for x in xs]
+        for xs in (inputs, outputs)
+    ]
+    made = helper.make_graph(nodes, "graph", *infos, initializer=list(initializers), **graph)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), *more]
+    whole = helper.make_model(made, opset_imports=opsets, ir_version=10, functions=functions)
+    return whole.SerializeToString()
