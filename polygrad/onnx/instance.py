@@ -13,8 +13,8 @@ from polygrad.nn.files import file_bytes
 from polygrad.onnx import ops
 from polygrad.onnx.elements import STRING
 from polygrad.onnx.ports import Port, from_host, port_of, to_host
-from polygrad.onnx.program import compile_model
-from polygrad.onnx.proto import Graph, Model, Node, SparseData, TensorData, read_model
+from polygrad.onnx.program import all_nodes, compile_model
+from polygrad.onnx.proto import Model, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of, strings_of
 from polygrad.onnx.values import Strings, Value, constant_of, held, numbers_of
 from polygrad.tensor.tensor import Tensor
@@ -161,13 +161,5 @@ def load(
 
 def _counts(model: Model) -> Counter[str]:
     """How often each op stands in the file, bodies and functions too."""
-    found: Counter[str] = Counter()
-    nodes: list[Node] = [*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)]
-    while nodes:
-        node = nodes.pop()
-        found[f"{node.domain}.{node.op}" if node.domain else node.op] += 1
-        for value in node.attributes.values():
-            for graph in value if isinstance(value, list) else [value]:
-                if isinstance(graph, Graph):
-                    nodes += graph.nodes
-    return found
+    nodes = all_nodes([*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)])
+    return Counter(f"{n.domain}.{n.op}" if n.domain else n.op for n in nodes)

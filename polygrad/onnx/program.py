@@ -23,6 +23,7 @@ _DEEPEST = 64  # functions that call functions
 _NOT_OF_THE_NODE = (CaptureError, CompileError, DeviceError, OutOfMemoryError)
 
 Load = Callable[[TensorData | SparseData], Value]
+_Key = tuple[str, str, str]  # of a function: domain, name, overload
 
 
 @dataclass(slots=True)
@@ -107,7 +108,7 @@ def compile_model(model: Model, attribute: Load, initializer: Load) -> Body:
     Raises OnnxError, for all ops at once that are missing.
     """
     compiler = _Compiler(model, attribute, initializer)
-    body = compiler.graph(model.graph, _Place(model.opsets, {}, (), frozenset()))
+    body = compiler.graph(model.graph, _Place(model.opsets, {}, frozenset()))
     if compiler.missing:
         raise OnnxError(_missing_text(compiler.missing))
     return body
@@ -125,11 +126,10 @@ def _missing_text(missing: dict[tuple[str, str, int], list[Node]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where nodes stand: versions of domains, the attributes of the function's call, functions and names around."""
+    """Where nodes stand: versions of domains, the attributes of the function's call, and names around."""
 
     opsets: dict[str, int]
     attributes: dict[str, Any]
-    functions: tuple[tuple[str, str, str], ...]
     names: frozenset[str]
 
 
@@ -138,6 +138,7 @@ class _Compiler:
         self.functions, self.attribute, self.initializer = model.functions, attribute, initializer
         self.missing: dict[tuple[str, str, int], list[Node]] = {}
         self.nodes = 0
+        self._sizes: dict[_Key, int] = {}
 
     def graph(self, graph: Graph, place: _Place) -> Body:
         constants: dict[str, Value] = {}
@@ -196,7 +197,7 @@ class _Compiler:
         step.entry = find(node.domain, node.op, version)
         if step.entry is None:
             self.missing.setdefault((node.domain, node.op, version), []).append(node)
-        inside = _Place(place.opsets, place.attributes, place.functions, names)
+        inside = _Place(place.opsets, place.attributes, names)
         for name, value in attributes.items():
             if isinstance(value, Graph):
                 step.bodies[name] = self.graph(value, inside)
@@ -213,17 +214,40 @@ class _Compiler:
     def _function(
         self, node: Node, function: Function, attributes: dict[str, Any], place: _Place
     ) -> Body:
-        key = (function.domain, function.name, function.overload)
-        if key in place.functions or len(place.functions) >= _DEEPEST:
-            raise OnnxError(f"{node}: the function calls itself, or functions are too deep in each other")
+        if self.nodes + self._size(function, node, ()) > _MOST_NODES:
+            raise OnnxError(f"{node}: more than {_MOST_NODES} nodes, with functions inlined")
         given = {**function.defaults, **attributes}
         names = set(function.inputs)
-        inside = _Place(function.opsets or place.opsets, given, (*place.functions, key), frozenset())
+        inside = _Place(function.opsets or place.opsets, given, frozenset())
         steps = self._steps(function.nodes, set(names), names, inside)
         for name in function.outputs:
             if name not in names:
                 raise OnnxError(f"{node}: nothing computes the output {name!r} of the function")
         return Body(function.inputs, function.outputs, {}, steps)
+
+    def _size(self, function: Function, node: Node, callers: tuple[_Key, ...]) -> int:
+        """How many nodes a function has, with those that it calls."""
+        key = (function.domain, function.name, function.overload)
+        if key in callers or len(callers) >= _DEEPEST:
+            raise OnnxError(f"{node}: a function calls itself, or functions are too deep in each other")
+        if key not in self._sizes:
+            nodes = all_nodes(function.nodes)
+            called = [self.functions.get((n.domain, n.op, n.overload)) for n in nodes]
+            self._sizes[key] = len(nodes) + sum(
+                self._size(f, node, (*callers, key)) for f in called if f is not None
+            )
+        return self._sizes[key]
+
+
+def all_nodes(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes, and those of the graphs in their attributes."""
+    out = list(nodes)
+    for node in out:  # which grows
+        for value in node.attributes.values():
+            for graph in value if isinstance(value, list) else [value]:
+                if isinstance(graph, Graph):
+                    out += graph.nodes
+    return out
 
 
 def _has_bodies(node: Node) -> bool:
