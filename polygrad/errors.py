@@ -70,7 +70,7 @@ class ProgramError(PolygradError, ValueError):
 
 
 class OnnxError(ArgumentError):
-    """A damaged ONNX file, an op that does not exist here, or a node whose inputs or attributes do not fit."""
+    """A damaged ONNX file, an op that does not exist here, or a node whose inputs do not fit."""
 
 
 class CaptureError(PolygradError):

@@ -1,4 +1,5 @@
-"""ONNX models: `load` reads a file and gives an `Instance`, which runs it and whose initializers can be trained.
+"""ONNX models: `load` reads a file and gives an `Instance`, which runs it and whose initializers can be
+trained.
 
     from polygrad import onnx
     model = onnx.load("model.onnx")

@@ -95,7 +95,7 @@ def _divided(a: Any, b: Any) -> Any:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-for _name, _function in {
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
@@ -107,17 +107,17 @@ for _name, _function in {
     "And": operator.and_,
     "Or": operator.or_,
     "Where": lambda condition, a, b: a if condition else b,
-}.items():
-    _FOLDS[_name] = _elementwise(_function)
-for _name, _function in {
+}
+_TESTS: dict[str, Callable[..., Any]] = {
     "Equal": operator.eq,
     "Greater": operator.gt,
     "Less": operator.lt,
     "GreaterOrEqual": operator.ge,
     "LessOrEqual": operator.le,
     "Not": operator.not_,
-}.items():
-    _FOLDS[_name] = _elementwise(_function, is_test=True)
+}
+_FOLDS.update({name: _elementwise(function) for name, function in _ARITHMETIC.items()})
+_FOLDS.update({name: _elementwise(function, is_test=True) for name, function in _TESTS.items()})
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Constant | None]:

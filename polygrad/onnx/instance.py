@@ -12,7 +12,7 @@ from polygrad.helpers import prod
 from polygrad.nn.files import file_bytes
 from polygrad.onnx import ops
 from polygrad.onnx.elements import STRING
-from polygrad.onnx.ports import Port, from_host, port_of, to_host
+from polygrad.onnx.ports import from_host, port_of, to_host
 from polygrad.onnx.program import all_nodes, compile_model
 from polygrad.onnx.proto import Model, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of, strings_of
@@ -33,8 +33,8 @@ class Instance:
     """An ONNX model in memory, made by `load`. A call makes a graph like any other: lazy, differentiable.
 
     `inputs`, `outputs`: its ports. `ops`: how often each op is in the file, by 'domain.Op'. `parameters`: the
-    initializers by name, as Tensors; integers of up to 1,024 elements, which say shapes and axes, are constants
-    and not among them. `model`: what the file says.
+    initializers by name, as Tensors; integers of up to 1,024 elements, which say shapes and axes, are
+    constants and not among them. `model`: what the file says.
     """
 
     def __init__(self, model: Model, files: Files, device: str | None, requires_grad: bool) -> None:
@@ -123,9 +123,7 @@ class Instance:
         rank = len(sparse.shape)
         if len(sparse.indices.shape) == 2:
             rows = [places[i : i + rank] for i in range(0, len(places), rank)]
-            places = [
-                sum(at * prod(sparse.shape[k + 1 :]) for k, at in enumerate(row)) for row in rows
-            ]
+            places = [sum(at * prod(sparse.shape[k + 1 :]) for k, at in enumerate(row)) for row in rows]
         whole = Tensor.zeros(prod(sparse.shape), dtype=element.dtype, device=self.device)
         if places:
             whole = whole.scatter(0, Tensor(places, self.device, "int64"), values)
@@ -145,9 +143,9 @@ def load(
 ) -> Instance:
     """The model in an ONNX file: a path, bytes, a buffer, or a Tensor of bytes.
 
-    `requires_grad`: the floats among its initializers become leaves that are trained. `folder`: where files of
-    external data are; by default the folder of the path. Raises OnnxError for a damaged file, and for ops that
-    do not exist here, all of them at once.
+    `requires_grad`: the floats among its initializers become leaves that are trained. `folder`: where files
+    of external data are; by default the folder of the path. Raises OnnxError for a damaged file, and for ops
+    that do not exist here, all of them at once.
 
     >>> model = load(EXAMPLE)
     >>> model.inputs[0].name, model.inputs[0].shape, model.ops

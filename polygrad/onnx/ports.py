@@ -21,10 +21,10 @@ _LONGEST_SHAPE = 64  # an integer vector of this size may be a shape
 class Port:
     """An input or output: its name, dtype and shape.
 
-    A size is an int, the name of a symbolic one, or None. `dtype` is that of the Tensor that holds it, None for
-    what no Tensor is; `kind` is 'tensor', 'sequence', 'optional' or another of ONNX's; `element` is the number
-    of the element type; `shape` is None where the file does not say it; `inner`: what a sequence or an optional
-    holds.
+    A size is an int, the name of a symbolic one, or None. `dtype` is that of the Tensor that holds it, None
+    for what no Tensor is; `kind` is 'tensor', 'sequence', 'optional' or another of ONNX's; `element` is the
+    number of the element type; `shape` is None where the file does not say it; `inner`: what a sequence or an
+    optional holds.
     """
 
     name: str
@@ -66,7 +66,11 @@ def from_host(port: Port, value: Any, sizes: dict[str, Any], device: str | None)
     Raises DTypeError, ShapeError, ArgumentError.
     """
     if port.kind == "optional":
-        return None if value is None else from_host(port.inner or Port(port.name, None, None), value, sizes, device)
+        return (
+            None
+            if value is None
+            else from_host(port.inner or Port(port.name, None, None), value, sizes, device)
+        )
     if port.kind == "sequence":
         if not isinstance(value, (list, tuple)):
             raise ArgumentError(f"forward: input {port.name!r} is a sequence, got {type(value).__name__}")
@@ -123,9 +127,8 @@ def _check_shape(port: Port, shape: tuple[Any, ...], sizes: dict[str, Any]) -> N
         fits = fits and (known is None or equal(known, n))
     if not fits:
         bound = {k: v for k, v in sizes.items() if k in port.shape}
-        raise ShapeError(
-            f"forward: input {port.name!r} has shape {port.shape}{f' with {bound}' if bound else ''}, got {shape}"
-        )
+        known_sizes = f" with {bound}" if bound else ""
+        raise ShapeError(f"forward: input {port.name!r} has shape {port.shape}{known_sizes}, got {shape}")
 
 
 def to_host(value: Value, device: str | None) -> Any:

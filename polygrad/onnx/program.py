@@ -211,9 +211,7 @@ class _Compiler:
                 raise OnnxError(f"{node}: {e}") from e
         return step
 
-    def _function(
-        self, node: Node, function: Function, attributes: dict[str, Any], place: _Place
-    ) -> Body:
+    def _function(self, node: Node, function: Function, attributes: dict[str, Any], place: _Place) -> Body:
         if self.nodes + self._size(function, node, ()) > _MOST_NODES:
             raise OnnxError(f"{node}: more than {_MOST_NODES} nodes, with functions inlined")
         given = {**function.defaults, **attributes}

@@ -1,7 +1,7 @@
-"""ONNX's messages as small dataclasses, read from the wire format (`onnx.proto` of ONNX 1.23, IR versions 1 to 14).
-
-Elements of tensors stay in the file until they are asked for (`tensors.py`). Fields that change nothing of what
-a model computes (documentation, sharding, training) are skipped. Knows no Tensors and no ops.
+"""ONNX's messages as small dataclasses, read from the wire format (`onnx.proto` of ONNX 1.23, IR versions 1
+to 14).
+ Elements of tensors stay in the file until they are asked for (`tensors.py`). Fields that change nothing of
+what a model computes (documentation, sharding, training) are skipped. Knows no Tensors and no ops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _MOST_AXES = 64
 
 @dataclass(slots=True)
 class TensorData:
-    """A tensor of a file. Its elements are in exactly one of the places `raw`, `typed`, `strings`, `external`.
+    """A tensor of a file. Its elements are in exactly one of the places `raw`, `typed`, `strings`,
+    `external`.
 
     `typed`: spans of packed numbers, or single numbers, by the number of their field.
     """
@@ -35,7 +36,9 @@ class TensorData:
 
 @dataclass(slots=True)
 class SparseData:
-    """A tensor that is 0 but for `values`, at `indices`: positions in row-major order, or rows of coordinates."""
+    """A tensor that is 0 but for `values`, at `indices`: positions in row-major order, or rows of
+    coordinates.
+    """
 
     values: TensorData
     indices: TensorData
@@ -77,7 +80,9 @@ class Reference:
 
 @dataclass(slots=True)
 class Node:
-    """An operation. Attributes are ints, floats, text, TensorData, SparseData, Graph, Type, lists, References."""
+    """An operation. Attributes are ints, floats, text, TensorData, SparseData, Graph, Type, lists,
+    References.
+    """
 
     op: str
     domain: str

@@ -1,15 +1,15 @@
-"""The table of ops: (domain, op, version) -> function, and how a node's inputs and attributes become arguments.
+"""The table of ops: (domain, op, version) -> function, and how a node's inputs and attributes become
+arguments.
 
 An op is a function of a few lines:
 
     @op("Gemm", 7, 9, 11, 13)
     def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, ...) -> Tensor:
-
-Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their annotations
-say what the op needs: `Tensor`, `Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for
-them) or `Value` (as it is). Keywords are attributes with their defaults; one that is a graph comes as a Body, a
-function of values. Three keywords are not the node's: `outputs` (how many outputs it names), `device`, and `find`
-(the value of a name in the graph).
+ Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their
+annotations say what the op needs: `Tensor`, `Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor
+is computed for them) or `Value` (as it is). Keywords are attributes with their defaults; one that is a graph
+comes as a Body, a function of values. Three keywords are not the node's: `outputs` (how many outputs it
+names), `device`, and `find` (the value of a name in the graph).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ CONTEXT = frozenset(("outputs", "device", "find"))
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An op of one or several versions. `kinds`: of each input, what its annotation asks for; `optional`: whether
-    it may be left out. `required`: how many inputs a node has at least.
+    """An op of one or several versions. `kinds`: of each input, what its annotation asks for; `optional`:
+    whether it may be left out. `required`: how many inputs a node has at least.
 
     `rest`: of inputs behind those. `keeps_type`: elements that are no dtype pass as they are held, and the
     result is of their type.

@@ -132,9 +132,7 @@ def _external(entries: dict[str, str], files: Files, what: str) -> memoryview:
     except ValueError:
         raise OnnxError(f"{what}: external data with an offset or length that is no number") from None
     if offset < 0 or length < 0 or offset + length > len(data):
-        raise OnnxError(
-            f"{what}: external data from byte {offset}, {length} bytes: its file has {len(data)}"
-        )
+        raise OnnxError(f"{what}: external data from byte {offset}, {length} bytes: its file has {len(data)}")
     return data[offset : offset + length]
 
 

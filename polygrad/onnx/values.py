@@ -53,8 +53,10 @@ class Constant:
         if not self.shape:
             return Tensor(self.numbers[0], device, self.dtype)
         raw = bytes(pack(self.numbers, self.dtype))
-        return Tensor(raw, device, self.dtype).reshape(self.shape) if raw else Tensor.zeros(
-            self.shape, dtype=self.dtype, device=device
+        return (
+            Tensor(raw, device, self.dtype).reshape(self.shape)
+            if raw
+            else Tensor.zeros(self.shape, dtype=self.dtype, device=device)
         )
 
 

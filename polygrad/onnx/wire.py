@@ -1,7 +1,6 @@
 """Protobuf's wire format: tags, varints, fixed-size numbers and spans of bytes (protobuf.dev, "Encoding").
-
-Knows no messages of ONNX. Nothing is copied: a message is a span of the file, read when it is asked for. Every
-length is checked against the span that holds it, so what is read is bounded by the size of the file.
+ Knows no messages of ONNX. Nothing is copied: a message is a span of the file, read when it is asked for.
+Every length is checked against the span that holds it, so what is read is bounded by the size of the file.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ def node_model(
     """A model of one node, and the names of its inputs; an input that is None is left out."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
     ports = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape)
+        helper.make_tensor_value_info(
+            n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape
+        )
         for n, x in zip(names, inputs)
         if n
     ]

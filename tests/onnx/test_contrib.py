@@ -176,7 +176,10 @@ CASES = [
     ),
     Case(
         "GroupQueryAttention",
-        [f32(2, 5, 32), f32(2, 5, 16), f32(2, 5, 16), f32(2, 2, 0, 8), f32(2, 2, 0, 8), np.array([4, 4], np.int32), number(5, np.int32)],
+        [
+            f32(2, 5, 32), f32(2, 5, 16), f32(2, 5, 16), f32(2, 2, 0, 8), f32(2, 2, 0, 8),
+            np.array([4, 4], np.int32), number(5, np.int32),
+        ],
         outputs=3,
         attributes={"num_heads": 4, "kv_num_heads": 2},
         compared=(0, 1, 2),
@@ -200,7 +203,9 @@ CASES = [
             number(6, np.int32), *caches(half=8),
         ],
         outputs=3,
-        attributes={"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1, "local_window_size": 3, "softcap": 5.0},
+        attributes={
+            "num_heads": 4, "kv_num_heads": 2, "do_rotary": 1, "local_window_size": 3, "softcap": 5.0,
+        },
         compared=(0, 1, 2),
         name="packed window",
     ),

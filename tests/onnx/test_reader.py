@@ -33,9 +33,10 @@ def check_tensor(ours: TensorData, theirs: Any) -> None:
     if ours.element in ELEMENTS:
         element, raw = elements_of(ours, Files(None))
         want = numpy_helper.to_array(theirs)
-        want = want if want.dtype.name in ("bfloat16", *suite.FLOATS) and element.is_native else want
         want = want.astype(np.dtype(str(element.dtype)) if not element.is_native else want.dtype)
-        np.testing.assert_array_equal(np.frombuffer(bytes(raw), np.uint8), np.frombuffer(want.tobytes(), np.uint8))
+        np.testing.assert_array_equal(
+            np.frombuffer(bytes(raw), np.uint8), np.frombuffer(want.tobytes(), np.uint8)
+        )
 
 
 def check_attribute(ours: Any, theirs: Any) -> None:
@@ -93,7 +94,9 @@ def check_graph(ours: Graph, theirs: Any) -> None:
 def check_file(data: bytes, theirs: Any) -> None:
     ours = read_model(memoryview(data))
     assert ours.ir_version == theirs.ir_version and ours.producer == theirs.producer_name
-    assert ours.opsets == {("" if o.domain == "ai.onnx" else o.domain): o.version for o in theirs.opset_import}
+    assert ours.opsets == {
+        ("" if o.domain == "ai.onnx" else o.domain): o.version for o in theirs.opset_import
+    }
     check_graph(ours.graph, theirs.graph)
     assert len(ours.functions) == len(theirs.functions)
     for f, g in zip(ours.functions.values(), theirs.functions):
@@ -129,7 +132,9 @@ def test_elements_of_every_type(number, raw):
 def test_a_float_tensor_in_fields_that_are_not_packed():
     one = bytes.fromhex("25") + np.float32(1.5).tobytes()  # field 4, 4 bytes
     tensor = bytes([0x08, 2, 0x10, 1]) + one + one
-    read = read_model(memoryview(b"\x3a" + bytes([len(tensor) + 2]) + b"\x2a" + bytes([len(tensor)]) + tensor))
+    read = read_model(
+        memoryview(b"\x3a" + bytes([len(tensor) + 2]) + b"\x2a" + bytes([len(tensor)]) + tensor)
+    )
     _, data = elements_of(read.graph.initializers[0], Files(None))  # type: ignore[arg-type]
     assert np.frombuffer(bytes(data), np.float32).tolist() == [1.5, 1.5]
 
@@ -210,7 +215,9 @@ def test_types_in_types_without_end():
 
 
 def function(name: str, calls: list[str]) -> Any:
-    nodes = [helper.make_node(c, ["x"], ["y" if i == 0 else f"y{i}"], domain="f") for i, c in enumerate(calls)]
+    nodes = [
+        helper.make_node(c, ["x"], ["y" if i == 0 else f"y{i}"], domain="f") for i, c in enumerate(calls)
+    ]
     return helper.make_function("f", name, ["x"], ["y"], nodes, [helper.make_opsetid("f", 1)])
 
 
@@ -222,9 +229,10 @@ def calling(functions: list[Any]) -> bytes:
 def test_functions_that_call_themselves_or_grow_without_end():
     broken(calling([function("F0", ["F1"]), function("F1", ["F0"])]), "calls itself")
     broken(calling([function("F0", ["F0"])]), "calls itself")
-    bombs = [function(f"F{i}", [f"F{i + 1}"] * 10) for i in range(10)] + [function("F10", [])]
-    broken(calling([*bombs[:-1], helper.make_function("f", "F10", ["x"], ["y"], [
-        helper.make_node("Relu", ["x"], ["y"])], [helper.make_opsetid("", 21)])]), "more than 1000000 nodes")  # fmt: skip
+    relu = helper.make_node("Relu", ["x"], ["y"])
+    last = helper.make_function("f", "F10", ["x"], ["y"], [relu], [helper.make_opsetid("", 21)])
+    bombs = [function(f"F{i}", [f"F{i + 1}"] * 10) for i in range(10)]
+    broken(calling([*bombs, last]), "more than 1000000 nodes")
 
 
 def test_memory_is_bounded_by_the_size_of_the_file():
@@ -267,7 +275,9 @@ def test_external_data_beside_the_model(tmp_path):
         polygrad.onnx.load(path.read_bytes())
 
 
-@pytest.mark.parametrize("place", ["../secret", "{root}/secret", "link", "hard", "sub/../../secret", "", ".", "sub"])
+@pytest.mark.parametrize(
+    "place", ["../secret", "{root}/secret", "link", "hard", "sub/../../secret", "", ".", "sub"]
+)
 def test_external_data_elsewhere_is_not_read(tmp_path, place):
     folder = tmp_path / "model"
     (folder / "sub").mkdir(parents=True)
@@ -281,7 +291,9 @@ def test_external_data_elsewhere_is_not_read(tmp_path, place):
         polygrad.onnx.load(path)
 
 
-@pytest.mark.parametrize("entries", [{"offset": "-4"}, {"offset": "x"}, {"length": "999"}, {"offset": "9" * 30}])
+@pytest.mark.parametrize(
+    "entries", [{"offset": "-4"}, {"offset": "x"}, {"length": "999"}, {"offset": "9" * 30}]
+)
 def test_places_outside_of_the_file(tmp_path, entries):
     (tmp_path / "data.bin").write_bytes(b"\0" * 8)
     (tmp_path / "model.onnx").write_bytes(external("data.bin", **entries))
@@ -343,5 +355,5 @@ def test_a_span_is_never_read_beyond_its_end():
 
 
 def test_a_file_that_does_not_exist():
-    with pytest.raises(PolygradError, match="cannot be|expected a file"):
+    with pytest.raises(PolygradError, match="expected a file"):
         polygrad.onnx.load(Path("/nowhere/model.onnx"))

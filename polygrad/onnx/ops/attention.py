@@ -26,10 +26,9 @@ def merged(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def frontier(
-    rows: int, columns: int, offset: int | Tensor, low: int | None, high: int | None
-) -> Tensor:
-    """Whether row i, at position i + offset, may see column j: j - position in [-low, high]; None is no limit.
+def frontier(rows: int, columns: int, offset: int | Tensor, low: int | None, high: int | None) -> Tensor:
+    """Whether row i, at position i + offset, may see column j: j - position in [-low, high]; None is no
+    limit.
 
     `offset`: an int, or one for each of the batch; then the mask is (batch, 1, rows, columns).
     """
@@ -196,7 +195,9 @@ def linear_attention(
     scale: float = 0.0,
     update_rule: str = "gated_delta",
 ) -> tuple[Tensor, Tensor]:
-    """A state (keys by values) that each token decays, corrects and reads (Yang et al., 2024), token by token."""
+    """A state (keys by values) that each token decays, corrects and reads (Yang et al., 2024), token by
+    token.
+    """
     if update_rule not in ("linear", "gated", "delta", "gated_delta"):
         raise OnnxError(f"expected update_rule linear, gated, delta or gated_delta, got {update_rule!r}")
     is_gated, corrects = update_rule.startswith("gated"), update_rule.endswith("delta")

@@ -6,9 +6,18 @@ import math
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.elements import STRING, Element, FloatFormat, decoder, element_of
+from polygrad.onnx.elements import ELEMENTS, STRING, Element, FloatFormat, decoder, element_of
 from polygrad.onnx.registry import op
-from polygrad.onnx.values import Narrow, Strings, Value, describe, element_of_value, held, numbers_of, tensor_of
+from polygrad.onnx.values import (
+    Narrow,
+    Strings,
+    Value,
+    describe,
+    element_of_value,
+    held,
+    numbers_of,
+    tensor_of,
+)
 from polygrad.tensor.tensor import Tensor
 
 _F32_BIAS, _F32_FRACTION = 127, 23
@@ -64,7 +73,11 @@ def _to_power(x: Tensor, fmt: FloatFormat, saturate: bool, round_mode: str) -> T
         raise OnnxError(f"expected round_mode up, down or nearest, got {round_mode!r}")
     code = exponent + grow.cast(dtypes.int32)
     # 2^-127 is no normal float32: its bits are the fraction 1/2
-    value = code.eq(0).where(1 << (_F32_FRACTION - 1), code.clamp(0, 254) << _F32_FRACTION).bitcast(dtypes.float32)
+    value = (
+        code.eq(0)
+        .where(1 << (_F32_FRACTION - 1), code.clamp(0, 254) << _F32_FRACTION)
+        .bitcast(dtypes.float32)
+    )
     if not saturate:
         value = ((code > 254) | bits.eq(0)).where(math.nan, value)
     return x.isnan().where(math.nan, value)
@@ -122,12 +135,11 @@ def cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Val
 
 @op("Cast", 1)
 def cast_1(x: Value, *, to: str) -> Value:
-    names = {"float": 1, "double": 11, "string": STRING, **{f"{k}int{b}": 0 for k in ("", "u") for b in (8, 16, 32, 64)}}
-    names |= {"uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
-              "uint32": 12, "uint64": 13}  # fmt: skip
-    if to.lower() not in names:
-        raise OnnxError(f"expected to to name a type, got {to!r}")
-    return cast_value(x, names[to.lower()])
+    """`to` is the name of a type."""
+    numbers = {"string": STRING, **{element.name: n for n, element in ELEMENTS.items()}}
+    if to.lower() not in numbers:
+        raise OnnxError(f"expected the name of a type, got to={to!r}")
+    return cast_value(x, numbers[to.lower()])
 
 
 @op("CastLike", 15, 19, 21, 23, 24, 25)

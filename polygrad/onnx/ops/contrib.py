@@ -81,9 +81,7 @@ def _batch_last(x: Tensor) -> Tensor:
 
 
 @op("TransposeMatMul", 1, domain=DOMAIN)
-def transpose_matmul(
-    a: Tensor, b: Tensor, *, alpha: float = 1.0, transA: int = 0, transB: int = 0
-) -> Tensor:
+def transpose_matmul(a: Tensor, b: Tensor, *, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
     return fused_matmul(a, b, alpha=alpha, transA=transA, transB=transB)
 
 
@@ -168,7 +166,9 @@ def simplified_layer_normalization(
 ) -> tuple[Tensor, Tensor]:
     """onnxruntime's, although of ONNX's own domain."""
     inverse = (x.float().square().mean(axis, keepdim=True) + epsilon).rsqrt()
-    return normalization.rms_normalization(x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type), inverse
+    return normalization.rms_normalization(
+        x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type
+    ), inverse
 
 
 @op("EmbedLayerNormalization", 1, domain=DOMAIN)
@@ -191,7 +191,9 @@ def embed_layer_normalization(
     if segments is not None and segment_table is not None:
         total = total + segment_table[segments]
     y, _, _ = normalization.layer_normalization(total, gamma, beta, epsilon=epsilon)
-    lengths = Tensor.zeros(ids.shape[0], dtype=dtypes.int32) if mask is None else mask.cast(dtypes.int32).sum(1)
+    lengths = (
+        Tensor.zeros(ids.shape[0], dtype=dtypes.int32) if mask is None else mask.cast(dtypes.int32).sum(1)
+    )
     return y, lengths, total
 
 

@@ -1,4 +1,6 @@
-"""Attention of onnxruntime, of the domain com.microsoft, with packed weights, masks of several forms, and caches."""
+"""Attention of onnxruntime, of the domain com.microsoft, with packed weights, masks of several forms, and
+caches.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from polygrad.tensor.tensor import Tensor
 def _padding(mask: Tensor, batch: int, columns: int) -> Tensor:
     """Whether a column may be seen, (batch, 1, rows or 1, columns), by a mask in one of the forms there are.
 
-    (batch,): lengths; (2 * batch,): ends, then starts; else 0 or 1 for (batch, columns), (batch, rows, columns)
-    or (batch, 1, most, most).
+    (batch,): lengths; (2 * batch,): ends, then starts; else 0 or 1 for (batch, columns), (batch, rows,
+    columns) or (batch, 1, most, most).
     """
     if mask.ndim == 1:
         j = Tensor.arange(columns)
@@ -147,7 +149,7 @@ def multi_head_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Queries may hold keys and values (batch, rows, heads, 3, size), keys the values (.., heads, 2, size)."""
+    """Queries may hold keys and values (batch, rows, heads, 3, size), keys values (.., heads, 2, size)."""
     if k is None:
         q, k, v = (q.select(3, i).flatten(2) for i in range(3))
     elif k.ndim == 5:
@@ -219,8 +221,8 @@ def group_query_attention(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Attention over a cache that the new tokens are written to, behind the tokens that each row has.
 
-    `last`: the position of the last token of each row, `total`: the greatest count of tokens. Without a key, q
-    holds keys and values behind the queries.
+    `last`: the position of the last token of each row, `total`: the greatest count of tokens. Without a key,
+    q holds keys and values behind the queries.
     """
     refused("GroupQueryAttention with a quantised cache", kv_cache_bit_width or k_quant_type != "NONE")
     refused("GroupQueryAttention with qk_output or without causal", qk_output or not causal)
@@ -235,7 +237,11 @@ def group_query_attention(
     if do_rotary:
         if cos is None or sin is None:
             raise OnnxError("do_rotary without cos_cache and sin_cache")
-        at = starts.reshape(-1, 1) + Tensor.arange(rows, dtype=dtypes.int64) if positions is None else positions
+        at = (
+            starts.reshape(-1, 1) + Tensor.arange(rows, dtype=dtypes.int64)
+            if positions is None
+            else positions
+        )
         dim = 2 * cos.shape[1]
         q, k = (rotated(x, cos[at], sin[at], bool(rotary_interleaved), dim) for x in (q, k))
     keys, values = _cached(past_key, k, starts, total), _cached(past_value, v, starts, total)

@@ -1,4 +1,6 @@
-"""Quantised ops of onnxruntime, of the domain com.microsoft: by way of the numbers that the integers stand for."""
+"""Quantised ops of onnxruntime, of the domain com.microsoft: by way of the numbers that the integers stand
+for.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,14 @@ from polygrad.onnx.ops.contrib import DOMAIN, refused
 from polygrad.onnx.ops.indexing import from_zero
 from polygrad.onnx.ops.linalg import matmul_integer
 from polygrad.onnx.ops.pooling import average_pool
-from polygrad.onnx.ops.quantization import dequantize_linear, dynamic_quantize_linear, quantize_linear, quantized
+from polygrad.onnx.ops.quantization import (
+    dequantize_linear,
+    dynamic_quantize_linear,
+    quantize_linear,
+    quantized,
+)
 from polygrad.onnx.registry import op
-from polygrad.onnx.values import Value, element_of_value, tensor_of
+from polygrad.onnx.values import Narrow, Value, element_of_value, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 op("QuantizeLinear", 1, domain=DOMAIN)(quantize_linear)
@@ -303,13 +310,19 @@ def gather_block_quantized(
     )
     moved: Any = offsets
     if zeros is not None:
-        whole = _table(zeros, bits)[tuple(slice(0, n) for n in scales.shape)].repeat_interleave(block_size, at)
-        moved = whole.shrink([(0, n) if i == at else None for i, n in enumerate(table.shape)]).cast(scales.dtype)
+        whole = _table(zeros, bits)[tuple(slice(0, n) for n in scales.shape)].repeat_interleave(
+            block_size, at
+        )
+        moved = whole.shrink([(0, n) if i == at else None for i, n in enumerate(table.shape)]).cast(
+            scales.dtype
+        )
     axis = gather_axis % table.ndim
     numbers = (table.cast(scales.dtype) - moved) * wide
     return numbers[(slice(None),) * axis + (from_zero(indices, table.shape[axis]),)]
 
 
 def _table(x: Value, bits: int) -> Tensor:
-    tensor = x.tensor if not isinstance(x, Tensor) and hasattr(x, "element") else tensor_of(x, None)
-    return unpacked(tensor, bits) if isinstance(x, Tensor) and tensor.dtype is dtypes.uint8 else tensor
+    if isinstance(x, Narrow):
+        return x.tensor
+    tensor = tensor_of(x, None)
+    return unpacked(tensor, bits) if tensor.dtype is dtypes.uint8 else tensor

@@ -1,4 +1,6 @@
-"""If, Loop and Scan. A branch is chosen, and a loop ends, when the graph is built: a condition is computed then."""
+"""If, Loop and Scan. A branch is chosen, and a loop ends, when the graph is built: a condition is computed
+then.
+"""
 
 from __future__ import annotations
 

@@ -200,5 +200,7 @@ def clip_6(x: Tensor, *, min: float = -_LARGEST_FLOAT, max: float = _LARGEST_FLO
 
 
 @op("Clip", 1)
-def clip_1(x: Tensor, *, min: float | None = None, max: float | None = None, consumed_inputs: Any = None) -> Tensor:
+def clip_1(
+    x: Tensor, *, min: float | None = None, max: float | None = None, consumed_inputs: Any = None
+) -> Tensor:
     return x.clamp(min, max)

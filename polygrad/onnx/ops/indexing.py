@@ -135,9 +135,7 @@ def one_hot(indices: Tensor, depth: Int, values: Tensor, *, axis: int = -1) -> T
 
 
 @op("TopK", 11, 24)
-def top_k(
-    x: Tensor, k: Int, *, axis: int = -1, largest: int = 1, sorted: int = 1
-) -> tuple[Tensor, Tensor]:
+def top_k(x: Tensor, k: Int, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Tensor, Tensor]:
     values, places = x.topk(k, axis, bool(largest), bool(sorted))
     return values, places.cast(dtypes.int64)
 
@@ -177,5 +175,3 @@ def unique(
         Constant.of([rank[key] for key in keys]),
         Constant.of([len(groups[key]) for key in order]),
     )
-
-

@@ -55,7 +55,7 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 def matmul_integer(
     a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
 ) -> Tensor:
-    """Products of 8-bit integers, exact. A zero point is one number, or one for each row of a or column of b."""
+    """Products of 8-bit integers, exact. A zero point is of all, or of each row of a or column of b."""
     x, y = a.cast(dtypes.int32), b.cast(dtypes.int32)
     if a_zero is not None:
         x = x - (aligned(a_zero, a.ndim, -2) if a_zero.ndim == 1 else a_zero).cast(dtypes.int32)

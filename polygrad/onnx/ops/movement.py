@@ -6,22 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes
+from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.registry import Float, Int, Ints, op
+from polygrad.onnx.registry import Int, Ints, op
 from polygrad.onnx.values import (
     Constant,
-    Narrow,
     Strings,
     Value,
     element_of_value,
     held,
-    numbers_of,
     scalar_of,
     shape_of,
-    tensor_of,
 )
 from polygrad.tensor.tensor import Tensor
 
@@ -111,7 +108,9 @@ def range_(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> 
 
 @op("Reshape", 5, 13, 14, 19, 21, 23, 24, 25, keeps_type=True)
 def reshape(x: Tensor, shape: Ints, *, allowzero: int = 0) -> Tensor:
-    return x.reshape([x.shape[i] if isinstance(n, int) and n == 0 and not allowzero else n for i, n in enumerate(shape)])
+    return x.reshape(
+        [x.shape[i] if isinstance(n, int) and n == 0 and not allowzero else n for i, n in enumerate(shape)]
+    )
 
 
 @op("Reshape", 1)
@@ -228,14 +227,18 @@ def slice_(
         step = 1 if steps is None else steps[i]
         n = x.shape[axis]
         if step < 0:  # an end before the first element is none
-            where[axis] = slice(start, None if isinstance(end, int) and isinstance(n, int) and end < -n else end, step)
+            where[axis] = slice(
+                start, None if isinstance(end, int) and isinstance(n, int) and end < -n else end, step
+            )
         else:
             where[axis] = slice(start, end, step)
     return x[tuple(where)]
 
 
 @op("Slice", 1)
-def slice_1(x: Tensor, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None) -> Tensor:
+def slice_1(
+    x: Tensor, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None
+) -> Tensor:
     return slice_(x, list(starts), list(ends), None if axes is None else list(axes))
 
 
@@ -243,7 +246,9 @@ _MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wr
 
 
 @op("Pad", 18, 19, 21, 23, 24, 25, keeps_type=True)
-def pad(x: Tensor, pads: Ints, value: Value = None, axes: Ints | None = None, *, mode: str = "constant") -> Tensor:
+def pad(
+    x: Tensor, pads: Ints, value: Value = None, axes: Ints | None = None, *, mode: str = "constant"
+) -> Tensor:
     chosen = range(x.ndim) if axes is None else [x._axis(a) for a in axes]
     if mode not in _MODES or len(pads) != 2 * len(chosen):
         raise OnnxError(f"expected a mode of {', '.join(_MODES)} and 2 pads an axis, got {mode!r} and {pads}")
@@ -253,7 +258,11 @@ def pad(x: Tensor, pads: Ints, value: Value = None, axes: Ints | None = None, *,
     fill = 0 if value is None else scalar_of(value)
     if mode != "constant":
         return x.pad(pairs, mode=_MODES[mode])
-    return x.cast(dtypes.int32).pad(pairs, value=int(fill)).cast(x.dtype) if x.dtype.is_bool else x.pad(pairs, value=fill)
+    return (
+        x.cast(dtypes.int32).pad(pairs, value=int(fill)).cast(x.dtype)
+        if x.dtype.is_bool
+        else x.pad(pairs, value=fill)
+    )
 
 
 @op("Pad", 11, 13)

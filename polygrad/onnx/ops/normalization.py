@@ -36,7 +36,9 @@ def batch_normalization(
         return (y.cast(x.dtype), mean, var)
     axes = (0, *range(2, rank))
     own_mean, own_var = x.mean(axes), x.var(axes, correction=0)
-    y = (x - _column(own_mean, rank)) * _column((own_var + epsilon).rsqrt() * scale, rank) + _column(bias, rank)
+    y = (x - _column(own_mean, rank)) * _column((own_var + epsilon).rsqrt() * scale, rank) + _column(
+        bias, rank
+    )
     running = [old * momentum + new * (1.0 - momentum) for old, new in ((mean, own_mean), (var, own_var))]
     return (y.cast(x.dtype), *running)
 
@@ -73,7 +75,9 @@ def batch_normalization_1(
     spatial: int = 1,
     consumed_inputs: Any = None,
 ) -> tuple[Tensor, ...]:
-    return batch_normalization_7(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial)
+    return batch_normalization_7(
+        x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, spatial=spatial
+    )
 
 
 def _standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:

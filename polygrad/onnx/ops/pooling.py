@@ -90,7 +90,12 @@ def average_pool(
 ) -> Tensor:
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
     return x.avg_pool2d(
-        tuple(kernel_shape), tuple(steps), tuple(spread), flat(pairs), bool(ceil_mode), bool(count_include_pad)
+        tuple(kernel_shape),
+        tuple(steps),
+        tuple(spread),
+        flat(pairs),
+        bool(ceil_mode),
+        bool(count_include_pad),
     )
 
 
@@ -178,7 +183,7 @@ def max_unpool(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    """Zeros but for the elements of x at `indices`, which count over a tensor of the pooling's input shape."""
+    """Zeros but for the elements of x at `indices`, which count over the pooling's input."""
     dims = len(kernel_shape)
     steps, edges = strides or [1] * dims, pads or [0] * (2 * dims)
     sizes = [

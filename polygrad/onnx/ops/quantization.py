@@ -24,10 +24,10 @@ def _plain(x: Value) -> Tensor:
 
 def _spread(scale: Tensor, shape: tuple[Any, ...], axis: int, block_size: int) -> Tensor:
     """A scale or zero point in a shape that broadcasts: of the tensor, of an axis, or of blocks along it."""
-    if not scale.ndim or scale.numel() == 1 and scale.ndim < 2:
+    if not scale.ndim or (scale.numel() == 1 and scale.ndim < 2):
         return scale.reshape(())
     at = axis + len(shape) if axis < 0 else axis
-    if scale.ndim == 1 and len(shape) != 1 or scale.ndim == 1 and not block_size:
+    if (scale.ndim == 1 and len(shape) != 1) or (scale.ndim == 1 and not block_size):
         return scale.reshape([-1 if i == at else 1 for i in range(len(shape))])
     if scale.ndim != len(shape):
         raise OnnxError(f"expected a scale of 1 axis or of {len(shape)}, got shape {scale.shape}")
@@ -36,7 +36,9 @@ def _spread(scale: Tensor, shape: tuple[Any, ...], axis: int, block_size: int) -
     return whole.shrink([(0, n) if i == at else None for i, n in enumerate(shape)])
 
 
-def quantized(x: Tensor, scale: Tensor, zero: Tensor | None, to: Element, saturate: bool = True) -> Tensor | Narrow:
+def quantized(
+    x: Tensor, scale: Tensor, zero: Tensor | None, to: Element, saturate: bool = True
+) -> Tensor | Narrow:
     """x / scale, rounded to even, plus zero, saturated to the type."""
     y = x / scale
     if to.dtype.is_float:
@@ -79,7 +81,9 @@ def dequantize_linear(
     out = numbers.cast(wide)
     if zero is not None:
         out = out - _spread(_plain(zero).cast(wide), numbers.shape, axis, block_size)
-    factor = _spread(by.cast(dtypes.float32) if by.dtype.itemsize < 4 else by, numbers.shape, axis, block_size)
+    factor = _spread(
+        by.cast(dtypes.float32) if by.dtype.itemsize < 4 else by, numbers.shape, axis, block_size
+    )
     return (out.cast(factor.dtype) * factor).cast(to)
 
 
@@ -177,5 +181,3 @@ def qlinear_conv(
     out = total.cast(dtypes.float32) * (scale / y_scale.reshape(()))
     to = element_of_value(y_zero)
     return held((out.round() + y_zero.reshape(()).cast(dtypes.float32)).clamp(*to.limits), to)
-
-

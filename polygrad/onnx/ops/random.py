@@ -82,9 +82,7 @@ def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None)
 
 
 @op("Multinomial", 7, 22)
-def multinomial(
-    x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None
-) -> Tensor:
+def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
     """Classes by their unnormalised log-probabilities."""
     weights = (x - x.max(-1, keepdim=True)).exp()
     return weights.multinomial(sample_size, replacement=True).cast(element_of(dtype, "dtype").dtype)

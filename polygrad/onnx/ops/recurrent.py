@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ _TAKES_BETA = {"affine", "scaledtanh", "hardsigmoid"}
 
 @dataclass(frozen=True)
 class _Layer:
-    """What the steps of one direction know. `r`: (hidden, gates * hidden); `r_bias`: for the recurrent part."""
+    """What the steps of one direction know. `r`: (hidden, gates * hidden); `r_bias`: of the recurrent part."""
 
     activations: list[Activation]
     hidden: int
@@ -94,7 +95,7 @@ def _activations(
     for name in chosen:
         a = next(alpha, None) if name.lower() in _TAKES_ALPHA else None
         b = next(beta, None) if name.lower() in _TAKES_BETA else None
-        out.append(lambda x, f=recurrent_activation(name), a=a, b=b: f(x, a, b))  # type: ignore[misc]
+        out.append(functools.partial(recurrent_activation(name), a=a, b=b))
     return [out[i : i + len(defaults)] for i in range(0, len(out), len(defaults))]
 
 

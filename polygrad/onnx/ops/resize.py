@@ -1,4 +1,4 @@
-"""Resize and Upsample: axis by axis, each element a weighted sum of a few, whose weights the host computes."""
+"""Resize and Upsample: axis by axis, each element is a weighted sum of a few. The host computes weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Taps:
-    """Of each element of the result: which elements it is made of, and their weights; `outside`: or neither."""
+    """Of each element of the result: the elements it is made of, and their weights; `outside`: neither."""
 
     places: list[list[int]]
     weights: list[list[float]]
@@ -115,7 +115,9 @@ def taps_of(n: int, count: int, scale: float, roi: tuple[float, float], rules: R
     return Taps(places, weights, outside)
 
 
-def _resized(x: Tensor, axis: int, count: int, scale: float, roi: tuple[float, float], rules: Rules) -> Tensor:
+def _resized(
+    x: Tensor, axis: int, count: int, scale: float, roi: tuple[float, float], rules: Rules
+) -> Tensor:
     if not count:
         return x.shrink([(0, 0) if i == axis else None for i in range(x.ndim)])
     taps = taps_of(x.shape[axis], count, scale, roi, rules)

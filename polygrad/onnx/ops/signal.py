@@ -57,7 +57,9 @@ def _window(coefficients: Sequence[float]) -> Callable[..., Tensor]:
     def window(size: Int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
         turns = size if periodic else size - 1
         values = [
-            sum(c * math.cos(2 * math.pi * k * n / turns) for k, c in enumerate(coefficients)) if turns else 1.0
+            sum(c * math.cos(2 * math.pi * k * n / turns) for k, c in enumerate(coefficients))
+            if turns
+            else 1.0
             for n in range(size)
         ]
         return Tensor(values).cast(element_of(output_datatype, "output_datatype").dtype)

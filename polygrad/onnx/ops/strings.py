@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
@@ -76,10 +76,14 @@ def string_normalizer(
 ) -> Strings:
     """Without accents, stop words and empty elements, in one case."""
     texts = _text(x)
-    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}.get(case_change_action)
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+    change = changes.get(case_change_action)
     if change is None:
         raise OnnxError(f"expected case_change_action NONE, LOWER or UPPER, got {case_change_action!r}")
-    plain = ["".join(c for c in unicodedata.normalize("NFKD", t) if not unicodedata.combining(c)) for t in texts.texts]
+    plain = [
+        "".join(c for c in unicodedata.normalize("NFKD", t) if not unicodedata.combining(c))
+        for t in texts.texts
+    ]
     if is_case_sensitive:
         stops = set(stopwords or ())
         out = [change(_without(t, stops)) for t in plain]

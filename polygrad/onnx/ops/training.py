@@ -1,8 +1,10 @@
-"""The domain ai.onnx.preview.training: gradients, and steps of optimizers (tensors, their gradients, and states)."""
+"""The domain ai.onnx.preview.training: gradients, and steps of optimizers (tensors, their gradients, and
+states).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from polygrad.errors import OnnxError
 from polygrad.onnx.registry import op
@@ -20,7 +22,7 @@ def _columns(xs: tuple[Tensor, ...], count: int) -> list[tuple[Tensor, ...]]:
     return [tuple(xs[i + k * n] for k in range(count)) for i in range(n)]
 
 
-def _joined(rows: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+def _joined(rows: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
     """The new tensors, then the new states."""
     return tuple(x for column in zip(*rows) for x in column)
 
@@ -34,7 +36,9 @@ def gradient(
     find: Callable[[str], Value],
     device: str | None,
 ) -> tuple[Tensor, ...]:
-    """The gradients of the value named `y` with respect to those named `xs`, at the values that the graph has."""
+    """The gradients of the value named `y` with respect to those named `xs`, at the values that the graph
+    has.
+    """
     names = [*xs, *(zs or [])]
     if len(values) != len(names) or any(find(n) is not v for n, v in zip(names, values)):
         raise OnnxError("expected as inputs the values that xs and zs name, got others")

@@ -14,7 +14,9 @@ from polygrad.tensor.tensor import Tensor
 
 
 def linear_at(x: Tensor, places: Sequence[Tensor]) -> Tensor:
-    """x (n, channels, *spatial) at positions (n, *out) of each spatial axis, linear between elements, 0 outside."""
+    """x (n, channels, *spatial) at positions (n, *out) of each spatial axis, linear between elements, 0
+    outside.
+    """
     sizes = list(x.shape[2:])
     taps = []
     for place in places:
@@ -33,7 +35,13 @@ def linear_at(x: Tensor, places: Sequence[Tensor]) -> Tensor:
 
 # --- grids
 
-_MODES = {"linear": "bilinear", "bilinear": "bilinear", "nearest": "nearest", "cubic": "bicubic", "bicubic": "bicubic"}
+_MODES = {
+    "linear": "bilinear",
+    "bilinear": "bilinear",
+    "nearest": "nearest",
+    "cubic": "bicubic",
+    "bicubic": "bicubic",
+}
 
 
 @op("GridSample", 20, 22)
@@ -61,7 +69,9 @@ def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
 
 
 def _samples(start: Tensor, size: Tensor, bins: int, ratio: int) -> tuple[Tensor, Tensor, int]:
-    """Positions (regions, bins, samples) along an axis, how many of the samples count, and the greatest count."""
+    """Positions (regions, bins, samples) along an axis, how many of the samples count, and the greatest
+    count.
+    """
     step = size / bins
     counts = Tensor.full(start.shape, float(ratio)) if ratio > 0 else step.ceil()
     most = ratio if ratio > 0 else max(int(counts.max().item()), 1)
@@ -136,7 +146,9 @@ def roi_align(
     spatial_scale: float = 1.0,
 ) -> Tensor:
     offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
-    return _roi_align(x, rois, batch, offset, mode, output_height, output_width, sampling_ratio, spatial_scale)
+    return _roi_align(
+        x, rois, batch, offset, mode, output_height, output_width, sampling_ratio, spatial_scale
+    )
 
 
 @op("RoiAlign", 10)
@@ -156,7 +168,7 @@ def roi_align_10(
 
 @op("MaxRoiPool", 1, 22)
 def max_roi_pool(x: Tensor, rois: Floats, *, pooled_shape: list[int], spatial_scale: float = 1.0) -> Tensor:
-    """The greatest element in each bin of a region; rois are rows of (image, x1, y1, x2, y2), ends included."""
+    """The greatest element in each bin of a region. rois: rows of (image, x1, y1, x2, y2), ends included."""
     out = []
     for at in range(0, len(rois), 5):
         image, *box = rois[at : at + 5]
