@@ -69,7 +69,7 @@ class ProgramError(PolygradError, ValueError):
     """Bytes that are not a Program of this version, or bindings that do not fit it."""
 
 
-class OnnxError(ArgumentError):
+class OnnxError(PolygradError, ValueError):
     """A damaged ONNX file, an op that does not exist here, or a node whose inputs do not fit."""
 
 

@@ -12,8 +12,8 @@ from polygrad.helpers import prod
 from polygrad.nn.files import file_bytes
 from polygrad.onnx import ops
 from polygrad.onnx.elements import STRING
+from polygrad.onnx.graph_program import all_nodes, compile_model
 from polygrad.onnx.ports import from_host, port_of, to_host
-from polygrad.onnx.program import all_nodes, compile_model
 from polygrad.onnx.proto import Model, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of, strings_of
 from polygrad.onnx.values import Strings, Value, constant_of, held, numbers_of

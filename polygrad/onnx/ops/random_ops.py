@@ -6,7 +6,7 @@ from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.onnx.values import Value, element_of_value, shape_of
 from polygrad.tensor.tensor import Tensor
 

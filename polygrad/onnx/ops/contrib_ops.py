@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.ops import indexing, linalg, movement, normalization
-from polygrad.onnx.ops.activations import recurrent_activation
-from polygrad.onnx.ops.convolution import conv
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
+from polygrad.onnx.ops import indexing_ops, linalg_ops, movement_ops, normalization_ops
+from polygrad.onnx.ops.activations_ops import recurrent_activation
+from polygrad.onnx.ops.convolution_ops import conv
 from polygrad.tensor.tensor import Tensor
 
 DOMAIN = "com.microsoft"
 
-op("GatherND", 1, domain=DOMAIN)(indexing.gather_nd)
-op("Range", 1, domain=DOMAIN)(movement.range_)
-op("Trilu", 1, domain=DOMAIN)(movement.trilu)
+op("GatherND", 1, domain=DOMAIN)(indexing_ops.gather_nd)
+op("Range", 1, domain=DOMAIN)(movement_ops.range_)
+op("Trilu", 1, domain=DOMAIN)(movement_ops.trilu)
 
 
 @op("Gelu", 1, domain=DOMAIN)
@@ -105,7 +105,7 @@ def fused_gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Tensor:
-    out = linalg.gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    out = linalg_ops.gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     return recurrent_activation(activation)(out, activation_alpha, activation_beta) if activation else out
 
 
@@ -148,7 +148,7 @@ def skip_layer_normalization(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The layer normalisation of x + skip + bias, which is the fourth output."""
     total = x + skip if bias is None else x + skip + bias
-    return *normalization.layer_normalization(total, gamma, beta, epsilon=epsilon), total
+    return *normalization_ops.layer_normalization(total, gamma, beta, epsilon=epsilon), total
 
 
 @op("SkipSimplifiedLayerNormalization", 1, domain=DOMAIN)
@@ -157,7 +157,7 @@ def skip_simplified_layer_normalization(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     total = x + skip if bias is None else x + skip + bias
     inverse = (total.float().square().mean(-1, keepdim=True) + epsilon).rsqrt()
-    return normalization.rms_normalization(total, gamma, epsilon=epsilon), inverse * 0.0, inverse, total
+    return normalization_ops.rms_normalization(total, gamma, epsilon=epsilon), inverse * 0.0, inverse, total
 
 
 @op("SimplifiedLayerNormalization", 1)
@@ -166,7 +166,7 @@ def simplified_layer_normalization(
 ) -> tuple[Tensor, Tensor]:
     """onnxruntime's, although of ONNX's own domain."""
     inverse = (x.float().square().mean(axis, keepdim=True) + epsilon).rsqrt()
-    return normalization.rms_normalization(
+    return normalization_ops.rms_normalization(
         x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type
     ), inverse
 
@@ -190,7 +190,7 @@ def embed_layer_normalization(
     total = words[ids] + (positions[: ids.shape[1]].unsqueeze(0) if places is None else positions[places])
     if segments is not None and segment_table is not None:
         total = total + segment_table[segments]
-    y, _, _ = normalization.layer_normalization(total, gamma, beta, epsilon=epsilon)
+    y, _, _ = normalization_ops.layer_normalization(total, gamma, beta, epsilon=epsilon)
     lengths = (
         Tensor.zeros(ids.shape[0], dtype=dtypes.int32) if mask is None else mask.cast(dtypes.int32).sum(1)
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.onnx.values import Value, tensor_of
 from polygrad.tensor.tensor import Tensor
 

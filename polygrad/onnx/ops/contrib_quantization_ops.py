@@ -10,17 +10,17 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.elements import ELEMENTS
-from polygrad.onnx.ops.contrib import DOMAIN, refused
-from polygrad.onnx.ops.indexing import from_zero
-from polygrad.onnx.ops.linalg import matmul_integer
-from polygrad.onnx.ops.pooling import average_pool
-from polygrad.onnx.ops.quantization import (
+from polygrad.onnx.op_table import op
+from polygrad.onnx.ops.contrib_ops import DOMAIN, refused
+from polygrad.onnx.ops.indexing_ops import from_zero
+from polygrad.onnx.ops.linalg_ops import matmul_integer
+from polygrad.onnx.ops.pooling_ops import average_pool
+from polygrad.onnx.ops.quantization_ops import (
     dequantize_linear,
     dynamic_quantize_linear,
     quantize_linear,
     quantized,
 )
-from polygrad.onnx.registry import op
 from polygrad.onnx.values import Narrow, Value, element_of_value, tensor_of
 from polygrad.tensor.tensor import Tensor
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
-from polygrad.onnx.ops.elementwise import aligned
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
+from polygrad.onnx.ops.elementwise_ops import aligned
 from polygrad.tensor.tensor import Tensor
 
 

@@ -7,7 +7,7 @@ import math
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.registry import Body, op
+from polygrad.onnx.op_table import Body, op
 from polygrad.onnx.values import tensor_of
 from polygrad.tensor.tensor import Tensor
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import Body, op
+from polygrad.onnx.op_table import Body, op
 from polygrad.onnx.values import Constant, Value, numbers_of, scalar_of, tensor_of
 from polygrad.tensor.tensor import Tensor
 

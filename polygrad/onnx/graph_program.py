@@ -12,9 +12,9 @@ from typing import Any
 
 from polygrad.errors import CaptureError, CompileError, DeviceError, OnnxError, OutOfMemoryError
 from polygrad.onnx.folding import fold
+from polygrad.onnx.op_table import Entry, find
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
 from polygrad.onnx.reasons import REASONS
-from polygrad.onnx.registry import Entry, find
 from polygrad.onnx.values import Value
 
 _MOST_NODES = 1_000_000  # with functions inlined

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.ops.activations import recurrent_activation
-from polygrad.onnx.ops.movement import reverse_sequence
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
+from polygrad.onnx.ops.activations_ops import recurrent_activation
+from polygrad.onnx.ops.movement_ops import reverse_sequence
 from polygrad.tensor.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
@@ -20,7 +20,7 @@ _TAKES_BETA = {"affine", "scaledtanh", "hardsigmoid"}
 
 @dataclass(frozen=True)
 class _Layer:
-    """What the steps of one direction know. `r`: (hidden, gates * hidden); `r_bias`: of the recurrent part."""
+    """What the steps of one direction know. `r`: (hidden, gates * hidden); `r_bias`: of that product."""
 
     activations: list[Activation]
     hidden: int

@@ -10,7 +10,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.registry import Int, Ints, op
+from polygrad.onnx.op_table import Int, Ints, op
 from polygrad.onnx.values import (
     Constant,
     Strings,

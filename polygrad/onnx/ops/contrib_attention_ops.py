@@ -8,10 +8,10 @@ import math
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.ops.attention import frontier, heads_of, merged, rotated
-from polygrad.onnx.ops.contrib import DOMAIN, refused
-from polygrad.onnx.ops.indexing import tensor_scatter
-from polygrad.onnx.registry import Int, op
+from polygrad.onnx.op_table import Int, op
+from polygrad.onnx.ops.attention_ops import frontier, heads_of, merged, rotated
+from polygrad.onnx.ops.contrib_ops import DOMAIN, refused
+from polygrad.onnx.ops.indexing_ops import tensor_scatter
 from polygrad.tensor.tensor import Tensor
 
 

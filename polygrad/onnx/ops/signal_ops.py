@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.registry import Float, Int, op
+from polygrad.onnx.op_table import Float, Int, op
 from polygrad.tensor.tensor import Tensor
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.onnx.registry import Int, Ints, op
+from polygrad.onnx.op_table import Int, Ints, op
 from polygrad.tensor.tensor import Tensor
 
 Reduction = Callable[[Tensor, Sequence[int], bool], Tensor]

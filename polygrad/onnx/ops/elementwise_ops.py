@@ -7,8 +7,8 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.ops.strings import pairs_of_texts
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
+from polygrad.onnx.ops.strings_ops import pairs_of_texts
 from polygrad.onnx.values import Constant, Strings, Value, tensor_of
 from polygrad.tensor.tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.registry import Float, op
+from polygrad.onnx.op_table import Float, op
 from polygrad.onnx.values import Value, scalar_of
 from polygrad.tensor.tensor import Tensor
 

@@ -8,9 +8,9 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv
 from polygrad.onnx.elements import ELEMENTS, Element, element_of
-from polygrad.onnx.ops.casting import converted
-from polygrad.onnx.ops.convolution import conv
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
+from polygrad.onnx.ops.casting_ops import converted
+from polygrad.onnx.ops.convolution_ops import conv
 from polygrad.onnx.values import Narrow, Value, element_of_value, held, tensor_of
 from polygrad.tensor.tensor import Tensor
 

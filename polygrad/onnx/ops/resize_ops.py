@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import Floats, Ints, op
+from polygrad.onnx.op_table import Floats, Ints, op
 from polygrad.tensor.tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import prod
-from polygrad.onnx.registry import Int, op
+from polygrad.onnx.op_table import Int, op
 from polygrad.onnx.values import Constant, Value, numbers_of, tensor_of
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.node import UOp

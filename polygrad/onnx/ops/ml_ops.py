@@ -7,7 +7,7 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.onnx.values import Constant, Strings, Value, element_of_value, numbers_of, shape_of
 from polygrad.tensor.tensor import Tensor
 

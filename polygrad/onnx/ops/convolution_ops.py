@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
-from polygrad.onnx.ops.vision import linear_at
-from polygrad.onnx.registry import Ints, op
+from polygrad.onnx.op_table import Ints, op
+from polygrad.onnx.ops.vision_ops import linear_at
 from polygrad.tensor.tensor import Tensor
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import Body, Int, op
+from polygrad.onnx.op_table import Body, Int, op
 from polygrad.onnx.values import Constant, Value, as_list, integers_of, shape_of, tensor_of
 from polygrad.tensor.tensor import Tensor
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.tensor.tensor import Tensor
 
 

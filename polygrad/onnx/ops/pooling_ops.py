@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
-from polygrad.onnx.ops.convolution import flat, pairs_of
-from polygrad.onnx.registry import Ints, op
+from polygrad.onnx.op_table import Ints, op
+from polygrad.onnx.ops.convolution_ops import flat, pairs_of
 from polygrad.tensor.tensor import Tensor
 
 

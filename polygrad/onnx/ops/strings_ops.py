@@ -11,7 +11,7 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import prod
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.onnx.values import Constant, Strings, Value, describe, numbers_of, shape_of
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.shapes import broadcast_shape

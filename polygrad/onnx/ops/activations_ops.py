@@ -6,7 +6,7 @@ from typing import Any
 
 from polygrad.errors import OnnxError
 from polygrad.helpers import prod
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.tensor.tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
-from polygrad.onnx.registry import Float, Floats, Int, Ints, op
+from polygrad.onnx.op_table import Float, Floats, Int, Ints, op
 from polygrad.onnx.values import Constant, numbers_of
 from polygrad.tensor.tensor import Tensor
 

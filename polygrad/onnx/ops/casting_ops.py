@@ -7,7 +7,7 @@ import math
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.elements import ELEMENTS, STRING, Element, FloatFormat, decoder, element_of
-from polygrad.onnx.registry import op
+from polygrad.onnx.op_table import op
 from polygrad.onnx.values import (
     Narrow,
     Strings,
