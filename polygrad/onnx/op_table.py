@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from polygrad.errors import OnnxError
 from polygrad.onnx.values import Narrow, Value, integers_of, numbers_of, scalar_of, tensor_of
@@ -103,15 +103,14 @@ def _argument(value: Value, kind: str, optional: bool, device: str | None) -> An
     return tensor_of(value, device) if kind == "Tensor" else _READERS[kind](value)
 
 
+F = TypeVar("F", bound=Callable[..., Any])
 TABLE: dict[tuple[str, str], dict[int, Entry]] = {}
 
 
-def op(
-    name: str, *versions: int, domain: str = "", keeps_type: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def op(name: str, *versions: int, domain: str = "", keeps_type: bool = False) -> Callable[[F], F]:
     """Register a function as `versions` of the op `name`."""
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: F) -> F:
         entry = _entry(name, function, keeps_type)
         known = TABLE.setdefault((domain, name), {})
         for version in versions:

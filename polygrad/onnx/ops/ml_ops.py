@@ -97,7 +97,7 @@ def _transformed(x: Tensor, name: str) -> Tensor:
 # --- labels
 
 
-@op("LabelEncoder", 4, domain=DOMAIN)
+@op("LabelEncoder", 2, 4, domain=DOMAIN)
 def label_encoder(
     x: Value,
     *,
@@ -131,6 +131,23 @@ def label_encoder(
     table = {_key(k): v for k, v in zip(keys, values)}
     found = [table.get(_key(e), default) for e in _elements(x)]
     return Strings(shape_of(x), found) if kind is None else Constant(kind, shape_of(x), found)
+
+
+@op("LabelEncoder", 1, domain=DOMAIN)
+def label_encoder_1(
+    x: Value,
+    *,
+    classes_strings: list[str],
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Value:
+    """Text to its place among the classes, or places to text."""
+    places = list(range(len(classes_strings)))
+    if isinstance(x, Strings):
+        return label_encoder(
+            x, keys_strings=classes_strings, values_int64s=places, default_int64=default_int64
+        )
+    return label_encoder(x, keys_int64s=places, values_strings=classes_strings, default_string=default_string)
 
 
 def _elements(value: Any) -> list[Any]:
