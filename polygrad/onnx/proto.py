@@ -440,8 +440,10 @@ def _type(span: Span, depth: int) -> Type | None:
 
 
 def _symbolic_shape(span: Span) -> tuple[int | str | None, ...]:
+    """A size that is negative or called '?', as some exporters write it, is unknown."""
     out: list[int | str | None] = []
     for dim in _Fields(span, "shape").spans(1):
         fields = _Fields(dim, "dimension")
-        out.append(fields.integer(1) if 1 in fields else fields.text(2) or None)
+        size, name = fields.integer(1), fields.text(2)
+        out.append((size if size >= 0 else None) if 1 in fields else name if name not in ("", "?") else None)
     return tuple(out)

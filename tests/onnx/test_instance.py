@@ -1,4 +1,4 @@
-"""`polygrad.onnx.load`: running models, constants, functions, control flow, training, and errors of inputs."""
+"""`polygrad.onnx.load`: inputs and their errors, constants, functions, control flow, training."""
 
 from __future__ import annotations
 
@@ -91,6 +91,13 @@ def test_inputs_that_do_not_fit():
     add = polygrad.onnx.load(model([helper.make_node("Add", ["a", "b"], ["y"])], both, ["y"]))
     with pytest.raises(ShapeError, match="'n': 2"):
         add(a=[1.0, 2.0], b=[1.0])
+
+
+def test_sizes_that_exporters_do_not_know():
+    x = helper.make_tensor_value_info("x", FLOAT, [-1, "?", "?"])
+    m = polygrad.onnx.load(model([helper.make_node("Relu", ["x"], ["y"])], [x], ["y"]))
+    assert m.inputs[0].shape == (None, None, None)
+    assert m(x=Tensor.ones(1, 2, 3))["y"].shape == (1, 2, 3)
 
 
 def test_an_initializer_may_be_given_as_an_input():
