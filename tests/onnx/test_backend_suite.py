@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import fnmatch
 
+import onnx_suite as suite
 import pytest
-import suite
 
 _EVERY = 8  # of the node tests that run by default
 

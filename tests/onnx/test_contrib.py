@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import node_model
+from onnx_models import node_model
 
 import polygrad.onnx
 from polygrad import Tensor

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import onnx.defs
 import pytest
-from models import FLOAT, model, node_model
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import FLOAT, model, node_model
 
 import polygrad.onnx
 from polygrad import Tensor, TinyJit, nn
@@ -231,9 +234,13 @@ def counting():
             helper.make_node("Identity", ["t"], ["each"]),
         ],
         "body",
-        [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("c", TensorProto.BOOL, []), helper.make_tensor_value_info("s", FLOAT, None)],
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("s", FLOAT, None),
+        ],
         [onnx.ValueInfoProto(name=n) for n in ("go", "t", "each")],
-    )  # fmt: skip
+    )
     loop = helper.make_node("Loop", ["", "true", "x"], ["last", "all"], body=body)
     true = numpy_helper.from_array(np.array(True), "true")
     return model([loop], ["x", "limit"], ["last", "all"], [true])
@@ -306,10 +313,13 @@ def test_a_model_on_a_device(name):
 # --- versions that only old files have
 
 
+ADDED = [[2, 2, 2], [3, 3, 3]]
+
+
 @pytest.mark.parametrize(
     ("op", "opset", "inputs", "attributes", "want"),
     [
-        ("Add", 6, [np.ones((2, 3), np.float32), np.float32([1, 2])], {"broadcast": 1, "axis": 0}, [[2] * 3, [3] * 3]),
+        ("Add", 6, [np.ones((2, 3), np.float32), np.float32([1, 2])], {"broadcast": 1, "axis": 0}, ADDED),
         ("Softmax", 11, [np.zeros((1, 2, 2), np.float32)], {"axis": 1}, [[[0.25] * 2] * 2]),
         ("Squeeze", 11, [np.zeros((1, 2), np.float32)], {"axes": [0]}, [0, 0]),
         ("Clip", 6, [np.float32([-5, 5])], {"min": -1.0, "max": 1.0}, [-1, 1]),
@@ -327,3 +337,15 @@ def test_older_versions(op, opset, inputs, attributes, want):
     data, names = node_model(op, inputs, outputs, attributes, opset=opset)
     out = polygrad.onnx.load(data)({n: Tensor(x) for n, x in zip(names, inputs)})
     assert out["y0"].tolist() == want
+
+
+def test_polygrad_is_imported_without_it_and_it_takes_the_standard_library_alone():
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "import polygrad; print('polygrad.onnx' in sys.modules)\n"
+        "import polygrad.onnx\n"
+        "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
+        "print(sorted(new - sys.stdlib_module_names - {'polygrad'}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "[]"]

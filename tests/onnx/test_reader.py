@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_suite as suite
 import pytest
-import suite
-from models import FLOAT, model
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import FLOAT, model
 
 import polygrad.onnx
 from polygrad.errors import OnnxError, PolygradError
