@@ -1,5 +1,5 @@
 """ONNX models: `load` reads a file and gives an `Instance`, which runs it and whose initializers can be
-trained.
+trained; `inspect` says what is in a file.
 
     from polygrad import onnx
     model = onnx.load("model.onnx")
@@ -8,7 +8,8 @@ trained.
 
 from __future__ import annotations
 
+from polygrad.onnx.inspection import Inspection, inspect
 from polygrad.onnx.instance import Instance, load
 from polygrad.onnx.ports import Port
 
-__all__ = ["Instance", "Port", "load"]
+__all__ = ["Inspection", "Instance", "Port", "inspect", "load"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -110,18 +111,31 @@ def compile_model(model: Model, attribute: Load, initializer: Load) -> Body:
     compiler = _Compiler(model, attribute, initializer)
     body = compiler.graph(model.graph, _Place(model.opsets, {}, frozenset()))
     if compiler.missing:
-        raise OnnxError(_missing_text(compiler.missing))
+        raise OnnxError("ops that do not exist here: " + "; ".join(_missing_lines(compiler.missing)))
     return body
 
 
-def _missing_text(missing: dict[tuple[str, str, int], list[Node]]) -> str:
-    lines = [
+def missing_ops(model: Model) -> list[str]:
+    """A line for each op that does not exist here: its version, the node and, if there is one, the reason.
+
+    Reads no tensors. Raises OnnxError for what else is wrong with the graph.
+    """
+    compiler = _Compiler(model, _not_read, _not_read)
+    compiler.graph(model.graph, _Place(model.opsets, {}, frozenset()))
+    return _missing_lines(compiler.missing)
+
+
+def _not_read(tensor: TensorData | SparseData) -> Value:
+    return None
+
+
+def _missing_lines(missing: dict[tuple[str, str, int], list[Node]]) -> list[str]:
+    return [
         f"{domain or 'ai.onnx'}.{name} of version {version}: {nodes[0]}"
         + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
         + (f" ({REASONS[domain, name]})" if (domain, name) in REASONS else "")
         for (domain, name, version), nodes in sorted(missing.items(), key=lambda item: item[0])
     ]
-    return "ops that do not exist here: " + "; ".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +260,13 @@ def all_nodes(nodes: Iterable[Node]) -> list[Node]:
                 if isinstance(graph, Graph):
                     out += graph.nodes
     return out
+
+
+def op_counts(model: Model) -> dict[str, int]:
+    """How often each op stands in the file, in bodies and functions too, most often first: 'domain.Op'."""
+    nodes = all_nodes([*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)])
+    counts = Counter(f"{n.domain}.{n.op}" if n.domain else n.op for n in nodes)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _has_bodies(node: Node) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from polygrad.helpers import prod
 from polygrad.nn.files import file_bytes
 from polygrad.onnx import ops
 from polygrad.onnx.elements import STRING
-from polygrad.onnx.graph_program import all_nodes, compile_model
+from polygrad.onnx.graph_program import compile_model, op_counts
 from polygrad.onnx.ports import from_host, port_of, to_host
 from polygrad.onnx.proto import Model, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of, strings_of
@@ -45,7 +44,7 @@ class Instance:
         self._ports = tuple(port_of(x) for x in model.graph.inputs)
         self.inputs = tuple(port for port in self._ports if port.name not in self._body.constants)
         self.outputs = tuple(port_of(x) for x in model.graph.outputs)
-        self.ops = dict(sorted(_counts(model).items(), key=lambda item: (-item[1], item[0])))
+        self.ops = op_counts(model)
 
     def forward(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Any]:
         """The outputs by name, for inputs by name: Tensors, arrays or lists.
@@ -155,9 +154,3 @@ def load(
         folder = os.path.dirname(os.path.abspath(data))
     model = read_model(file_bytes(data, "onnx.load"))
     return Instance(model, Files(folder), device, requires_grad)
-
-
-def _counts(model: Model) -> Counter[str]:
-    """How often each op stands in the file, bodies and functions too."""
-    nodes = all_nodes([*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)])
-    return Counter(f"{n.domain}.{n.op}" if n.domain else n.op for n in nodes)
