@@ -1,4 +1,4 @@
-"""numpy's files (`.npy`, format versions 1 to 3) without numpy; the format is described at numpy.lib.format."""
+"""numpy's files (`.npy`, format versions 1 to 3) without numpy; numpy.lib.format describes the format."""
 
 from __future__ import annotations
 

@@ -11,12 +11,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from polygrad.errors import CaptureError, CompileError, DeviceError, OnnxError, OutOfMemoryError
+from polygrad.errors import (
+    CaptureError,
+    CompileError,
+    DeviceError,
+    OnnxError,
+    OutOfMemoryError,
+    PolygradError,
+)
 from polygrad.onnx.folding import fold
 from polygrad.onnx.op_table import Entry, find
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
 from polygrad.onnx.reasons import REASONS
-from polygrad.onnx.values import Value
+from polygrad.onnx.values import Value, describe
 
 _MOST_NODES = 1_000_000  # with functions inlined
 _DEEPEST = 64  # functions that call functions
@@ -56,7 +63,7 @@ class Scope:
             if name in scope.values:
                 return scope.values[name]
             scope = scope.outer
-        raise OnnxError(f"internal: no value {name!r}")
+        raise OnnxError(f"no value is called {name!r}")
 
 
 @dataclass(slots=True)
@@ -79,7 +86,7 @@ class Body:
             except Exception as e:
                 if isinstance(e, OnnxError) and str(e).startswith("node "):
                     raise
-                raise OnnxError(f"{step.node}: {e or type(e).__name__}") from e
+                raise OnnxError(f"{step.node}: {_text_of(e, step, scope)}") from e
         return [scope.find(name) for name in self.outputs]
 
     def _step(self, step: Step, scope: Scope) -> None:
@@ -88,7 +95,7 @@ class Body:
             found = step.function.run(inputs, None, scope.device)
         else:
             assert step.entry is not None
-            folded = fold(step.node, inputs, step.attributes)
+            folded = fold(step.node, inputs, step.attributes) if step.entry.takes(inputs) else None
             bodies = {name: partial(_run_inside, body, scope) for name, body in step.bodies.items()}
             context = {"outputs": len(step.outputs), "device": scope.device, "find": scope.find}
             found = (
@@ -97,6 +104,14 @@ class Body:
                 else step.entry.call(inputs, {**step.attributes, **bodies}, context)
             )
         scope.values.update((name, value) for name, value in zip(step.outputs, found) if name)
+
+
+def _text_of(error: Exception, step: Step, scope: Scope) -> str:
+    """An op's error in words; of one that Python raised, also what the op was given."""
+    if isinstance(error, PolygradError):
+        return str(error)
+    given = ", ".join(describe(scope.find(name)) for name in step.inputs)
+    return f"it cannot be computed from {given or 'no inputs'}: {error or type(error).__name__}"
 
 
 def _run_inside(body: Body, scope: Scope, *arguments: Value) -> list[Value]:

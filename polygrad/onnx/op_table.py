@@ -80,9 +80,18 @@ class Entry:
             results = [Narrow(x, narrow.element) for x in results]
         return results
 
+    def _has_count(self, count: int) -> bool:
+        return count >= self.required and (self.rest is not None or count <= len(self.kinds))
+
+    def takes(self, inputs: list[Value]) -> bool:
+        """Whether there are as many inputs as the op has, and only optional ones are left out."""
+        return self._has_count(len(inputs)) and all(
+            value is not None or (i < len(self.kinds) and self.optional[i]) for i, value in enumerate(inputs)
+        )
+
     def _check_count(self, inputs: list[Value]) -> None:
         most = len(self.kinds)
-        if len(inputs) < self.required or (self.rest is None and len(inputs) > most):
+        if not self._has_count(len(inputs)):
             wanted = str(self.required) if most == self.required else f"{self.required} to {most}"
             raise OnnxError(f"expected {wanted} inputs, got {len(inputs)}")
 

@@ -27,16 +27,20 @@ _FIELDS = {
 }
 _FIELD_OF = {name: number for number, (_, names) in _FIELDS.items() for name in names}
 
+_MOST_SHARED = 16  # times that tensors take what files of external data hold
+
 
 class Files:
     """Files of external data beside a model: the folder, and what was read, once each.
 
-    `folder` is None for a model that came as bytes: then there are none.
+    `folder` is None for a model that came as bytes: then there are none. What tensors take of a file is
+    counted: a small file that a million of them share would fill the memory.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self._folder = None if folder is None else Path(folder).resolve()
         self._read: dict[Path, memoryview] = {}
+        self._taken = 0
 
     def bytes_of(self, location: str, what: str) -> memoryview:
         """The bytes of the file `location`. Raises OnnxError for one that is not inside of the folder."""
@@ -58,6 +62,12 @@ class Files:
         if path not in self._read:
             self._read[path] = memoryview(path.read_bytes())
         return self._read[path]
+
+    def take(self, nbytes: int, what: str) -> None:
+        """Count bytes that a tensor takes. Raises OnnxError for many more than the files have."""
+        self._taken += nbytes
+        if self._taken > _MOST_SHARED * sum(map(len, self._read.values())):
+            raise OnnxError(f"{what}: tensors take the external data more than {_MOST_SHARED} times")
 
 
 def elements_of(tensor: TensorData, files: Files) -> tuple[Element, memoryview]:
@@ -133,6 +143,7 @@ def _external(entries: dict[str, str], files: Files, what: str) -> memoryview:
         raise OnnxError(f"{what}: external data with an offset or length that is no number") from None
     if offset < 0 or length < 0 or offset + length > len(data):
         raise OnnxError(f"{what}: external data from byte {offset}, {length} bytes: its file has {len(data)}")
+    files.take(length, what)
     return data[offset : offset + length]
 
 

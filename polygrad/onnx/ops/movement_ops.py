@@ -192,7 +192,9 @@ def split(
     x: Tensor, sizes: Ints | None = None, *, axis: int = 0, num_outputs: int | None = None, outputs: int
 ) -> tuple[Tensor, ...]:
     if sizes is None:
-        n, parts = x.shape[axis], num_outputs or outputs
+        n, parts = x.shape[x._axis(axis)], num_outputs or outputs
+        if not 0 < parts <= max(outputs, 1):
+            raise OnnxError(f"num_outputs is {num_outputs}, the node has {outputs} outputs")
         step = ceildiv(n, parts)
         sizes = [max(min(step, n - i * step), 0) for i in range(parts)]
     return x.split(tuple(sizes), axis)

@@ -151,9 +151,10 @@ def group_normalization_18(
 @op("LRN", 1, 13)
 def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Tensor:
     """By the squares of the channels around (Krizhevsky et al., 2012)."""
-    before = (size - 1) // 2
-    squares = x.square().pad([(before, size - 1 - before) if i == 1 else None for i in range(x.ndim)])
-    total = squares.unfold(1, size, 1).sum(-1)
+    channels = x.shape[1]
+    before, after = min((size - 1) // 2, channels), min(size - 1 - (size - 1) // 2, channels)
+    squares = x.square().pad([(before, after) if i == 1 else None for i in range(x.ndim)])
+    total = squares.unfold(1, before + after + 1, 1).sum(-1)
     return x / (total * (alpha / size) + bias).pow(beta)
 
 

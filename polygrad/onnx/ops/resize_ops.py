@@ -115,9 +115,14 @@ def taps_of(n: int, count: int, scale: float, roi: tuple[float, float], rules: R
     return Taps(places, weights, outside)
 
 
+_LONGEST_AXIS = 1 << 20  # of a result
+
+
 def _resized(
     x: Tensor, axis: int, count: int, scale: float, roi: tuple[float, float], rules: Rules
 ) -> Tensor:
+    if not 0 <= count <= _LONGEST_AXIS:
+        raise OnnxError(f"axis {axis} of shape {x.shape} would have {count} elements")
     if not count:
         return x.shrink([(0, 0) if i == axis else None for i in range(x.ndim)])
     taps = taps_of(x.shape[axis], count, scale, roi, rules)

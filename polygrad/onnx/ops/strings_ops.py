@@ -100,6 +100,9 @@ def _without(text: str, stops: set[str]) -> str:
     return " ".join(word for word in text.split(" ") if word not in stops)
 
 
+_MOST_COLUMNS = 1 << 20  # that TfIdfVectorizer makes
+
+
 @op("TfIdfVectorizer", 9)
 def tf_idf_vectorizer(
     x: Value,
@@ -117,18 +120,24 @@ def tf_idf_vectorizer(
     """How often n-grams of a pool stand in each row, with up to `max_skip_count` elements between theirs."""
     pool: list[Any] = list(pool_int64s or pool_strings or [])
     grams: dict[tuple[Any, ...], int] = {}
-    for n, (start, end) in enumerate(zip(ngram_counts, [*ngram_counts[1:], len(pool)]), 1):
+    ends = [*ngram_counts[1:], len(pool)]
+    if not all(0 <= start <= end <= len(pool) for start, end in zip(ngram_counts, ends)):
+        raise OnnxError(f"expected ngram_counts that ascend from 0 to {len(pool)}, got {ngram_counts}")
+    for n, (start, end) in enumerate(zip(ngram_counts, ends), 1):
         for at in range(start, end - n + 1, n):
             grams[tuple(pool[at : at + n])] = ngram_indexes[len(grams)]
     shape = shape_of(x)
     elements = x.texts if isinstance(x, Strings) else numbers_of(x)
     columns = shape[-1] if shape else 1
     size, rows = max(ngram_indexes) + 1, []
+    if min(ngram_indexes) < 0 or size > _MOST_COLUMNS:
+        raise OnnxError(f"expected ngram_indexes from 0 to {_MOST_COLUMNS - 1}, got up to {size - 1}")
+    lengths = range(max(min_gram_length, 1), min(max_gram_length, len(ngram_counts)) + 1)
     for start in range(0, max(prod(shape), 1), max(columns, 1)):
         row = elements[start : start + columns]
         counts = [0.0] * size
-        for n in range(min_gram_length, max_gram_length + 1):
-            for skip in range(1, (max_skip_count + 1 if n > 1 else 1) + 1):
+        for n in lengths:
+            for skip in range(1, (min(max_skip_count + 1, len(row)) if n > 1 else 1) + 1):
                 for at in range(len(row) - skip * (n - 1)):
                     found = grams.get(tuple(row[at + skip * i] for i in range(n)))
                     if found is not None:
