@@ -63,6 +63,11 @@ export class OptError extends PolygradError {
   override name = "OptError";
 }
 
+/** A damaged ONNX file, an op that does not exist here, or a node whose inputs do not fit. */
+export class OnnxError extends PolygradError {
+  override name = "OnnxError";
+}
+
 /**
  * A captured function that does what a replay cannot, or a replay with other arguments than the
  * captured.
