@@ -73,6 +73,12 @@ class OnnxError(PolygradError, ValueError):
     """A damaged ONNX file, an op that does not exist here, or a node whose inputs do not fit."""
 
 
+class ModelError(PolygradError, ValueError):
+    """A configuration, a checkpoint or a tokenizer that is damaged, contradicts itself, or is of a kind that
+    does not exist here.
+    """
+
+
 class CaptureError(PolygradError):
     """A captured function that does what a replay cannot, or a replay with other arguments than the
     captured.

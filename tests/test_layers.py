@@ -27,6 +27,7 @@ ORDER = [
     {"engine"},
     {"pictures"},
     {"tensor", "capture", "nn"},
+    {"models"},
     {"hf", "onnx", "export", "cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
     {"manifest"},  # describes it

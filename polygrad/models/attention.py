@@ -1,0 +1,170 @@
+"""Attention with the variants that families of transformers use, over whole sequences or over a cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from polygrad import nn
+from polygrad.models.rotary import Rotation
+from polygrad.nn.layer import Layer
+from polygrad.tensor.tensor import Tensor
+
+# Added to no score, but instead of one: so far below all others that its weight is 0, and finite, so that a
+# row of padding that sees nothing has no NaN.
+_HIDDEN_SCORE = -1e30
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """Which keys a query sees.
+
+    `rows`: the indices of the queries among the keys, int32 (queries,) or (batch, queries). `keys`: those of
+    the keys, (keys,). `padding`: bool (batch, keys), True for tokens; None: there is no padding.
+    """
+
+    rows: Tensor
+    keys: Tensor
+    padding: Tensor | None = None
+
+    def mask(self, is_causal: bool, window: int | None = None, radius: int | None = None) -> Tensor | None:
+        """True where a query sees a key, (batch or 1, 1, queries, keys); None: everywhere.
+
+        `window`: a query sees as many keys, the last of which is its own. `radius`: it sees keys at most as
+        far away, on both sides.
+        """
+        rows = self.rows.reshape(-1, 1, self.rows.shape[-1], 1)
+        seen = None
+        if is_causal:
+            seen = _both(seen, self.keys <= rows)
+        if window is not None:
+            seen = _both(seen, self.keys > rows - window)
+        if radius is not None:
+            seen = _both(seen, (self.keys - rows).abs() <= radius)
+        if self.padding is not None:
+            batch, keys = self.padding.shape
+            seen = _both(seen, self.padding.reshape(batch, 1, 1, keys))
+        return seen
+
+
+def _both(a: Tensor | None, b: Tensor) -> Tensor:
+    return b if a is None else a & b
+
+
+class CacheView(Protocol):
+    """Where a call of a model keeps its keys and values, and reads those of earlier calls."""
+
+    def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Write (batch, heads, length, size), and give all that is to be read, (batch, heads, keys, size)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """What every layer of one call of a model needs to know.
+
+    `visibility`: which keys are seen. `rotation`: the rotary embedding at the queries' positions, by the name
+    of its table. `cache`: None where the keys are those of the call alone.
+    """
+
+    visibility: Visibility
+    rotations: dict[str, Rotation]
+    cache: CacheView | None = None
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """softmax(query @ keyᵀ * scale + bias) @ value; (batch, heads, queries, size) to the same.
+
+    key, value: (batch, groups, keys, size), each for heads / groups heads in a row. `mask`: bool (batch or 1,
+    1, queries, keys), True is seen. `scale`: 1 / sqrt(size) unless given. `softcap`: c * tanh(score / c).
+    `bias`: (1, heads, queries, keys).
+
+    The heads of a group are rows of one product, so that its keys are read once.
+    """
+    batch, heads, queries, size = query.shape
+    groups, keys = key.shape[1], key.shape[2]
+    query = query * (size**-0.5 if scale is None else scale)
+    rows = query.reshape(batch, groups, heads // groups * queries, size)
+    scores = rows.dot(key.transpose(-2, -1)).reshape(batch, heads, queries, keys)
+    if softcap is not None:
+        scores = (scores / softcap).tanh() * softcap
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = mask.where(scores, _HIDDEN_SCORE)
+    weights = scores.softmax(-1).reshape(batch, groups, heads // groups * queries, keys)
+    return weights.dot(value).reshape(batch, heads, queries, value.shape[-1])
+
+
+def split_heads(x: Tensor, size: int) -> Tensor:
+    """(batch, length, heads * size) as (batch, heads, length, size)."""
+    return x.reshape(x.shape[0], x.shape[1], x.shape[2] // size, size).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """(batch, heads, length, size) as (batch, length, heads * size)."""
+    batch, heads, length, size = x.shape
+    return x.transpose(1, 2).reshape(batch, length, heads * size)
+
+
+@dataclass(frozen=True)
+class AttentionConfig:
+    """What distinguishes the attention of one family from that of another.
+
+    `hidden`: of the input. `heads`, `kv_heads`: of queries, and of keys and values. `head_size`: of each.
+    `qkv_bias`, `out_bias`: of the projections. `norm_eps`: queries and keys are normalised (RMSNorm) with it.
+    `norm`: the class of that normalisation. `window`, `softcap`, `scale`: see `Visibility.mask` and `attend`.
+    `rotation`: the name of the table that turns queries and keys; None: none does.
+    """
+
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    qkv_bias: bool = False
+    out_bias: bool = False
+    norm_eps: float | None = None
+    norm: Any = nn.RMSNorm
+    window: int | None = None
+    softcap: float | None = None
+    scale: float | None = None
+    rotation: str | None = None
+
+
+class CausalSelfAttention(Layer):
+    """Attention of each token to itself and those before it: x (batch, length, hidden) to the same shape.
+
+    `index`: of the layer, by which it finds its keys and values in a cache.
+    """
+
+    def __init__(self, config: AttentionConfig, index: int) -> None:
+        c = config
+        self.config, self.index = c, index
+        self.q_proj = nn.Linear(c.hidden, c.heads * c.head_size, c.qkv_bias)
+        self.k_proj = nn.Linear(c.hidden, c.kv_heads * c.head_size, c.qkv_bias)
+        self.v_proj = nn.Linear(c.hidden, c.kv_heads * c.head_size, c.qkv_bias)
+        self.o_proj = nn.Linear(c.heads * c.head_size, c.hidden, c.out_bias)
+        if c.norm_eps is not None:
+            self.q_norm = c.norm(c.head_size, c.norm_eps)
+            self.k_norm = c.norm(c.head_size, c.norm_eps)
+
+    def __call__(self, x: Tensor, step: Step) -> Tensor:
+        c = self.config
+        q, k, v = (split_heads(f(x), c.head_size) for f in (self.q_proj, self.k_proj, self.v_proj))
+        if c.norm_eps is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if c.rotation is not None:
+            rotation = step.rotations[c.rotation]
+            q, k = rotation.turn(q), rotation.turn(k)
+        if step.cache is not None:
+            k, v = step.cache.extend(self.index, k, v)
+        mask = step.visibility.mask(is_causal=True, window=c.window)
+        return self.o_proj(join_heads(attend(q, k, v, mask, c.scale, c.softcap)))

@@ -1,0 +1,95 @@
+"""Keys and values of the tokens that a model has seen, so that each token goes through it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad import nn
+from polygrad.models.attention import Visibility
+from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
+
+
+class KeyValueCache:
+    """For each layer keys and values of `slots` sequences of up to `capacity` tokens, as buffers (slots,
+    heads, capacity, size) of `dtype`."""
+
+    def __init__(
+        self, layers: int, slots: int, heads: int, capacity: int, size: int, dtype: DTypeLike = "float32"
+    ) -> None:
+        self.slots, self.capacity = slots, capacity
+
+        def buffers() -> list[Tensor]:
+            shape = (slots, heads, capacity, size)
+            return [nn.Buffer(Tensor.zeros(*shape, dtype=dtype), persistent=False) for _ in range(layers)]
+
+        self.keys, self.values = buffers(), buffers()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers."""
+        return sum(t.nbytes() for t in (*self.keys, *self.values))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of `length` tokens of one sequence, from position `start` on, in the cache's `slot`.
+
+    `start` and `slot` are ints or Variables. Positions behind `start` count as empty.
+    """
+
+    cache: KeyValueCache
+    slot: Any
+    start: Any
+    length: int
+
+    @property
+    def positions(self) -> Tensor:
+        """Of the tokens, int32 (1, length)."""
+        return (Tensor.arange(self.length, dtype="int32") + self.start).unsqueeze(0)
+
+    @property
+    def visibility(self) -> Visibility:
+        end = self.start + self.length
+        return Visibility(self.positions, Tensor.arange(self.cache.capacity, dtype="int32")[:end])
+
+    def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """See `CacheView`."""
+        here, end = self.slot, self.start + self.length
+        found = []
+        for buffer, new in ((self.cache.keys[layer], key), (self.cache.values[layer], value)):
+            buffer[here : here + 1, :, self.start : end].assign(new.cast(buffer.dtype))
+            found.append(buffer[here : here + 1, :, :end].cast(new.dtype))
+        return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """One token of each sequence, at `positions`, int32 (slots,). The first `length` positions are read: an
+    int or a Variable that is above all positions."""
+
+    cache: KeyValueCache
+    token_positions: Tensor
+    length: Any
+
+    @property
+    def positions(self) -> Tensor:
+        """Of the tokens, int32 (slots, 1)."""
+        return self.token_positions.unsqueeze(1)
+
+    @property
+    def visibility(self) -> Visibility:
+        return Visibility(self.positions, Tensor.arange(self.cache.capacity, dtype="int32")[: self.length])
+
+    def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """See `CacheView`."""
+        slots, heads = key.shape[:2]
+        slot = Tensor.arange(slots, dtype="int32").reshape(slots, 1)
+        head = Tensor.arange(heads, dtype="int32").reshape(1, heads)
+        at = self.token_positions.reshape(slots, 1)
+        found = []
+        for buffer, new in ((self.cache.keys[layer], key), (self.cache.values[layer], value)):
+            buffer[slot, head, at] = new.squeeze(2).cast(buffer.dtype)
+            found.append(buffer[:, :, : self.length].cast(new.dtype))
+        return found[0], found[1]

@@ -1,0 +1,105 @@
+"""What language models that predict the next token have in common, around the layers of each family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad.errors import ArgumentError
+from polygrad.models.attention import Step, Visibility
+from polygrad.models.cache import KeyValueCache, NextTokens, Run
+from polygrad.models.rotary import Rotary
+from polygrad.nn.layer import Layer
+from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
+
+IGNORED_LABEL = -100  # a label that does not count in a loss
+
+
+class CausalLM(Layer):
+    """A model that predicts the next token.
+
+    A family gives the attributes below, `hidden_states` and `logits`. `rotaries`: tables by name.
+    """
+
+    max_length: int
+    cache_shape: tuple[int, int, int]  # layers, heads, size of a head
+    rotaries: dict[str, Rotary]
+
+    def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
+        """What goes into the first layer, and what comes out of each, the last normalised; each (batch,
+        length, hidden). `tokens`, `positions`: integers (batch, length)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Scores of the next token, (..., hidden) to float32 (..., vocabulary)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
+        """An empty cache for `slots` sequences of up to `capacity` tokens."""
+        layers, heads, size = self.cache_shape
+        return KeyValueCache(layers, slots, heads, capacity, size, dtype)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> dict[str, Any]:
+        """`logits`; with `labels` `loss`; `hidden_states`, a list, if asked for. See `__call__`."""
+        states = self.all_hidden_states(input_ids, attention_mask, position_ids)
+        out: dict[str, Any] = {"logits": self.logits(states[-1])}
+        if labels is not None:
+            out = {"loss": next_token_loss(out["logits"], labels), **out}
+        if output_hidden_states:
+            out["hidden_states"] = states
+        return out
+
+    def __call__(
+        self, tokens: Tensor, attention_mask: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Scores of what follows each token: (batch, length) to (batch, length, vocabulary).
+
+        `attention_mask`: (batch, length), 0 for padding, which may stand on either side. `positions`: 0, 1, …
+        in each row unless given.
+        """
+        return self.logits(self.all_hidden_states(tokens, attention_mask, positions)[-1])
+
+    def all_hidden_states(
+        self, tokens: Tensor, attention_mask: Tensor | None = None, positions: Tensor | None = None
+    ) -> list[Tensor]:
+        """As `__call__`, but the hidden states."""
+        length = tokens.shape[1]
+        at = Tensor.arange(length, dtype="int32", device=tokens.device)
+        positions = at.unsqueeze(0) if positions is None else positions
+        padding = None if attention_mask is None else attention_mask.cast("bool")
+        step = self._step(Visibility(at, at, padding), positions, length, None)
+        return self.hidden_states(tokens, positions, step)
+
+    def next_logits(self, tokens: Tensor, view: Run | NextTokens, last: Any = None) -> Tensor:
+        """Scores of what follows the tokens of a view of a cache, which then holds them, too.
+
+        `tokens` as the view says: (1, length) or (slots, 1). `last`: the index of the one token of a run that
+        is asked about, an int or a Variable; None: the last. (batch, vocabulary).
+        """
+        step = self._step(view.visibility, view.positions, view.cache.capacity, view)
+        hidden = self.hidden_states(tokens, view.positions, step)[-1]
+        return self.logits(hidden[:, -1] if last is None else hidden[:, last])
+
+    def _step(self, visibility: Visibility, positions: Tensor, length: Any, view: Any) -> Step:
+        longest = length if isinstance(length, int) else length.vmax
+        if longest > self.max_length:
+            raise ArgumentError(f"tokens: the model takes up to {self.max_length} in a row, got {longest}")
+        rotations = {name: table.at(positions, longest) for name, table in self.rotaries.items()}
+        return Step(visibility, rotations, view)
+
+
+def next_token_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """The mean cross-entropy of each token but the first, as the ones before it predict it.
+
+    logits (batch, length, vocabulary), labels (batch, length): the tokens, -100 where none counts.
+    """
+    vocabulary = logits.shape[-1]
+    scores = logits[:, :-1].reshape(-1, vocabulary)
+    return scores.sparse_categorical_crossentropy(labels[:, 1:].flatten(), ignore_index=IGNORED_LABEL)

@@ -1,0 +1,152 @@
+"""Where a checkpoint keeps the weights of a model: its names, and layouts that differ from ours.
+
+A model's own names are the paths of its attributes, as `nn.state.get_state_dict` gives them. One rulebook
+serves reading and writing: it says for each own name where the elements are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from polygrad.errors import ModelError
+from polygrad.tensor.tensor import Tensor
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the elements of one weight are: in the tensors `names`, stacked along a new first axis if
+    `is_stack`; else in `part`, (first row, row after the last, rows), of the only one.
+
+    `is_transposed`: the file has its two axes in the other order.
+    """
+
+    names: tuple[str, ...]
+    is_stack: bool = False
+    part: tuple[int, int, int] | None = None
+    is_transposed: bool = False
+
+    def shape_in_file(self, shape: Shape) -> Shape:
+        """The shape that each of the tensors has, for a weight of `shape`."""
+        if self.is_stack:
+            return shape[1:]
+        if self.part is not None:
+            shape = (self.part[2], *shape[1:])
+        return shape[::-1] if self.is_transposed else shape
+
+    def read(self, tensors: list[Tensor]) -> Tensor:
+        """The weight, of the tensors that the file has."""
+        if self.is_stack:
+            return tensors[0].stack(*tensors[1:])
+        (found,) = tensors
+        found = found.transpose() if self.is_transposed else found
+        return found if self.part is None else found[self.part[0] : self.part[1]]
+
+
+@dataclass(frozen=True)
+class Names:
+    """The rulebook of a family of checkpoints.
+
+    `renames`: (ours, theirs), in order, of whole components of a path wherever they stand; `{}` is a number,
+    the same on both sides. `joined`: (theirs, ours): what are several modules here is one there, whose rows
+    are theirs in that order. `transposed`: modules whose weight is (in, out) there. `stacked`: (ours,
+    theirs): one tensor here, one for each index `{}` there.
+    """
+
+    renames: tuple[tuple[str, str], ...] = ()
+    joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    transposed: tuple[str, ...] = ()
+    stacked: tuple[tuple[str, str], ...] = ()
+
+    def sources(self, shapes: Mapping[str, Shape]) -> dict[str, Source]:
+        """Where each weight is, by its own name, for weights of these shapes."""
+        return {name: self._source(name, shapes) for name in shapes}
+
+    def _source(self, name: str, shapes: Mapping[str, Shape]) -> Source:
+        for ours, theirs in self.stacked:
+            if name.endswith("." + ours):
+                stem = name.removesuffix(ours)
+                count = shapes[name][0]
+                names = tuple(self.renamed(stem + theirs.replace("{}", str(i))) for i in range(count))
+                return Source(names, is_stack=True)
+        module, _, kind = name.rpartition(".")
+        stem, _, last = module.rpartition(".")
+        is_transposed = kind == "weight" and any(_ends(module, x) for x in self.transposed)
+        for theirs, parts in self.joined:
+            if last in parts:
+                rows = [shapes[f"{stem}.{part}.{kind}"][0] for part in parts]
+                first = sum(rows[: parts.index(last)])
+                part = (first, first + rows[parts.index(last)], sum(rows))
+                return Source((self.renamed(f"{stem}.{theirs}.{kind}"),), False, part, is_transposed)
+        return Source((self.renamed(name),), is_transposed=is_transposed)
+
+    def renamed(self, name: str) -> str:
+        """An own name as the checkpoint has it."""
+        for pattern, replacement in (_compiled(*pair) for pair in self.renames):
+            name = pattern.sub(replacement, name)
+        return name
+
+    def to_file(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of a checkpoint, by its names, that holds `weights`."""
+        shapes = {name: tuple(t.shape) for name, t in weights.items()}
+        out: dict[str, Tensor] = {}
+        parts: dict[str, list[tuple[int, Tensor]]] = {}
+        for name, source in self.sources(shapes).items():
+            value = weights[name]
+            if source.is_stack:
+                out |= {theirs: value[i] for i, theirs in enumerate(source.names)}
+            elif source.part is not None:
+                parts.setdefault(source.names[0], []).append((source.part[0], value))
+            else:
+                out[source.names[0]] = value.transpose() if source.is_transposed else value
+        is_transposed = {s.names[0]: s.is_transposed for s in self.sources(shapes).values()}
+        for name, found in parts.items():
+            first, *others = (value for _, value in sorted(found, key=lambda pair: pair[0]))
+            whole = first.cat(*others)
+            out[name] = whole.transpose() if is_transposed[name] else whole
+        return out
+
+
+def _ends(path: str, tail: str) -> bool:
+    return path == tail or path.endswith("." + tail)
+
+
+def _compiled(ours: str, theirs: str) -> tuple[re.Pattern[str], str]:
+    pattern = r"(?<![^.])" + re.escape(ours).replace(r"\{\}", r"(\d+)") + r"(?![^.])"
+    parts = theirs.split("{}")
+    return re.compile(pattern), "".join(
+        part + (rf"\g<{i + 1}>" if i < len(parts) - 1 else "") for i, part in enumerate(parts)
+    )
+
+
+def read_weights(
+    own: Mapping[str, Tensor],
+    names: Names,
+    available: Mapping[str, Shape],
+    read: Callable[[str], Tensor],
+    where: str,
+) -> Iterable[tuple[str, Tensor]]:
+    """The value of each weight in `own`, from a checkpoint that has tensors of the shapes `available`.
+
+    Everything is checked before anything is read. Raises ModelError: what is missing, or has another shape.
+    """
+    shapes = {name: tuple(t.shape) for name, t in own.items()}
+    sources = names.sources(shapes)
+    missing = [n for source in sources.values() for n in source.names if n not in available]
+    if missing:
+        raise ModelError(
+            f"{where}: {len(missing)} tensors are missing, of {len(available)} that are there: "
+            f"{', '.join(missing[:5])}"
+        )
+    for name, source in sources.items():
+        expected = source.shape_in_file(shapes[name])
+        for theirs in source.names:
+            if available[theirs] != expected:
+                raise ModelError(
+                    f"{where}: {theirs}: shape {available[theirs]}, but the configuration makes it {expected}"
+                )
+    for name, source in sources.items():
+        yield name, source.read([read(n) for n in source.names])

@@ -1,0 +1,49 @@
+"""The architectures that exist here, by the names that configurations have."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from polygrad.errors import ModelError
+from polygrad.models.architecture import Architecture
+from polygrad.models.fields import Fields
+
+# The module of polygrad.models that has each; a module is imported when it is needed.
+_MODULES = {
+    "GPT2LMHeadModel": "gpt2",
+    "Gemma2ForCausalLM": "gemma",
+    "Gemma3ForCausalLM": "gemma",
+    "GemmaForCausalLM": "gemma",
+    "LlamaForCausalLM": "llama",
+    "MistralForCausalLM": "mistral",
+    "MixtralForCausalLM": "mixtral",
+    "Phi3ForCausalLM": "phi3",
+    "Qwen2ForCausalLM": "qwen",
+    "Qwen2MoeForCausalLM": "qwen",
+    "Qwen3ForCausalLM": "qwen",
+    "Qwen3MoeForCausalLM": "qwen",
+    "SmolLM3ForCausalLM": "smollm3",
+}
+
+
+def architectures() -> list[str]:
+    """The names of all architectures that can be loaded."""
+    return sorted(_MODULES)
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture of this name. Raises ModelError, which lists those that there are."""
+    if name not in _MODULES:
+        raise ModelError(f"architecture {name!r} is not known: there are {', '.join(architectures())}")
+    module: Any = importlib.import_module(f"polygrad.models.{_MODULES[name]}")
+    found: Architecture = next(a for a in module.ARCHITECTURES if a.name == name)
+    return found
+
+
+def architecture_of(config: Fields) -> Architecture:
+    """The architecture that a configuration names. Raises ModelError."""
+    names = config.items("architectures", str)
+    if len(names) != 1:
+        raise config.refuse("architectures", "one name")
+    return architecture(names[0])
