@@ -28,6 +28,7 @@ ORDER = [
     {"pictures"},
     {"tensor", "capture", "nn"},
     {"models"},
+    {"generation"},
     {"hf", "onnx", "export", "cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
     {"manifest"},  # describes it

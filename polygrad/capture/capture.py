@@ -64,7 +64,7 @@ def _capture(
     written: Collection[Storage] | None,
     prune: bool,
 ) -> CapturedStep:
-    realize_tensors([*unique, *_written()])
+    realize_tensors([*unique, *tensors_with_writes()])
     storages = dict.fromkeys(storage_of(t) for t in live_tensors())
     lazy = [s for s in storages if s.node.op not in GroupOp.Memory and 0 not in s.node.shape]
     without_placeholder = [
@@ -94,7 +94,7 @@ def _capture(
         checks = recording.checks
         outputs = [*result_tensors, *[check.found for check in checks]]
         _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
-        realize_tensors([*outputs, *_written()])
+        realize_tensors([*outputs, *tensors_with_writes()])
         realize(draws.advances())
         buffers = [memory_of(t) for t in outputs]
         if forget is not None:
@@ -131,7 +131,7 @@ def _capture(
     )
 
 
-def _written() -> list[Any]:
+def tensors_with_writes() -> list[Any]:
     """Tensors over memory with pending writes."""
     return [
         t

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.capture.arguments import Parameters, result_names, take_apart, tensors_in
-from polygrad.capture.capture import capture
+from polygrad.capture.capture import capture, tensors_with_writes
 from polygrad.capture.guards import GONE, Guards, modes_now
 from polygrad.capture.replay import CapturedStep
 from polygrad.capture.save import save_step
@@ -22,7 +22,7 @@ from polygrad.errors import CaptureError
 from polygrad.monitor import computing, exclusive, synchronized
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
-from polygrad.tensor.core.aliasing import Storage, storage_of, watch_writes
+from polygrad.tensor.core.aliasing import Storage, realize_tensors, storage_of, watch_writes
 
 _FEW_REPLAYS = 8  # after fewer, a capture was not worth it
 _MOST_CHANGES = 4  # so many captures in a row that were not worth it are an error
@@ -212,14 +212,13 @@ class TinyJit:
         kwargs: dict[str, Any],
         values: tuple[Any, ...],
     ) -> Any:
-        """Run the function, and note what it writes to."""
+        """Run the function, and note what it writes to: the writes are carried out, as a replay does."""
         given = tensors_in(values)
         with exclusive(), watch_writes() as current.written:
             result = function(*args, **kwargs)
         current.written_arguments = [t._storage in current.written for t in given]
-        tensors = tensors_in(result)
-        if tensors:
-            tensors[0].realize(*tensors[1:])
+        writes = [t for t in tensors_with_writes() if storage_of(t) in current.written]
+        realize_tensors([*tensors_in(result), *writes])
         current.has_run = True
         return result
 

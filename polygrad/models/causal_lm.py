@@ -21,6 +21,7 @@ class CausalLM(Layer):
     A family gives the attributes below, `hidden_states` and `logits`. `rotaries`: tables by name.
     """
 
+    vocabulary: int
     max_length: int
     cache_shape: tuple[int, int, int]  # layers, heads, size of a head
     rotaries: dict[str, Rotary]
@@ -83,9 +84,16 @@ class CausalLM(Layer):
         `tokens` as the view says: (1, length) or (slots, 1). `last`: the index of the one token of a run that
         is asked about, an int or a Variable; None: the last. (batch, vocabulary).
         """
-        step = self._step(view.visibility, view.positions, view.cache.capacity, view)
-        hidden = self.hidden_states(tokens, view.positions, step)[-1]
+        hidden = self._extended(tokens, view)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
+
+    def fill(self, tokens: Tensor, view: Run | NextTokens) -> None:
+        """As `next_logits`, but nothing is asked about the tokens."""
+        self._extended(tokens, view)
+
+    def _extended(self, tokens: Tensor, view: Run | NextTokens) -> Tensor:
+        step = self._step(view.visibility, view.positions, view.cache.capacity, view)
+        return self.hidden_states(tokens, view.positions, step)[-1]
 
     def _step(self, visibility: Visibility, positions: Tensor, length: Any, view: Any) -> Step:
         longest = length if isinstance(length, int) else length.vmax

@@ -48,12 +48,13 @@ class GPT2(CausalLM):
         hidden, heads = config.integer("n_embd"), config.integer("n_head")
         layers, self.max_length = config.integer("n_layer"), config.integer("n_positions")
         self.cache_shape, self.rotaries = (layers, heads, hidden // heads), {}
-        self.wte = nn.Embedding(config.integer("vocab_size"), hidden)
+        self.vocabulary = config.integer("vocab_size")
+        self.wte = nn.Embedding(self.vocabulary, hidden)
         self.wpe = nn.Embedding(self.max_length, hidden)
         self.h = [GPT2Layer(config, i) for i in range(layers)]
         self.ln_f = nn.LayerNorm(hidden, config.number("layer_norm_epsilon", 1e-5))
         is_tied = config.flag("tie_word_embeddings", True)
-        self.lm_head = None if is_tied else nn.Linear(hidden, config.integer("vocab_size"), bias=False)
+        self.lm_head = None if is_tied else nn.Linear(hidden, self.vocabulary, bias=False)
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
         states = [self.wte(tokens).float() + self.wpe(positions)]

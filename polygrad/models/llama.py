@@ -74,7 +74,8 @@ class Decoder(CausalLM):
 
     def __init__(self, config: DecoderConfig) -> None:
         first = config.attention[0]
-        self.max_length, self.rotaries = config.max_length, config.rotaries
+        self.vocabulary, self.max_length = config.vocabulary, config.max_length
+        self.rotaries = config.rotaries
         self.cache_shape = (len(config.attention), first.kv_heads, first.head_size)
         self.model = DecoderTrunk(config)
         self.lm_head = None if config.is_tied else nn.Linear(config.hidden, config.vocabulary, bias=False)

@@ -7,7 +7,9 @@ import io
 import os
 from typing import Any
 
-from polygrad.dtype import dtypes
+from polygrad.dtype import DType, dtypes
+from polygrad.engine.devices import Device
+from polygrad.engine.realize import buffer_from
 from polygrad.errors import ArgumentError
 from polygrad.helpers import argsort, prod
 from polygrad.nn.archives import read_tar, read_zip
@@ -31,6 +33,16 @@ def file_bytes(data: Any, what: str) -> memoryview:
         return memoryview(data).cast("B")
     except TypeError as e:
         raise ArgumentError(f"{what}: expected a path, bytes or a buffer, got {type(data).__name__}") from e
+
+
+def tensor_of_bytes(
+    raw: bytes | memoryview, dtype: DType, shape: tuple[int, ...], device: str | None = None
+) -> Tensor:
+    """A Tensor whose elements are `raw`, in row-major order; they are copied once, to the device."""
+    if not len(raw):
+        return Tensor.zeros(*shape, dtype=dtype, device=device)
+    memory = buffer_from(device or Device.DEFAULT, dtype, memoryview(raw).cast("B"))
+    return Tensor(memory).reshape(shape)
 
 
 # --- archives

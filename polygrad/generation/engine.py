@@ -1,0 +1,162 @@
+"""The engine of generation: a model, its cache, and the Programs that extend it.
+
+Sequences live in slots. `prefill` puts a prompt into one and draws its first token, `decode` draws the next
+token of all of them, `verify` looks at a guess. Each is one captured Program for every number of tokens that
+it takes; sizes that grow are Variables, so nothing is compiled for a length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from polygrad import nn
+from polygrad.capture.jit import TinyJit
+from polygrad.errors import ArgumentError
+from polygrad.generation.sampling import Draw, Needs, Sampler, Sampling
+from polygrad.models.cache import NextTokens, Run
+from polygrad.models.causal_lm import CausalLM
+from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
+from polygrad.tensor.variable import Variable
+
+# How many tokens one Program of a prompt takes. A prompt is divided into runs of these lengths; the last one
+# begins early enough to be full, so that tokens before it are computed again.
+RUN_LENGTHS = (8, 32, 128, 512)
+
+
+class Engine:
+    """A model with a cache for `slots` sequences of up to `capacity` tokens, prompt and answer together.
+
+    `cache_dtype`: of keys and values. Raises ArgumentError.
+    """
+
+    def __init__(
+        self,
+        model: CausalLM,
+        slots: int = 1,
+        capacity: int | None = None,
+        cache_dtype: DTypeLike = "float32",
+    ) -> None:
+        capacity = model.max_length if capacity is None else capacity
+        if slots < 1:
+            raise ArgumentError(f"slots: expected at least 1, got {slots}")
+        if not 1 <= capacity <= model.max_length:
+            raise ArgumentError(f"capacity: expected 1 to {model.max_length}, got {capacity}")
+        self.model, self.slots, self.capacity = model, slots, capacity
+        self.cache = model.new_cache(slots, capacity, cache_dtype)
+        self.sampler = Sampler(slots, model.vocabulary)
+        self._tokens = nn.Buffer(Tensor.zeros(slots, dtype="int32"), persistent=False)
+        self._positions = nn.Buffer(Tensor.full((slots,), capacity, dtype="int32"), persistent=False)
+        self._programs: dict[Any, TinyJit] = {}
+        self._slot = Variable("slot", 0, slots - 1)
+        self._length = Variable("length", 1, capacity)
+
+    def prefill(
+        self, slot: int, tokens: Sequence[int], start: int, sampling: Sampling, needs: Needs
+    ) -> Iterator[Draw | None]:
+        """Put the tokens of a sequence from position `start` on into `slot`, run by run; None after each but
+        the last, after which the first token is drawn. Those before `start` are there already."""
+        runs = _runs(len(tokens), start, self.capacity)
+        for first, length in runs[:-1]:
+            self._run(slot, tokens, first, length, None)
+            yield None
+        self.sampler.start(slot, sampling, tokens)
+        yield self._run(slot, tokens, *runs[-1], needs)
+
+    def release(self, slot: int) -> None:
+        """Nothing more is written for the sequence in `slot`, though the tokens of others are drawn."""
+        if self.slots > 1:
+            self._positions[slot].assign(self.capacity).realize()
+
+    def decode(self, length: int, needs: Needs) -> Draw:
+        """Draw the next token of the sequence in each slot, of which none has more than `length` tokens, the
+        last drawn included."""
+        key = ("decode", needs)
+        if key not in self._programs:
+            self._programs[key] = TinyJit(
+                self._decode_one(needs) if self.slots == 1 else self._decode_all(needs)
+            )
+        with Tensor.no_grad():
+            return self._programs[key](self._length.bind(length))
+
+    def _run(
+        self, slot: int, tokens: Sequence[int], first: int, length: int, needs: Needs | None
+    ) -> Draw | None:
+        """Tokens `first` to `first + length` of a sequence, of which the last may be beyond its end. Unless
+        `needs` is None the token that follows is drawn."""
+        key = ("run", length, needs)
+        if key not in self._programs:
+            self._programs[key] = TinyJit(
+                self._fill(length) if needs is None else self._extend(length, needs)
+            )
+        chosen = tokens[first : first + length]
+        padded = [*chosen, *[0] * (length - len(chosen))]
+        start = Variable(f"start{length}", 0, max(self.capacity - length, 0))
+        last = Variable(f"last{length}", 0, length - 1)
+        with Tensor.no_grad():
+            return self._programs[key](
+                Tensor([padded], dtype="int32"),
+                self._slot.bind(slot),
+                start.bind(first),
+                last.bind(len(chosen) - 1),
+            )
+
+    def _fill(self, length: int) -> Any:
+        def fill(tokens: Tensor, slot: Any, start: Any, last: Any) -> None:
+            slot = slot if self.slots > 1 else 0
+            self.model.fill(tokens, Run(self.cache, slot, start, length))
+
+        return fill
+
+    def _extend(self, length: int, needs: Needs) -> Any:
+        def extend(tokens: Tensor, slot: Any, start: Any, last: Any) -> Draw:
+            slot = slot if self.slots > 1 else 0
+            logits = self.model.next_logits(tokens, Run(self.cache, slot, start, length), last)
+            position = Tensor(start + last + 1).cast("int32").reshape(1)
+            draw = self.sampler.sample(logits, slot, position, needs)
+            self._tokens[slot : slot + 1].assign(draw.tokens)
+            self._positions[slot : slot + 1].assign(position)
+            return draw
+
+        return extend
+
+    def _decode_one(self, needs: Needs) -> Any:
+        def decode(length: Any) -> Draw:
+            view = Run(self.cache, 0, length - 1, 1)
+            logits = self.model.next_logits(self._tokens.reshape(1, 1), view)
+            return self._advance(logits, needs)
+
+        return decode
+
+    def _decode_all(self, needs: Needs) -> Any:
+        def decode(length: Any) -> Draw:
+            view = NextTokens(self.cache, self._positions, length)
+            logits = self.model.next_logits(self._tokens.unsqueeze(1), view)
+            return self._advance(logits, needs)
+
+        return decode
+
+    def _advance(self, logits: Tensor, needs: Needs) -> Draw:
+        # a slot without a sequence has a position behind the cache, where nothing is written
+        positions = (self._positions + 1).minimum(self.capacity)
+        draw = self.sampler.sample(logits, 0, positions, needs)
+        self._tokens.assign(draw.tokens)
+        self._positions.assign(positions)
+        return draw
+
+
+def _runs(count: int, start: int, capacity: int) -> list[tuple[int, int]]:
+    """(first, length) of the runs that take tokens `start` to `count` of a sequence, each of a length of
+    RUN_LENGTHS, or 1, that fits into `capacity`."""
+    lengths = [n for n in RUN_LENGTHS if n <= capacity] or [1]
+    out = []
+    while start < count:
+        remaining = count - start
+        length = next((n for n in lengths if n >= remaining), lengths[-1])
+        first = start
+        if length > remaining:  # ends with the sequence, or begins with it
+            first = max(count - length, 0)
+        out.append((first, length))
+        start = first + length
+    return out

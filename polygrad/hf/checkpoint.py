@@ -1,0 +1,167 @@
+"""Checkpoints: files of weights as one table of names, read tensor by tensor.
+
+`open_checkpoint` looks at headers alone. `read` copies one tensor from the file, which is mapped, to its
+device: loading a model takes the memory of the model and of nothing else.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError, ModelError
+from polygrad.nn.archives import check_name
+from polygrad.nn.files import tensor_of_bytes, torch_load
+from polygrad.nn.safetensors import Entry, read_entries, read_index
+from polygrad.tensor.tensor import Tensor
+
+Shape = tuple[int, ...]
+# How files name the scales of 8-bit floats, behind the name of the weight.
+_SCALES = ("_scale_inv", "_scale")
+
+
+class Checkpoint(Protocol):
+    """`where`: the file, for messages. `shapes`: of all tensors by name."""
+
+    where: str
+    shapes: dict[str, Shape]
+
+    def read(self, name: str, device: str | None) -> Tensor:
+        """The tensor, in memory of its own."""
+        ...
+
+
+class SafetensorsCheckpoint:
+    """The tensors of one or several safetensors files. FP8 weights are read with their scales."""
+
+    def __init__(self, files: Mapping[str, memoryview]) -> None:
+        self.where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
+        self._entries: dict[str, Entry] = {}
+        for file, data in files.items():
+            try:
+                entries = read_entries(data)
+            except ArgumentError as e:
+                raise ModelError(f"{file}: {e}") from e
+            twice = next((name for name in entries if name in self._entries), None)
+            if twice is not None:
+                raise ModelError(f"{file}: {twice}: another file has it, too")
+            self._entries |= entries
+        self.shapes = {name: e.shape for name, e in self._entries.items()}
+
+    def read(self, name: str, device: str | None) -> Tensor:
+        """See `Checkpoint`."""
+        entry = self._entries[name]
+        found = tensor_of_bytes(entry.data, entry.dtype, entry.shape, device)
+        if entry.dtype.itemsize == 1 and entry.dtype.is_float:
+            return self._scaled(name, found, device)
+        return found
+
+    def dtype(self, name: str) -> DType:
+        """The dtype in the file."""
+        return self._entries[name].dtype
+
+    def _scaled(self, name: str, weight: Tensor, device: str | None) -> Tensor:
+        """8-bit floats times their scales, which are for all, for rows, or for blocks of rows and columns."""
+        scale_name = next((name + s for s in _SCALES if name + s in self._entries), None)
+        if scale_name is None:
+            return weight.float()
+        entry = self._entries[scale_name]
+        scale = tensor_of_bytes(entry.data, entry.dtype, entry.shape, device).float()
+        if scale.numel() == 1:
+            return weight.float() * scale.reshape(())
+        if scale.ndim != 2 or weight.ndim != 2:
+            raise ModelError(f"{self.where}: {scale_name}: shape {scale.shape}, for {name} of {weight.shape}")
+        blocks = [-(-n // s) for n, s in zip(weight.shape, scale.shape)]
+        for axis, (block, n) in enumerate(zip(blocks, weight.shape)):
+            scale = scale.repeat_interleave(block, axis).shrink(
+                [(0, n) if i == axis else None for i in range(2)]
+            )
+        return weight.float() * scale
+
+
+class TorchCheckpoint:
+    """The tensors of one or several files that `torch.save` wrote."""
+
+    def __init__(self, files: Mapping[str, memoryview]) -> None:
+        self.where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
+        self._tensors: dict[str, Tensor] = {}
+        for file, data in files.items():
+            try:
+                found = torch_load(data)
+            except ArgumentError as e:
+                raise ModelError(f"{file}: {e}") from e
+            if not isinstance(found, dict) or not all(isinstance(t, Tensor) for t in found.values()):
+                raise ModelError(f"{file}: not a dict of tensors")
+            self._tensors |= found
+        self.shapes = {name: tuple(t.shape) for name, t in self._tensors.items()}
+
+    def read(self, name: str, device: str | None) -> Tensor:
+        """See `Checkpoint`."""
+        return self._tensors[name].to(device).clone()
+
+    def dtype(self, name: str) -> DType:
+        """The dtype in the file."""
+        return self._tensors[name].dtype
+
+
+def open_checkpoint(folder: Path) -> SafetensorsCheckpoint | TorchCheckpoint:
+    """The weights in a folder: model.safetensors or pytorch_model.bin, whole or in the parts that an index
+    names. Raises ModelError."""
+    for stem, suffix, kind in (
+        ("model", "safetensors", SafetensorsCheckpoint),
+        ("pytorch_model", "bin", TorchCheckpoint),
+    ):
+        whole, index = folder / f"{stem}.{suffix}", folder / f"{stem}.{suffix}.index.json"
+        if whole.is_file():
+            return kind({whole.name: _mapped(whole)})
+        if index.is_file():
+            return kind({name: _mapped(folder / name) for name in _files_of(index)})
+    raise ModelError(
+        f"{folder}: no weights: expected model.safetensors, pytorch_model.bin, or an index of their parts"
+    )
+
+
+def _files_of(index: Path) -> Sequence[str]:
+    try:
+        found = read_index(memoryview(index.read_bytes()))
+        for name in found.values():
+            check_name(name, index.name)
+    except ArgumentError as e:
+        raise ModelError(f"{index.name}: {e}") from e
+    names = list(dict.fromkeys(found.values()))
+    missing = [name for name in names if not (index.parent / name).is_file()]
+    if missing:
+        raise ModelError(f"{index.name}: {len(missing)} files are missing: {', '.join(missing[:3])}")
+    return names
+
+
+def _mapped(path: Path) -> memoryview:
+    """The bytes of a file, mapped where the host can."""
+    try:
+        with open(path, "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as e:
+        try:
+            return memoryview(path.read_bytes())
+        except OSError:
+            raise ModelError(f"{path}: {e}") from e
+
+
+def common_dtype(checkpoint: Any) -> DType:
+    """The dtype that most floats of a checkpoint have; float32 for 8-bit floats."""
+    sizes: dict[DType, int] = {}
+    for name, shape in checkpoint.shapes.items():
+        dtype = checkpoint.dtype(name)
+        if dtype.is_float:
+            count = 1
+            for n in shape:
+                count *= n
+            sizes[dtype] = sizes.get(dtype, 0) + count
+    found = max(sizes, key=lambda d: sizes[d], default=dtypes.float32)
+    return dtypes.float32 if found.itemsize != 2 else found

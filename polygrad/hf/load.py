@@ -1,0 +1,128 @@
+"""`load_hf`: a folder of a checkpoint, or a repository's name, as an Instance that is ready to run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from polygrad import nn
+from polygrad.dtype import to_dtype
+from polygrad.errors import ArgumentError, ModelError
+from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, open_checkpoint
+from polygrad.hf.download import download_hf
+from polygrad.hf.files import json_fields, small_files
+from polygrad.hf.instances import HFInstance, instance_class
+from polygrad.models.fields import Fields
+from polygrad.models.names import read_weights
+from polygrad.models.registry import architecture_of
+from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
+from polygrad.uop.ops import Ops
+
+
+def load_hf(
+    path_or_repo: str | os.PathLike[str],
+    max_batch: int = 1,
+    max_seq_len: int = 0,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    quantize: str | None = None,
+    architecture: str | None = None,
+) -> HFInstance:
+    """The model in a folder: config.json, weights (safetensors or pytorch_model.bin, whole or in parts) and
+    a tokenizer. A name like `Qwen/Qwen2-0.5B` that is no folder is downloaded: see `download_hf`.
+
+    `max_batch`: how many sequences `generate` runs side by side. `max_seq_len`: how many tokens each may
+    have, prompt and answer; 0: as many as the model takes. `dtype`: of the weights; None: that of the file.
+    `quantize`: the weights of products are packed, see `polygrad.quantize`. `architecture`: in the place of
+    the one that config.json names. Raises ModelError, which names the file and the entry; nothing is half
+    loaded.
+    """
+    folder = Path(path_or_repo)
+    if not folder.is_dir():
+        if folder.exists() or os.fspath(path_or_repo).count("/") != 1:
+            raise ModelError(f"{path_or_repo}: neither a folder nor the name of a repository (owner/name)")
+        folder = download_hf(os.fspath(path_or_repo))
+    return _loaded(small_files(folder), open_checkpoint(folder), max_batch, max_seq_len, dtype, device,
+                   quantize, architecture)  # fmt: skip
+
+
+def load_hf_bytes(
+    config: bytes | Mapping[str, Any],
+    weights: Any,
+    tokenizer: Mapping[str, bytes] | None = None,
+    max_batch: int = 1,
+    max_seq_len: int = 0,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    quantize: str | None = None,
+    architecture: str | None = None,
+) -> HFInstance:
+    """As `load_hf`, without a file system: `config` is config.json, `weights` the bytes of one safetensors
+    file or a list of them, `tokenizer` the bytes of a tokenizer's files (and of other small files) by
+    name."""
+    files = dict(tokenizer or {})
+    files["config.json"] = json.dumps(dict(config)).encode() if isinstance(config, Mapping) else bytes(config)
+    parts = weights if isinstance(weights, (list, tuple)) else [weights]
+    if not parts:
+        raise ArgumentError("weights: expected the bytes of at least one file, got none")
+    checkpoint = SafetensorsCheckpoint(
+        {f"weights {i + 1}": memoryview(part).cast("B") for i, part in enumerate(parts)}
+    )
+    return _loaded(files, checkpoint, max_batch, max_seq_len, dtype, device, quantize, architecture)
+
+
+def _loaded(
+    files: dict[str, bytes],
+    checkpoint: Any,
+    max_batch: int,
+    max_seq_len: int,
+    dtype: DTypeLike | None,
+    device: str | None,
+    quantize: str | None,
+    architecture: str | None,
+) -> HFInstance:
+    config = json_fields(files, "config.json")
+    if architecture is not None:
+        config = Fields({**config.values, "architectures": [architecture]}, config.where)
+    kind = architecture_of(config)
+    to = common_dtype(checkpoint) if dtype is None else to_dtype(dtype)
+    if not to.is_float:
+        raise ArgumentError(f"dtype: expected a float, got {to}")
+    module = kind.build(config)
+    own = nn.state.get_state_dict(module)
+    last: dict[str, Tensor] = {}  # the tensor read last: parts of it may be asked for one by one
+
+    def read(name: str) -> Tensor:
+        if name not in last:
+            last.clear()
+            last[name] = checkpoint.read(name, device)
+        return last[name]
+
+    found = read_weights(own, kind.names, checkpoint.shapes, read, checkpoint.where)
+    pairs = found if not sys.stderr.isatty() else nn.data.progress(found, "loading", len(own))
+    with Tensor.no_grad():
+        for name, value in pairs:
+            # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
+            value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
+            own[name].replace(value if _is_own(value) else value.clone())
+            own[name].realize()
+    used = {n for source in kind.names.sources({k: tuple(t.shape) for k, t in own.items()}).values()
+            for n in source.names}  # fmt: skip
+    instance = instance_class(kind.task)(module, kind, config, files, device, max_batch, max_seq_len)
+    instance.unused = sorted(set(checkpoint.shapes) - used)
+    if quantize is not None:
+        instance.quantize(quantize)
+    return instance
+
+
+def _is_own(value: Tensor) -> bool:
+    """Whether a value is memory as it was read, not a part or a conversion of it."""
+    node = value.uop
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node.op is Ops.BUFFER

@@ -1,0 +1,150 @@
+"""`Instance`: a model as a whole. What users get of a checkpoint, of an ONNX file and of the zoo."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from polygrad import nn
+from polygrad.capture.jit import TinyJit
+from polygrad.capture.step import CompiledStep, compile_step
+from polygrad.errors import ArgumentError, ShapeError
+from polygrad.nn.optimizer import Optimizer, OptimizerGroup
+from polygrad.tensor.tensor import Tensor
+
+
+class Instance:
+    """A model: named inputs to named outputs, weights in and out, a training step, an exported file.
+
+    `module`: the object that holds its Tensors; its method `forward` takes the inputs by name and gives a
+    dict. `device`: where inputs go.
+    """
+
+    def __init__(self, module: Any, device: str | None = None) -> None:
+        self.module, self.device = module, device
+        self._optimizer: Optimizer | OptimizerGroup | None = None
+        self._steps: dict[Any, CompiledStep] = {}
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names that `forward` takes."""
+        return tuple(inspect.signature(self.module.forward).parameters)
+
+    def forward(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Any]:
+        """The outputs by name, for inputs by name: Tensors, arrays, lists or options.
+
+        Lists of integers become int32. Nothing is computed until an output is read. Raises ArgumentError for
+        an input that does not exist.
+        """
+        given = {**(inputs or {}), **more}
+        self._check(given)
+        out: dict[str, Any] = self.module.forward(**{k: self._tensor(v) for k, v in given.items()})
+        return out
+
+    __call__ = forward
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights by name: the Tensors themselves, no copies."""
+        out: dict[str, Tensor] = nn.state.get_state_dict(self.module)
+        return out
+
+    def set_weights(self, weights: Mapping[str, Any]) -> None:
+        """Give the weights that are named these values, converted to their dtypes. All or none are set.
+
+        Raises ArgumentError for a name that does not exist, ShapeError.
+        """
+        own, values = self.weights(), {}
+        for name, value in weights.items():
+            if name not in own:
+                raise ArgumentError(f"set_weights: there is no weight {name!r}")
+            values[name] = value if isinstance(value, Tensor) else Tensor(value)
+            if values[name].shape != own[name].shape:
+                raise ShapeError(
+                    f"set_weights: {name}: expected shape {own[name].shape}, got {values[name].shape}"
+                )
+        with Tensor.no_grad():
+            for name, value in values.items():
+                own[name].assign(value.detach().to(own[name].device).cast(own[name].dtype))
+        if values:
+            first, *others = (own[name] for name in values)
+            first.realize(*others)
+
+    @property
+    def optimizer(self) -> Optimizer | OptimizerGroup:
+        """What `train_step` steps with: AdamW with a rate of 5e-5 over all weights that require gradients,
+        unless another is assigned."""
+        if self._optimizer is None:
+            trained = [p for p in nn.state.get_parameters(self.module) if p.requires_grad]
+            self._optimizer = nn.optim.AdamW(trained, lr=5e-5, weight_decay=0.0)
+        return self._optimizer
+
+    @optimizer.setter
+    def optimizer(self, value: Optimizer | OptimizerGroup) -> None:
+        self._optimizer, self._steps = value, {}
+
+    def train_step(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Tensor:
+        """One step of training on a batch, with `labels`, as one Program; its loss, a Tensor of one element.
+
+        The first batch of each set of shapes is compiled. Raises ArgumentError where the outputs have no
+        `loss`.
+        """
+        given = {k: self._tensor(v) for k, v in {**(inputs or {}), **more}.items()}
+        self._check(given)
+        names = tuple(given)
+        tensors = [t if isinstance(t, Tensor) else None for t in given.values()]
+        if None in tensors:
+            raise ArgumentError("train_step: expected arrays or Tensors as inputs")
+        key = tuple((name, t.shape, t.dtype) for name, t in given.items())
+        if key not in self._steps:
+
+            def loss_of(module: Any, *values: Tensor) -> Tensor:
+                out = module.forward(**dict(zip(names, values, strict=True)))
+                if "loss" not in out:
+                    raise ArgumentError(
+                        f"train_step: expected an output 'loss', got {', '.join(out)}: pass labels"
+                    )
+                found: Tensor = out["loss"]
+                return found
+
+            self._steps[key] = compile_step(loss_of, self.module, self.optimizer, *tensors)
+        loss: Tensor = self._steps[key].run(*tensors)
+        return loss
+
+    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        """Write the file `path` (.pgrd) that computes the outputs for inputs of the shapes of these, without
+        Python: see `polygrad.export`. Raises ArgumentError."""
+        given = {k: self._tensor(v) for k, v in {**(inputs or {}), **more}.items()}
+        self._check(given)
+        if not given:
+            raise ArgumentError("export: expected an example of each input, got none")
+        module, names = self.module, list(given)
+        captured = TinyJit(_with_parameters(names, lambda **values: module.forward(**values)))
+        with Tensor.no_grad():
+            for _ in range(2):  # the second call captures
+                captured(**given)
+        captured.save(path, module)
+
+    def _check(self, given: Mapping[str, Any]) -> None:
+        unknown = [name for name in given if name not in self.input_names]
+        if unknown:
+            raise ArgumentError(f"inputs: expected some of {', '.join(self.input_names)}, got {unknown[0]!r}")
+
+    def _tensor(self, value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, Tensor):
+            return value if self.device is None else value.to(self.device)
+        found = Tensor(value, self.device)
+        return found.cast("int32") if isinstance(value, (list, tuple)) and found.dtype.is_int else found
+
+
+def _with_parameters(names: list[str], function: Any) -> Any:
+    """`function` as one whose signature has these parameters: exported inputs are named by it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(**dict(zip(names, args)), **kwargs)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+    return call
