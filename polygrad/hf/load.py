@@ -109,7 +109,7 @@ def _loaded(
         for name, value in pairs:
             # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
             value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
-            own[name].replace(value if _is_own(value) else value.clone())
+            own[name]._become(value if _is_own(value) else value.clone())
             own[name].realize()
     used = {n for source in kind.names.sources({k: tuple(t.shape) for k, t in own.items()}).values()
             for n in source.names}  # fmt: skip

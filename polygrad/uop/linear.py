@@ -108,7 +108,7 @@ def canonical(size: Sint) -> Sint:
     op = getattr(size, "op", None)
     if op is None:  # numpy's integers
         return size.__index__()
-    return size if op in _ATOMS else _write(_polynomial(size))
+    return size if op in _ATOMS and not _is_settled(size) else _write(_polynomial(size))
 
 
 def canonical_shape(shape: tuple[Sint, ...]) -> tuple[Sint, ...]:
@@ -123,12 +123,19 @@ _ATOMS = frozenset({Ops.DEFINE_VAR, Ops.BIND})
 SIZES = _ATOMS | {Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX}  # the ops of sizes that are no constants
 
 
+def _is_settled(size: UOp) -> bool:
+    """Whether the bounds leave one value: a size of Variables from 3 to 3 is 3."""
+    least, most = size.bounds
+    return least == most
+
+
 def _polynomial(size: Sint) -> Polynomial:
     if isinstance(size, int):
         return {(): int(size)} if size else {}
     op = size.op
-    if op is Ops.CONST:
-        return {(): size.arg} if size.arg else {}
+    if op is Ops.CONST or _is_settled(size):
+        value = size.bounds[0]
+        return {(): value} if value else {}
     if op is Ops.ADD:
         return added(_polynomial(size.src[0]), _polynomial(size.src[1]))
     if op is Ops.MUL:

@@ -17,6 +17,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 I, J = UOp.variable("i", 1, 5), UOp.variable("j", 0, 4)
+SETTLED = UOp.variable("settled", 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,9 @@ I, J = UOp.variable("i", 1, 5), UOp.variable("j", 0, 4)
         (I.maximum(J - 4), I),
         (I.maximum(J + 1), (J + 1).maximum(I)),
         (I // -2, -((I + 1) // 2)),
+        (SETTLED, 3),
+        (SETTLED.bind(3) + 5, 8),
+        (SETTLED * I, 3 * I),
     ],
     ids=str,
 )

@@ -69,6 +69,14 @@ export class OnnxError extends PolygradError {
 }
 
 /**
+ * A configuration, a checkpoint or a tokenizer that is damaged, contradicts itself, or is of a kind that
+ * does not exist here.
+ */
+export class ModelError extends PolygradError {
+  override name = "ModelError";
+}
+
+/**
  * A captured function that does what a replay cannot, or a replay with other arguments than the
  * captured.
  */
