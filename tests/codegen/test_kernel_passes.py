@@ -63,6 +63,11 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: data(32, 16384) @ data(16384, 32),
         lambda: data(1024, 64) @ data(64, 1024),
     ),
+    "split-ranges": (
+        CPU,
+        lambda: data(1, 512) @ (of("int8", 64, 16, 32) * data(64, 16, 1)).reshape(64, 512).T,
+        lambda: data(1, 512) @ (of("int8", 64, 128, 4) * data(64, 128, 1)).reshape(64, 512).T,
+    ),
     "narrow-storage": (
         CUDA,
         lambda: two_layers(),

@@ -20,6 +20,7 @@ from polygrad.codegen.kernels.relayout import relayout
 from polygrad.codegen.kernels.scatter import scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
 from polygrad.codegen.kernels.split_k import split_k
+from polygrad.codegen.kernels.split_ranges import split_ranges
 from polygrad.codegen.target import Target
 from polygrad.helpers import debug_level, env_int
 from polygrad.schedule.kernels import KernelCall
@@ -78,6 +79,7 @@ KERNEL_PASSES = (
     KernelPass("polyphase", lambda ks, c: in_phases(ks)),
     KernelPass("relayout", lambda ks, c: relayout(ks, c.target), _for_caches),
     KernelPass("split-k", lambda ks, c: split_k(ks, c.target), _for_workgroups),
+    KernelPass("split-ranges", lambda ks, c: _each(ks, split_ranges)),
     # memory
     KernelPass("narrow-storage", lambda ks, c: narrow(ks, set(c.results), c.target), _for_workgroups),
     KernelPass(

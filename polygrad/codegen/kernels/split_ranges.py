@@ -1,0 +1,83 @@
+"""Loops whose quotient and remainder positions take, as a loop over blocks and one inside of a block.
+
+    sum(x[k] * (q[k // 32 * 16 + k % 16] >> k // 16 % 2 * 4) for k < 896)
+    sum(x[a * 32 + b * 16 + c] * (q[a * 16 + c] >> b * 4) for a < 28, b < 2, c < 16)
+
+Then each position is linear in the loops: it has strides, and what is read in a row is read as a vector. Axes
+that were made one by a reshape are so made several again, and elements of packed blocks (a scale, and some
+bits for each number) are read block by block. tinygrad calls it range splitting; compilers of loops call it
+strip-mining.
+"""
+
+from __future__ import annotations
+
+from polygrad.uop.args import AxisKind
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import symbolic
+
+MIN_INNERMOST = 8  # elements: shorter loops are worse than a position that is no sum
+
+_KINDS = (AxisKind.REDUCE,)
+
+
+def split_ranges(ast: UOp) -> UOp:
+    """A kernel with its loops split where that makes positions linear."""
+    parts = {r: _parts(r, sizes) for r, sizes in _blocks(ast).items()}
+    return graph_rewrite(_with_parts(ast, parts), symbolic) if parts else ast
+
+
+def _blocks(ast: UOp) -> dict[UOp, list[int]]:
+    """For each loop that is split, the sizes of blocks in it, which divide each other and the loop."""
+    divisors: dict[UOp, set[int]] = {}
+    for index in (n for n in ast.toposort() if n.op is Ops.INDEX):
+        for node in index.src[1].toposort():
+            found = _divisor(node)
+            if found is not None:
+                divisors.setdefault(found[0], set()).add(found[1])
+    return {r: sorted(sizes) for r, sizes in divisors.items() if _is_chain(r.src[0].arg, sorted(sizes))}
+
+
+def _divisor(node: UOp) -> tuple[UOp, int] | None:
+    """(r, c) of r // c, r % c, and of quotients of quotients."""
+    if node.op not in (Ops.IDIV, Ops.MOD) or not node.src[1].is_const:
+        return None
+    loop, size = node.src[0], node.src[1].arg
+    while loop.op is Ops.IDIV and loop.src[1].is_const:
+        loop, size = loop.src[0], size * loop.src[1].arg
+    if loop.op is not Ops.RANGE or loop.arg.kind not in _KINDS or not loop.src[0].is_const:
+        return None
+    return loop, size
+
+
+def _is_chain(count: int, sizes: list[int]) -> bool:
+    return sizes[0] >= MIN_INNERMOST and all(b % a == 0 for a, b in zip(sizes, [*sizes[1:], count]))
+
+
+def _parts(loop: UOp, sizes: list[int]) -> tuple[UOp, ...]:
+    """Loops over blocks, the largest first, and over the elements of the smallest."""
+    counts = [b // a for a, b in zip([1, *sizes], [*sizes, loop.src[0].arg])][::-1]
+    return tuple(UOp.range(count, loop.arg.child(i)) for i, count in enumerate(counts))
+
+
+def _position(parts: tuple[UOp, ...]) -> UOp:
+    """The round of the loop that was split, in those of its parts."""
+    out = parts[0]
+    for part in parts[1:]:
+        out = out * part.src[0].arg + part
+    return out
+
+
+def _with_parts(ast: UOp, parts: dict[UOp, tuple[UOp, ...]]) -> UOp:
+    new = {r: _position(loops) for r, loops in parts.items()}
+    for node in ast.toposort():
+        if node in new:
+            continue
+        if node.op in (Ops.REDUCE, Ops.END):
+            loops = [x for s in node.src[1:] for x in parts.get(s, (new[s],))]
+            new[node] = node.replace(src=(new[node.src[0]], *loops))
+        else:
+            src = tuple([new[s] for s in node.src])
+            new[node] = node if src == node.src else node.replace(src=src)
+    return new[ast]
