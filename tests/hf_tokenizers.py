@@ -1,4 +1,6 @@
-"""Tokenizers that tests train, of the kinds that models have, and strings to try them on: Unicode of every kind."""
+"""Tokenizers that tests train, of the kinds that models have, and strings to try them on: Unicode of every
+kind.
+"""
 
 from __future__ import annotations
 
@@ -287,7 +289,8 @@ def _sentencepiece_bpe(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> Pre
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
     special = ["<unk>", "<s>", "</s>", *BYTES]
     _train(made, trainers.BpeTrainer(vocab_size=700, special_tokens=special, show_progress=False))
-    # While it was trained, words were cut at spaces, and tokens of bytes were special. They are none of it now.
+    # While it was trained, words were cut at spaces, and tokens of bytes were special. They are none of it
+    # now.
     data = tokenizers.Tokenizer.from_str(_without_bytes(made.to_str()))
     if pre_tokenizer is not None:
         data.pre_tokenizer = pre_tokenizer

@@ -28,8 +28,9 @@ from jinja2.utils import Namespace
 from polygrad.errors import ModelError
 
 _SECONDS = 10.0
-_ROUNDS = 1_000_000  # of loops, and calls
-_LARGEST = 8_000_000  # characters and elements of one value
+_ROUNDS = 500_000  # of loops, and calls
+_LARGEST = 8_000_000  # characters of one value
+_ELEMENT = 16  # what an element counts besides its characters
 _ALL = 64_000_000  # of all values together
 _INTEGER = 100_000  # the largest argument that may say how much is to be made
 _BITS = 100_000  # of an integer
@@ -70,7 +71,7 @@ _budget: ContextVar[_Budget] = ContextVar("polygrad_template_budget")
 
 
 def _size(value: Any) -> int:
-    """Characters and elements of a value, each as often as it would be written; no more than too many."""
+    """The characters of a value, each as often as it would be written; no more than too many."""
     size, pending = 0, [value]
     while pending and size <= _LARGEST:
         x = pending.pop()
@@ -79,13 +80,13 @@ def _size(value: Any) -> int:
         elif isinstance(x, int):
             size += 1 + x.bit_length() // 8
         elif isinstance(x, range):
-            size += 1 + len(x)
+            size += len(x)
         elif isinstance(x, Mapping):
-            size += 1 + len(x)
+            size += _ELEMENT * (1 + 2 * len(x))
             if size <= _LARGEST:
                 pending += [*x.keys(), *x.values()]
         elif isinstance(x, (list, tuple, set, frozenset)):
-            size += 1 + len(x)
+            size += _ELEMENT * (1 + len(x))
             if size <= _LARGEST:
                 pending += x
         else:
@@ -94,25 +95,28 @@ def _size(value: Any) -> int:
 
 
 def _check_work(name: str, value: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """Raises _ExceededError for a call that could make something far larger than what it is given."""
+    """Raises _ExceededError for a method or filter `name` of `value` that could make far more than it is
+    given.
+    """
     given = [*args, *keywords.values()]
     if any(isinstance(x, int) and abs(x) > _INTEGER for x in given):
         raise _ExceededError(f"{name} of a number above {_INTEGER}")
-    if not isinstance(value, str):
-        value = (
-            "".join(x for x in value if isinstance(x, str))
-            if name == "join" and isinstance(value, list)
-            else ""
-        )
-    if name == "format" and _WIDE.search(value):
+    if name == "format" and isinstance(value, str) and _WIDE.search(value):
         raise _ExceededError("a format with a width of five digits or of an argument")
-    if name in ("replace", "join", "expandtabs", "indent"):
-        factor = max(
-            [8, *(len(x) if isinstance(x, str) else abs(x) for x in given if isinstance(x, (str, int)))]
-        )
-        count = max([len(value), *(len(x) for x in given if isinstance(x, (list, tuple, str)))])
-        if count * factor > 4 * _LARGEST:
-            raise _ExceededError(f"{name} that could make {count * factor} characters")
+    longest = max([4, *(len(x) for x in given if isinstance(x, str))])
+    if name == "join":
+        # Of a method the separator is the text, of a filter the argument.
+        lengths = [len(x) for x in given if isinstance(x, (list, tuple, range))]
+        size = len(value) * max(lengths, default=0) if isinstance(value, str) else _size(value) * longest
+    elif name == "replace" and isinstance(value, str) and given and isinstance(given[0], str):
+        size = value.count(given[0]) * longest
+    elif name in ("indent", "expandtabs") and isinstance(value, str):
+        widest = max([longest, 8, *(abs(x) for x in given if isinstance(x, int))])
+        size = (value.count("\n" if name == "indent" else "\t") + 1) * widest
+    else:
+        return
+    if size > 4 * _LARGEST:
+        raise _ExceededError(f"{name} that could make {size} characters")
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -185,11 +189,8 @@ def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
-        budget = _budget.get()
-        value = args[first] if len(args) > first else ""
-        budget.measure(value)
-        _check_work(name, value, args[first + 1 :], keywords)
-        return budget.measure(function(*args, **keywords))
+        _check_work(name, args[first] if len(args) > first else "", args[first + 1 :], keywords)
+        return _measure(function(*args, **keywords))
 
     return call
 

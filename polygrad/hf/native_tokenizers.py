@@ -24,8 +24,8 @@ def open_backend(tokenizer: TokenizerJson, file: str) -> NativeBackend:
         # The package numbers added tokens itself, and so closes gaps before them.
         if (number := made.token_to_id(token)) != tokenizer.ids[token]:
             raise ModelError(
-                f"{file}: added token {token[:80]!r} has the id {tokenizer.ids[token]}, the package tokenizers gives "
-                f"it {number}: expected ids without gaps"
+                f"{file}: added token {token[:80]!r} has the id {tokenizer.ids[token]}, the package "
+                f"tokenizers gives it {number}: expected ids without gaps"
             )
     return NativeBackend(made, file)
 

@@ -111,8 +111,10 @@ def _text(raw: bytes, file: str) -> str:
 def _token(config: dict[str, Any], name: str) -> dict[str, Any] | None:
     """A special token as an entry of `added_tokens` without its id; None if there is none."""
     value = config.get(name)
-    if value is None:
-        return None
+    return None if value is None else _added(value, name)
+
+
+def _added(value: Any, name: str) -> dict[str, Any]:
     entry = {"content": value} if isinstance(value, str) else value
     if not isinstance(entry, dict) or not isinstance(entry.get("content"), str) or not entry["content"]:
         raise ModelError(f"{CONFIG}: {name}: expected a token, got {value!r:.80}")
@@ -145,16 +147,16 @@ def _with_tokens(
         wanted.append((entry, int(number)))
     wanted += [({"content": content}, number) for content, number in config.get(ADDED, {}).items()]
     extra = config.get("extra_special_tokens") or config.get("additional_special_tokens") or []
+    if not isinstance(extra, (list, dict)):
+        raise ModelError(f"{CONFIG}: extra_special_tokens: expected tokens, got {type(extra).__name__}")
     names = [
-        {"content": x, "special": True} if isinstance(x, str) else x for x in extra if isinstance(extra, list)
+        _added(x, "extra_special_tokens") for x in (extra.values() if isinstance(extra, dict) else extra)
     ]
-    wanted += [
-        ({**entry, "special": True}, None) for entry in [*special.values(), *names] if isinstance(entry, dict)
-    ]
+    wanted += [({**entry, "special": True}, None) for entry in [*special.values(), *names]]
     out = list(added)
     largest = max([-1, *(x for x in [*vocabulary.values(), *known.values()] if isinstance(x, int))])
     for entry, number in wanted:
-        content = entry.get("content")
+        content = str(entry["content"])
         if content in known:
             if number is not None and known[content] != number:
                 raise ModelError(
@@ -163,7 +165,7 @@ def _with_tokens(
                 )
             continue
         if number is None:
-            number = vocabulary.get(str(content), largest + 1)
+            number = vocabulary.get(content, largest + 1)
         largest = max(largest, number) if isinstance(number, int) else largest
         flags = {flag: entry.get(flag, False) for flag in _FLAGS}
         flags["normalized"] = entry.get("normalized", not flags["special"])

@@ -346,15 +346,10 @@ def _check_template(name: str, template: Any, special: dict[str, Any], where: st
         raise ModelError(f"{where}: expected a list, got {type(template).__name__}")
     for i, item in enumerate(template):
         [(kind, value)] = item.items() if isinstance(item, dict) and len(item) == 1 else [(None, None)]
-        known = (
-            value is not None
-            and isinstance(value, dict)
-            and (
-                (kind == "SpecialToken" and value.get("id") in special)
-                or (kind == "Sequence" and value.get("id") in (("A",) if name == "single" else ("A", "B")))
-            )
-        )
-        if not known or type(value.get("type_id", 0)) is not int:
+        entry: dict[str, Any] = value if isinstance(value, dict) else {}
+        texts = ("A",) if name == "single" else ("A", "B")
+        listed = special if kind == "SpecialToken" else texts if kind == "Sequence" else ()
+        if entry.get("id") not in listed or type(entry.get("type_id", 0)) is not int:
             raise ModelError(
                 f"{where}[{i}]: expected a sequence or a special token that is listed, got {item!r:.80}"
             )

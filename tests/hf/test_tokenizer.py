@@ -101,7 +101,7 @@ def test_the_vocabulary(kind: str) -> None:
 
 
 def test_the_side_of_padding_is_the_files() -> None:
-    judge, folder = trained("qwen2")
+    _, folder = trained("qwen2")
     tokenizer = Tokenizer(folder)
     batch = tokenizer.encode_batch(["a", "a b c d"])
     assert batch.attention_mask[0][0] == 0 and batch.attention_mask[0][-1] == 1
