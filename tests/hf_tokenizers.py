@@ -130,7 +130,7 @@ def _train(made: Any, trainer: Any) -> Any:
     return made
 
 
-def _bpe(size: int = 600, special: tuple[str, ...] = (), **arguments: Any) -> Any:
+def _bpe(size: int = 600, special: tuple[str | AddedToken, ...] = (), **arguments: Any) -> Any:
     return trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=list(special),
@@ -196,7 +196,7 @@ def roberta() -> PreTrainedTokenizerFast:
     made = tokenizers.Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     made.decoder = decoders.ByteLevel()
-    _train(made, _bpe(special=("<s>", "<pad>", "</s>", "<unk>", "<mask>")))
+    _train(made, _bpe(special=("<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True))))
     made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     return PreTrainedTokenizerFast(
         tokenizer_object=made,

@@ -65,10 +65,10 @@ def read_sentencepiece(raw: bytes, file: str) -> SentencePieceModel:
         raise ModelError(f"{file}: expected a sentencepiece model, got no pieces")
 
     def integer(fields: dict[int, Any], number: int, default: int) -> int:
-        value = fields.get(number, default)
-        if not isinstance(value, int):
+        value = fields.get(number)
+        if value is not None and not isinstance(value, int):
             raise ModelError(f"{file}: field {number}: expected a number")
-        return signed(value)
+        return default if value is None else signed(value)
 
     model = integer(trainer, 3, UNIGRAM)
     if model not in (UNIGRAM, BPE):
