@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from polygrad.errors import ArgumentError
 from polygrad.generation.sampling import Sampling
@@ -94,11 +94,11 @@ def joined(pieces: Sequence[Piece], prompt_tokens: int) -> Completion:
 class TokenText(Protocol):
     """Turns tokens into text as they come."""
 
-    def push(self, token: int) -> str:
+    def feed(self, id: int) -> str:
         """The characters that a further token completes."""
         ...
 
-    def flush(self) -> str:
+    def finish(self) -> str:
         """What is left at the end."""
         ...
 
@@ -106,11 +106,11 @@ class TokenText(Protocol):
 class NoText:
     """The text of a model without a tokenizer: none."""
 
-    def push(self, token: int) -> str:
+    def feed(self, id: int) -> str:
         """See `TokenText`."""
         return ""
 
-    def flush(self) -> str:
+    def finish(self) -> str:
         """See `TokenText`."""
         return ""
 
@@ -123,7 +123,7 @@ class StopStrings:
         self._stop, self._held = tuple(stop), ""
         self.is_found = False
 
-    def push(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         """The text that is certain to stand before any of the strings."""
         text, self._held = self._held + text, ""
         places = [at for s in self._stop if (at := text.find(s)) >= 0]
@@ -134,7 +134,7 @@ class StopStrings:
         self._held = text[len(text) - held :]
         return text[: len(text) - held]
 
-    def flush(self) -> str:
+    def finish(self) -> str:
         """What was held back."""
         text, self._held = self._held, ""
         return text
@@ -146,8 +146,3 @@ def _overlap(text: str, stop: str) -> int:
         if text.endswith(stop[:n]):
             return n
     return 0
-
-
-def no_text() -> Any:
-    """A `TokenText` without text."""
-    return NoText()

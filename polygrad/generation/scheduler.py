@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from polygrad.errors import ArgumentError
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Piece, Request, StopStrings, TokenLog, TokenText, no_text
+from polygrad.generation.requests import NoText, Piece, Request, StopStrings, TokenLog, TokenText
 from polygrad.generation.sampling import Draw, Needs
 
 
@@ -33,7 +33,7 @@ class Sequence:
         if token in self.request.stop_tokens:
             return self._finish("stop", (), ())
         self.tokens.append(token)
-        text = self._stop.push(self._text.push(token))
+        text = self._stop.feed(self._text.feed(token))
         if self._stop.is_found:
             return self._end(Piece(text, (token,), logs, "stop"))
         if len(self.tokens) - len(self.request.tokens) >= self._limit:
@@ -49,9 +49,9 @@ class Sequence:
     def _finish(
         self, reason: str, tokens: tuple[int, ...], logs: tuple[TokenLog, ...], text: str = ""
     ) -> None:
-        text += self._stop.push(self._text.flush())
+        text += self._stop.feed(self._text.finish())
         if not self._stop.is_found:
-            text += self._stop.flush()
+            text += self._stop.finish()
         self._end(Piece(text, tokens, logs, reason))
 
     def _end(self, piece: Piece) -> None:
@@ -62,7 +62,7 @@ class Sequence:
 class Scheduler:
     """Runs requests on an engine. `text`: makes what turns the tokens of one answer into text."""
 
-    def __init__(self, engine: Engine, text: Callable[[], TokenText] = no_text) -> None:
+    def __init__(self, engine: Engine, text: Callable[[], TokenText] = NoText) -> None:
         self.engine, self._new_text = engine, text
         self._waiting: deque[Sequence] = deque()
         self._running: dict[int, Sequence] = {}

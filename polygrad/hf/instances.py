@@ -13,7 +13,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Constraint, Piece, Request, joined, no_text
+from polygrad.generation.requests import Constraint, NoText, Piece, Request, joined
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler, Sequence
 from polygrad.hf.files import has_tokenizer, json_fields
@@ -81,7 +81,7 @@ class LanguageModel(HFInstance):
     @cached_property
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer that came with the weights; None if none did."""
-        return Tokenizer.from_files(self._files) if has_tokenizer(self._files) else None
+        return Tokenizer(self._files, self.module.vocabulary) if has_tokenizer(self._files) else None
 
     @cached_property
     def defaults(self) -> Fields:
@@ -93,7 +93,7 @@ class LanguageModel(HFInstance):
         """What runs requests, with a cache for `max_batch` sequences; made when it is first used."""
         if self._scheduler is None:
             engine = Engine(self.module, self.max_batch, self.max_seq_len or None, self.cache_dtype)
-            self._scheduler = Scheduler(engine, no_text if self.tokenizer is None else self.tokenizer.stream)
+            self._scheduler = Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
         return self._scheduler
 
     def generate(self, prompt: Prompt, **options: Any) -> Any:

@@ -125,8 +125,7 @@ SIZES = _ATOMS | {Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX}  # the ops of si
 
 def _is_settled(size: UOp) -> bool:
     """Whether the bounds leave one value: a size of Variables from 3 to 3 is 3."""
-    least, most = size.bounds
-    return least == most
+    return size.vmin == size.vmax
 
 
 def _polynomial(size: Sint) -> Polynomial:
@@ -134,7 +133,7 @@ def _polynomial(size: Sint) -> Polynomial:
         return {(): int(size)} if size else {}
     op = size.op
     if op is Ops.CONST or _is_settled(size):
-        value = size.bounds[0]
+        value = size.vmin
         return {(): value} if value else {}
     if op is Ops.ADD:
         return added(_polynomial(size.src[0]), _polynomial(size.src[1]))
