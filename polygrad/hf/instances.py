@@ -13,9 +13,10 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Constraint, NoText, Piece, Request, joined
+from polygrad.generation.requests import Grammar, NoText, Piece, Request, joined
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler, Sequence
+from polygrad.hf.constraints import token_grammar
 from polygrad.hf.files import has_tokenizer, json_fields
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
@@ -88,6 +89,21 @@ class LanguageModel(HFInstance):
         """generation_config.json: what `generate` does unless it is told."""
         return json_fields(self._files, "generation_config.json", missing={})
 
+    def json_schema(self, schema: str | Mapping[str, Any]) -> Grammar:
+        """A grammar for `generate`: answers are JSON that a schema describes. See `token_grammar`."""
+        return token_grammar(self._need_tokenizer("json_schema"), self.module.vocabulary, schema=schema)
+
+    def regular_expression(self, pattern: str) -> Grammar:
+        """A grammar for `generate`: answers match a regular expression. See `token_grammar`."""
+        return token_grammar(
+            self._need_tokenizer("regular_expression"), self.module.vocabulary, pattern=pattern
+        )
+
+    def _need_tokenizer(self, what: str) -> Tokenizer:
+        if self.tokenizer is None:
+            raise ModelError(f"{what}: text needs a tokenizer, and the model's folder has none")
+        return self.tokenizer
+
     @property
     def scheduler(self) -> Scheduler:
         """What runs requests, with a cache for `max_batch` sequences; made when it is first used."""
@@ -145,13 +161,14 @@ class LanguageModel(HFInstance):
         stop: str | Iterable[str] = (),
         stop_tokens: Iterable[int] | None = None,
         log_probabilities: int | None = None,
-        constraint: Constraint | None = None,
+        grammar: Grammar | None = None,
         **sampling: Any,
     ) -> Request:
         """A prompt as a Request.
 
         `max_new_tokens`: 128 unless the model's files say another. `stop`: strings that end the answer.
-        `stop_tokens`: tokens that do; None: those that the model's files name. Others are those of
+        `stop_tokens`: tokens that do; None: those that the model's files name. `grammar`: what the answer has
+        to be, see `json_schema` and `regular_expression`. Others are those of
         `Sampling`; where none is given, the model's files say how it samples.
         """
         tokens = self._tokens(prompt)
@@ -160,15 +177,15 @@ class LanguageModel(HFInstance):
         if max_new_tokens is None:
             max_new_tokens = self.defaults.integer("max_new_tokens", 128)
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
-        if stops and self.tokenizer is None:
-            raise ArgumentError("stop: strings need a tokenizer, and the model's folder has none")
+        if stops:
+            self._need_tokenizer("stop")
         try:
             drawn = Sampling(**{**self._default_sampling(), **sampling})
         except TypeError as e:
             names = ", ".join(f.name for f in fields(Sampling))
             raise ArgumentError(f"generate: {e}: options of sampling are {names}") from e
         return Request(
-            tokens, max_new_tokens, drawn, frozenset(stop_tokens), stops, log_probabilities, constraint
+            tokens, max_new_tokens, drawn, frozenset(stop_tokens), stops, log_probabilities, grammar
         )
 
     def _default_sampling(self) -> dict[str, Any]:
