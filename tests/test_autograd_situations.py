@@ -451,6 +451,23 @@ def test_gradients_are_cut_unless_their_graph_is_asked_for():
     assert w.grad.tolist() == [12]
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize(
+    "loss", [lambda w: (w * 3).sum(), lambda w: w.abs().sum(), lambda w: w.clamp(0, 1).sum()]
+)
+def test_a_gradient_that_is_constant_in_pieces_is_data_read_or_not(loss, is_read):
+    w = leaf(2.0, -1.0)
+    (g,) = loss(w).gradient(w)
+    loss(w).backward(create_graph=True)
+    for found in (g, w.grad):
+        penalty = (found * found).sum()
+        if is_read:
+            penalty.item()
+        assert found.requires_grad is penalty.requires_grad is False
+        with pytest.raises(GradientError, match="no Tensor with requires_grad=True leads to"):
+            penalty.backward()
+
+
 def test_gradient_penalty_of_a_gradient_that_was_read():
     w = leaf(2.0)
     (g,) = (w**3).sum().gradient(w)
@@ -530,10 +547,13 @@ def test_multi_backward():
     assert a.grad.tolist() == [15, 20] and b.grad.tolist() == [5, 10]
 
 
-@pytest.mark.parametrize("seed, device", [(10_001_506, "CPU"), (10_000_696, "INTERP"), (10_004_111, "CPU")])
+@pytest.mark.parametrize(
+    "seed, device", [(10_001_506, "CPU"), (10_000_696, "INTERP"), (10_004_111, "CPU"), (20_021_006, "CPU")]
+)
 def test_programs_that_once_went_wrong(seed: int, device: str) -> None:
     """A checkpoint that reads memory after a write to a part of it, a parameter made of a node on a device, a
-    second backward of what a write before the first had made."""
+    second backward of what a write before the first had made, the square of a gradient that is constant in
+    pieces, which was an error only once it had been read."""
     run(seed, device, length=16)
 
 

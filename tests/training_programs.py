@@ -267,8 +267,7 @@ class TrainingProgram:
             return
         self.log.append(f"v = l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)})")
         (g,) = loss.ours.gradient(p.ours)
-        present = [w for w in wanted if w is not None]
-        self._keep(g, sum(present[1:], present[0]))
+        self._keep(g, self._as_data(g, wanted))
 
     def penalty(self) -> None:
         """The square of a gradient is a loss."""
@@ -277,13 +276,25 @@ class TrainingProgram:
         if loss is None or p.frozen or self._may_be_lost():
             return
         wanted = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
-        present = [w for w in wanted if w is not None]
-        if present:
+        if any(w is not None for w in wanted):
             self.log.append(
                 f"l = (l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)}) ** 2).sum()"
             )
             (g,) = loss.ours.gradient(p.ours)
-            self.losses.append(Value(g.square().sum(), sum(present[1:], present[0]).square().sum()))
+            self.losses.append(Value(g.square().sum(), self._as_data(g, wanted).square().sum()))
+
+    def _as_data(self, g: Tensor, wanted: tuple[Any, ...]) -> Any:
+        """The sum of torch's gradients: without a graph where ours, `g`, has none. torch's gradients of `abs`
+        and `relu` require gradients, which are 0; ours are data, as torch's of `where` and `clamp`."""
+        present = [w for w in wanted if w is not None]
+        total = sum(present[1:], present[0])
+        if g.requires_grad or not total.requires_grad:
+            return total
+        versions = [v for p in self.parameters for v in p.versions]
+        weights = torch.arange(1.0, total.numel() + 1).reshape(total.shape)
+        further = torch.autograd.grad((total * weights).sum(), versions, retain_graph=True, allow_unused=True)
+        assert all(f is None or not f.any() for f in further), "a gradient that is not constant has no graph"
+        return total.detach()
 
     def explicit_gradient(self) -> None:
         """`gradient` with respect to a value that is no leaf."""
