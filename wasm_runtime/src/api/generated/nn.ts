@@ -309,6 +309,8 @@ export type BatchNormArguments =
 /**
  * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
  *
+ * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
+ * `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
  * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
  */
 export class BatchNorm extends PythonObject {
@@ -3691,6 +3693,8 @@ export interface Layers {
   /**
    * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
    *
+   * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
+   * `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
    * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;
