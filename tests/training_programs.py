@@ -404,9 +404,11 @@ class TrainingProgram:
             self._same(f"gradient of a {how}", other.grad, 2 * p.versions[-1].detach())
 
     def capture(self) -> None:
-        """A captured training step of a layer of its own, called three times."""
+        """A captured training step of a layer of its own, called six times; gradients are forgotten in it,
+        before it, never, or before every other call, so that they add up."""
         text, op = self.random.choice(UNARY[:13])
-        self.log.append(f"three captured steps of {text}")
+        forgets = ("inside", "before", "never", "every other")[len(self.log) % 4]
+        self.log.append(f"six captured steps of {text}, zero_grad {forgets}")
         array, xs = self._array(), [self._array() for _ in range(3)]
         w, model = (
             Tensor(array, device=self.device, requires_grad=True),
@@ -416,19 +418,24 @@ class TrainingProgram:
 
         @TinyJit
         def step(x: Tensor) -> Tensor:
-            optimizer.zero_grad()
+            if forgets == "inside":
+                optimizer.zero_grad()
             loss = (op(w) * x).square().mean().backward()
             optimizer.step()
             return loss.realize()
 
-        for x in xs:
+        for i, x in enumerate([*xs, *xs]):
+            if forgets == "before" or (forgets == "every other" and i % 2):
+                optimizer.zero_grad()
+            if forgets in ("inside", "before") or (forgets == "every other" and i % 2):
+                theirs.zero_grad()
             got = step(Tensor(x, device=self.device).realize())
-            theirs.zero_grad()
             want = (op(model) * torch.tensor(x)).square().mean()
             want.backward()
             theirs.step()
             self._same("loss of a captured step", got, want)
         self._same("parameter of a captured step", w, model)
+        self._same("gradient of a captured step", w.grad, model.grad)
 
     # --- judging
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from polygrad.engine.normalize import uncomputed
+from polygrad.engine.recording import watch
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import differentiable, gradient, hooked, is_freed, is_leaf, uniform_value
 from polygrad.helpers import Context
@@ -128,8 +129,12 @@ class AutogradMixin(TensorBase):
                 new = UOp(Ops.ADD, new.dtype, (t.grad.uop, new))
             elif t.requires_grad is None:
                 modes.unread_gradients.append(weakref.ref(t))
-            t.grad = t._of(new if create_graph else cut(new), t._device or self._device, None)
-            t.grad._requires_grad = t.grad._derived = is_derived
+            total = t._of(new if create_graph else cut(new), t._device or self._device, None)
+            total._requires_grad = total._derived = is_derived
+            if t.grad is not None and _is_kept(t) and not create_graph:
+                t.grad.assign(total)  # type: ignore[attr-defined]
+            else:
+                t.grad = total
         if not (retain_graph or create_graph):
             spend(self, order, live)
         return self
@@ -363,6 +368,11 @@ class HookHandle:
         """Call the hook no more."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
+
+
+def _is_kept(leaf: Any) -> bool:
+    """Whether a function is being captured, and the leaf's gradient is that which it had before."""
+    return watch.recording is not None and watch.recording.gradients.get(id(leaf)) is leaf.grad
 
 
 def drop_unread_gradients() -> None:

@@ -1308,7 +1308,7 @@ export class Optimizer extends PythonObject {
     this.assign("lr", value);
   }
 
-  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0. */
+  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place. */
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
   ): void {
