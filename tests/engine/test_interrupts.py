@@ -185,7 +185,7 @@ def test_beyond_the_commit_point_a_run_goes_through_to_its_end(
 def test_a_second_interrupt_leaves_memory_half_written_which_is_marked(
     device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    x = Tensor.linspace(0.1, 1.0, 1 << 22).realize()
+    x = Tensor.linspace(0.1, 1.0, 1 << 24).realize()
     state = x.clone().realize()
     view, other = state[:2], (x[:2] * 2).realize()
     state.assign(expensive(state))
