@@ -15,6 +15,8 @@ from polygrad.tensor.tensor import Tensor
 class BatchNorm(Layer):
     """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
 
+    Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
+    `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
     16-bit floats are normalised in float32; the result has the dtype of x and weight together.
     """
 
@@ -43,7 +45,7 @@ class BatchNorm(Layer):
 
     def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if self.track_running_stats and not Tensor.training:
-            return self.running_mean, self.running_var
+            return self.running_mean.detach(), self.running_var.detach()
         axes = [i for i in range(x.ndim) if i != 1]
         column = [1, x.shape[1], *[1] * (x.ndim - 2)]
         mean = x.mean(axes)
@@ -51,9 +53,10 @@ class BatchNorm(Layer):
         if self.track_running_stats and Tensor.training:
             n = x.numel() // x.shape[1]
             keep, new = 1 - self.momentum, self.momentum
-            self.running_mean.assign(self.running_mean * keep + mean.detach() * new)
-            self.running_var.assign(self.running_var * keep + var.detach() * (new * n / max(n - 1, 1)))
-            self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+            with Tensor.no_grad():
+                self.running_mean.assign(self.running_mean * keep + mean * new)
+                self.running_var.assign(self.running_var * keep + var * (new * n / max(n - 1, 1)))
+                self.num_batches_tracked.assign(self.num_batches_tracked + 1)
         return mean, var
 
 

@@ -267,9 +267,14 @@ class Optimizer(_Clipping):
     # --- steps
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients; with `set_to_none=False`, let those that there are be 0."""
+        """Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place."""
         for p in self.params:
-            p.grad = None if set_to_none or p.grad is None else p.grad.detach().zeros_like()
+            if set_to_none or p.grad is None:
+                p.grad = None
+            elif p.grad.requires_grad:
+                p.grad = p.grad.detach().zeros_like()
+            else:
+                p.grad.assign(p.grad.zeros_like())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients, and compute that; what `closure`, called before,
