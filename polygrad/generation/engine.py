@@ -88,6 +88,14 @@ class Engine:
         """Whether the cache has room for a check behind `length` tokens."""
         return length - 1 + CHECKED <= self.capacity
 
+    def rearrange(self, order: Sequence[int], tokens: Sequence[int]) -> None:
+        """Slot i goes on with the sequence that was in slot `order[i]`, whose last token becomes
+        `tokens[i]`."""
+        if "rearrange" not in self._programs:
+            self._programs["rearrange"] = TinyJit(self._move)
+        with Tensor.no_grad():
+            self._programs["rearrange"](Tensor(order, dtype="int32"), Tensor(tokens, dtype="int32"))
+
     def release(self, slot: int) -> None:
         """Nothing more is written for the sequence in `slot`, though the tokens of others are drawn."""
         if self.slots > 1:
@@ -144,6 +152,11 @@ class Engine:
             return draw
 
         return extend
+
+    def _move(self, order: Tensor, tokens: Tensor) -> None:
+        for buffer in (*self.cache.keys, *self.cache.values, self._positions):
+            buffer.assign(buffer[order].contiguous())
+        self._tokens.assign(tokens)
 
     def _check(self, needs: Needs) -> Any:
         def check(tokens: Tensor, guess: Tensor, slot: Any, start: Any) -> tuple[Tensor, Tensor]:

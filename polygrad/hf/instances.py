@@ -12,8 +12,9 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
+from polygrad.generation.beams import BeamOptions, beam_search
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Grammar, NoText, Piece, Request, joined
+from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, joined
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler, Sequence
 from polygrad.hf.constraints import token_grammar
@@ -77,6 +78,7 @@ class LanguageModel(HFInstance):
                 f"max_seq_len: expected 0 to {self.module.max_length}, got {self.max_seq_len}"
             )
         self._scheduler: Scheduler | None = None
+        self._beam_engines: dict[int, Engine] = {}
         self.cache_dtype: DTypeLike = "float32"
 
     @cached_property
@@ -117,10 +119,15 @@ class LanguageModel(HFInstance):
 
         A prompt is text, a list of token ids, or a conversation: a list of {"role", "content"}, for which the
         model has a chat template. Options are those of `request`; `n`: as many answers to one prompt, a list.
-        Raises ArgumentError, ModelError.
+        `beams`: the likeliest answers are searched for, see `BeamOptions`, of which further options may be
+        given. Raises ArgumentError, ModelError.
         """
-        count = options.pop("n", None)
+        count, width = options.pop("n", None), options.pop("beams", 1)
         prompts, is_one = _prompts(prompt)
+        if width > 1:
+            lists = [self._beams(p, width, count or 1, **options) for p in prompts]
+            found: list[Any] = lists if count is not None else [answers[0] for answers in lists]
+            return found[0] if is_one else found
         requests = [self.request(p, **options) for p in prompts]
         if count is not None:
             seeds = range(requests[0].sampling.seed, requests[0].sampling.seed + count)
@@ -134,6 +141,32 @@ class LanguageModel(HFInstance):
                 sequence.cancel()
         answers = [joined(list(s.pieces), len(s.request.tokens)) for s in sequences]
         return answers[0] if is_one and count is None else answers
+
+    def _beams(
+        self,
+        prompt: Any,
+        width: int,
+        count: int,
+        length_penalty: float = 1.0,
+        early_stopping: bool = False,
+        **options: Any,
+    ) -> list[Completion]:
+        request = self.request(prompt, **options)
+        if request.sampling != Sampling() or request.stop or request.grammar is not None:
+            raise ArgumentError("beams: no temperature, penalties, stop strings or grammars go with them")
+        if not 1 <= count <= width:
+            raise ArgumentError(f"n: expected 1 to {width}, the number of beams, got {count}")
+        if width not in self._beam_engines:
+            engine = Engine(self.module, width, self.max_seq_len or None, self.cache_dtype)
+            self._beam_engines = {width: engine}  # a cache is large: one is kept
+        search = BeamOptions(request.max_new_tokens, length_penalty, early_stopping)
+        beams = beam_search(self._beam_engines[width], request.tokens, request.stop_tokens, search)
+        answers = []
+        for beam in beams[:count]:
+            text = "" if self.tokenizer is None else self.tokenizer.decode(beam.tokens)
+            reason = "stop" if beam.is_finished else "length"
+            answers.append(Completion(text, beam.tokens, reason, len(request.tokens)))
+        return answers
 
     def stream(self, prompt: Prompt, **options: Any) -> Iterator[Piece]:
         """The answer to one prompt, piece by piece, as `generate` gives it. Leaving the loop ends it."""
