@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
@@ -10,6 +12,7 @@ from polygrad.models.causal_lm import CausalLM
 from polygrad.models.feed_forward import FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
+from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -88,4 +91,12 @@ _NAMES = Names(
     ),
 )
 
-ARCHITECTURES = (Architecture("GPT2LMHeadModel", "causal-lm", GPT2, _NAMES),)
+ARCHITECTURES = (
+    Architecture("GPT2LMHeadModel", "causal-lm", GPT2, _NAMES),
+    Architecture(
+        "GPT2ForSequenceClassification",
+        "text-classification",
+        classifier(GPT2, "n_embd"),
+        replace(_NAMES, renames=(*_NAMES.renames, ("trunk.transformer", "transformer"))),
+    ),
+)

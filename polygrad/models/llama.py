@@ -17,7 +17,9 @@ from polygrad.models.attention import AttentionConfig, CausalSelfAttention, Step
 from polygrad.models.causal_lm import CausalLM
 from polygrad.models.feed_forward import GatedFeedForward
 from polygrad.models.fields import Fields
+from polygrad.models.names import Names
 from polygrad.models.rotary import Rotary, rotary
+from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -127,4 +129,14 @@ def with_windows(config: DecoderConfig, windows: list[int | None]) -> DecoderCon
     return replace(config, attention=tuple(replace(a, window=w) for a, w in pairs))
 
 
-ARCHITECTURES = (Architecture("LlamaForCausalLM", "causal-lm", lambda config: Decoder(read_config(config))),)
+CLASSIFIER_NAMES = Names(renames=(("trunk.model", "model"),))
+
+ARCHITECTURES = (
+    Architecture("LlamaForCausalLM", "causal-lm", lambda config: Decoder(read_config(config))),
+    Architecture(
+        "LlamaForSequenceClassification",
+        "text-classification",
+        classifier(lambda config: Decoder(read_config(config)), "hidden_size"),
+        CLASSIFIER_NAMES,
+    ),
+)
