@@ -201,4 +201,5 @@ class CrossAttention(Projections):
     def __call__(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """x (batch, length, hidden) to the same shape; `mask`: see `attend`."""
         q = split_heads(self.q_proj(x), self.config.head_size)
+        key, value = key.cast(q.dtype), value.cast(q.dtype)  # a memory may have 16 bits
         return self.o_proj(join_heads(attend(q, key, value, mask, self.config.scale)))

@@ -47,6 +47,7 @@ class WhisperEncoder(Layer):
         self.conv1 = nn.Conv1d(self.bands, c.hidden, 3, padding=1)
         self.conv2 = nn.Conv1d(c.hidden, c.hidden, 3, stride=2, padding=1)
         self.positions = nn.Embedding(self.length, c.hidden)
+        self.positions.weight.requires_grad_(False)  # sines and cosines, which are not trained
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 

@@ -83,3 +83,14 @@ def difference(ours: Any, theirs: Any, rows: np.ndarray | None = None) -> float:
     if rows is not None and a.ndim > 2 and a.shape[:2] == rows.shape:
         a, b = a[rows], b[rows]
     return float(np.abs(a - b).max() / np.abs(b).max())
+
+
+def store_in(model: Any, dtype: str) -> None:
+    """Convert the parameters of a model of ours."""
+    for name, value in nn.state.get_state_dict(model, buffers=False).items():
+        *path, last = name.split(".")
+        owner = model
+        for part in path:
+            owner = owner[int(part)] if isinstance(owner, list) else getattr(owner, part)
+        if value.requires_grad:
+            setattr(owner, last, value.detach().cast(dtype).realize())

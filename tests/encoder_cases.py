@@ -118,6 +118,12 @@ def token_labels() -> np.ndarray:
     return np.where(generator.random((BATCH, LENGTH)) < 0.5, labels, -100)
 
 
+def answers() -> np.ndarray:
+    """Tokens for each input, and nothing behind them."""
+    tokens = _generator("answers").integers(5, VOCABULARY, (BATCH, LENGTH))
+    return np.where(np.arange(LENGTH) < np.array([[7], [LENGTH], [4]]), tokens, -100)
+
+
 def one_label() -> np.ndarray:
     """One of three labels for each input."""
     return np.array([2, 0, 1])
@@ -175,7 +181,7 @@ def _case(
         if labels is None:
             return found
         wanted, mask = labels(), found.get("attention_mask")
-        if mask is not None and wanted.shape == mask.shape:
+        if mask is not None and labels is token_labels:
             wanted = np.where(mask == 1, wanted, -100)  # padding has no meaning to compare
         return found | {"labels": wanted}
 
@@ -302,7 +308,7 @@ CASES = {
         token_labels,
     ),
     "t5": _case("T5ForConditionalGeneration", tf.T5Config(**_T5), two_texts),
-    "t5-labels": _case("T5ForConditionalGeneration", tf.T5Config(**_T5), padded_tokens, token_labels),
+    "t5-labels": _case("T5ForConditionalGeneration", tf.T5Config(**_T5), padded_tokens, answers),
     "t5-gated": _case(
         "T5ForConditionalGeneration",
         tf.T5Config(**_T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
@@ -343,7 +349,7 @@ CASES = {
         "WhisperForConditionalGeneration",
         tf.WhisperConfig(**_WHISPER),
         lambda: {"input_features": sound()["input_features"]},
-        token_labels,
+        answers,
     ),
     "resnet": _case("ResNetModel", tf.ResNetConfig(**_RESNET, layer_type="bottleneck"), lambda: images(33)),
     "resnet-strides": _case(
