@@ -60,7 +60,7 @@ def read_encoder(
     attention = AttentionConfig(hidden, heads, heads, size, qkv_bias=True, out_bias=True)
     return EncoderConfig(
         attention,
-        config.integer(names.layers),
+        config.count(names.layers),
         config.integer(names.inner),
         activation(config, names.act, act),
         config.number(names.eps, eps),

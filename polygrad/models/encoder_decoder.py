@@ -1,11 +1,13 @@
 """What models have in common that read one sequence as a whole and write another token by token.
 
     memory = model.new_memory(slots=1, length=512)
-    model.remember(memory, 0, input_ids=tokens)
+    model.remember(memory, 0, tokens)  # as often as there is something new to read
     cache = model.new_cache(slots=1, capacity=128)
     scores = model.next_logits(first, Run(cache, 0, 0, first.shape[1]), memory)
 
-`memory` has what the decoder's layers read of the encoder's output: keys and values, computed once.
+`memory` has what the decoder's layers read of the encoder's output: keys and values, computed once. It
+consists of buffers that stay where they are, so that a captured step reads whatever was written last.
+`model.reading(memory)` is asked as a CausalLM is, and so `generation` runs it.
 """
 
 from __future__ import annotations
@@ -35,10 +37,8 @@ class Memory:
     values: list[Tensor]
     seen: Tensor | None = None
 
-    def of(self, view: Run | NextTokens | None) -> Memory:
+    def of(self, view: Run | NextTokens) -> Memory:
         """What the sequences of a view read."""
-        if view is None:
-            return self
         keys, values = ([view.rows(t) for t in part] for part in (self.keys, self.values))
         return Memory(keys, values, None if self.seen is None else view.rows(self.seen))
 
@@ -58,6 +58,7 @@ class EncoderDecoder(Layer):
     which the second sequence begins; `padding_token`: None where a configuration has none.
     """
 
+    vocabulary: int
     max_length: int  # of the second sequence
     cache_shape: tuple[int, int, int]  # of the decoder: layers, heads, size of a head
     start_token: int | None
@@ -135,14 +136,25 @@ class EncoderDecoder(Layer):
         `last`: the index of the one token of a run that is asked about, an int or a Variable; None: the last.
         (batch, vocabulary).
         """
+        hidden = self._extended(tokens, view, memory)
+        return self.logits(hidden[:, -1] if last is None else hidden[:, last])
+
+    def fill(self, tokens: Tensor, view: Run | NextTokens, memory: Memory) -> None:
+        """As `next_logits`, but nothing is asked about the tokens."""
+        self._extended(tokens, view, memory)
+
+    def reading(self, memory: Memory) -> Reading:
+        """This model, with what it has read."""
+        return Reading(self, memory)
+
+    def _extended(self, tokens: Tensor, view: Run | NextTokens, memory: Memory) -> Tensor:
         if view.cache.capacity > self.max_length:
             raise ArgumentError(
                 f"cache: the model takes up to {self.max_length} tokens, got a capacity of "
                 f"{view.cache.capacity}"
             )
         step = Step(view.visibility, {}, view)
-        hidden = self.decoder_states(tokens, view.positions, step, memory.of(view))[-1]
-        return self.logits(hidden[:, -1] if last is None else hidden[:, last])
+        return self.decoder_states(tokens, view.positions, step, memory.of(view))[-1]
 
     def predict(
         self,
@@ -182,6 +194,32 @@ class EncoderDecoder(Layer):
         start = Tensor.full((labels.shape[0], 1), self.start_token, dtype=labels.dtype, device=labels.device)
         shifted = start.cat(labels[:, :-1], dim=1)
         return (shifted == IGNORED_LABEL).where(self.padding_token, shifted)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A model with what it has read. It predicts the next token as a `CausalLM` does, by methods of the same
+    names: see there."""
+
+    model: EncoderDecoder
+    memory: Memory
+
+    @property
+    def vocabulary(self) -> int:
+        return self.model.vocabulary
+
+    @property
+    def max_length(self) -> int:
+        return self.model.max_length
+
+    def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
+        return self.model.new_cache(slots, capacity, dtype)
+
+    def next_logits(self, tokens: Tensor, view: Run | NextTokens, last: Any = None) -> Tensor:
+        return self.model.next_logits(tokens, view, self.memory, last)
+
+    def fill(self, tokens: Tensor, view: Run | NextTokens) -> None:
+        self.model.fill(tokens, view, self.memory)
 
 
 def read_tokens(config: Fields) -> tuple[int | None, int | None]:

@@ -49,7 +49,7 @@ class GPT2(CausalLM):
 
     def __init__(self, config: Fields) -> None:
         hidden, heads = config.integer("n_embd"), config.integer("n_head")
-        layers, self.max_length = config.integer("n_layer"), config.integer("n_positions")
+        layers, self.max_length = config.count("n_layer"), config.integer("n_positions")
         self.cache_shape, self.rotaries = (layers, heads, hidden // heads), {}
         self.vocabulary = config.integer("vocab_size")
         self.wte = nn.Embedding(self.vocabulary, hidden)

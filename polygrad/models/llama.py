@@ -112,7 +112,7 @@ def read_config(config: Fields) -> DecoderConfig:
         max_length=config.integer("max_position_embeddings", 2048),
         eps=config.number("rms_norm_eps", 1e-6),
         is_tied=config.flag("tie_word_embeddings", False),
-        attention=(attention,) * config.integer("num_hidden_layers"),
+        attention=(attention,) * config.count("num_hidden_layers"),
         feed_forward=lambda _: GatedFeedForward(hidden, inner, act, mlp_bias),
         rotaries={ROTATION: rotary(config, head_size)},
     )

@@ -69,7 +69,7 @@ def _read(config: Fields) -> _Config:
 
 
 def _layer_types(config: Fields) -> list[str]:
-    layers = config.integer("num_hidden_layers")
+    layers = config.count("num_hidden_layers")
     every = config.integer("global_attn_every_n_layers", 3)
     kinds = config.items("layer_types", str, [_LOCAL if i % every else _FULL for i in range(layers)])
     if len(kinds) != layers or not set(kinds) <= {_FULL, _LOCAL}:

@@ -17,6 +17,7 @@ from polygrad.models.names import Names
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
+_LARGEST = 1 << 12  # of channels, and of layers of a stage
 _REDUCTION = 4  # how many times narrower a bottleneck is
 
 
@@ -32,8 +33,8 @@ def read_stages(config: Fields) -> Stages:
     """Raises ModelError."""
     sizes, depths = config.items("hidden_sizes", int), config.items("depths", int)
     for name, values in (("hidden_sizes", sizes), ("depths", depths)):
-        if not values or min(values) < 1:
-            raise config.refuse(name, "integers of at least 1")
+        if not values or not all(type(n) is int and 1 <= n <= _LARGEST for n in values):
+            raise config.refuse(name, f"integers from 1 to {_LARGEST}")
     if len(sizes) != len(depths):
         raise config.refuse("depths", f"{len(sizes)} integers, as many as hidden_sizes")
     return Stages(sizes, depths)

@@ -26,6 +26,7 @@ from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
 _UNBOUNDED = 1 << 30  # positions are relative: texts may be as long as memory allows
+_MOST_BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class _Config:
 
 def _read(config: Fields) -> _Config:
     hidden, heads = config.integer("d_model"), config.integer("num_heads")
-    layers = config.integer("num_layers")
+    layers = config.count("num_layers")
     gate, _, act = config.text("feed_forward_proj", "relu").rpartition("-")
     if gate not in ("", "gated") or act not in ACTIVATIONS:
         names = ", ".join(sorted(ACTIVATIONS))
         raise config.refuse("feed_forward_proj", f"one of {names}, or gated- before it")
-    buckets = config.integer("relative_attention_num_buckets", 32, least=4)
-    farthest = config.integer("relative_attention_max_distance", 128)
+    buckets = config.integer("relative_attention_num_buckets", 32, 4, _MOST_BUCKETS)
+    farthest = config.integer("relative_attention_max_distance", 128, most=_MOST_BUCKETS)
     if buckets % 4:
         raise config.refuse("relative_attention_num_buckets", "a multiple of 4")
     if farthest <= buckets // 2:
@@ -66,7 +67,7 @@ def _read(config: Fields) -> _Config:
     return _Config(
         AttentionConfig(hidden, heads, heads, config.integer("d_kv", 64), scale=1.0),
         layers,
-        config.integer("num_decoder_layers", layers),
+        config.count("num_decoder_layers", layers),
         config.integer("d_ff"),
         # version 1.1 was trained with the approximation, under this name
         ACTIVATIONS["gelu_new" if gate and act == "gelu" else act],
@@ -181,13 +182,13 @@ class T5ForConditionalGeneration(EncoderDecoder):
         self.max_length = _UNBOUNDED
         self.cache_shape = (c.decoder_layers, c.attention.heads, c.attention.head_size)
         self.start_token, self.padding_token = read_tokens(config)
-        vocabulary = config.integer("vocab_size")
-        self.shared = nn.Embedding(vocabulary, c.hidden)
+        self.vocabulary = config.integer("vocab_size")
+        self.shared = nn.Embedding(self.vocabulary, c.hidden)
         self.encoder = T5Stack(c, is_decoder=False)
         self.decoder = T5Stack(c, is_decoder=True)
         # newer files say it in an entry of its own
         is_tied = config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True))
-        self.lm_head = None if is_tied else nn.Linear(c.hidden, vocabulary, bias=False)
+        self.lm_head = None if is_tied else nn.Linear(c.hidden, self.vocabulary, bias=False)
 
     def forward(
         self,

@@ -110,12 +110,13 @@ class WhisperForConditionalGeneration(EncoderDecoder):
         if config.flag("scale_embedding", False):
             raise config.refuse("scale_embedding", "false: no Whisper scales its embeddings")
         c = _read(config, "decoder")
+        self.vocabulary = config.integer("vocab_size")
         self.max_length = config.integer("max_target_positions", 448)
         self.cache_shape = (c.layers, c.attention.heads, c.attention.head_size)
         self.start_token, self.padding_token = read_tokens(config)
         self.encoder, self.decoder = WhisperEncoder(config), WhisperDecoder(config)
         is_tied = config.flag("tie_word_embeddings", True)
-        self.proj_out = None if is_tied else nn.Linear(c.hidden, config.integer("vocab_size"), bias=False)
+        self.proj_out = None if is_tied else nn.Linear(c.hidden, self.vocabulary, bias=False)
 
     def forward(
         self,

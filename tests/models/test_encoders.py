@@ -22,6 +22,7 @@ from model_checkpoints import (
 )
 
 from polygrad import Tensor, nn
+from polygrad.models.registry import architecture
 
 # One of each family; the others differ in heads and options, and take as long again.
 QUICK = {
@@ -62,7 +63,7 @@ def _compare(ours: dict[str, Any], theirs: Any, inputs: dict[str, np.ndarray], t
         expected = theirs[name]
         pairs = zip(value, expected, strict=True) if isinstance(value, list) else [(value, expected)]
         for index, (a, b) in enumerate(pairs):
-            assert str(a.dtype) == "float32" or a.dtype.name == "float", f"{name}: {a.dtype}"
+            assert a.dtype.name == "float32", f"{name}: {a.dtype}"
             error = difference(a, b, rows)
             assert error < tolerance, f"{name} {index}: {error}"
 
@@ -79,6 +80,19 @@ def test_outputs_are_those_of_transformers_within_1e_4(name: str, tmp_path: Path
     expected = {k for k, v in theirs.items() if v is not None}
     assert expected - set(ours) <= {"past_key_values", "text_model_output", "vision_model_output"}
     _compare(ours, theirs, inputs, 1e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_checkpoint_is_written_as_it_was_read(name: str, tmp_path: Path) -> None:
+    reference, _ = _checkpoint(CASES[name], tmp_path)
+    model, _ = load(tmp_path)
+    file = nn.state.safe_load(str(tmp_path / "model.safetensors"))
+    names = architecture(type(reference).__name__).names
+    written = names.to_file(nn.state.get_state_dict(model))
+    assert set(file) - set(written) == UNUSED.get(name, set())
+    assert set(written) - set(file) <= {"lm_head.weight"}  # a T5 1.1 that is tied nevertheless
+    for key in set(written) & set(file):
+        assert np.array_equal(written[key].numpy(), file[key].numpy()), key
 
 
 @pytest.mark.slow
@@ -117,7 +131,7 @@ def test_gradients_are_those_of_torch_within_1e_4(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", sorted(QUICK))
-def test_weights_in_bfloat16_give_float32_within_2e_2(name: str, tmp_path: Path) -> None:
+def test_weights_in_bfloat16_give_float32_within_5e_2(name: str, tmp_path: Path) -> None:
     reference, inputs = _checkpoint(CASES[name], tmp_path)
     model, _ = load(tmp_path)
     store_in(model, "bfloat16")
