@@ -132,7 +132,7 @@ class CLIPModel(Layer):
         images = _normalized(self.image_features(pixel_values))
         per_text = texts.dot(images.transpose()) * self.logit_scale.float().exp()
         out: dict[str, Any] = {
-            "logits_per_image": per_text.transpose(),
+            "logits_per_image": per_text.transpose().contiguous(),  # each output has memory of its own
             "logits_per_text": per_text,
             "text_embeds": texts,
             "image_embeds": images,

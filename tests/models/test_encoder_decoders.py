@@ -53,7 +53,7 @@ def _tensors(*arrays: np.ndarray | None) -> list[Any]:
     return list(own_inputs(dict(enumerate(arrays))).values())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("device", ["CPU", pytest.param("WASM", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("default_device")
 def test_a_step_on_caches_gives_what_the_whole_sequence_gives_within_1e_4(name: str, device: str) -> None:

@@ -68,8 +68,16 @@ def _compare(ours: dict[str, Any], theirs: Any, inputs: dict[str, np.ndarray], t
             assert error < tolerance, f"{name} {index}: {error}"
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_outputs_are_those_of_transformers_within_1e_4(name: str, tmp_path: Path) -> None:
+_ON_DEVICES = [
+    *((name, "CPU") for name in CASES),
+    *((name, "WASM") for name in sorted(QUICK)),
+    *(pytest.param(name, "WASM", marks=pytest.mark.slow) for name in CASES if name not in QUICK),
+]
+
+
+@pytest.mark.parametrize(("name", "device"), _ON_DEVICES)
+@pytest.mark.usefixtures("default_device")
+def test_outputs_are_those_of_transformers_within_1e_4(name: str, device: str, tmp_path: Path) -> None:
     reference, inputs = _checkpoint(CASES[name], tmp_path)
     model, places = load(tmp_path)
     assert unused(tmp_path, places) == UNUSED.get(name, set())
@@ -93,16 +101,6 @@ def test_a_checkpoint_is_written_as_it_was_read(name: str, tmp_path: Path) -> No
     assert set(written) - set(file) <= {"lm_head.weight"}  # a T5 1.1 that is tied nevertheless
     for key in set(written) & set(file):
         assert np.array_equal(written[key].numpy(), file[key].numpy()), key
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("device", ["WASM"])
-@pytest.mark.parametrize("name", sorted(QUICK))
-@pytest.mark.usefixtures("default_device")
-def test_outputs_are_those_of_transformers_within_1e_4_on_wasm(
-    name: str, device: str, tmp_path: Path
-) -> None:
-    test_outputs_are_those_of_transformers_within_1e_4(name, tmp_path)
 
 
 @pytest.mark.parametrize(
