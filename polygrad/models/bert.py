@@ -191,6 +191,7 @@ LAYER_NAMES = (
     ("embeddings.norm", "embeddings.LayerNorm"),
     ("pooler", "pooler.dense"),
 )
+PARTS = ("embeddings", "encoder", "pooler")
 # Files from before PyTorch had normalisations of its own.
 OLD_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 
@@ -207,7 +208,7 @@ _NAMES = Names(
 )
 
 ARCHITECTURES = (
-    Architecture("BertModel", "text-features", BertModel, _NAMES),
+    Architecture("BertModel", "text-features", BertModel, _NAMES.within("bert", *PARTS)),
     Architecture("BertForMaskedLM", "masked-lm", BertForMaskedLM, _NAMES),
     Architecture(
         "BertForSequenceClassification", "text-classification", BertForSequenceClassification, _NAMES

@@ -149,12 +149,13 @@ def _normalized(x: Tensor) -> Tensor:
 
 
 class CLIPTextModelWithProjection(Layer):
-    """The half of a CLIPModel that reads texts."""
+    """The half of a CLIPModel that reads texts; of a whole one's configuration, too."""
 
     def __init__(self, config: Fields) -> None:
-        self.text_model = CLIPTextModel(config)
+        own = config.section("text_config") if "text_config" in config else config
+        self.text_model = CLIPTextModel(own)
         size = config.integer("projection_dim", 512)
-        self.text_projection = nn.Linear(config.integer("hidden_size"), size, bias=False)
+        self.text_projection = nn.Linear(own.integer("hidden_size"), size, bias=False)
 
     def forward(
         self,
@@ -170,12 +171,13 @@ class CLIPTextModelWithProjection(Layer):
 
 
 class CLIPVisionModelWithProjection(Layer):
-    """The half of a CLIPModel that sees images."""
+    """The half of a CLIPModel that sees images; of a whole one's configuration, too."""
 
     def __init__(self, config: Fields) -> None:
-        self.vision_model = CLIPVisionModel(config)
+        own = config.section("vision_config") if "vision_config" in config else config
+        self.vision_model = CLIPVisionModel(own)
         size = config.integer("projection_dim", 512)
-        self.visual_projection = nn.Linear(config.integer("hidden_size"), size, bias=False)
+        self.visual_projection = nn.Linear(own.integer("hidden_size"), size, bias=False)
 
     def forward(self, pixel_values: Tensor, output_hidden_states: bool = False) -> dict[str, Any]:
         """`image_embeds` (batch, size), `last_hidden_state`, and `hidden_states`, if asked for. See

@@ -136,8 +136,8 @@ class ConvNextV2ForImageClassification(ConvNextForImageClassification):
     trunk_class = ConvNextV2Model
 
 
-def _names(prefix: str) -> Names:
-    return Names(
+def _names(prefix: str, is_whole: bool) -> Names:
+    names = Names(
         renames=(
             ("patches", "embeddings.patch_embeddings"),
             ("patch_norm", "embeddings.layernorm"),
@@ -146,10 +146,11 @@ def _names(prefix: str) -> Names:
             ("trunk", prefix),
         )
     )
+    return names.within(prefix, "embeddings", "encoder.stages", "layernorm") if is_whole else names
 
 
 ARCHITECTURES = tuple(
-    Architecture(name, task, build, _names(prefix))
+    Architecture(name, task, build, _names(prefix, is_whole=name.endswith("Model")))
     for prefix, name, task, build in (
         ("convnext", "ConvNextModel", "image-features", ConvNextModel),
         (

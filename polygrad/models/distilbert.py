@@ -167,7 +167,12 @@ _NAMES = Names(
 )
 
 ARCHITECTURES = (
-    Architecture("DistilBertModel", "text-features", DistilBertModel, _NAMES),
+    Architecture(
+        "DistilBertModel",
+        "text-features",
+        DistilBertModel,
+        _NAMES.within("distilbert", "embeddings", "transformer"),
+    ),
     Architecture("DistilBertForMaskedLM", "masked-lm", DistilBertForMaskedLM, _NAMES),
     Architecture(
         "DistilBertForSequenceClassification",

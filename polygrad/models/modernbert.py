@@ -254,7 +254,12 @@ _NAMES = Names(
 )
 
 ARCHITECTURES = (
-    Architecture("ModernBertModel", "text-features", ModernBertModel, _MODEL_NAMES),
+    Architecture(
+        "ModernBertModel",
+        "text-features",
+        ModernBertModel,
+        _MODEL_NAMES.within("model", "embeddings", "layers", "final_norm"),
+    ),
     Architecture("ModernBertForMaskedLM", "masked-lm", ModernBertForMaskedLM, _NAMES),
     Architecture(
         "ModernBertForSequenceClassification",

@@ -54,7 +54,8 @@ class Names:
     the same on both sides. `joined`: (theirs, ours): what are several modules here is one there, whose rows
     are theirs in that order. `transposed`: modules whose weight is (in, out) there. `stacked`: (ours,
     theirs): one tensor here, one for each index `{}` there. `elsewhere`: (theirs, theirs), where a file that
-    lacks the first may have it: an old name, or the weight that it is tied to.
+    lacks the first may have it: an old name, a longer one, or the weight that it is tied to. Any of these
+    may hold or not.
     """
 
     renames: tuple[tuple[str, str], ...] = ()
@@ -93,10 +94,19 @@ class Names:
         """`sources` with names that a file has `available`, where it has them elsewhere."""
 
         def place(name: str) -> str:
-            other = name if name in available else _renamed(name, self.elsewhere)
-            return other if other in available else name
+            places = [name]
+            for rule in self.elsewhere if name not in available else ():
+                others = [_renamed(p, [rule]) for p in places]
+                places += [other for other in others if other not in places]
+            return next((p for p in places if p in available), name)
 
         return {own: replace(s, names=tuple(place(n) for n in s.names)) for own, s in sources.items()}
+
+    def within(self, prefix: str, *parts: str) -> Names:
+        """This rulebook for files, too, of a model that has this one as its part `prefix`. `parts`: what the
+        names begin with."""
+        longer = tuple((part, f"{prefix}.{part}") for part in parts)
+        return replace(self, elsewhere=(*self.elsewhere, *longer))
 
     def to_file(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of a checkpoint, by its names, that holds `weights`."""

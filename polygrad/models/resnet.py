@@ -166,7 +166,9 @@ _NAMES = Names(
 )
 
 ARCHITECTURES = (
-    Architecture("ResNetModel", "image-features", ResNetModel, _NAMES),
+    Architecture(
+        "ResNetModel", "image-features", ResNetModel, _NAMES.within("resnet", "embedder.embedder", "encoder")
+    ),
     Architecture(
         "ResNetForImageClassification", "image-classification", ResNetForImageClassification, _NAMES
     ),

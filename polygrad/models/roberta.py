@@ -11,6 +11,7 @@ from polygrad.models.architecture import Architecture
 from polygrad.models.bert import (
     LAYER_NAMES,
     OLD_NAMES,
+    PARTS,
     BertEmbeddings,
     BertForMaskedLM,
     BertForSequenceClassification,
@@ -97,12 +98,12 @@ _NAMES = Names(
 )
 
 ARCHITECTURES = tuple(
-    Architecture(prefix + name, task, build, _NAMES)
+    Architecture(prefix + name, task, build, names)
     for prefix in ("Roberta", "XLMRoberta")
-    for name, task, build in (
-        ("Model", "text-features", RobertaModel),
-        ("ForMaskedLM", "masked-lm", RobertaForMaskedLM),
-        ("ForSequenceClassification", "text-classification", RobertaForSequenceClassification),
-        ("ForTokenClassification", "token-classification", RobertaForTokenClassification),
+    for name, task, build, names in (
+        ("Model", "text-features", RobertaModel, _NAMES.within("roberta", *PARTS)),
+        ("ForMaskedLM", "masked-lm", RobertaForMaskedLM, _NAMES),
+        ("ForSequenceClassification", "text-classification", RobertaForSequenceClassification, _NAMES),
+        ("ForTokenClassification", "token-classification", RobertaForTokenClassification, _NAMES),
     )
 )

@@ -110,6 +110,11 @@ _RENAMES = (
 _NAMES = Names(renames=_RENAMES)
 
 ARCHITECTURES = (
-    Architecture("ViTModel", "image-features", ViTModel, _NAMES),
+    Architecture(
+        "ViTModel",
+        "image-features",
+        ViTModel,
+        _NAMES.within("vit", "embeddings", "encoder", "layernorm", "pooler"),
+    ),
     Architecture("ViTForImageClassification", "image-classification", ViTForImageClassification, _NAMES),
 )

@@ -9,7 +9,7 @@ import pytest
 from encoder_cases import CASES
 from model_checkpoints import load, randomize, save
 
-from polygrad import nn
+from polygrad import hf, nn
 from polygrad.errors import ModelError
 from polygrad.models.names import Names, Source
 from polygrad.models.registry import architecture
@@ -65,6 +65,36 @@ def test_a_t5_with_a_head_of_its_own_reads_it(tmp_path: Path) -> None:
     nn.state.safe_save(file | {"lm_head.weight": file["shared.weight"] * 2}, path)
     own, _ = load(tmp_path)
     assert np.array_equal(own.lm_head.weight.numpy(), 2 * file["shared.weight"].numpy())
+
+
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [
+        ("bert-one-label", "BertModel"),
+        ("distilbert-mlm", "DistilBertModel"),
+        ("modernbert-mlm", "ModernBertModel"),
+        ("t5", "T5EncoderModel"),
+        ("clip", "CLIPTextModelWithProjection"),
+        ("clip", "CLIPVisionModelWithProjection"),
+        ("resnet-labels", "ResNetModel"),
+        ("convnext-labels", "ConvNextModel"),
+        ("convnextv2-labels", "ConvNextV2Model"),
+    ],
+)
+def test_a_part_of_a_model_is_read_from_the_file_of_the_whole(whole: str, part: str, tmp_path: Path) -> None:
+    save(randomize(CASES[whole].model()), tmp_path)
+    weights = hf.load_hf(tmp_path).weights()
+    found = hf.load_hf(tmp_path, architecture=part).weights()
+    assert found
+    for name, value in found.items():
+        same = weights.get(f"trunk.{name}", weights.get(name))
+        assert np.array_equal(value.numpy(), same.numpy()), name
+
+
+def test_a_pooler_that_a_file_lacks_is_missed(tmp_path: Path) -> None:
+    save(randomize(CASES["roberta-labels"].model()), tmp_path)
+    with pytest.raises(ModelError, match=r"2 tensors are missing.*pooler.dense.weight"):
+        hf.load_hf(tmp_path, architecture="RobertaModel")
 
 
 def test_files_are_written_under_the_new_names() -> None:
