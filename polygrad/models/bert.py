@@ -50,7 +50,13 @@ class BertEmbeddings(Layer):
 
 
 class BertModel(Layer):
-    """Hidden states of tokens, and one that stands for the whole text, if `has_pooler`."""
+    """Hidden states of tokens, and one that stands for the whole text, if `has_pooler`.
+
+    >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    >>> model = BertModel(Fields({**sizes, "vocab_size": 50, "max_position_embeddings": 16}))
+    >>> model.forward(Tensor([[2, 7, 3]]))["pooler_output"].shape
+    (1, 8)
+    """
 
     embeddings_class: ClassVar[type[BertEmbeddings]] = BertEmbeddings
 

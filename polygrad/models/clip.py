@@ -93,7 +93,14 @@ class CLIPVisionModel(Layer):
 
 
 class CLIPModel(Layer):
-    """Texts and images, and how well each fits each."""
+    """Texts and images, and how well each fits each.
+
+    >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    >>> vision = {**sizes, "image_size": 8, "patch_size": 4}
+    >>> model = CLIPModel(Fields({"text_config": sizes, "vision_config": vision, "projection_dim": 6}))
+    >>> model.forward(Tensor([[2, 7, 3]]), Tensor.zeros(4, 3, 8, 8))["logits_per_image"].shape
+    (4, 1)
+    """
 
     def __init__(self, config: Fields) -> None:
         text, vision = config.section("text_config"), config.section("vision_config")

@@ -73,7 +73,12 @@ class ConvNextStage(Layer):
 
 
 class ConvNextModel(Layer):
-    """Maps of features, and their mean, normalised."""
+    """Maps of features, and their mean, normalised.
+
+    >>> model = ConvNextModel(Fields({"hidden_sizes": [8, 16], "depths": [1, 1]}))
+    >>> model.forward(Tensor.zeros(1, 3, 32, 32))["last_hidden_state"].shape
+    (1, 16, 4, 4)
+    """
 
     has_layer_scale = True
 

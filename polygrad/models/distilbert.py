@@ -49,7 +49,13 @@ class DistilBertEmbeddings(Layer):
 
 
 class DistilBertModel(Layer):
-    """Hidden states of tokens."""
+    """Hidden states of tokens.
+
+    >>> sizes = {"dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
+    >>> model = DistilBertModel(Fields({**sizes, "vocab_size": 50, "max_position_embeddings": 16}))
+    >>> model.forward(Tensor([[2, 7, 3]]))["last_hidden_state"].shape
+    (1, 3, 8)
+    """
 
     def __init__(self, config: Fields) -> None:
         c = _read(config)

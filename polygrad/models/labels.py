@@ -29,6 +29,11 @@ class Labels:
         """The loss of logits (batch, count): a squared error, or a cross-entropy.
 
         `labels`: integers (batch,) for one label of all, else floats (batch, count). Raises ShapeError.
+
+        >>> Labels(2).loss(Tensor([[0.0, 0.0]]), Tensor([1])).item()
+        0.693147...
+        >>> Labels(1).loss(Tensor([[3.0]]), Tensor([1.0])).item()
+        4.0
         """
         problem = self.problem
         if problem is None:
@@ -45,7 +50,11 @@ class Labels:
 
 
 def read_labels(config: Fields) -> Labels:
-    """The labels that a configuration names. Raises ModelError."""
+    """The labels that a configuration names. Raises ModelError.
+
+    >>> read_labels(Fields({"id2label": {"0": "cat", "1": "dog", "2": "bird"}}))
+    Labels(count=3, problem=None)
+    """
     problem = None
     if "problem_type" in config:
         problem = config.choice("problem_type", {_REGRESSION, _ONE, _SEVERAL})
@@ -61,6 +70,9 @@ def token_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean cross-entropy of logits (..., classes) and integers (...), of which -100 do not count.
 
     Raises ShapeError.
+
+    >>> token_loss(Tensor([[[0.0, 0.0], [9.0, 0.0]]]), Tensor([[1, -100]])).item()
+    0.693147...
     """
     if tuple(labels.shape) != tuple(logits.shape[:-1]):
         raise ShapeError(f"labels: expected shape {tuple(logits.shape[:-1])}, got {tuple(labels.shape)}")

@@ -98,7 +98,13 @@ class ModernBertLayer(Layer):
 
 
 class ModernBertModel(Layer):
-    """Hidden states of tokens."""
+    """Hidden states of tokens.
+
+    >>> sizes = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    >>> model = ModernBertModel(Fields({**sizes, "vocab_size": 50, "local_attention": 4}))
+    >>> model.forward(Tensor([[2, 7, 3]]))["last_hidden_state"].shape
+    (1, 3, 8)
+    """
 
     def __init__(self, config: Fields) -> None:
         c = _read(config)

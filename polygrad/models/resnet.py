@@ -87,7 +87,12 @@ class ResidualLayer(Layer):
 
 
 class ResNetModel(Layer):
-    """Maps of features, and their mean."""
+    """Maps of features, and their mean.
+
+    >>> model = ResNetModel(Fields({"hidden_sizes": [8, 16], "depths": [1, 1]}))
+    >>> model.forward(Tensor.zeros(1, 3, 32, 32))["last_hidden_state"].shape
+    (1, 16, 4, 4)
+    """
 
     def __init__(self, config: Fields) -> None:
         self.channels = config.integer("num_channels", 3)

@@ -36,7 +36,12 @@ class RobertaEmbeddings(BertEmbeddings):
             raise config.refuse("max_position_embeddings", f"more than pad_token_id + 1, {self.padding + 1}")
 
     def positions_of(self, input_ids: Tensor) -> Tensor:
-        """padding + 1, padding + 2, … in each row for tokens, `padding` for padding."""
+        """padding + 1, padding + 2, … in each row for tokens, `padding` for padding.
+
+        >>> table = RobertaEmbeddings(Fields({"vocab_size": 9, "max_position_embeddings": 8}), 4, 1e-5)
+        >>> table.positions_of(Tensor([[0, 5, 6, 1, 1]])).tolist()
+        [[2, 3, 4, 1, 1]]
+        """
         is_token = (input_ids != self.padding).cast("int32")
         return is_token.cumsum(1) * is_token + self.padding
 

@@ -80,7 +80,11 @@ def _read(config: Fields) -> _Config:
 
 def buckets_of_distances(buckets: int, farthest: int) -> list[int]:
     """The bucket of each distance from 0 to `farthest`, which stands for all beyond. The first half of the
-    buckets has one distance each, the others grow with its logarithm."""
+    buckets has one distance each, the others grow with its logarithm.
+
+    >>> buckets_of_distances(8, 16)
+    [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 7]
+    """
     exact = buckets // 2
     step = math.log(farthest / exact) / (buckets - exact)
     large = (min(exact + int(math.log(d / exact) / step), buckets - 1) for d in range(exact, farthest + 1))
@@ -175,7 +179,13 @@ class T5EncoderModel(Layer):
 
 
 class T5ForConditionalGeneration(EncoderDecoder):
-    """A text for a text."""
+    """A text for a text.
+
+    >>> sizes = {"d_model": 8, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    >>> model = T5ForConditionalGeneration(Fields({**sizes, "vocab_size": 50}))
+    >>> model.forward(Tensor([[2, 7, 3]]), decoder_input_ids=Tensor([[0, 4]]))["logits"].shape
+    (1, 2, 50)
+    """
 
     def __init__(self, config: Fields) -> None:
         c = _read(config)

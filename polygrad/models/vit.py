@@ -41,7 +41,13 @@ class Patches(Layer):
 
 class ViTModel(Layer):
     """Hidden states of patches, behind one that stands for the whole image, and one made of that, if
-    `has_pooler`."""
+    `has_pooler`.
+
+    >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    >>> model = ViTModel(Fields({**sizes, "image_size": 8, "patch_size": 4}))
+    >>> model.forward(Tensor.zeros(1, 3, 8, 8))["last_hidden_state"].shape
+    (1, 5, 8)
+    """
 
     def __init__(self, config: Fields, has_pooler: bool = True) -> None:
         c = read_encoder(config)

@@ -104,7 +104,16 @@ class WhisperDecoder(Layer):
 
 
 class WhisperForConditionalGeneration(EncoderDecoder):
-    """A text for a sound."""
+    """A text for a sound.
+
+    >>> from polygrad.models.log_mel import log_mel
+    >>> sizes = {"d_model": 8, "max_source_positions": 50, "vocab_size": 50}
+    >>> part = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
+    >>> parts = {f"{name}_{key}": n for name in ("encoder", "decoder") for key, n in part.items()}
+    >>> model = WhisperForConditionalGeneration(Fields(sizes | parts))
+    >>> model.forward(log_mel([0.0] * 16000, seconds=1), Tensor([[3, 4]]))["logits"].shape
+    (1, 2, 50)
+    """
 
     def __init__(self, config: Fields) -> None:
         if config.flag("scale_embedding", False):
