@@ -333,6 +333,8 @@ CASES = {
         lambda: texts_with_ends() | images(),
         return_loss=True,
     ),
+    "clip-text-alone": _case("CLIPTextModel", tf.CLIPTextConfig(**_CLIP_TEXT), texts_with_ends),
+    "clip-images-alone": _case("CLIPVisionModel", tf.CLIPVisionConfig(**_IMAGES), images),
     "clip-text": _case(
         "CLIPTextModelWithProjection", tf.CLIPTextConfig(**_CLIP_TEXT, projection_dim=16), texts_with_ends
     ),

@@ -29,10 +29,16 @@ _ACTIVATION, _EPS = "quick_gelu", 1e-5
 _WRONG_END = 2
 
 
+def _part(config: Fields, name: str) -> Fields:
+    """A part of a whole CLIP's configuration, or a configuration that is one."""
+    return config.section(name) if name in config else config
+
+
 class CLIPTextModel(Layer):
     """Hidden states of tokens, each of which sees those before it, and that of the end of the text."""
 
     def __init__(self, config: Fields) -> None:
+        config = _part(config, "text_config")
         c = read_encoder(config, act=_ACTIVATION, eps=_EPS)
         c = replace(c, attention_class=CausalSelfAttention)
         self.longest = config.integer("max_position_embeddings", 77)
@@ -70,6 +76,7 @@ class CLIPVisionModel(Layer):
     """Hidden states of patches, behind one that stands for the whole image, and that one normalised."""
 
     def __init__(self, config: Fields) -> None:
+        config = _part(config, "vision_config")
         c = read_encoder(config, act=_ACTIVATION, eps=_EPS)
         image, patch = config.integer("image_size", 224), config.integer("patch_size", 32)
         self.patches = Patches(config, c.hidden, image, patch, bias=False)
@@ -159,10 +166,12 @@ class CLIPTextModelWithProjection(Layer):
     """The half of a CLIPModel that reads texts; of a whole one's configuration, too."""
 
     def __init__(self, config: Fields) -> None:
-        own = config.section("text_config") if "text_config" in config else config
-        self.text_model = CLIPTextModel(own)
-        size = config.integer("projection_dim", 512)
-        self.text_projection = nn.Linear(own.integer("hidden_size"), size, bias=False)
+        self.text_model = CLIPTextModel(config)
+        size, hidden = (
+            config.integer("projection_dim", 512),
+            _part(config, "text_config").integer("hidden_size"),
+        )
+        self.text_projection = nn.Linear(hidden, size, bias=False)
 
     def forward(
         self,
@@ -181,10 +190,12 @@ class CLIPVisionModelWithProjection(Layer):
     """The half of a CLIPModel that sees images; of a whole one's configuration, too."""
 
     def __init__(self, config: Fields) -> None:
-        own = config.section("vision_config") if "vision_config" in config else config
-        self.vision_model = CLIPVisionModel(own)
-        size = config.integer("projection_dim", 512)
-        self.visual_projection = nn.Linear(own.integer("hidden_size"), size, bias=False)
+        self.vision_model = CLIPVisionModel(config)
+        size, hidden = (
+            config.integer("projection_dim", 512),
+            _part(config, "vision_config").integer("hidden_size"),
+        )
+        self.visual_projection = nn.Linear(hidden, size, bias=False)
 
     def forward(self, pixel_values: Tensor, output_hidden_states: bool = False) -> dict[str, Any]:
         """`image_embeds` (batch, size), `last_hidden_state`, and `hidden_states`, if asked for. See
@@ -193,27 +204,39 @@ class CLIPVisionModelWithProjection(Layer):
         return {"image_embeds": self.visual_projection(out.pop("pooler_output"))} | out
 
 
+_RENAMES = (
+    ("attention_norm", "layer_norm1"),
+    ("layers.{}.norm", "layers.{}.layer_norm2"),
+    ("attention", "self_attn"),
+    ("o_proj", "out_proj"),
+    ("feed_forward.up_proj", "mlp.fc1"),
+    ("feed_forward.down_proj", "mlp.fc2"),
+    ("layers.{}", "encoder.layers.{}"),
+    ("words", "embeddings.token_embedding"),
+    ("positions", "embeddings.position_embedding"),
+    ("patches.projection", "embeddings.patch_embedding"),
+    ("class_embedding", "embeddings.class_embedding"),
+    ("first_norm", "pre_layrnorm"),  # so it is spelled there
+)
 _NAMES = Names(
     renames=(
-        ("attention_norm", "layer_norm1"),
-        ("layers.{}.norm", "layers.{}.layer_norm2"),
-        ("attention", "self_attn"),
-        ("o_proj", "out_proj"),
-        ("feed_forward.up_proj", "mlp.fc1"),
-        ("feed_forward.down_proj", "mlp.fc2"),
-        ("layers.{}", "encoder.layers.{}"),
-        ("words", "embeddings.token_embedding"),
-        ("positions", "embeddings.position_embedding"),
-        ("patches.projection", "embeddings.patch_embedding"),
-        ("class_embedding", "embeddings.class_embedding"),
-        ("first_norm", "pre_layrnorm"),  # so it is spelled there
+        *_RENAMES,
         ("text_model.final_norm", "text_model.final_layer_norm"),
         ("vision_model.final_norm", "vision_model.post_layernorm"),
-    ),
+    )
+)
+# Without their projections they have no prefix in newer files.
+_TEXT_NAMES = Names(renames=(*_RENAMES, ("final_norm", "final_layer_norm"))).within(
+    "text_model", "embeddings", "encoder", "final_layer_norm"
+)
+_VISION_NAMES = Names(renames=(*_RENAMES, ("final_norm", "post_layernorm"))).within(
+    "vision_model", "embeddings", "encoder", "pre_layrnorm", "post_layernorm"
 )
 
 ARCHITECTURES = (
     Architecture("CLIPModel", "image-text", CLIPModel, _NAMES),
+    Architecture("CLIPTextModel", "text-features", CLIPTextModel, _TEXT_NAMES),
+    Architecture("CLIPVisionModel", "image-features", CLIPVisionModel, _VISION_NAMES),
     Architecture("CLIPTextModelWithProjection", "text-features", CLIPTextModelWithProjection, _NAMES),
     Architecture("CLIPVisionModelWithProjection", "image-features", CLIPVisionModelWithProjection, _NAMES),
 )

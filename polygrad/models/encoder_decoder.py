@@ -153,6 +153,11 @@ class EncoderDecoder(Layer):
                 f"cache: the model takes up to {self.max_length} tokens, got a capacity of "
                 f"{view.cache.capacity}"
             )
+        if memory.keys[0].shape[0] != view.cache.slots:
+            raise ArgumentError(
+                f"memory: expected {view.cache.slots} slots, as many as the cache has, got "
+                f"{memory.keys[0].shape[0]}"
+            )
         step = Step(view.visibility, {}, view)
         return self.decoder_states(tokens, view.positions, step, memory.of(view))[-1]
 

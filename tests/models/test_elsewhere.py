@@ -74,6 +74,8 @@ def test_a_t5_with_a_head_of_its_own_reads_it(tmp_path: Path) -> None:
         ("distilbert-mlm", "DistilBertModel"),
         ("modernbert-mlm", "ModernBertModel"),
         ("t5", "T5EncoderModel"),
+        ("clip", "CLIPTextModel"),
+        ("clip", "CLIPVisionModel"),
         ("clip", "CLIPTextModelWithProjection"),
         ("clip", "CLIPVisionModelWithProjection"),
         ("resnet-labels", "ResNetModel"),
@@ -87,7 +89,8 @@ def test_a_part_of_a_model_is_read_from_the_file_of_the_whole(whole: str, part: 
     found = hf.load_hf(tmp_path, architecture=part).weights()
     assert found
     for name, value in found.items():
-        same = weights.get(f"trunk.{name}", weights.get(name))
+        prefixes = ("trunk.", "", "text_model." if "Text" in part else "vision_model.")
+        same = next(weights[prefix + name] for prefix in prefixes if prefix + name in weights)
         assert np.array_equal(value.numpy(), same.numpy()), name
 
 

@@ -184,6 +184,8 @@ def test_wrong_arguments_are_named() -> None:
         whisper.forward(sound, Tensor.ones(1, 21, dtype="int32"))
     with pytest.raises(ArgumentError, match="cache: the model takes up to 20 tokens, got a capacity of 21"):
         whisper.next_logits(ids, Run(whisper.new_cache(1, 21), 0, 0, 4), whisper.encode(sound))
+    with pytest.raises(ArgumentError, match="memory: expected 2 slots, as many as the cache has, got 1"):
+        t5.next_logits(ids, Run(t5.new_cache(2, 4), 0, 0, 4), t5.encode(ids))
     t5.padding_token = None
     with pytest.raises(ModelError, match="pad_token_id"):
         t5.forward(ids, labels=ids)
