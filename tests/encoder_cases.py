@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import transformers as tf
 
+tf.utils.logging.set_verbosity_error()
+tf.utils.logging.disable_progress_bar()
+
 VOCABULARY, LENGTH, BATCH = 99, 13, 3
 _BERT = {
     "vocab_size": VOCABULARY,
@@ -317,6 +320,11 @@ CASES = {
     "t5-silu": _case(
         "T5ForConditionalGeneration", tf.T5Config(**_T5, feed_forward_proj="gated-silu"), two_texts
     ),
+    "t5-left": _case(
+        "T5ForConditionalGeneration",
+        tf.T5Config(**_T5),
+        lambda: two_texts() | padded_tokens(side="left"),
+    ),
     "t5-encoder": _case("T5EncoderModel", tf.T5Config(**_T5), padded_tokens),
     "vit": _case("ViTModel", tf.ViTConfig(**_IMAGES), images),
     "vit-pooler": _case(
@@ -392,6 +400,11 @@ CASES = {
         tf.LlamaConfig(**_DECODER, num_labels=3),
         padded_tokens,
         one_label,
+    ),
+    "llama-labels-left": _case(
+        "LlamaForSequenceClassification",
+        tf.LlamaConfig(**_DECODER),
+        lambda: padded_tokens(side="left"),
     ),
     "qwen2-labels": _case(
         "Qwen2ForSequenceClassification",
