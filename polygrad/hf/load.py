@@ -111,8 +111,8 @@ def _loaded(
             value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
             own[name]._become(value if _is_own(value) else value.clone())
             own[name].realize()
-    used = {n for source in kind.names.sources({k: tuple(t.shape) for k, t in own.items()}).values()
-            for n in source.names}  # fmt: skip
+    places = kind.names.sources({k: tuple(t.shape) for k, t in own.items()})
+    used = {n for s in kind.names.found(places, checkpoint.shapes).values() for n in s.names}
     instance = instance_class(kind.task)(module, kind, config, files, device, max_batch, max_seq_len)
     instance.unused = sorted(set(checkpoint.shapes) - used)
     if quantize is not None:
