@@ -16,8 +16,8 @@ from polygrad.generation.sampling import Draw, Needs
 class Sequence:
     """A request on its way: `pieces` that came and were not taken yet, and whether it `is_done`."""
 
-    def __init__(self, request: Request, limit: int, text: TokenText) -> None:
-        self.request = request
+    def __init__(self, request: Request, limit: int, text: TokenText, slot: int | None) -> None:
+        self.request, self.slot = request, slot
         self.pieces: deque[Piece] = deque()
         self.is_done = False
         self.tokens = list(request.tokens)  # the prompt, and what was drawn
@@ -88,8 +88,9 @@ class Scheduler:
         """How many requests have no slot yet."""
         return len(self._waiting)
 
-    def submit(self, request: Request) -> Sequence:
-        """Take a request; its answer comes with calls of `step`. Raises ArgumentError for a prompt that does
+    def submit(self, request: Request, slot: int | None = None) -> Sequence:
+        """Take a request; its answer comes with calls of `step`. `slot`: the one that it gets, whose keys and
+        values are not those of the same tokens before; None: any. Raises ArgumentError for a prompt that does
         not fit, and tokens that do not exist."""
         room = self.engine.capacity - len(request.tokens)
         if room < 1:
@@ -101,7 +102,7 @@ class Scheduler:
         wrong = next((t for t in request.tokens if not 0 <= t < vocabulary), None)
         if wrong is not None:
             raise ArgumentError(f"prompt: token {wrong} is not one of the model's {vocabulary}")
-        sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text())
+        sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text(), slot)
         self._waiting.append(sequence)
         return sequence
 
@@ -153,10 +154,15 @@ class Scheduler:
         free = [slot for slot in self._kept if slot not in self._running]
         if self._prefill is not None or not self._waiting or not free:
             return
+        if self._waiting[0].slot is not None and self._waiting[0].slot not in free:
+            return
         sequence = self._waiting.popleft()
         tokens = sequence.request.tokens
-        slot = max(free, key=lambda slot: _common(self._kept[slot], tokens))
-        start = min(_common(self._kept[slot], tokens), len(tokens) - 1)
+        if sequence.slot is None:
+            slot = max(free, key=lambda slot: _common(self._kept[slot], tokens))
+            start = min(_common(self._kept[slot], tokens), len(tokens) - 1)
+        else:
+            slot, start = sequence.slot, 0
         self._kept[slot] = []
         allowed = None if sequence.constraint is None else sequence.constraint.allowed()
         self.engine.sampler.allow(slot, allowed)

@@ -17,6 +17,7 @@ from polygrad.generation.sampling import Sampling
 from polygrad.hf.download import download_hf
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import load_hf, load_hf_bytes
+from polygrad.hf.sequence_to_sequence import SequenceToSequence
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Piece",
     "Request",
     "Sampling",
+    "SequenceToSequence",
     "TokenStream",
     "Tokenizer",
     "download_hf",

@@ -50,6 +50,30 @@ class HFInstance(Instance):
         self.unused: list[str] = []
         self._files = dict(files)
 
+    @cached_property
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer that came with the weights; None if none did."""
+        return (
+            Tokenizer(self._files, getattr(self.module, "vocabulary", None))
+            if has_tokenizer(self._files)
+            else None
+        )
+
+    @cached_property
+    def defaults(self) -> Fields:
+        """generation_config.json: what `generate` does unless it is told."""
+        return json_fields(self._files, "generation_config.json", missing={})
+
+    def end_tokens(self) -> list[int]:
+        """The tokens that end an answer, by the model's files."""
+        for found in (self.defaults, self.config):
+            value = found.values.get("eos_token_id")
+            if isinstance(value, int):
+                return [value]
+            if isinstance(value, list):
+                return found.items("eos_token_id", int)
+        return []
+
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
         tokenizer's files as they came."""
@@ -80,16 +104,6 @@ class LanguageModel(HFInstance):
         self._scheduler: Scheduler | None = None
         self._beam_engines: dict[int, Engine] = {}
         self.cache_dtype: DTypeLike = "float32"
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer that came with the weights; None if none did."""
-        return Tokenizer(self._files, self.module.vocabulary) if has_tokenizer(self._files) else None
-
-    @cached_property
-    def defaults(self) -> Fields:
-        """generation_config.json: what `generate` does unless it is told."""
-        return json_fields(self._files, "generation_config.json", missing={})
 
     def json_schema(self, schema: str | Mapping[str, Any]) -> Grammar:
         """A grammar for `generate`: answers are JSON that a schema describes. See `token_grammar`."""
@@ -206,7 +220,7 @@ class LanguageModel(HFInstance):
         """
         tokens = self._tokens(prompt)
         if stop_tokens is None:
-            stop_tokens = self._end_tokens()
+            stop_tokens = self.end_tokens()
         if max_new_tokens is None:
             max_new_tokens = self.defaults.integer("max_new_tokens", 128)
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
@@ -233,16 +247,6 @@ class LanguageModel(HFInstance):
             "repetition_penalty": d.number("repetition_penalty", 1.0),
         }
 
-    def _end_tokens(self) -> list[int]:
-        """The tokens that end an answer, by the model's files."""
-        for found in (self.defaults, self.config):
-            value = found.values.get("eos_token_id")
-            if isinstance(value, int):
-                return [value]
-            if isinstance(value, list):
-                return found.items("eos_token_id", int)
-        return []
-
     def _tokens(self, prompt: Any) -> tuple[int, ...]:
         if isinstance(prompt, Mapping):
             raise ArgumentError("prompt: expected text, token ids, or a list of messages, got one message")
@@ -268,11 +272,3 @@ def _prompts(prompt: Any) -> tuple[list[Any], bool]:
         raise ArgumentError("prompt: expected text, token ids or messages, got an empty list")
     is_one = isinstance(items[0], (int, Mapping))
     return ([items], True) if is_one else (items, False)
-
-
-_TASKS: dict[str, type[HFInstance]] = {"causal-lm": LanguageModel}
-
-
-def instance_class(task: str) -> type[HFInstance]:
-    """The class of Instances for a task of an Architecture."""
-    return _TASKS.get(task, HFInstance)

@@ -15,7 +15,8 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, open_checkpoint
 from polygrad.hf.download import download_hf
 from polygrad.hf.files import json_fields, small_files
-from polygrad.hf.instances import HFInstance, instance_class
+from polygrad.hf.instances import HFInstance
+from polygrad.hf.tasks import instance_class
 from polygrad.models.fields import Fields
 from polygrad.models.names import read_weights
 from polygrad.models.registry import architecture_of
