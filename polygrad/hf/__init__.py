@@ -12,6 +12,7 @@ library.
 
 from __future__ import annotations
 
+from polygrad.hf.backend import prepare
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 
-__all__ = ["Batch", "TokenStream", "Tokenizer"]
+__all__ = ["Batch", "TokenStream", "Tokenizer", "prepare"]

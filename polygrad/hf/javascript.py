@@ -15,7 +15,7 @@ from pyodide.ffi import JsException, can_run_sync, run_sync
 
 from polygrad.errors import ModelError
 from polygrad.hf.added_tokens import SectionedBackend
-from polygrad.hf.javascript_form import javascript_form
+from polygrad.hf.javascript_form import javascript_form, variables_json
 from polygrad.hf.tokenizer_json import TokenizerJson
 
 
@@ -77,8 +77,9 @@ class JsTemplates:
     """Templates by `@huggingface/jinja`."""
 
     def render(self, template: str, variables: dict[str, object], where: str) -> str:
+        text = variables_json(variables, where)
         try:
-            return str(_libraries().renderTemplate(template, json.dumps(variables, ensure_ascii=False)))
+            return str(_libraries().renderTemplate(template, text))
         except JsException as e:
             raise ModelError(f"{where}: {e.message}") from e
 

@@ -8,6 +8,7 @@ at regular expressions. What cannot be said is an error here, by name, before an
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -48,9 +49,7 @@ def javascript_form(tokenizer: TokenizerJson, file: str) -> dict[str, Any]:
 
 
 def _unsupported(where: str, what: str) -> ModelError:
-    return ModelError(
-        f"{where}: {what} is not supported by @huggingface/tokenizers, with which a page tokenizes"
-    )
+    return ModelError(f"{where}: {what} is not supported by the JavaScript libraries of a page")
 
 
 def _sequence(name: str, parts: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -218,3 +217,31 @@ def _model(tokenizer: TokenizerJson, is_split: bool, where: str) -> dict[str, An
             raise _unsupported(f"{where}.fuse_unk", "true, of words,")
         return {**model, "merges": merges, "fuse_unk": fuses}
     return dict(model)
+
+
+# --- variables of templates
+
+_EXACT = 1 << 53
+
+
+def variables_json(variables: dict[str, Any], where: str) -> str:
+    """The variables of a chat template as JSON that means the same in JavaScript.
+
+    Raises ModelError, which begins with `where`, for numbers that JavaScript writes otherwise, and for objects whose
+    order it does not keep.
+    """
+    pending: list[Any] = [variables]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            if any(name.isascii() and name.isdecimal() for name in value):
+                raise _unsupported(where, f"an object with a number for a name, in {value!r:.80},")
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+        elif isinstance(value, float):
+            if value.is_integer() or not 1e-4 <= abs(value) < 1e16:
+                raise _unsupported(where, f"the float {value!r}")
+        elif isinstance(value, int) and abs(value) >= _EXACT:
+            raise _unsupported(where, f"the integer {value}")
+    return json.dumps(variables, ensure_ascii=False, allow_nan=False)
