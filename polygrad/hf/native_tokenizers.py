@@ -13,7 +13,9 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 def open_backend(tokenizer: TokenizerJson, file: str) -> NativeBackend:
     """Raises ModelError for what the package refuses."""
     try:
-        made = tokenizers.Tokenizer.from_str(json.dumps(tokenizer.data, ensure_ascii=False))
+        # Decoding, and what stands around a text, are this package's own.
+        data = {**tokenizer.data, "decoder": None, "post_processor": None}
+        made = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
     except UnicodeEncodeError as e:
         raise ModelError(
             f"{file}: a lone surrogate, {e.object[e.start : e.end]!r}, which is not text"

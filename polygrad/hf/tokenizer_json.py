@@ -152,7 +152,7 @@ def check_tokenizer(data: Mapping[str, Any], file: str = FILE) -> TokenizerJson:
     }
     # The package `tokenizers` numbers added tokens in the order of the list.
     own["version"] = "1.0"
-    own["added_tokens"] = sorted(own["added_tokens"] or [], key=lambda entry: int(entry["id"]))
+    own["added_tokens"] = sorted(map(_filled, own["added_tokens"] or []), key=lambda entry: int(entry["id"]))
     return TokenizerJson(own, ids, tokens, added)
 
 
@@ -253,6 +253,12 @@ def _added_tokens(
         ids[content], tokens[number] = number, content
         added[content] = AddedToken(content, bool(entry.get("special")))
     return added
+
+
+def _filled(entry: dict[str, Any]) -> dict[str, Any]:
+    """An added token with all of its flags."""
+    defaults = {**dict.fromkeys(_FLAGS, False), "normalized": not entry.get("special", False)}
+    return {**defaults, **entry}
 
 
 # --- the pipeline
