@@ -66,7 +66,8 @@ def _host_module(what: str) -> Any:
 
 
 async def prepare() -> None:
-    """Load the JavaScript libraries, in a page whose engine cannot suspend Python; elsewhere there is no need to.
+    """Load the JavaScript libraries, in a page whose engine cannot suspend Python; elsewhere there is no need
+    to.
 
     A page whose engine can loads them when a `Tokenizer` is made. Raises ModelError when they cannot be had.
     """

@@ -1,9 +1,11 @@
-"""A tokenizer.json in such words that `@huggingface/tokenizers` finds the same tokens as the package `tokenizers`.
+"""A tokenizer.json in such words that `@huggingface/tokenizers` finds the same tokens as the package
+`tokenizers`.
 
-The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them are near to
-what they should be, and not the same: its classes of characters are JavaScript's, a BERT normalizer takes surrogates
-for characters, Metaspace does not split. Most can be said by those that are exact, which are replacements and splits
-at regular expressions. What cannot be said is an error here, by name, before anything is tokenized.
+The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them are
+near to what they should be, and not the same: its classes of characters are JavaScript's, a BERT normalizer
+takes surrogates for characters, Metaspace does not split. Most can be said by those that are exact, which are
+replacements and splits at regular expressions. What cannot be said is an error here, by name, before anything
+is tokenized.
 """
 
 from __future__ import annotations
@@ -227,8 +229,8 @@ _EXACT = 1 << 53
 def variables_json(variables: dict[str, Any], where: str) -> str:
     """The variables of a chat template as JSON that means the same in JavaScript.
 
-    Raises ModelError, which begins with `where`, for numbers that JavaScript writes otherwise, and for objects whose
-    order it does not keep.
+    Raises ModelError, which begins with `where`, for numbers that JavaScript writes otherwise, and for
+    objects whose order it does not keep.
     """
     pending: list[Any] = [variables]
     while pending:

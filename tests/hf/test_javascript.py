@@ -1,4 +1,6 @@
-"""The JavaScript libraries in plain Node, with what Python sends them: the same ids and the same text as CPython's."""
+"""The JavaScript libraries in plain Node, with what Python sends them: the same ids and the same text as
+CPython's.
+"""
 
 from __future__ import annotations
 

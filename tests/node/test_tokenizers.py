@@ -43,7 +43,7 @@ def test_every_host_has_the_ids_and_the_text_of_transformers(host: str, tmp_path
         assert got[kind] == expected[kind], kind
     for family, template in TEMPLATES.items():
         special = {"bos_token": "<s>", "eos_token": "</s>"}
-        assert got[family] == render_chat(template, MESSAGES, special=special)
+        assert got[f"chat {family}"] == render_chat(template, MESSAGES, special=special)
     assert "the template takes too much" in got["refused"]
     assert got["unsupported"] == (
         "tokenizer.json: normalizer: the kind Nmt is not supported by the JavaScript libraries of a page"

@@ -19,7 +19,7 @@ for kind, (files, texts) in given["tokenizers"].items():
     streamed = "".join(map(stream.feed, ids[-1])) + stream.finish()
     out[kind] = [ids, [tokenizer.decode(row) for row in ids], streamed, tokenizer.encode_pair(*texts[-2:])]
 for family, (template, messages) in given["templates"].items():
-    out[family] = render_chat(template, messages, special={"bos_token": "<s>", "eos_token": "</s>"})
+    out[f"chat {family}"] = render_chat(template, messages, special={"bos_token": "<s>", "eos_token": "</s>"})
 try:
     render_chat("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", messages)
 except ModelError as e:
