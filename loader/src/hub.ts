@@ -5,7 +5,9 @@
  */
 
 import { Interpreter, Template } from "@huggingface/jinja";
-import { Tokenizer } from "@huggingface/tokenizers";
+import { SequenceNormalizer, Tokenizer } from "@huggingface/tokenizers";
+
+import { Charsmap } from "./charsmap";
 
 /** The words of a text as tokens; added tokens and what stands around a text are Python's business. */
 export class HubTokenizer {
@@ -19,6 +21,7 @@ export class HubTokenizer {
     this.#tokenizer = new Tokenizer(data, { unk_token: data.model.unk_token });
     const { model } = this.#tokenizer;
     if (model === null) throw new Error("internal: a tokenizer without a model");
+    useCharsmaps(this.#tokenizer);
     this.#ids = model.tokens_to_ids;
     this.#unknown = model.unk_token_id;
   }
@@ -34,6 +37,18 @@ export class HubTokenizer {
     const tokens = model?._call(words) ?? [];
     const ids = tokens.map((token) => this.#ids.get(token) ?? this.#unknown);
     return Int32Array.from(ids.filter((id) => id !== undefined));
+  }
+}
+
+/** Have sentencepiece's tables of replacements used as they are, not the library's approximation of them. */
+function useCharsmaps({ normalizer }: Tokenizer): void {
+  if (!(normalizer instanceof SequenceNormalizer)) return;
+  const parts = normalizer.normalizers as ({ config: object; normalize(text: string): string } | null)[];
+  for (const part of parts) {
+    const { type, precompiled_charsmap: table } = (part?.config ?? {}) as Record<string, unknown>;
+    if (part === null || type !== "Precompiled") continue;
+    const charsmap = new Charsmap(String(table));
+    part.normalize = (text) => charsmap.normalize(text);
   }
 }
 
@@ -119,11 +134,11 @@ type MakeFunction = new (call: (args: RuntimeValue[]) => RuntimeValue) => Runtim
 function correctStrip(text: RuntimeValue): void {
   const prototype = Object.getPrototypeOf(text) as object;
   const MakeText = text.constructor as new (value: string) => RuntimeValue;
-  const getter = Object.getOwnPropertyDescriptor(prototype, "builtins")?.get;
-  if (getter === undefined) throw new Error("internal: texts of @huggingface/jinja have no builtins");
+  const inherited = Object.getOwnPropertyDescriptor(prototype, "builtins");
+  if (inherited?.get === undefined) throw new Error("internal: texts of @huggingface/jinja have no builtins");
   Object.defineProperty(prototype, "builtins", {
     get(this: RuntimeValue) {
-      const found = getter.call(this) as Map<string, RuntimeValue>;
+      const found = inherited.get?.call(this) as Map<string, RuntimeValue>;
       for (const name of ["strip", "lstrip", "rstrip"]) {
         const MakeCall = found.get(name)?.constructor as MakeFunction;
         found.set(

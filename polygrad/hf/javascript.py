@@ -27,8 +27,8 @@ def _libraries() -> Any:
         return found
     if not can_run_sync():
         raise ModelError(
-            "polygrad.hf: expected a call that may wait for the JavaScript libraries, got one that JavaScript "
-            "made at once: `await polygrad.hf.prepare()` before"
+            "polygrad.hf: expected a call that may wait for the JavaScript libraries, got one that "
+            "JavaScript made at once: `await polygrad.hf.prepare()` before"
         )
     return run_sync(found)
 

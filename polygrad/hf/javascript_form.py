@@ -90,7 +90,7 @@ def _normalizers(data: dict[str, Any] | None, where: str) -> list[dict[str, Any]
             return [{**data, "content": data["content"].replace("$", "$$")}]
         case "Prepend":
             return [_replace(r"\A[\s\S]", data["prepend"].replace("$", "$$") + "$&")]
-        case "NFC" | "NFD" | "NFKC" | "NFKD":
+        case "NFC" | "NFD" | "NFKC" | "NFKD" | "Precompiled":
             return [data]
         case kind:
             raise _unsupported(where, f"the kind {kind}")

@@ -94,7 +94,12 @@ SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
             {"type": "Replace", "content": "x"},
             "normalizer.pattern: expected a Regex or a String",
         ),
-        ("normalizer", {"type": "Precompiled"}, "refused by the package tokenizers"),
+        ("normalizer", {"type": "Precompiled"}, "normalizer.precompiled_charsmap: expected base64, got None"),
+        (
+            "normalizer",
+            {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAA="},
+            "normalizer.precompiled_charsmap: expected a trie of 8 bytes and texts, got 8 bytes",
+        ),
         ("pre_tokenizer", {**SPLIT, "pattern": {"Regex": "(a"}}, "pre_tokenizer.pattern: .* does not close"),
         ("pre_tokenizer", {**SPLIT, "pattern": {"Regex": "[a"}}, "pre_tokenizer.pattern: .* does not end"),
         (
