@@ -281,7 +281,7 @@ def t5() -> PreTrainedTokenizerFast:
 
 
 def charsmap(table: dict[str, str]) -> bytes:
-    """Sentencepiece's compiled form of a table of replacements: darts-clone's double array, 256 units a node."""
+    """Sentencepiece's compiled table of replacements: the double array of darts-clone, 256 units a node."""
     texts, values = b"", {}
     for old, new in table.items():
         values[old.encode()] = len(texts)
