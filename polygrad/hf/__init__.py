@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from polygrad.generation.requests import Completion, Piece, Request
 from polygrad.generation.sampling import Sampling
+from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import load_hf, load_hf_bytes
@@ -34,4 +35,5 @@ __all__ = [
     "download_hf",
     "load_hf",
     "load_hf_bytes",
+    "prepare",
 ]
