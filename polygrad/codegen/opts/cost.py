@@ -30,6 +30,7 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE, Ops.SCAN
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # of one lane, where lanes are not neighbours
 FAR_LOAD = 3.0  # of an element that is copied first, for it lies far from the next one that a sum reads
 FAR_BYTES = 128  # that are read there at a time: two lines
+STRIDED_REGISTERS = 2.5  # of a vector that is made of blocks: these, and the vector
 LOAD = 0.1  # of a value that is in the nearest cache, beside multiply-adds;
 SPLAT = 0.35  # where multiply-adds take nothing from memory
 ROUND = 1.5  # of a round of a loop
@@ -38,7 +39,7 @@ ROUND = 1.5  # of a round of a loop
 FMA_LATENCY = 8  # multiply-adds in flight that keep the units busy
 ADD_LATENCY = 4  # independent sums that do
 RUNNING_VALUES = 4  # that go side by side, where each waits for the one before it
-ACROSS_LANES = 1.2  # what a sum across lanes at the end costs in all, as a factor
+ACROSS_LANES = 1.2  # what lanes along a sum cost in all, as a factor, beside an operation for each halving
 
 # bodies, in operations
 SMALL_BODY = 24  # is worth unrolling
@@ -63,7 +64,7 @@ MIN_ROW_PARTS, MIN_PART_ROWS = 4, 64  # or fewer, but so many, of so many rows,
 MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if it has so many terms, and a row no more bytes
 MIN_SCATTERED = 16  # elements that terms are picked for one by one, and terms, for these to pick them
 MIN_COPIED_FOR = 1 << 18  # terms of a sum that an operand is copied for,
-MIN_COPIED_READS = 8  # and how often each element of the copy is read
+MIN_COPIED_READS = 5  # and how often each element of the copy is read
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # of column tiles: blocks, for threads to share, and tiles of one
 MAX_REORDERED, MIN_LESS_TRAFFIC = 4, 2  # loops that other orders are tried of, and what one must save
 MAX_ROWS, MAX_SPLATS = 14, 7  # scalars of a register tile: read by multiply-adds, or by loads of their own
@@ -96,11 +97,16 @@ def panel_bytes(target: Target) -> int:
     return target.cache[1] // 2
 
 
+def in_blocks(stride: int, lanes: int, block: int) -> bool:
+    """Whether lanes that are `stride` elements apart are loaded as blocks of `block` and shuffled."""
+    return strided.pays(range(0, abs(stride) * lanes, abs(stride)), block)
+
+
 def strided_load(stride: int, lanes: int, itemsize: int, target: Target) -> float:
     """What a load of `lanes` elements costs that are `stride` apart: in blocks, or lane by lane."""
     block = max(target.simd_bytes // itemsize, 1)
     wanted = range(0, abs(stride) * lanes, abs(stride))
-    if not strided.pays(wanted, block):
+    if not in_blocks(stride, lanes, block):
         return SCATTERED_LOAD * lanes
     return 2.0 * len(strided.plan(wanted, block, 0, wanted[-1]).starts)
 
@@ -127,7 +133,7 @@ def stage_bytes(target: Target) -> int:
     return target.cache[1] // 8
 
 
-def tile_speed(sums: int, vectors: int, scalars: int, target: Target, registers: int = 1) -> float:
+def tile_speed(sums: int, vectors: float, scalars: int, target: Target, registers: int = 1) -> float:
     """Multiply-adds of a register tile of so many sums per time that one takes, with the vectors and the
     scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold, of
     which a SIMD value takes `registers`."""
