@@ -8,23 +8,18 @@ What is computed of a product element by element stays in its kernel; another re
 another sum beside it do not, nor, on machines with workgroups, padding around it (a concatenation is padded
 operands; elsewhere its loop is partitioned). The product is stored then, which is little beside reading its
 operands again and again.
-
-A product here is any reduction whose terms are computed of what is broadcast: distances between the rows of
-two matrices and convolutions are some.
 """
 
 from __future__ import annotations
 
+from polygrad.schedule import cost
+from polygrad.schedule.products import is_large_product
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import max_numel
 
-_MIN_WORK = 1 << 15  # terms of a product that is worth a launch
-_MIN_REUSE = 4  # how often a product reads each element of its operands
 _SUMS = frozenset({Ops.REDUCE_AXIS, Ops.SCAN_AXIS})
-_COMPUTED = GroupOp.Elementwise | GroupOp.Movement
 _EQUALITY = frozenset({Ops.CMPEQ, Ops.CMPNE})
-_MIN_SHARE = 2  # of a product at least one in so many elements is used, or it is computed where it is
 
 
 def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]:
@@ -61,7 +56,9 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
         elif products and len(found) > 1 and node.op in GroupOp.Elementwise and node not in padded:
             # one may stay, if there is nothing but products
             points.update(products if len(products) < len(found) else products[:-1])
-        elif node.op is Ops.SHRINK and _MIN_SHARE * max_numel(node.shape) < max_numel(node.src[0].shape):
+        elif node.op is Ops.SHRINK and cost.MIN_USED_SHARE * max_numel(node.shape) < max_numel(
+            node.src[0].shape
+        ):
             found = {}
         if node.op in _SUMS:
             if selections.isdisjoint(sources):
@@ -82,29 +79,6 @@ def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
         return True
     joins = node.op in GroupOp.Movement or node.op in GroupOp.Elementwise
     return joins and 0 < len(sources) <= (2 if node.op is Ops.ADD else 1) and padded.issuperset(sources)
-
-
-def is_large_product(node: UOp) -> bool:
-    """A reduction of terms that are computed of two or more values, each of which is read again and again."""
-    if node.op is not Ops.REDUCE_AXIS:
-        return False
-    size = max_numel(node.src[0].shape)
-    if size < _MIN_WORK:
-        return False
-    operands: set[UOp] = set()
-    stack, seen = [node.src[0]], set()
-    while stack:
-        value = stack.pop()
-        if value in seen or not value.shape:
-            continue
-        seen.add(value)
-        if _MIN_REUSE * max_numel(value.shape) <= size:
-            operands.add(value)
-        elif value.op in _COMPUTED:
-            stack += value.src
-        else:
-            return False
-    return len(operands) > 1
 
 
 def _flattened(node: UOp) -> UOp | None:

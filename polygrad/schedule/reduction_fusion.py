@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polygrad.schedule import cost
 from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.operation_limit import exceeds_limit
@@ -24,7 +25,6 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 _STAYS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS})  # memory that is written, or was asked for
-_MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
 
 def fuse_reductions(calls: list[KernelCall], outputs: set[UOp], max_buffers: int = 0) -> list[KernelCall]:
@@ -129,7 +129,7 @@ def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
     outer, inner = nest.loops[: len(rows)], nest.loops[len(rows) :]
     if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False
-    return rounds(outer) >= _MIN_ROWS and all(total.outer.isdisjoint(inner) for total in nest.sums)
+    return rounds(outer) >= cost.MIN_ROWS and all(total.outer.isdisjoint(inner) for total in nest.sums)
 
 
 def moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:

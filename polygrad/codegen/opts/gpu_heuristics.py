@@ -517,7 +517,7 @@ def _to_unroll(kernel: UOp) -> tuple[UOp, int] | None:
         if of_rounds or prod(tile) >= cost.LONG_ROUND or any(n.op is Ops.REDUCE for n in inside):
             continue
         size = r.src[0].arg
-        work = prod(tile) * (1 + sum(cost.op_cost(n.op) for n in inside if cost.is_counted(n)))
+        work = prod(tile) * (1 + sum(cost.run_cost(n.op) for n in inside if cost.is_counted(n)))
         if size <= cost.SHORT_LOOP and size * work <= cost.UNROLLED:
             return r, size
         is_short = cost.ROUNDS * work <= cost.UNROLLED and 2 * prod(tile) <= cost.LONG_ROUND

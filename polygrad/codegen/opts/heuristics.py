@@ -410,7 +410,7 @@ def _work(kernel: UOp) -> int:
     for node in kernel.toposort():
         if node.op in GroupOp.ALU or node.op in (Ops.LOAD, Ops.STORE):
             loops = [r for r in node.ranges if r.arg.kind is not AxisKind.LANE]
-            total += rounds(loops) * cost.op_cost(node.op)
+            total += rounds(loops) * cost.run_cost(node.op)
     return total
 
 

@@ -84,7 +84,7 @@ class Tiling:
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = rounds(around[node] - self.reduced - loops)
                 far = self._is_far(node, strides)
-            weight = cost.op_cost(node.op)
+            weight = cost.run_cost(node.op)
             width, runs = _width(node), rounds(loops)
             out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
         return out
@@ -136,7 +136,7 @@ class Tiling:
         if not chosen:
             return self.running_values()
         body = sum(
-            cost.op_cost(n.op)
+            cost.run_cost(n.op)
             for n in self.order
             if n.op in GroupOp.ALU
             and n.dtype is not dtypes.index
