@@ -22,7 +22,7 @@ from polygrad.schedule.schedule import schedule
 from polygrad.schedule.split_scan import CORES, GPU
 from polygrad.uop.node import UOp
 from tests.codegen.grid_kernels import data
-from tests.codegen.test_narrow import two_layers
+from tests.codegen.test_narrow_storage import two_layers
 from tests.codegen.test_tensor_cores import CUDA
 
 CPU = Device.backend("CPU").target

@@ -15,8 +15,8 @@ from polygrad.codegen.kernels.compute_at import compute_at
 from polygrad.codegen.kernels.fp8_storage import store_as_bits
 from polygrad.codegen.kernels.index_put import index_put
 from polygrad.codegen.kernels.interchange import interchange
-from polygrad.codegen.kernels.narrow_storage import narrow
-from polygrad.codegen.kernels.polyphase import in_phases
+from polygrad.codegen.kernels.narrow_storage import narrow_storage
+from polygrad.codegen.kernels.polyphase import split_into_phases
 from polygrad.codegen.kernels.relayout import relayout
 from polygrad.codegen.kernels.scatter import scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
@@ -77,11 +77,11 @@ KERNEL_PASSES = (
     KernelPass("scatter", lambda ks, c: scatter(ks, c.target)),
     # sums in another order, or in parts
     KernelPass("interchange", lambda ks, c: interchange(ks), _for_caches),
-    KernelPass("polyphase", lambda ks, c: in_phases(ks)),
+    KernelPass("polyphase", lambda ks, c: split_into_phases(ks)),
     KernelPass("relayout", lambda ks, c: relayout(ks, c.target), _for_caches),
     KernelPass("split-k", lambda ks, c: split_k(ks, c.target), _for_workgroups),
     # memory
-    KernelPass("narrow-storage", lambda ks, c: narrow(ks, set(c.results), c.target), _for_workgroups),
+    KernelPass("narrow-storage", lambda ks, c: narrow_storage(ks, set(c.results), c.target), _for_workgroups),
     KernelPass(
         "separate-offsets", lambda ks, c: separate_offsets(ks, max(ALIGN, c.target.alignment)), _always
     ),

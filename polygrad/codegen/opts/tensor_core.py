@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.narrow_storage import narrowed
+from polygrad.codegen.kernels.narrow_storage import narrow_value
 from polygrad.codegen.opts.loops import nest_of, replaced
 from polygrad.codegen.opts.split import gated, overlaps, substituted
 from polygrad.codegen.target import Target
@@ -55,7 +55,7 @@ def product_of(total: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> _Product
     product = total.src[0]
     if product.op is not Ops.MUL or total.dtype is not core.total:
         return None
-    operands = [narrowed(factor, core.operands) for factor in product.src]
+    operands = [narrow_value(factor, core.operands) for factor in product.src]
     first, second = operands
     if first is None or second is None:
         return None
