@@ -83,7 +83,7 @@ def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Map
             family.compare(pending, roots)
             varying = family.arguments(constants)
             key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
-        ready = _made_ready(roots, pending, [constants[i] for i in varying], device)
+        ready = _make_ready(roots, pending, [constants[i] for i in varying], device)
         _graphs.put(key, ready, _bytes_of(ready))
     if varying:
         values = tuple([constants[i] for i in varying])
@@ -118,7 +118,7 @@ def _bytes_of(ready: _Ready) -> int:
     return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
 
 
-def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+def _make_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
     """The Program that computes `roots`, with arguments for the constants `scalars`."""
     arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
     normal = normalize(UOp.sink(*roots), pending.buffers, arguments)

@@ -28,7 +28,7 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
     machine with workgroups, where they share none with padding, too, and maxima are no products."""
     ends = _SUMS | {Ops.PAD} if grid else _SUMS
     large = {n for n in order if is_large_product(n) and not (grid and n.arg.op is Ops.MAX)}
-    flattened = {n: inner for n in order if (inner := _flattened(n)) is not None}
+    flattened = {n: inner for n in order if (inner := _inner_sum(n)) is not None}
     windowed = set(flattened.values())
     inside: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
     padded: set[UOp] = set()  # around whose sums there is padding: where one is, others are not
@@ -81,7 +81,7 @@ def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
     return joins and 0 < len(sources) <= (2 if node.op is Ops.ADD else 1) and padded.issuperset(sources)
 
 
-def _flattened(node: UOp) -> UOp | None:
+def _inner_sum(node: UOp) -> UOp | None:
     """The inner of two sums that are lowered as one: windows are between them. It is the gradient of a
     convolution, and a product again."""
     if node.op is not Ops.REDUCE_AXIS or node.arg.op is not Ops.ADD:

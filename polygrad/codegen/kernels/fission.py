@@ -87,7 +87,7 @@ def divide_to_fixed_point(
 def make_fission(consumer: UOp, producers: list[Producer]) -> Fission:
     """The Fission of a `consumer` whose last PARAMs are the memory of the producers, in order."""
     slots = _slots(consumer)
-    return Fission(_renumbered(consumer, slots), tuple(producers), tuple(slots))
+    return Fission(_renumber(consumer, slots), tuple(producers), tuple(slots))
 
 
 def make_producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Producer:
@@ -102,7 +102,7 @@ def make_producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -
     ranges = [r for r in loops if r.op is Ops.RANGE]
     sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
     slots = _slots(sink)
-    return Producer(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))
+    return Producer(_renumber(sink, slots), dtype, size, tuple(slots[1:]))
 
 
 def store_sum_before(call: KernelCall, ast: UOp, total: UOp, loops: list[UOp]) -> Fission:
@@ -132,7 +132,7 @@ def _slots(ast: UOp) -> list[int]:
     return sorted(n.arg.slot for n in ast.toposort() if n.op is Ops.PARAM)
 
 
-def _renumbered(ast: UOp, slots: list[int]) -> UOp:
+def _renumber(ast: UOp, slots: list[int]) -> UOp:
     """PARAMs by their place in `slots`."""
     return ast.substitute(
         {

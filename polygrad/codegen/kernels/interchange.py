@@ -22,7 +22,7 @@ from polygrad.codegen.kernels.accumulation import (
     replace_by_accumulations,
 )
 from polygrad.codegen.kernels.fission import Fission, divide_to_fixed_point, store_sum_before
-from polygrad.codegen.lower.reductions import canonicalized, identity_element
+from polygrad.codegen.lower.reductions import canonicalize, identity_element
 from polygrad.codegen.opts import cost
 from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info, rounds
 from polygrad.schedule.kernels import KernelCall
@@ -57,7 +57,7 @@ def _add_row_by_row(call: KernelCall) -> Accumulation | None:
     """
     if not kernel_info(call.ast).is_sum_of(cost.MIN_INTERCHANGED):
         return None
-    ast = canonicalized(call.ast)
+    ast = canonicalize(call.ast)
     only = nest_info(ast.src[0]).only_sum
     if only is None or (columns := _find_columns(only)) is None:
         return None

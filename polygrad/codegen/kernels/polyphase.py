@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from polygrad.codegen.lower.reductions import canonicalized, guarded_load
+from polygrad.codegen.lower.reductions import canonicalize, guarded_load
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.split import substituted
 from polygrad.helpers import ceildiv
@@ -36,7 +36,7 @@ def _phases(ast: UOp) -> list[UOp]:
     info = kernel_info(ast)
     if not info.has(Ops.MOD) or not info.is_sum_of(cost.MIN_COPIED_FOR):
         return [ast]
-    return _split_fully(canonicalized(ast))
+    return _split_fully(canonicalize(ast))
 
 
 def _split_fully(kernel: UOp) -> list[UOp]:

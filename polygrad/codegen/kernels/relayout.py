@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from polygrad.codegen.kernels.dot_products import find_dot_form
 from polygrad.codegen.kernels.fission import Fission, Producer, divide_kernels, make_fission, make_producer
-from polygrad.codegen.lower.reductions import canonicalized
+from polygrad.codegen.lower.reductions import canonicalize
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.tiling import Tiling
 from polygrad.codegen.target import Target
@@ -47,7 +47,7 @@ def _copy_operands(call: KernelCall, target: Target) -> Fission | None:
     ast, first = call.ast, len(call.args)
     if not kernel_info(ast).is_sum_of(cost.MIN_COPIED_FOR):
         return None
-    ast = canonicalized(ast)
+    ast = canonicalize(ast)
     only = nest_info(ast.src[0]).only_sum
     if only is None or only.factors is None:
         return None

@@ -20,7 +20,7 @@ from polygrad.uop.ops import Ops
 def separate_offsets(calls: list[KernelCall], alignment: int) -> list[KernelCall]:
     """The kernels with offsets, in bytes, that are multiples of `alignment`. The last pass over KernelCalls:
     no other looks at offsets."""
-    separated = {ast: _separated(ast, alignment) for ast in {call.ast for call in calls}}
+    separated = {ast: _separate(ast, alignment) for ast in {call.ast for call in calls}}
     return [_with(call, *separated[call.ast]) for call in calls]
 
 
@@ -30,7 +30,7 @@ def _with(call: KernelCall, ast: UOp, offsets: dict[int, int]) -> KernelCall:
     return replace(call, ast=ast, offsets=tuple([offsets.get(i, 0) for i in range(len(call.args))]))
 
 
-def _separated(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
+def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
     """The kernel, whose PARAMs are as large as what it accesses, and the offset of each slot that has one."""
     order = ast.toposort()
     new: dict[UOp, UOp] = {}

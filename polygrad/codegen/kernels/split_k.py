@@ -22,7 +22,7 @@ from polygrad.codegen.kernels.fission import (
     make_producer,
     store_sum_before,
 )
-from polygrad.codegen.lower.reductions import canonicalized
+from polygrad.codegen.lower.reductions import canonicalize
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.gpu_heuristics import workgroups_of_sum
 from polygrad.codegen.target import Target
@@ -46,7 +46,7 @@ def _canonical_info(call: KernelCall) -> KernelInfo | None:
     """What a kernel in canonical form is; None if it is too small to be divided, or loops go in order."""
     if not kernel_info(call.ast).is_sum_of(cost.MIN_COPIED_FOR):
         return None
-    info = kernel_info(canonicalized(call.ast))
+    info = kernel_info(canonicalize(call.ast))
     return None if info.has(Ops.SCAN, Ops.STAGE) else info
 
 

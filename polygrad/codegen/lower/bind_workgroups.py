@@ -225,7 +225,7 @@ class _Binder:
             if node in self.new:
                 continue
             if node.op is Ops.REDUCE and self._is_in_registers(node):
-                self.new[node] = self._exchanged(node)
+                self.new[node] = self._exchange(node)
                 continue
             item = self._item(node)
             if item is not None:
@@ -254,7 +254,7 @@ class _Binder:
     def _item(self, node: UOp) -> _Item | None:
         if not self._is_item(node):
             return None
-        return self._filled(node) if node.op is Ops.STAGE else self._grouped(node)
+        return self._fill_together(node) if node.op is Ops.STAGE else self._lower_group(node)
 
     def _complete(self, pending: dict[frozenset[UOp], list[tuple[UOp, _Item]]]) -> None:
         for loops, found in pending.items():
@@ -282,7 +282,7 @@ class _Binder:
 
     # --- stages
 
-    def _filled(self, node: UOp) -> _Item:
+    def _fill_together(self, node: UOp) -> _Item:
         """A STAGE: filled by all invocations, in the order in which memory holds what is read."""
         if node.arg.space is not AddrSpace.SHARED:
             raise OptError("expected memory of a workgroup: STAGE comes after LOCAL")
@@ -322,7 +322,7 @@ class _Binder:
 
     # --- reductions
 
-    def _grouped(self, node: UOp) -> _Item:
+    def _lower_group(self, node: UOp) -> _Item:
         """A REDUCE over one LOCAL axis: a tree of the invocations' parts."""
         axis = _shared_axis(node)
         part = self._part(node)
@@ -412,7 +412,7 @@ class _Binder:
             return False
         return self._exchanging(axes[0]) == axes[0].src[0].arg
 
-    def _exchanged(self, node: UOp) -> UOp:
+    def _exchange(self, node: UOp) -> UOp:
         loops = [self.new[r] for r in node.ranges if not is_tile(r) and not is_bound(r)]
         _require_uniform(loops)
         return self._butterfly(node, self._part(node), _shared_axis(node).src[0].arg)

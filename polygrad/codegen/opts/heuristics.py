@@ -217,7 +217,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
             innermost.append(tiles_of_block)
         number = sum(n.op is Ops.STAGE for n in kernel.toposort())
         kernel = yield _stage(kernel, value, extent)
-        kernel = yield from _transposed(
+        kernel = yield from _transpose_panel(
             kernel, panel, [k.arg.copy(number, AxisKind.LOOP) for k in panel.reduced]
         )
         loops = sorted(nest.src[1:], key=lambda r: innermost.index(r) if r in innermost else -1)
@@ -225,7 +225,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
             kernel = yield _opt(OptKind.REORDER, *loops)
 
 
-def _transposed(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
+def _transpose_panel(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
     """A panel whose lanes jump in memory is copied in blocks, where memory goes along a summed axis (one of
     `axes`, or several as one): the emitter loads along that and transposes."""
     if panel.step in (0, 1):
@@ -388,14 +388,14 @@ def _parallel(kernel: UOp, target: Target) -> Decisions:
     count, work = target.threads, _work(kernel)
     if count < 2 or any(n.op is not Ops.END for n in kernel.src) or work < cost.PARALLEL:
         return
-    divided = {nest: _divided(nest, count) for nest in kernel.src}
+    divided = {nest: _find_divided_loop(nest, count) for nest in kernel.src}
     loops = [r for r in divided.values() if r is not None]
     left = sum(_work(nest) for nest, r in divided.items() if r is None)
     if loops and left * count * cost.LITTLE <= work:
         yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
 
 
-def _divided(nest: UOp, threads: int) -> UOp | None:
+def _find_divided_loop(nest: UOp, threads: int) -> UOp | None:
     info = nest_info(nest)
     around = frozenset().union(*[total.outer for total in info.sums])
     candidates = (r for r in info.parallel if r.src[0].is_const)

@@ -101,7 +101,7 @@ def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
 _ENDS = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
 
 
-def _numbered(segments: list[_Segment]) -> list[_Segment]:
+def _number(segments: list[_Segment]) -> list[_Segment]:
     if len(segments) == 1:
         return segments
     return [_Segment(s.start, s.trips, s.tile, s.overlap, s.counted, i) for i, s in enumerate(segments)]
@@ -123,7 +123,7 @@ def _reduce_segments(size: int, tile: Tile) -> list[_Segment]:
             start = min(covered, size - tile.lanes)
             out.append(_Segment(start, 1, Tile(tile.lanes, 1), counted=covered - start))
             covered = start + tile.lanes
-        return _numbered(out)
+        return _number(out)
     return _disjoint(size, tile)
 
 
@@ -134,7 +134,7 @@ def _disjoint(size: int, tile: Tile) -> list[_Segment]:
         if trips:
             out.append(_Segment(covered, trips, t))
             covered += trips * t.size
-    return _numbered(out)
+    return _number(out)
 
 
 def overlaps(nest: UOp, r: UOp) -> bool:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen.kernels.narrow_storage import narrow_value
-from polygrad.codegen.opts.loops import nest_of, replaced
+from polygrad.codegen.opts.loops import nest_of, replace_loops
 from polygrad.codegen.opts.split import gated, overlaps, substituted
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -90,7 +90,7 @@ def use_tensor_core(kernel: UOp, m: UOp, n: UOp, k: UOp, number: int) -> UOp:
             f"expected one sum of products of {core.operands.name} that has rows, columns and terms along "
             f"{', '.join(axis_name(r.arg.id) for r in (m, n, k))}"
         )
-    return replaced(kernel, nest, _on_core(nest, product, m, n, k, core))
+    return replace_loops(kernel, nest, _on_core(nest, product, m, n, k, core))
 
 
 def _check(kernel: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> UOp:

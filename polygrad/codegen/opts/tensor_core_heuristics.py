@@ -17,11 +17,11 @@ from typing import NamedTuple
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.decisions import Decisions, opt_of, stage_of
 from polygrad.codegen.opts.gpu_heuristics import (
+    find_tiled_product,
+    find_unbound_nest,
     limits_of,
     operand_to_stage,
     power,
-    tiled_product,
-    unbound_nest,
 )
 from polygrad.codegen.opts.opt import AxisId, Opt, OptKind
 from polygrad.codegen.opts.stage import nodes_of
@@ -38,8 +38,8 @@ from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
 
 def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
     """The Opts of a kernel whose sum a tensor core of the target takes."""
-    nest = unbound_nest(kernel, target)
-    product = None if nest is None else tiled_product(nest)
+    nest = find_unbound_nest(kernel, target)
+    product = None if nest is None else find_tiled_product(nest)
     if nest is None or product is None or any(n.op is Ops.SCAN for n in nest.order):
         return
     chosen = _core(product, target)
