@@ -212,9 +212,9 @@ def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
     while large:
         root = large.pop()
         next_id = len(root.shape)
-        wanted: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
+        positions_of: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
         for node in reversed(root.toposort(lambda n, root=root: n is root or n not in points)):  # type: ignore[misc]
-            positions = wanted.pop(node, None)
+            positions = positions_of.pop(node, None)
             op = node.op
             if positions is None or op in LEAVES or (node in points and node is not root):
                 continue
@@ -228,4 +228,4 @@ def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
                 elif op is Ops.REDUCE_AXIS:
                     indices, next_id = reduced_indices(node, indices, next_id), next_id + len(node.arg.axes)
                 for s in node.src:
-                    wanted.setdefault(s, {})[indices, valid] = None
+                    positions_of.setdefault(s, {})[indices, valid] = None

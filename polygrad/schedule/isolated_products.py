@@ -30,47 +30,47 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
     large = {n for n in order if is_large_product(n) and not (grid and n.arg.op is Ops.MAX)}
     flattened = {n: inner for n in order if (inner := _inner_sum(n)) is not None}
     windowed = set(flattened.values())
-    inside: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
+    sums_of: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
     padded: set[UOp] = set()  # around whose sums there is padding: where one is, others are not
     positions: set[UOp] = set()  # what is computed of an ARANGE,
     selections: set[UOp] = set()  # and of where one equals something: a sum over that becomes a load
     for node in order:
         if node.op in GroupOp.Memory or not node.src:
-            inside[node] = ()
+            sums_of[node] = ()
             if node.op is Ops.ARANGE:
                 positions.add(node)
             continue
         sources = [s for s in node.src if s not in points]
-        found = {total: None for s in sources for total in inside[s] if total not in points}
-        if (inner := flattened.get(node)) in found:
-            del found[inner]
+        sums = {total: None for s in sources for total in sums_of[s] if total not in points}
+        if (inner := flattened.get(node)) in sums:
+            del sums[inner]
             if inner in large:
                 large.add(node)
-        products = [total for total in found if total in large]
+        products = [total for total in sums if total in large]
         if node.op is Ops.PAD:
             products = [total for total in products if total not in windowed]
-        if not grid and _is_padded(node, [s for s in sources if inside[s]], padded):
+        if not grid and _is_padded(node, [s for s in sources if sums_of[s]], padded):
             padded.add(node)
         if products and node.op in ends:
             points.update(products)
-        elif products and len(found) > 1 and node.op in GroupOp.Elementwise and node not in padded:
+        elif products and len(sums) > 1 and node.op in GroupOp.Elementwise and node not in padded:
             # one may stay, if there is nothing but products
-            points.update(products if len(products) < len(found) else products[:-1])
+            points.update(products if len(products) < len(sums) else products[:-1])
         elif node.op is Ops.SHRINK and cost.MIN_USED_SHARE * max_numel(node.shape) < max_numel(
             node.src[0].shape
         ):
-            found = {}
+            sums = {}
         if node.op in _SUMS:
             if selections.isdisjoint(sources):
-                found[node] = None
+                sums[node] = None
         else:
             is_positional = not positions.isdisjoint(sources)
             if is_positional:
                 positions.add(node)
             if (is_positional and node.op in _EQUALITY) or not selections.isdisjoint(sources):
                 selections.add(node)
-        inside[node] = tuple(total for total in found if total is node or total not in points)
-    return {n for n in points if not large.isdisjoint(inside.get(n, ()))}
+        sums_of[node] = tuple(total for total in sums if total is node or total not in points)
+    return {n for n in points if not large.isdisjoint(sums_of.get(n, ()))}
 
 
 def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:

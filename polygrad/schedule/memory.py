@@ -34,9 +34,9 @@ def plan(lifetimes: list[Lifetime], alignment: int = ALIGN) -> tuple[list[int], 
     enough = _SLACK * lower_bound(lifetimes)
     best: tuple[list[int], int] | None = None
     for order in _orders(lifetimes):
-        found = _place(lifetimes, order, alignment)
-        if best is None or found[1] < best[1]:
-            best = found
+        placement = _place(lifetimes, order, alignment)
+        if best is None or placement[1] < best[1]:
+            best = placement
         if best[1] <= enough or len(lifetimes) > _MAX_TRIED:
             break
     return best or ([], 0)

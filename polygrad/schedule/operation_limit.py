@@ -20,10 +20,10 @@ def limit_operations(bounds: dict[UOp, int], points: set[UOp]) -> None:
     """Add to `points`, the materialised nodes, so that the kernel of none costs many more to
     compile than MAX_OPERATIONS. `bounds`: the most that each may take."""
     for root in [n for n, bound in bounds.items() if bound > cost.MAX_OPERATIONS]:
-        inside = _expression(root, points)
-        if _total(inside) <= cost.MAX_OPERATIONS:
+        expression = _expression(root, points)
+        if _total(expression) <= cost.MAX_OPERATIONS:
             continue
-        reductions = [n for n in inside if n.op is Ops.REDUCE_AXIS and n is not root and n not in points]
+        reductions = [n for n in expression if n.op is Ops.REDUCE_AXIS and n is not root and n not in points]
         for end in (*reductions, root):  # those inside others first
             _divide(end, points)
 

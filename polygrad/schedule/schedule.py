@@ -160,17 +160,17 @@ def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
 
 def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
     """The memory and the stored nodes whose values the kernel of `node` reads."""
-    found: set[UOp] = set()
+    values: set[UOp] = set()
     seen: set[UOp] = set()
     stack = list(node.src)
     while stack:
         n = stack.pop()
         if n in stored or n.op in GroupOp.Memory:
-            found.add(n)
+            values.add(n)
         elif n not in seen:
             seen.add(n)
             stack.extend(n.src)
-    return found
+    return values
 
 
 def _copy_old_values(sink: UOp) -> UOp:

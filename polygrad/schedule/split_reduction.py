@@ -43,14 +43,14 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
         return None
     outputs, terms = prod(node.shape), prod(shape[a] for a in axes)
     if outputs <= cost.MAX_OUTPUTS and terms >= cost.MIN_REDUCED:
-        most = min(max(cost.PARTS, terms // cost.LONG_PART), cost.MAX_PARTS)
-        wanted = range(most, cost.MIN_PARTS - 1, -1)
+        max_parts = min(max(cost.PARTS, terms // cost.LONG_PART), cost.MAX_PARTS)
+        counts = range(max_parts, cost.MIN_PARTS - 1, -1)
     elif node.arg.op is Ops.ADD and terms >= cost.MIN_SPLIT_TERMS and is_product(node, cost.MIN_SPLIT_REUSE):
-        wanted = range(ceildiv(terms, cost.MAX_PART_TERMS), cost.MAX_STORED // outputs + 1)
+        counts = range(ceildiv(terms, cost.MAX_PART_TERMS), cost.MAX_STORED // outputs + 1)
     else:
         return None
     for axis in axes:
-        parts = next((p for p in wanted if p <= shape[axis] and shape[axis] % p == 0), None)
+        parts = next((p for p in counts if p <= shape[axis] and shape[axis] % p == 0), None)
         if parts is not None:
             return None if _needs_no_loop(node) else (axis, parts)
     return None
@@ -58,9 +58,9 @@ def parts_of(node: UOp) -> tuple[int, int] | None:
 
 def _needs_no_loop(node: UOp) -> bool:
     """Whether a reduction is over an ARANGE: but the maximum of positions that data picks has its loop."""
-    inside = node.toposort(lambda n: n.op is not Ops.REDUCE_AXIS or n is node)
-    picked = node.arg.op is Ops.MAX and any(n.op is Ops.WHERE and _is_data(n.src[0]) for n in inside)
-    return any(n.op is Ops.ARANGE for n in inside) and not picked
+    order = node.toposort(lambda n: n.op is not Ops.REDUCE_AXIS or n is node)
+    picked = node.arg.op is Ops.MAX and any(n.op is Ops.WHERE and _is_data(n.src[0]) for n in order)
+    return any(n.op is Ops.ARANGE for n in order) and not picked
 
 
 def _is_data(condition: UOp) -> bool:

@@ -57,14 +57,14 @@ def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
 
 def _accesses(order: list[UOp]) -> dict[UOp, list[UOp]]:
     """The indices at which each buffer is accessed, of those that are accessed in no other way."""
-    found: dict[UOp, list[UOp]] = {}
+    indices_of: dict[UOp, list[UOp]] = {}
     others: set[UOp] = set()
     for node in order:
         for source in node.src:
             if source.op is not Ops.PARAM or source.arg.space is not AddrSpace.GLOBAL:
                 continue
             if node.op is Ops.INDEX and source is node.src[0]:
-                found.setdefault(source, []).append(node.src[1])
+                indices_of.setdefault(source, []).append(node.src[1])
             else:
                 others.add(source)
-    return {param: indices for param, indices in found.items() if param not in others}
+    return {param: indices for param, indices in indices_of.items() if param not in others}

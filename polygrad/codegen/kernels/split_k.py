@@ -70,12 +70,12 @@ def _split_sum(call: KernelCall) -> Fission | None:
         return None
     ast, total = info.ast, only.node
     outside = [r for r in info.nests[0].parallel if r in only.outer]
-    workgroups, least = workgroups_of_sum(info.nests[0], only)
+    workgroups, min_terms = workgroups_of_sum(info.nests[0], only)
     if len(outside) < len(only.outer) or workgroups >= cost.FEW_WORKGROUPS:
         return None
     terms = only.loops
-    most = min(cost.BUSY_WORKGROUPS // workgroups, rounds(terms) // least)
-    counts = _count_parts([r.src[0].arg for r in terms], most)
+    max_parts = min(cost.BUSY_WORKGROUPS // workgroups, rounds(terms) // min_terms)
+    counts = _count_parts([r.src[0].arg for r in terms], max_parts)
     if (parts := int(prod(counts))) < 2:
         return None
     blocks: list[UOp] = []  # of each divided loop
@@ -100,11 +100,11 @@ def _split_sum(call: KernelCall) -> Fission | None:
     return make_fission(ast.substitute({total: out}), [made])
 
 
-def _count_parts(sizes: list[int], most: int) -> list[int]:
-    """The number of parts of each loop of a sum, outermost first: `most` in all at the most."""
+def _count_parts(sizes: list[int], max_parts: int) -> list[int]:
+    """The number of parts of each loop of a sum, outermost first: `max_parts` in all at the most."""
     out = []
     for size in sizes:
-        count = max(n for n in range(1, max(min(size, most), 1) + 1) if size % n == 0)
+        count = max(n for n in range(1, max(min(size, max_parts), 1) + 1) if size % n == 0)
         out.append(count)
-        most = most // count if count == size else 1
+        max_parts = max_parts // count if count == size else 1
     return out

@@ -88,16 +88,16 @@ def _dimensions(order: Sequence[UOp], kind: AxisKind) -> list[list[UOp]]:
     """The axes of a kind that share each dimension: of one size, and no value depends on two of them. The
     first has those that memory is read along element by element."""
     axes = [n for n in order if n.op is Ops.RANGE and n.arg.kind is kind]
-    together = [found for n in order if len(found := n.ranges.intersection(axes)) > 1]
+    together = [axes_of_value for n in order if len(axes_of_value := n.ranges.intersection(axes)) > 1]
     strides: dict[UOp, int] = {}
     for n in order:
         if n.op is Ops.INDEX and n.src[0].op is Ops.PARAM:
             for atom, step in linear_terms(n.src[1])[0].items():
                 for r in atom.ranges:
                     strides[r] = min(abs(step), strides.get(r, abs(step)))
-    most = max(strides.values(), default=0) + 1
+    longest = max(strides.values(), default=0) + 1
     out: list[list[UOp]] = []
-    for r in sorted(axes, key=lambda r: (-strides.get(r, most), r.arg.id), reverse=True):
+    for r in sorted(axes, key=lambda r: (-strides.get(r, longest), r.arg.id), reverse=True):
         for members in out:
             if members[0].src == r.src and not any(r in t and not t.isdisjoint(members) for t in together):
                 members.append(r)
@@ -432,12 +432,12 @@ class _Binder:
     def _idle(self, axes: Iterable[UOp]) -> UOp | None:
         """The condition that picks one of the invocations that would store the same; None where each has an
         element of its own along `axes`."""
-        found = None
+        is_first = None
         for members, number in zip(self.group.axes, self.group.numbers, strict=True):
             if not any(r in members for r in axes):
-                first = number < 1
-                found = first if found is None else found & first
-        return found
+                is_first_of_axis = number < 1
+                is_first = is_first_of_axis if is_first is None else is_first & is_first_of_axis
+        return is_first
 
     def _nest(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
         """An output nest without the loops that are bound."""

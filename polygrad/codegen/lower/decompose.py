@@ -179,11 +179,11 @@ def _is_one(y: UOp) -> bool:
 def _undefined(y: UOp) -> UOp | None:
     """The condition under which a divisor must not reach a Builder; None when its bounds rule that out."""
     lo, hi = y.bounds or (y.dtype.min, y.dtype.max)
-    found = y.eq(UOp.const(y.dtype, 0)) if lo <= 0 <= hi else None
+    is_undefined = y.eq(UOp.const(y.dtype, 0)) if lo <= 0 <= hi else None
     if lo <= -1 <= hi:
         minus_one = y.eq(UOp.const(y.dtype, -1))
-        found = minus_one if found is None else found | minus_one
-    return found
+        is_undefined = minus_one if is_undefined is None else is_undefined | minus_one
+    return is_undefined
 
 
 def _log2(n: int) -> int:

@@ -24,11 +24,11 @@ def identity_element(op: Ops, dtype: DType) -> UOp:
 
 def _drop_idle_loops(u: UOp) -> UOp | None:
     x = u.src[0]
-    inside = x.ranges
-    idle = [r for r in u.src[1:] if r not in inside]
+    ranges = x.ranges
+    idle = [r for r in u.src[1:] if r not in ranges]
     if not idle:
         return None
-    left = tuple(r for r in u.src[1:] if r in inside)
+    left = tuple(r for r in u.src[1:] if r in ranges)
     out = UOp(Ops.REDUCE, u.dtype, (x, *left), u.arg) if left else x
     if u.arg is Ops.ADD:
         for r in idle:
@@ -135,8 +135,8 @@ def _flatten(u: UOp) -> UOp | None:
     own = set(inner.src[1:])
     if any(not own.isdisjoint(n.src[1:]) for c in conditions for n in c.toposort() if n.op is Ops.REDUCE):
         return None  # a condition on the sum itself: relu(sum) is known only when the sum is
-    wanted = {c for condition in conditions for c in conjuncts(condition)}
-    value = _guarded_product(inner.src[0], wanted)
+    required = {c for condition in conditions for c in conjuncts(condition)}
+    value = _guarded_product(inner.src[0], required)
     if value is None:
         value = inner.src[0]
         for condition in conditions:
@@ -144,18 +144,18 @@ def _flatten(u: UOp) -> UOp | None:
     return UOp(Ops.REDUCE, u.dtype, (value, *u.src[1:], *inner.src[1:]), Ops.ADD)
 
 
-def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
-    """`value` if it is a product of two loads, one of them 0 unless all `wanted` holds; the other loses a
+def _guarded_product(value: UOp, required: set[UOp]) -> UOp | None:
+    """`value` if it is a product of two loads, one of them 0 unless all `required` holds; the other loses a
     condition that this one has too, if it reads within its buffer anyway."""
     if value.op is not Ops.MUL or any(s.op is not Ops.LOAD for s in value.src):
         return None
     for guard, other in (value.src, value.src[::-1]):
         if len(guard.src) < 2 or guard.src[1].arg != 0:
             continue
-        known = set(conjuncts(guard.src[0].src[2]))
-        if not wanted <= known:
+        guards = set(conjuncts(guard.src[0].src[2]))
+        if not required <= guards:
             continue
-        guarded = len(other.src) == 2 and known.issuperset(conjuncts(other.src[0].src[2]))
+        guarded = len(other.src) == 2 and guards.issuperset(conjuncts(other.src[0].src[2]))
         if guarded and _is_within(other.src[0]):
             free = UOp(Ops.LOAD, other.dtype, (UOp(Ops.INDEX, other.dtype, other.src[0].src[:2]),))
             return guard * free if guard is value.src[0] else free * guard

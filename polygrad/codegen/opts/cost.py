@@ -107,10 +107,10 @@ def in_blocks(stride: int, lanes: int, block: int) -> bool:
 def strided_load(stride: int, lanes: int, itemsize: int, target: Target) -> float:
     """What a load of `lanes` elements costs that are `stride` apart: in blocks, or lane by lane."""
     block = max(target.simd_bytes // itemsize, 1)
-    wanted = range(0, abs(stride) * lanes, abs(stride))
+    elements = range(0, abs(stride) * lanes, abs(stride))
     if not in_blocks(stride, lanes, block):
         return SCATTERED_LOAD * lanes
-    return 2.0 * len(strided.plan(wanted, block, 0, wanted[-1]).starts)
+    return 2.0 * len(strided.plan(elements, block, 0, elements[-1]).starts)
 
 
 def is_far(step: int, nbytes: int, target: Target) -> bool:

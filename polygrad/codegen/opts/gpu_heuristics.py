@@ -92,7 +92,7 @@ def _vectors(nest: NestInfo, r: UOp, target: Target, gathered: bool = False) -> 
 # --- products
 
 
-def find_tiled_product(nest: NestInfo, least: int = cost.MIN_PRODUCT_SIDE) -> Product | None:
+def find_tiled_product(nest: NestInfo, min_side: int = cost.MIN_PRODUCT_SIDE) -> Product | None:
     """The only sum of a nest, if it is a product with many terms and at least so many rows and columns; of
     its loops those that fill a workgroup's tile, the columns along memory."""
     if nest.only_sum is None or nest.only_sum.terms < cost.MIN_PRODUCT_TERMS:
@@ -103,7 +103,7 @@ def find_tiled_product(nest: NestInfo, least: int = cost.MIN_PRODUCT_SIDE) -> Pr
         sizes = min(p.rows.src[0].arg, side) * min(p.columns.src[0].arg, side)
         return sizes, nest.write.stride(p.columns) == 1
 
-    return max(nest.products(least), key=rank, default=None)
+    return max(nest.products(min_side), key=rank, default=None)
 
 
 def _products(kernel: UOp, target: Target) -> Decisions:
@@ -478,15 +478,15 @@ def _blocks(nest: NestInfo, written: UOp, read: UOp, limits: Workgroups) -> Deci
         room //= count
 
 
-def _invocations(size: UOp, most: int, in_place: bool) -> int:
+def _invocations(size: UOp, limit: int, in_place: bool) -> int:
     """How many invocations go along a loop."""
     if not size.is_const:
-        return 1 if in_place else min(most, power(max(sint_max(size), 1)))
-    if size.arg <= most:
+        return 1 if in_place else min(limit, power(max(sint_max(size), 1)))
+    if size.arg <= limit:
         return int(size.arg)
     if in_place:
-        return next(n for n in range(most, 0, -1) if size.arg % n == 0)
-    return most
+        return next(n for n in range(limit, 0, -1) if size.arg % n == 0)
+    return limit
 
 
 # --- what invocations go round
@@ -495,8 +495,8 @@ def _invocations(size: UOp, most: int, in_place: bool) -> int:
 def _unrolled(kernel: UOp, target: Target) -> Decisions:
     """Short loops of sums whole, of longer ones some rounds at a time: the loads of one need not wait for
     those of another, and a round costs more than what is added in it."""
-    while (found := _to_unroll(kernel)) is not None:
-        r, count = found
+    while (loop := _to_unroll(kernel)) is not None:
+        r, count = loop
         kernel = yield opt_of(OptKind.UNROLL, r, numbers=(count,))
 
 
@@ -510,14 +510,14 @@ def _to_unroll(kernel: UOp) -> tuple[UOp, int] | None:
         loops = [r for r in total.src[1:] if r.arg.kind is AxisKind.REDUCE] if total.op is Ops.REDUCE else []
         if not loops or not (r := loops[-1]).src[0].is_const or r in fixed:
             continue
-        inside = [n for n in nodes_of(total.src[0]) if r in n.ranges]
+        nodes = [n for n in nodes_of(total.src[0]) if r in n.ranges]
         tile = [q.src[0].arg for q in total.src[0].ranges if is_tile(q)]
         sibling = (*r.arg.id[:-1], 1)  # where this loop is what is left of one, its rounds
         of_rounds = any(q.arg.id == sibling and q.arg.kind is AxisKind.UNROLL for q in total.src[1:])
-        if of_rounds or prod(tile) >= cost.LONG_ROUND or any(n.op is Ops.REDUCE for n in inside):
+        if of_rounds or prod(tile) >= cost.LONG_ROUND or any(n.op is Ops.REDUCE for n in nodes):
             continue
         size = r.src[0].arg
-        work = prod(tile) * (1 + sum(cost.run_cost(n.op) for n in inside if cost.is_counted(n)))
+        work = prod(tile) * (1 + sum(cost.run_cost(n.op) for n in nodes if cost.is_counted(n)))
         if size <= cost.SHORT_LOOP and size * work <= cost.UNROLLED:
             return r, size
         is_short = cost.ROUNDS * work <= cost.UNROLLED and 2 * prod(tile) <= cost.LONG_ROUND

@@ -131,18 +131,18 @@ def _tiles(nest: UOp, target: Target) -> Iterator[Opt]:
                 yield Opt(kind, (r.arg.id,), (count,))
 
 
-def _workgroups(nest: UOp, most: int) -> Iterator[Opt]:
+def _workgroups(nest: UOp, max_invocations: int) -> Iterator[Opt]:
     for r in nest.src[1:] if nest.op is Ops.END else ():
         if r.arg.kind is AxisKind.LOOP:
             yield Opt(OptKind.GLOBAL, (r.arg.id,))
         if r.arg.kind in (AxisKind.LOOP, AxisKind.GLOBAL):
             for count in _INVOCATIONS:
-                if count <= min(most, r.src[0].vmax):
+                if count <= min(max_invocations, r.src[0].vmax):
                     yield Opt(OptKind.LOCAL, (r.arg.id,), (count,))
     for r in nest.toposort():
         if r.op is Ops.RANGE and r.arg.kind is AxisKind.REDUCE:
             for count in _INVOCATIONS:
-                if count <= min(most, r.src[0].vmax):
+                if count <= min(max_invocations, r.src[0].vmax):
                     yield Opt(OptKind.GROUP, (r.arg.id,), (count,))
 
 

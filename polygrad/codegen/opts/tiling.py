@@ -143,8 +143,8 @@ class Tiling:
             and (not self.reduced or not n.ranges.isdisjoint(self.reduced))
         )
         if len(chosen) > 1:
-            most = 4 if body < 2 * cost.SMALL_BODY else 1
-            return {r: Tile(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}
+            max_unroll = 4 if body < 2 * cost.SMALL_BODY else 1
+            return {r: Tile(lanes, _fit(r.src[0].arg // lanes, max_unroll)) for r in chosen}
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
@@ -233,8 +233,8 @@ class Tiling:
         ]
         if not reused:
             far = any(item.far and lane in item.loops for item in self.items)
-            most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
-            tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
+            max_vectors = cost.FAR_BYTES // self.target.simd_bytes if far else 0
+            tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, max_vectors)))}
             return tiles if lane in self.reduced else tiles | self.small_sums(lane)
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
@@ -268,8 +268,8 @@ class Tiling:
             if speed > best_speed:
                 best, best_speed = tile, speed
 
-        most = min(cost.VECTORS, lane.src[0].arg // lanes)
-        for vectors in range(most, 0, -1):  # of equals, the widest along the lanes
+        max_vectors = min(cost.VECTORS, lane.src[0].arg // lanes)
+        for vectors in range(max_vectors, 0, -1):  # of equals, the widest along the lanes
             room = (self.target.registers - 1) // vectors
             for i, first in enumerate(reused[: cost.MAX_REORDERED]):
                 for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):
@@ -327,9 +327,9 @@ def _lanes(native: int, size: int) -> int:
     return lanes if lanes >= min(native, 4) else 1
 
 
-def _fit(count: int, most: int) -> int:
-    """The greatest of 1, 2, 4, ... `most` that is at most `count`, a divisor of it if one is near."""
+def _fit(count: int, limit: int) -> int:
+    """The greatest of 1, 2, 4, ... `limit` that is at most `count`, a divisor of it if one is near."""
     best = 1
-    while best * 2 <= min(count, most):
+    while best * 2 <= min(count, limit):
         best *= 2
     return best if count % best == 0 or count >= 4 * best else max(best // 2, 1)
