@@ -106,9 +106,7 @@ class Optimizer(_Clipping):
         groups = self._given(params)
         found = [x for g in groups for x in g["params"] if _is_trained(x)]
         if not found:
-            raise ArgumentError(
-                "optimizer: expected at least one parameter that requires a gradient, got none"
-            )
+            raise ArgumentError("optimizer: no parameter requires a gradient")
         self.device = device or found[0].device
         found[0].realize(*found[1:])  # so that even the first step writes in place
         for g in groups:

@@ -40,7 +40,7 @@ def c_compiler() -> list[str]:
             return [path, *asked[1:]]
     wanted = f"the C compiler that CC names, {asked[0]}" if asked else "a C compiler (cc, clang or gcc)"
     raise DeviceError(
-        f"device CC: expected {wanted} on the PATH, got none: install GCC 12 or Clang "
+        f"device CC: {wanted} was not found on the PATH: install GCC 12 or Clang "
         "(Debian: apt install gcc; macOS: xcode-select --install), or set CC to one"
     )
 

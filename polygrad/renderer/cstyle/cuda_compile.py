@@ -34,14 +34,14 @@ def architectures() -> tuple[int, ...]:
     except RuntimeError as e:  # of the bindings, for a library that is not there
         if isinstance(e, DeviceError):
             raise
-        raise DeviceError(f"device CUDA: expected NVRTC, the compiler, got none ({e}): {_ADVICE}") from e
+        raise DeviceError(f"device CUDA: NVRTC, the compiler, was not found ({e}): {_ADVICE}") from e
 
 
 @functools.cache
 def _headers() -> str:
     folder = cuda.pathfinder.find_nvidia_header_directory("cudart")
     if folder is None:
-        raise DeviceError(f"device CUDA: expected the headers of CUDA (cuda_fp16.h), got none: {_ADVICE}")
+        raise DeviceError(f"device CUDA: the headers of CUDA (cuda_fp16.h) were not found: {_ADVICE}")
     return str(folder)
 
 
