@@ -171,7 +171,7 @@ class TinyJit:
         """
         captured = self._current
         if captured.step is None:
-            raise CaptureError("save: expected a captured function, got none: call it twice before")
+            raise CaptureError("save: the function is not captured yet: call it twice before")
         values = {} if model is None else get_state_dict(model)
         save_step(captured.step, path, captured.names, result_names(captured.step.result), values)
 

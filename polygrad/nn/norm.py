@@ -18,6 +18,9 @@ class BatchNorm(Layer):
     Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
     `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
     16-bit floats are normalised in float32; the result has the dtype of x and weight together.
+
+    >>> nn.BatchNorm(3)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 3, 8, 8)
     """
 
     def __init__(
@@ -64,7 +67,11 @@ BatchNorm2d = BatchNorm3d = BatchNorm
 
 
 class LayerNorm(Layer):
-    """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias."""
+    """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias.
+
+    >>> [round(x, 2) for x in nn.LayerNorm(3)(Tensor([1.0, 2.0, 3.0])).tolist()]
+    [-1.22, 0.0, 1.22]
+    """
 
     def __init__(
         self,
@@ -88,7 +95,11 @@ class LayerNorm(Layer):
 
 
 class LayerNorm2d(LayerNorm):
-    """Layer normalisation over the channels (axis 1) of images (n, channels, h, w)."""
+    """Layer normalisation over the channels (axis 1) of images (n, channels, h, w).
+
+    >>> nn.LayerNorm2d(3)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 3, 8, 8)
+    """
 
     def __init__(
         self,
@@ -110,6 +121,9 @@ class RMSNorm(Layer):
     """x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
 
     Computed in float32 (Zhang and Sennrich, 2019).
+
+    >>> [round(x, 2) for x in nn.RMSNorm(2)(Tensor([3.0, 4.0])).tolist()]
+    [0.85, 1.13]
     """
 
     def __init__(
@@ -136,6 +150,9 @@ class GroupNorm(Layer):
     """Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
 
     Raises ArgumentError unless the channels divide into that many groups.
+
+    >>> nn.GroupNorm(2, 4)(Tensor.rand(2, 4, 8, 8)).shape
+    (2, 4, 8, 8)
     """
 
     def __init__(
@@ -168,7 +185,11 @@ class GroupNorm(Layer):
 
 
 class InstanceNorm(GroupNorm):
-    """Normalisation of each channel of each image by itself."""
+    """Normalisation of each channel of each image by itself.
+
+    >>> nn.InstanceNorm(3)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 3, 8, 8)
+    """
 
     def __init__(
         self,

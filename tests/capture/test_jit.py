@@ -306,7 +306,7 @@ def test_work_on_several_devices_is_a_program_for_each():
 def test_a_function_that_computes_nothing_is_refused():
     jit = TinyJit(lambda x: 5)
     jit(t(1))
-    with pytest.raises(CaptureError, match="got none: return or realize"):
+    with pytest.raises(CaptureError, match="it does no work on a device: return or realize"):
         jit(t(1))
 
 
