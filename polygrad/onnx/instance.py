@@ -10,6 +10,7 @@ from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.nn.files import file_bytes
 from polygrad.onnx import ops
+from polygrad.onnx.captured import CapturedForward
 from polygrad.onnx.elements import STRING
 from polygrad.onnx.graph_program import compile_model, op_counts
 from polygrad.onnx.ports import from_host, port_of, to_host
@@ -75,6 +76,28 @@ class Instance:
         return {port.name: to_host(value, self.device) for port, value in zip(self.outputs, found)}
 
     __call__ = forward
+
+    def capture(self, **bounds: int | tuple[int, int]) -> CapturedForward:
+        """`forward`, captured once for all sizes: the second call captures, later ones replay one Program.
+
+        `bounds`: for each symbolic size of the inputs, the least and the largest one, or the only one. Raises
+        ArgumentError for others, and for inputs that are no tensors or have sizes without names.
+
+        >>> step = load(EXAMPLE).capture(n=(1, 8))
+        >>> [step(x=[-1.0, 2.0] * n)["y"].tolist() for n in (1, 2, 1)]
+        [[0.0, 2.0], [0.0, 2.0, 0.0, 2.0], [0.0, 2.0]]
+        """
+        return CapturedForward(self.forward, self.inputs, self.parameters, self.device, bounds)
+
+    def export(self, path: str | os.PathLike[str], /, **bounds: int | tuple[int, int]) -> None:
+        """Write a `.pgrd` file, which `polygrad.export.load` and JavaScript's `polygrad/runtime` run alone.
+
+        `bounds` are those of `capture`. Raises what it raises; CaptureError for a model in which computed
+        numbers decide what is computed next; ArgumentError for an output with a size computed from others.
+        """
+        step = self.capture(**bounds)
+        step.warm()
+        step.save(path)
 
     def __repr__(self) -> str:
         return f"<Instance {self.model.graph.name!r}: {sum(self.ops.values())} nodes>"
