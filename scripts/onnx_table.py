@@ -125,8 +125,8 @@ def page() -> str:
             _line("---", *["---:"] * (len(names) + 1)),
             *[_line(*map(str, row)) for row in rows],
             "",
-            "Inputs of elements that numpy does not have are given to onnxruntime as values of its own or, of "
-            "2 and 4 bits, as initializers. "
+            "Inputs of elements that numpy does not have are given to onnxruntime as values of its own or, "
+            "of 2 and 4 bits, as initializers. "
             f"{_of_newest_opset(records['onnxruntime']['failed'])} of its failures are of ops in "
             f"opset {onnx.defs.onnx_opset_version()}, which the suite uses, and it does not have yet.",
             "",
