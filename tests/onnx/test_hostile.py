@@ -131,6 +131,13 @@ def test_the_error_names_the_node_and_what_is_wrong(op, inputs, attributes, matc
         polygrad.onnx.load(data).forward({n: x for n, x in zip(names, inputs) if n})
 
 
+def test_an_attribute_of_another_type_than_the_op_takes():
+    x = helper.make_tensor_value_info("shape", TensorProto.INT64, [1])
+    node = helper.make_node("ConstantOfShape", ["shape"], ["y"], name="fill", value=3)
+    with pytest.raises(OnnxError, match=r"node 'fill' .*expected .*, got an attribute of type int"):
+        polygrad.onnx.load(model([node], [x], ["y"]))(shape=Tensor([2], dtype="int64"))
+
+
 NGRAMS = {"mode": "TF", "ngram_counts": [0, 2], "ngram_indexes": [0, 1, 2], "pool_int64s": [1, 2, 3, 4]}
 
 
