@@ -123,6 +123,7 @@ class Case:
     cannot: dict[str, str] = field(default_factory=dict)  # peers that have no such program, and why
     tolerance: float = TOLERANCE
     on: str = ""  # the device, where it is not the host's usual one
+    judge: str = "torch"  # who computes the numbers that are right
 
     @property
     def device(self) -> str:
@@ -246,7 +247,7 @@ class Contest:
         """A library that has shown that it computes what the reference does; the threads it says it uses."""
         ask = self._asker(library, case, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
-        got, expected = answer["check"], self.reference(case.kind, case.sizes, case.device)
+        got, expected = answer["check"], self.reference(case.kind, case.sizes, case.device, case.judge)
         if len(got) != len(expected):
             raise Unavailable(f"wrong result: expected {len(expected)} numbers, got {len(got)}")
         scale = max(abs(x) for x in expected) or 1.0
@@ -266,13 +267,15 @@ class Contest:
         ask({"op": "prepare", "kind": limit.kind, "sizes": limit.sizes})
         return ask
 
-    def reference(self, kind: str, sizes: dict[str, Any], device: str = "CPU") -> list[float]:
-        """What torch computes: on the device, where it has that, else on the CPU."""
+    def reference(
+        self, kind: str, sizes: dict[str, Any], device: str = "CPU", judge: str = "torch"
+    ) -> list[float]:
+        """What the judge computes: torch on the device, where it has that, else on the CPU."""
         key = _key(kind, sizes)
         if key not in self._references:
             request = {"op": "prepare", "slot": "reference", "kind": kind, "sizes": sizes}
             try:
-                answer = self._native("torch", 1, device if device in TORCH_DEVICES else "CPU").ask(request)
+                answer = self._native(judge, 1, device if device in TORCH_DEVICES else "CPU").ask(request)
             except Unavailable:
                 if device not in TORCH_DEVICES:
                     raise

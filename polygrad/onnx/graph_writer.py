@@ -11,7 +11,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx import proto_writer
 from polygrad.onnx.elements import element_of_dtype
-from polygrad.onnx.proto_writer import External, GraphText
+from polygrad.onnx.proto_writer import External, GraphText, TensorMessage
 from polygrad.tensor.core.convert import pack
 from polygrad.uop.linear import SIZES
 from polygrad.uop.node import UOp
@@ -100,12 +100,12 @@ class GraphWriter:
         return name
 
     def constant(self, dtype: DType, shape: tuple[int, ...], numbers: Sequence[Any]) -> str:
-        """A small initializer, made once."""
-        raw = bytes(pack(list(numbers), dtype))
-        key = ("constant", dtype, shape, raw)
-        if key not in self._made:
-            self._made[key] = self.initializer(f"const_{len(self._initializers)}", dtype, shape, raw)
-        return self._made[key]
+        """Numbers that are no weights, so a node: what reads the file and trains it leaves them alone."""
+        return self.constant_of(dtype, shape, bytes(pack(list(numbers), dtype)))
+
+    def constant_of(self, dtype: DType, shape: Sequence[int], raw: bytes | memoryview) -> str:
+        """The same of bytes."""
+        return self.node("Constant", value=TensorMessage(proto_writer.tensor("", _number(dtype), shape, raw)))
 
     def scalar(self, dtype: DType, number: Any) -> str:
         return self.constant(dtype, (), [number])
@@ -165,7 +165,7 @@ class GraphWriter:
         return x if list(order) == list(range(len(order))) else self.node("Transpose", x, perm=list(order))
 
     def cast(self, x: str, dtype: DType) -> str:
-        return self.node("Cast", x, to=element_of_dtype(dtype).number)
+        return self.node("Cast", x, to=_number(dtype))
 
     # --- the file
 
@@ -193,7 +193,7 @@ class GraphWriter:
                 file.write(raw)
             stored = External(os.path.basename(self._external), self._written, len(raw))
             self._written += len(raw)
-        return proto_writer.tensor(name, element_of_dtype(dtype).number, shape, stored)
+        return proto_writer.tensor(name, _number(dtype), shape, stored)
 
 
 _SIZE_OPS: dict[Ops, Callable[..., str]] = {
@@ -203,6 +203,10 @@ _SIZE_OPS: dict[Ops, Callable[..., str]] = {
     Ops.MOD: lambda g, a, b: g.node("Mod", a, b),
     Ops.IDIV: lambda g, a, b: g.node("Div", g.node("Sub", a, g.node("Mod", a, b)), b),
 }
+
+
+def _number(dtype: DType) -> int:
+    return element_of_dtype(dtype).number
 
 
 def plain_shape(shape: Shape) -> Shape:
@@ -218,4 +222,4 @@ def _info(name: str, dtype: DType, shape: Shape) -> bytes:
     named = [
         n if isinstance(n, int) else n.arg.name if n.op is Ops.DEFINE_VAR else "" for n in plain_shape(shape)
     ]
-    return proto_writer.value_info(name, element_of_dtype(dtype).number, named)
+    return proto_writer.value_info(name, _number(dtype), named)

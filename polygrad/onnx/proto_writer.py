@@ -21,6 +21,10 @@ class External:
     length: int
 
 
+class TensorMessage(bytes):
+    """A TensorProto as an attribute; other bytes are a GraphProto."""
+
+
 @dataclass(slots=True)
 class GraphText:
     """The parts of a graph, each a message."""
@@ -54,7 +58,7 @@ def tensor(name: str, element: int, shape: Iterable[int], raw: bytes | memoryvie
 def node(
     op: str, inputs: Iterable[str], outputs: Iterable[str], name: str, attributes: Mapping[str, Any]
 ) -> bytes:
-    """A NodeProto. Attributes are ints, floats, text, lists of ints, or bytes: a graph."""
+    """A NodeProto. Attributes are ints, floats, text, lists, graphs or tensors."""
     parts = [text(1, x) for x in inputs]
     parts += [text(2, y) for y in outputs]
     parts += [text(3, name), text(4, op)]
@@ -70,6 +74,8 @@ def _attribute(name: str, value: Any) -> bytes:
         return text(1, name) + integer(3, value) + integer(20, 2)
     if isinstance(value, str):
         return text(1, name) + text(4, value) + integer(20, 3)
+    if isinstance(value, TensorMessage):
+        return text(1, name) + data(5, value) + integer(20, 4)
     if isinstance(value, bytes):
         return text(1, name) + data(6, value) + integer(20, 5)
     if value and isinstance(value[0], float):

@@ -26,6 +26,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 _LARGEST_FILE = (1 << 31) - (1 << 20)  # bytes that protobuf allows, less some for the graph
+_LARGEST_CONSTANT = 1024  # elements of what has no name and is no initializer
 _WRITTEN_AS_THEY_ARE = GroupOp.Movement | {Ops.CONST, Ops.ARANGE}
 
 
@@ -153,7 +154,7 @@ def _weights(model: Any) -> dict[str, Tensor]:
 def _name_constants(
     roots: Sequence[UOp], names: dict[UOp, str], weights: Mapping[str, Tensor], writer: GraphWriter
 ) -> None:
-    """Initializers for values that depend on no input: for each of the largest ones, and for weights."""
+    """Names for values that depend on no input: initializers for weights and large ones, else constants."""
     below = UOp.sink(*roots).toposort(lambda u: u not in names)
     varying = set(names)
     for u in below:
@@ -183,7 +184,10 @@ def _name_constants(
     realize_tensors(tensors)
     for i, ((u, name), t) in enumerate(zip(constants.items(), tensors)):
         raw = t.contiguous().data().cast("B") if 0 not in t.shape else b""
-        names[u] = writer.initializer(name or f"constant_{i}", t.dtype, t.shape, raw)
+        if name or t.numel() > _LARGEST_CONSTANT:
+            names[u] = writer.initializer(name or f"constant_{i}", t.dtype, t.shape, raw)
+        else:
+            names[u] = writer.constant_of(t.dtype, t.shape, raw)
 
 
 def _is_symbolic(u: UOp) -> bool:
