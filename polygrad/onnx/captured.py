@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from polygrad.capture.jit import TinyJit
@@ -33,18 +34,16 @@ class CapturedForward:
         device: str | None,
         bounds: Mapping[str, int | tuple[int, int]],
     ) -> None:
-        self._ports, self._parameters, self._device = ports, parameters, device
-        self._bounds = _checked(ports, bounds)
+        self._ports, self._parameters, self._device = tuple(map(_named, ports)), parameters, device
+        self._bounds = _checked(self._ports, bounds)
         self.variables = _variables(self._bounds)
 
         def call(**inputs: Any) -> dict[str, Any]:
-            own = {id(t) for t in (*inputs.values(), *parameters.values())}
             found: dict[str, Any] = {}
             for name, y in forward(inputs).items():
                 if not isinstance(y, Tensor):
                     raise OnnxError(f"capture: output {name!r} is no tensor")
-                found[name] = y.clone() if id(y) in own else y.contiguous()
-                own |= {id(y), id(found[name])}
+                found[name] = y.clone()  # it may be an input, a parameter, or another output
             return found
 
         self._jit = TinyJit(call)
@@ -102,15 +101,22 @@ class CapturedForward:
             )
 
 
+def _named(port: Port) -> Port:
+    """An input whose sizes all have names: `x.0` where the file has none."""
+    if port.shape is None:
+        return port
+    return replace(
+        port, shape=tuple([f"{port.name}.{i}" if n is None else n for i, n in enumerate(port.shape)])
+    )
+
+
 def _checked(
     ports: tuple[Port, ...], bounds: Mapping[str, int | tuple[int, int]]
 ) -> dict[str, tuple[int, int]]:
     """The least and the largest of each symbolic size. Raises ArgumentError."""
     for port in ports:
-        if port.kind != "tensor" or port.dtype is None or port.shape is None or None in port.shape:
-            raise ArgumentError(
-                f"capture: expected inputs that are tensors of known or named sizes, got {port}"
-            )
+        if port.kind != "tensor" or port.dtype is None or port.shape is None:
+            raise ArgumentError(f"capture: expected inputs that are tensors of a known rank, got {port}")
     names = dict.fromkeys(n for p in ports for n in p.shape or () if isinstance(n, str))
     if set(names) != set(bounds):
         raise ArgumentError(f"capture: expected bounds of the sizes {list(names)}, got {dict(bounds)}")

@@ -80,8 +80,9 @@ class Instance:
     def capture(self, **bounds: int | tuple[int, int]) -> CapturedForward:
         """`forward`, captured once for all sizes: the second call captures, later ones replay one Program.
 
-        `bounds`: for each symbolic size of the inputs, the least and the largest one, or the only one. Raises
-        ArgumentError for others, and for inputs that are no tensors or have sizes without names.
+        `bounds`: for each symbolic size of the inputs, the least and the largest one, or the only one; a size
+        without a name is called `x.0`, for axis 0 of the input `x`. Raises ArgumentError for others, and for
+        inputs that are no tensors of a known rank.
 
         >>> step = load(EXAMPLE).capture(n=(1, 8))
         >>> [step(x=[-1.0, 2.0] * n)["y"].tolist() for n in (1, 2, 1)]

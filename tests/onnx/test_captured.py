@@ -73,6 +73,15 @@ def test_one_program_for_all_sizes_within_1e_5():
     assert {v.arg.name for v in step.variables.values()} == {"batch", "length_1"}
 
 
+@pytest.mark.parametrize("device", [None, "CPU", "WASM"])
+def test_sizes_that_are_outputs_are_those_of_each_call(device):
+    x = helper.make_tensor_value_info("x", FLOAT, ["n", 2])
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Relu", ["x"], ["y"])]
+    s = helper.make_tensor_value_info("s", TensorProto.INT64, [2])
+    step = polygrad.onnx.load(model(nodes, [x], [s, "y"]), device=device).capture(n=(1, 8))
+    assert [step(x=[[1.0, 2.0]] * n)["s"].tolist() for n in (8, 8, 3, 5)] == [[8, 2], [8, 2], [3, 2], [5, 2]]
+
+
 def test_a_size_may_be_fixed():
     step = polygrad.onnx.load(attention()).capture(**{"batch": 2, "length.1": (1, 16)})
     assert list(step.variables) == ["length.1"]
@@ -95,8 +104,19 @@ def test_what_cannot_be_captured():
     with pytest.raises(CaptureError, match="call it twice"):
         step.save("never.pgrd")
     unnamed = model([helper.make_node("Relu", ["x"], ["y"])], ["x"], ["y"])
-    with pytest.raises(ArgumentError, match=r"known or named sizes, got x: float \(\?\)"):
+    with pytest.raises(ArgumentError, match=r"tensors of a known rank, got x: float \(\?\)"):
         polygrad.onnx.load(unnamed).capture()
+
+
+def test_sizes_without_names():
+    x = helper.make_tensor_value_info("x", FLOAT, [None, 3, None])
+    nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)]
+    step = polygrad.onnx.load(model(nodes, [x], ["y"], [ints("axes", [2])])).capture(
+        **{"x.0": 2, "x.2": (1, 5)}
+    )
+    for n in (1, 4, 5, 2):
+        x = np.random.default_rng(n).normal(size=(2, 3, n)).astype(np.float32)
+        np.testing.assert_allclose(step(x=x)["y"].numpy(), x.sum(2), rtol=1e-5, atol=1e-6)
 
 
 def test_numbers_that_decide_cannot_be_captured():
