@@ -8,12 +8,14 @@ Whatever a file holds, nothing but our errors may come; the memory that a file t
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
+import resource
 import sys
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,8 @@ from polygrad.onnx.wire_writer import varint
 
 BYTES_A_BYTE, BYTES_BESIDE = 200, 1 << 20  # of memory for a byte of a file, and for any file
 LARGEST_INPUT = 10_000
+ONE_FILE = 300 << 20  # bytes of memory by which a file may let this process grow
+ADDRESSES = 8 << 30
 # Lengths, sizes and tags at their limits, as varints.
 NUMBERS = [
     bytes.fromhex(text)
@@ -237,16 +241,39 @@ def verdict(data: bytes) -> str:
     return "ran"
 
 
+def resident() -> int:
+    """Bytes of memory that this process has had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """This process cannot take more than some gigabytes: what wants more fails, and not the machine."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def fuzz(count: int, seed: int, measured: bool = False) -> Counter[str]:
     """How many files ended how. Raises AssertionError that holds the file, as hexadecimal digits."""
+    with limited():
+        return _fuzz(count, seed, measured)
+
+
+def _fuzz(count: int, seed: int, measured: bool) -> Counter[str]:
     rng, files = random.Random(seed), corpus()
     found: Counter[str] = Counter()
     for i in range(count):
+        before = resident()
         data = mutated(files, rng)
         try:
             if measured:
                 tracemalloc.start()
             found[verdict(data)] += 1
+            assert resident() - before < ONE_FILE, f"{resident() - before} bytes more for {len(data)}"
             if measured:
                 peak = tracemalloc.get_traced_memory()[1]
                 assert peak < BYTES_A_BYTE * len(data) + BYTES_BESIDE, f"{peak} bytes for {len(data)}"

@@ -196,6 +196,24 @@ def test_integer_vectors_that_are_no_tensors_are_known_on_the_host(monkeypatch):
         assert m(x0=Tensor.zeros(6), x1=shape)["y0"].shape == (2, 3)
 
 
+def test_scales_are_no_parameters_and_known_on_the_host():
+    values = [
+        numpy_helper.from_array(np.float32([1, 1, 2, 1]), "s"),
+        numpy_helper.from_array(np.float32(3), "f"),
+    ]
+    nodes = [
+        helper.make_node("Resize", ["x", "", "s"], ["r"], mode="nearest"),
+        helper.make_node("Pad", ["r", "pads", "f"], ["y"]),
+    ]
+    m = polygrad.onnx.load(
+        model(nodes, ["x"], ["y"], [*values, ints("pads", [0] * 7 + [1])]), requires_grad=True
+    )
+    assert m.parameters == {}
+    step = TinyJit(lambda x: m(x=x)["y"])
+    for _ in range(3):
+        assert step(Tensor([[[[1.0, 2.0]]]])).tolist() == [[[[1, 2, 3], [1, 2, 3]]]]
+
+
 def test_an_output_that_is_a_constant_is_the_callers_own():
     m = polygrad.onnx.load(model([helper.make_node("Shape", ["x"], ["y"])], ["x"], ["y"]))
     first = m(x=Tensor.zeros(2, 3))["y"]
