@@ -9,6 +9,7 @@ How many threads may be used, the environment says.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -39,8 +40,8 @@ def maker(library: str) -> Any:
         return lambda kind, sizes: with_torch.make(kind, sizes, library == "torch-compile")
     from bench.libraries import inputs, with_onnx, with_tensor
 
-    if library == "onnxruntime":
-        return with_onnx.in_onnxruntime
+    if library.startswith("onnxruntime"):
+        return functools.partial(with_onnx.in_onnxruntime, optimized=library != "onnxruntime-as-written")
     importlib.import_module(f"{library}.nn")
     tensors = with_tensor.Maker(importlib.import_module(library), inputs.uniform)
     models = with_onnx.in_polygrad(tensors.finish)

@@ -25,12 +25,15 @@ def arrays(inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def in_onnxruntime(kind: str, sizes: dict[str, Any]) -> Program:
+def in_onnxruntime(kind: str, sizes: dict[str, Any], optimized: bool = True) -> Program:
+    """`optimized`: what it does by default. Of int8 models it then rounds elsewhere than the file says."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
     options.inter_op_num_threads, options.log_severity_level = 1, 3
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(sizes["path"], options, providers=["CPUExecutionProvider"])
     given = arrays(sizes["inputs"])
 

@@ -1,7 +1,7 @@
 """Real ONNX models beside onnxruntime: float32 and int8, batches of 1 and 8, one thread and two.
 
-The models are those of the packages of the dependency group `models`; of int8 ones the numbers are compared
-within a step or two of the quantisation, as rounding decides ties.
+The models are those of the packages of the dependency group `models`. The judge is onnxruntime without its
+optimisations: with them it rounds int8 models elsewhere than the file says, and may be far off itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bench.hosts import CPYTHON, Unavailable, peer_python
 from bench.libraries.with_onnx import KIND
 from bench.report import Result
 
-PEER = "onnxruntime"
+PEER, JUDGE = "onnxruntime", "onnxruntime-as-written"
 GOAL = times_best_peer(0.8, "lower")
 MEAN = 1.0  # of the ratios of all rows
-TOLERANCE, OF_INT8 = 1e-3, 0.1  # of the largest number
+TOLERANCE, PEER_OF_INT8 = 1e-3, 0.4  # of the largest number
 BATCHES, THREADS = (1, 8), (1, 2)
 
 
@@ -117,8 +117,9 @@ def cases() -> Iterator[tuple[Model, str, Case]]:
                             threads,
                             (PEER,),
                             (GOAL,),
-                            tolerance=OF_INT8 if dtype == "int8" else TOLERANCE,
-                            judge=PEER,
+                            tolerance=TOLERANCE,
+                            peer_tolerance=PEER_OF_INT8 if dtype == "int8" else 0.0,
+                            judge=JUDGE,
                         ),
                     )
 
