@@ -48,8 +48,7 @@ class Constant:
 
     def _made(self, device: str | None) -> Tensor:
         if any(isinstance(n, UOp) for n in self.numbers):
-            # Without a device: a capture would take a copy of a size to a device for a constant.
-            parts = [Tensor(n, dtype=self.dtype).reshape(1) for n in self.numbers]
+            parts = [Tensor(n, device, self.dtype).reshape(1) for n in self.numbers]
             return parts[0].cat(*parts[1:]).reshape(self.shape)
         if not self.shape:
             return Tensor(self.numbers[0], device, self.dtype)
