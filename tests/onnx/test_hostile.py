@@ -138,6 +138,26 @@ def test_an_attribute_of_another_type_than_the_op_takes():
         polygrad.onnx.load(model([node], [x], ["y"]))(shape=Tensor([2], dtype="int64"))
 
 
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        ("HammingWindow", [np.int32((1 << 31) - 1)]),
+        (
+            "MelWeightMatrix",
+            [np.int64(1 << 40), np.int64(8), np.int64(8192), np.float32(0), np.float32(4000)],
+        ),
+        (
+            "MelWeightMatrix",
+            [np.int64(8), np.int64(1 << 40), np.int64(8192), np.float32(0), np.float32(4000)],
+        ),
+    ],
+)
+def test_more_numbers_than_the_host_makes(op, inputs):
+    data, names = node_model(op, inputs, opset=17)
+    with pytest.raises(OnnxError, match=rf"node 'the_node' \({op}\): .* expected up to 4194304 numbers"):
+        polygrad.onnx.load(data).forward(dict(zip(names, map(Tensor, inputs))))
+
+
 def test_more_targets_of_trees_than_memory():
     numbers = {"leaf_weights": np.float32([1]), "nodes_splits": np.float32([0]), "nodes_modes": np.uint8([0])}
     attributes = {name: numpy_helper.from_array(x, "") for name, x in numbers.items()}
