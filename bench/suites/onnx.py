@@ -24,7 +24,8 @@ from bench.report import Result
 PEER, JUDGE = "onnxruntime", "onnxruntime-as-written"
 GOAL = times_best_peer(0.8, "lower")
 MEAN = 1.0  # of the ratios of all rows
-TOLERANCE, PEER_OF_INT8 = 1e-3, 0.4  # of the largest number
+TOLERANCE = 1e-3  # of the largest number
+PEER_TOLERANCES = {"float32": 1e-2, "int8": 0.4}
 BATCHES, THREADS = (1, 8), (1, 2)
 
 
@@ -118,7 +119,7 @@ def cases() -> Iterator[tuple[Model, str, Case]]:
                             (PEER,),
                             (GOAL,),
                             tolerance=TOLERANCE,
-                            peer_tolerance=PEER_OF_INT8 if dtype == "int8" else 0.0,
+                            peer_tolerance=PEER_TOLERANCES[dtype],
                             judge=JUDGE,
                         ),
                     )
