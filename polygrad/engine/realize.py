@@ -334,7 +334,9 @@ def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
 def _made_of_constants(pending: Pending) -> set[UOp]:
     out: set[UOp] = set()
     for node in pending.order:
-        if node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
+        if node.op is Ops.BIND:  # whose sources no order has
+            out.add(node)
+        elif node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
             out.add(node)
     return out
 
