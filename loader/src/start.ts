@@ -43,6 +43,8 @@ export interface Host {
   readonly wheel?: Promise<Bytes> | undefined;
   /** The whole standard library, now: an import waits for it. Throws when it cannot be read. */
   readonly readStdlib: () => Uint8Array;
+  /** The file `ASSETS.applications`, in the same way. */
+  readonly readApplications: () => Uint8Array;
   /** The JavaScript engine and its version: a snapshot fits no other. */
   readonly engine: string;
   /** Where snapshots and bytecode of wheels are kept. */
@@ -164,7 +166,7 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
 /** What Python can ask of the host. `first`: the GPU that it gets first; what is returned tells whether it has one. */
 function register(
   pyodide: PyodideAPI,
-  { readStdlib, openGpu, loadHub }: Host,
+  { readStdlib, readApplications, openGpu, loadHub }: Host,
   pool: ThreadPool | undefined,
   first?: unknown,
 ): { readonly opened: boolean } {
@@ -179,6 +181,9 @@ function register(
     loadHub,
     completeStdlib: (path: string) => {
       fileSystem(pyodide).writeFile(path, readStdlib());
+    },
+    completePackage: (path: string) => {
+      fileSystem(pyodide).writeFile(path, readApplications());
     },
   });
   return state;

@@ -64,6 +64,7 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
       archive: () => readBytes(asset(ASSETS.package)),
       wheel: typeof wheel === "string" ? readBytes(wheel) : wheel && Promise.resolve(wheel),
       readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
+      readApplications: () => readFileSync(asset(ASSETS.applications)),
       engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
       openGpu: () => GpuInWorker.open(),
       loadHub,

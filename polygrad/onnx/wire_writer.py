@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from polygrad.onnx.wire import FIXED32, LENGTH, VARINT
+from polygrad.nn.wire import FIXED32, LENGTH, VARINT
 
 _MASK = (1 << 64) - 1
 

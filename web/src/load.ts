@@ -55,7 +55,7 @@ function fetchNow(url: string): Uint8Array {
   request.overrideMimeType("text/plain; charset=x-user-defined");
   request.send();
   if (request.status !== 200) {
-    throw new Error(`polygrad: expected the standard library at ${url}, got status ${request.status}`);
+    throw new Error(`polygrad: expected Python modules at ${url}, got status ${request.status}`);
   }
   return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
 }
@@ -114,6 +114,7 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
       archive: () => archive ?? fetchBytes(archiveUrl, "polygrad's files"),
       wheel,
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
+      readApplications: () => fetchNow(new URL(`python/${ASSETS.applications}`, base).href),
       engine: navigator.userAgent,
       openGpu: () =>
         WebGPUDevice.open(navigator.gpu, {
