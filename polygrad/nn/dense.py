@@ -6,6 +6,7 @@ import math
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import PackedWeight
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.index_checks import check_index
@@ -17,6 +18,9 @@ class Linear(Layer):
 
     weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
     """
+
+    packable = ("weight",)
+    weight: Tensor | PackedWeight
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, dtype: DTypeLike | None = None
@@ -67,6 +71,9 @@ class Embedding(Layer):
 
     The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
     """
+
+    packable = ("weight",)
+    weight: Tensor | PackedWeight
 
     def __init__(self, vocab_size: int, embed_size: int, dtype: DTypeLike | None = None) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size

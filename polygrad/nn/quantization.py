@@ -29,7 +29,7 @@ Planes = Mapping[str, Tensor]
 class Kind:
     """One kind of numbers.
 
-    `block`: how many numbers a block has; None: a row is one block. `dense`: planes to float32 (*rows,
+    `block`: how many numbers a block has where this package packs; None: a row is one block. `dense`: planes to float32 (*rows,
     blocks, ...), whose last axes are the numbers of a block. `split`: ggml's blocks (*rows, blocks, bytes) to
     planes, and `nbytes` of each; None: ggml has no such blocks. `pack`: float32 (*rows, blocks, numbers) to
     planes; None: this kind is only read.
@@ -54,17 +54,17 @@ def dequantize(name: str, blocks: Tensor) -> Tensor:
     return found.dense(found.split(blocks)).reshape(blocks.shape[0], -1)
 
 
-def kind(name: str) -> Kind:
+def find_kind(name: str) -> Kind:
     """The kind of a name, as `int8` or `Q4_0`. Raises ArgumentError, which lists those that there are."""
     found = KINDS.get(name.lower()) if isinstance(name, str) else None
     if found is None:
-        raise ArgumentError(f"kind: expected one of {', '.join(KINDS)}, got {name!r}")
+        raise ArgumentError(f"kind of packed weights: expected one of {', '.join(KINDS)}, got {name!r}")
     return found
 
 
-def kind_to_pack(name: str) -> Kind:
-    """As `kind`; raises ArgumentError for one that weights cannot be packed in, too."""
-    found = kind(name)
+def find_kind_to_pack(name: str) -> Kind:
+    """As `find_kind`; raises ArgumentError for one that weights cannot be packed in, too."""
+    found = find_kind(name)
     if found.pack is None:
         known = ", ".join(k for k, other in KINDS.items() if other.pack)
         raise ArgumentError(f"quantize: {name} is only read from files: expected one of {known}")
