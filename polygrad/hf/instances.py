@@ -20,15 +20,17 @@ from polygrad.hf.files import has_tokenizer, json_fields
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
-from polygrad.models.instance import Instance
+from polygrad.models.instance import NOT_QUANTIZED, Instance
+from polygrad.nn.quantize import find_places
 from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
 
 Prompt = str | Iterable[Any]
 
 
 class HFInstance(Instance):
     """A model of a checkpoint. `config`: its configuration. `unused`: tensors of the file that the
-    architecture has no place for."""
+    architecture has no place for. `metadata`: of a GGUF file, as `gguf_load` gives it."""
 
     def __init__(
         self,
@@ -46,11 +48,12 @@ class HFInstance(Instance):
         self.architecture, self.config = architecture, config
         self.max_batch, self.max_seq_len = max_batch, max_seq_len
         self.unused: list[str] = []
+        self.metadata: Mapping[str, Any] = {}
         self._files = dict(files)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
-        tokenizer's files as they came."""
+        tokenizer's files as they came. Packed weights are written as the floats that they stand for."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name, data in self._files.items():
@@ -58,12 +61,27 @@ class HFInstance(Instance):
             (target / name).write_bytes(data)
         text = json.dumps(dict(self.config.values), indent=2)
         (target / "config.json").write_text(text + "\n", encoding="utf-8")
-        weights = {name: t.detach() for name, t in self.architecture.names.to_file(self.weights()).items()}
+        whole = _with_unpacked(self.weights(), self._packed())
+        weights = {name: t.detach() for name, t in self.architecture.names.to_file(whole).items()}
         nn.state.safe_save(weights, target / "model.safetensors", metadata={"format": "pt"})
 
     def __repr__(self) -> str:
-        count = sum(t.numel() for t in self.weights().values())
+        count = sum(t.numel() for t in _with_unpacked(self.weights(), self._packed()).values())
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
+
+
+    def _packed(self) -> dict[str, nn.PackedWeight]:
+        found = {name: place.weight for name, place in find_places(self.module).items()}
+        return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
+
+
+def _with_unpacked(
+    weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]
+) -> dict[str, Tensor]:
+    """The weights by name, with those that are packed, lazily, as floats in the place of their planes."""
+    planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
+    out = {name: t for name, t in weights.items() if name not in planes}
+    return out | {name: weight.dense() for name, weight in packed.items()}
 
 
 class LanguageModel(HFInstance):
@@ -87,6 +105,11 @@ class LanguageModel(HFInstance):
     def defaults(self) -> Fields:
         """generation_config.json: what `generate` does unless it is told."""
         return json_fields(self._files, "generation_config.json", missing={})
+
+    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+        """See `Instance.quantize`. Raises ArgumentError."""
+        super().quantize(kind, skip)
+        self._scheduler = None  # its captured Programs read the weights that there were
 
     @property
     def scheduler(self) -> Scheduler:

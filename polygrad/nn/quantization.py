@@ -20,6 +20,7 @@ from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
+from polygrad.nn.gguf import ENCODINGS
 from polygrad.tensor.tensor import Tensor
 
 Planes = Mapping[str, Tensor]
@@ -395,19 +396,31 @@ def _split_q3_k(b: Tensor) -> dict[str, Tensor]:
     }
 
 
+_BLOCKS = {e.name: e for e in ENCODINGS.values()}
+
+
+def _ggml(
+    name: str,
+    dense: Callable[[Planes], Tensor],
+    split: Callable[[Tensor], dict[str, Tensor]],
+    pack: Callable[[Tensor], dict[str, Tensor]] | None = None,
+) -> Kind:
+    return Kind(_BLOCKS[name].elements, dense, split, _BLOCKS[name].nbytes, pack)
+
+
 KINDS: dict[str, Kind] = {
     "int8": Kind(None, _int8, pack=_pack_int8),
     "int4": Kind(32, _int4, pack=_pack_int4),
     "fp8": Kind(None, _fp8, pack=_pack_fp8),
-    "q4_0": Kind(32, _q4_0, _split_q4_0, 18, _pack_q4_0),
-    "q4_1": Kind(32, _q4_1, _split_q4_1, 20, _pack_q4_1),
-    "q5_0": Kind(32, _q5_0, _split_q5_0, 22, _pack_q5_0),
-    "q5_1": Kind(32, _q5_1, _split_q5_1, 24, _pack_q5_1),
-    "q8_0": Kind(32, _q8_0, _split_q8_0, 34, _pack_q8_0),
-    "q2_k": Kind(256, _q2_k, _split_q2_k, 84),
-    "q3_k": Kind(256, _q3_k, _split_q3_k, 110),
-    "q4_k": Kind(256, _q4_k, _split_q4_k, 144),
-    "q5_k": Kind(256, _q5_k, _split_q5_k, 176),
-    "q6_k": Kind(256, _q6_k, _split_q6_k, 210),
-    "iq4_nl": Kind(32, _iq4_nl, _split_q4_0, 18),
+    "q4_0": _ggml("Q4_0", _q4_0, _split_q4_0, _pack_q4_0),
+    "q4_1": _ggml("Q4_1", _q4_1, _split_q4_1, _pack_q4_1),
+    "q5_0": _ggml("Q5_0", _q5_0, _split_q5_0, _pack_q5_0),
+    "q5_1": _ggml("Q5_1", _q5_1, _split_q5_1, _pack_q5_1),
+    "q8_0": _ggml("Q8_0", _q8_0, _split_q8_0, _pack_q8_0),
+    "q2_k": _ggml("Q2_K", _q2_k, _split_q2_k),
+    "q3_k": _ggml("Q3_K", _q3_k, _split_q3_k),
+    "q4_k": _ggml("Q4_K", _q4_k, _split_q4_k),
+    "q5_k": _ggml("Q5_K", _q5_k, _split_q5_k),
+    "q6_k": _ggml("Q6_K", _q6_k, _split_q6_k),
+    "iq4_nl": _ggml("IQ4_NL", _iq4_nl, _split_q4_0),
 }
