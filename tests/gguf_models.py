@@ -18,7 +18,7 @@ transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 _BASE = {
-    "vocab_size": 96,
+    "vocab_size": 128,
     "hidden_size": 64,
     "intermediate_size": 96,
     "num_hidden_layers": 2,
@@ -138,7 +138,7 @@ def files(name: str, kind: str) -> tuple[str, str]:
     state = safetensors.numpy.load_file(folder / "model.safetensors")
     writer = gguf.GGUFWriter(folder / "model.gguf", arch)
     _write_metadata(writer, model.config.to_dict(), family, arch)
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH_NAMES and _arch(arch), model.config.num_hidden_layers)
+    names = gguf.get_tensor_name_map(_arch(arch), model.config.num_hidden_layers)
     stored: dict[str, np.ndarray] = {}
     for key, value in state.items():
         if family == "GPT2" and key.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
@@ -305,3 +305,19 @@ def _llama3_factors(rope: dict[str, Any], size: int) -> np.ndarray:
             )
             out.append(1 / ((1 - smooth) / rope["factor"] + smooth))
     return np.array(out, np.float32)
+
+
+# Where each block of a kind has its halves.
+_HALVES = {"Q2_K": (80, 82), "Q3_K": (108,), "Q6_K": (208,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q4_1": (0, 2),
+           "Q5_1": (0, 2), "Q4_0": (0,), "Q5_0": (0,), "Q8_0": (0,), "IQ4_NL": (0,)}  # fmt: skip
+
+
+def random_blocks(kind: str, rows: int, columns: int, rng: np.random.Generator) -> np.ndarray:
+    """Blocks of a kind, whose bytes are random and whose halves make numbers of about 0.1."""
+    type_ = gguf.GGMLQuantizationType[kind]
+    numbers, nbytes = gguf.GGML_QUANT_SIZES[type_]
+    blocks = rng.integers(0, 256, (rows, columns // numbers, nbytes)).astype(np.uint8)
+    for at in _HALVES[kind]:
+        halves = (rng.standard_normal((rows, columns // numbers, 1)) / 1000).astype(np.float16)
+        blocks[..., at : at + 2] = halves.view(np.uint8)
+    return blocks.reshape(rows, -1)

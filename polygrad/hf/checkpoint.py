@@ -30,8 +30,12 @@ class Checkpoint(Protocol):
     where: str
     shapes: dict[str, Shape]
 
-    def read(self, name: str, device: str | None) -> Tensor:
-        """The tensor, in memory of its own."""
+    def read(self, name: str, device: str | None) -> Any:
+        """The tensor, in memory of its own; a PackedWeight where the file has one in few bits."""
+        ...
+
+    def dtype(self, name: str) -> DType:
+        """The dtype in the file."""
         ...
 
 

@@ -15,6 +15,7 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, mapped, open_checkpoint
 from polygrad.hf.download import download_hf
 from polygrad.hf.files import json_fields, small_files
+from polygrad.hf.four_bits import METHODS, FourBitCheckpoint
 from polygrad.hf.gguf import GGUFModel, open_gguf
 from polygrad.hf.instances import HFInstance, instance_class
 from polygrad.models.fields import Fields
@@ -121,6 +122,11 @@ def _loaded(
     """`names`: the rulebook of the file; None: that of the architecture."""
     if architecture is not None:
         config = Fields({**config.values, "architectures": [architecture]}, config.where)
+    if "quantization_config" in config:  # what it says is of the file, not of the model
+        settings = config.section("quantization_config")
+        if settings.values.get("quant_method") in METHODS:
+            checkpoint = FourBitCheckpoint(checkpoint, settings)
+        config = Fields({k: v for k, v in config.values.items() if k != "quantization_config"}, config.where)
     kind = architecture_of(config)
     to = common_dtype(checkpoint) if dtype is None else to_dtype(dtype)
     if not to.is_float:
