@@ -52,9 +52,7 @@ class GGUFCheckpoint:
             return value if heads is None else _halves(value, heads)
         *rows, columns = found.shape
         count = columns // found.encoding.elements
-        blocks = tensor_of_bytes(
-            found.data, dtypes.uint8, (*rows, count, found.encoding.nbytes), device
-        )
+        blocks = tensor_of_bytes(found.data, dtypes.uint8, (*rows, count, found.encoding.nbytes), device)
         blocks = blocks if heads is None else _halves(blocks, heads)
         if len(rows) and len(blocks.shape) > 2 and 0 not in found.shape:
             return PackedWeight.of_blocks(blocks, found.encoding.name)
@@ -135,7 +133,9 @@ class _Reader:
         """Rows of the embedding."""
         shape = self.checkpoint.shapes.get("token_embd.weight", ())
         if len(shape) != 2:
-            raise ModelError(f"{self.fields.where}: token_embd.weight: expected a matrix, got {shape or 'none'}")
+            raise ModelError(
+                f"{self.fields.where}: token_embd.weight: expected a matrix, got {shape or 'none'}"
+            )
         return shape[0]
 
 

@@ -69,15 +69,12 @@ class HFInstance(Instance):
         count = sum(t.numel() for t in _with_unpacked(self.weights(), self._packed()).values())
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
 
-
     def _packed(self) -> dict[str, nn.PackedWeight]:
         found = {name: place.weight for name, place in find_places(self.module).items()}
         return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
 
 
-def _with_unpacked(
-    weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]
-) -> dict[str, Tensor]:
+def _with_unpacked(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
     """The weights by name, with those that are packed, lazily, as floats in the place of their planes."""
     planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
     out = {name: t for name, t in weights.items() if name not in planes}

@@ -134,7 +134,9 @@ def _loaded(
     module = kind.build(config)
     own = nn.state.get_state_dict(module)
     names = kind.names if names is None else names
-    last: dict[str, Tensor | nn.PackedWeight] = {}  # the tensor read last: parts of it may be asked for one by one
+    last: dict[
+        str, Tensor | nn.PackedWeight
+    ] = {}  # the tensor read last: parts of it may be asked for one by one
 
     def read(name: str) -> Any:
         if name not in last:

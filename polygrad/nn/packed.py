@@ -56,7 +56,9 @@ class PackedWeight:
         *rows, columns = weight.shape
         block = found.block or columns
         if not columns or columns % block:
-            raise ArgumentError(f"quantize: {kind}: expected a multiple of {block or 1} columns, got {columns}")
+            raise ArgumentError(
+                f"quantize: {kind}: expected a multiple of {block or 1} columns, got {columns}"
+            )
         blocks = weight.detach().float().reshape(*rows, columns // block, block)
         assert found.pack is not None
         with Tensor.no_grad():

@@ -81,9 +81,12 @@ def _wide(x: Tensor, axes: int = 1) -> Tensor:
 
 
 def _parts(x: Tensor, count: int, bits: int) -> Tensor:
-    """(..., n) bytes to (..., count, n): part i has bits [i * bits, (i + 1) * bits) of each."""
-    shifts = Tensor.arange(count, dtype=x.dtype, device=x.device) * bits
-    return (x.unsqueeze(-2) >> shifts.reshape(count, 1)) & ((1 << bits) - 1)
+    """(..., n) bytes to int32 (..., count, n): part i has bits [i * bits, (i + 1) * bits) of each.
+
+    Vectors of int32 are shifted and become floats by one instruction each; bytes are not shifted by any.
+    """
+    shifts = Tensor.arange(count, dtype=dtypes.int32, device=x.device) * bits
+    return (x.cast(dtypes.int32).unsqueeze(-2) >> shifts.reshape(count, 1)) & ((1 << bits) - 1)
 
 
 def _nibbles(x: Tensor) -> Tensor:
@@ -140,9 +143,21 @@ def _pack_int8(x: Tensor) -> dict[str, Tensor]:
     return {"scales": scale.squeeze(-1), "bits": bits}
 
 
+_SIGN = -(1 << 31)  # of a float32, as an int32
+_FP8_BITS = _SIGN + (0x7F << 20)
+
+
 def _fp8(p: Planes) -> Tensor:
-    """scale * q, an fp8e4m3."""
-    return p["bits"].float() * _wide(p["scales"])
+    """scale * q, an fp8e4m3 that is no NaN.
+
+    Bits of a normal number are those of a float32 whose exponent is 120 less. One below the normal numbers,
+    m / 8 * 2^-6, becomes t = (1 + m / 8) * 2^-7 by that, and is 2 * t - 2^-6.
+    """
+    bits = p["bits"].bitcast(dtypes.int8).cast(dtypes.int32)  # the sign in all upper bits
+    moved = bits << 20
+    normal = ((moved & _FP8_BITS) + (120 << 23)).bitcast(dtypes.float32)
+    least = ((moved & _SIGN) + (121 << 23)).bitcast(dtypes.float32)
+    return (bits & 0x78).eq(0).where(normal * 2 - least, normal) * _wide(p["scales"])
 
 
 def _pack_fp8(x: Tensor) -> dict[str, Tensor]:
@@ -202,14 +217,15 @@ def _pack_q4_1(x: Tensor) -> dict[str, Tensor]:
 
 
 def _fifth(p: Planes) -> Tensor:
-    """Bit i of each block's word, as 16, for its number i: (..., 2, 16)."""
-    places = Tensor.arange(32, dtype=dtypes.uint32, device=p["fifth"].device).reshape(2, 16)
-    return ((p["fifth"].reshape(*p["fifth"].shape, 1, 1) >> places) & 1) * 16
+    """Bit i of each block's word, as 16, for its number i: int32 (..., 2, 16)."""
+    places = Tensor.arange(32, dtype=dtypes.int32, device=p["fifth"].device).reshape(2, 16)
+    word = p["fifth"].bitcast(dtypes.int32)  # its last bit is shifted in again, and masked
+    return ((word.reshape(*word.shape, 1, 1) >> places) & 1) * 16
 
 
 def _q5_0(p: Planes) -> Tensor:
     """d * (q - 16)."""
-    return ((_nibbles(p["bits"]).cast(dtypes.uint32) + _fifth(p)).float() - 16) * _wide(p["scales"], 2)
+    return ((_nibbles(p["bits"]) + _fifth(p)).float() - 16) * _wide(p["scales"], 2)
 
 
 def _split_q5_0(b: Tensor) -> dict[str, Tensor]:
@@ -232,7 +248,7 @@ def _pack_q5_0(x: Tensor) -> dict[str, Tensor]:
 
 def _q5_1(p: Planes) -> Tensor:
     """d * q + m."""
-    q = _nibbles(p["bits"]).cast(dtypes.uint32) + _fifth(p)
+    q = _nibbles(p["bits"]) + _fifth(p)
     return q.float() * _wide(p["scales"], 2) + _wide(p["offsets"], 2)
 
 
@@ -267,6 +283,7 @@ def _pack_q8_0(x: Tensor) -> dict[str, Tensor]:
 
 # ggml's 16 numbers of IQ4_NL are -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113. This
 # polynomial in q - 7.5, its constant first, is within 0.44 of each: a vector of numbers needs no look-ups.
+_ROUNDING = 1.5 * 2**23  # a float32 so large has no places behind the point: a sum with it is rounded
 _IQ4_NL = (-4.301249, 11.5172086, -0.137192704, 0.0786677240, 0.00158604282)
 
 
@@ -276,7 +293,8 @@ def _iq4_nl(p: Planes) -> Tensor:
     value = at * _IQ4_NL[-1] + _IQ4_NL[-2]
     for factor in _IQ4_NL[-3::-1]:
         value = value * at + factor
-    return value.round() * _wide(p["scales"], 2)
+    nearest = (value + _ROUNDING) - _ROUNDING
+    return nearest * _wide(p["scales"], 2)
 
 
 # --- ggml's blocks of 256
@@ -390,7 +408,7 @@ def _split_q3_k(b: Tensor) -> dict[str, Tensor]:
     sub_scales = low.reshape(*b.shape[:-1], 16) + high.reshape(*b.shape[:-1], 16) * 16
     return {
         "scales": _half(b, 108),
-        "sub_scales": (sub_scales.cast(dtypes.int32) - 32).cast(dtypes.int8),
+        "sub_scales": (sub_scales - 32).cast(dtypes.int8),
         "third": b[..., :32],
         "bits": b[..., 32:96].reshape(*b.shape[:-1], 2, 32),
     }

@@ -22,7 +22,9 @@ Parts = dict[str, np.ndarray]
 
 def words(x: np.ndarray) -> np.ndarray:
     """(..., 8) numbers below 16 to (...) int32, the first in the low bits."""
-    return (x.astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))).sum(-1, dtype=np.uint32).view(np.int32)
+    return (
+        (x.astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))).sum(-1, dtype=np.uint32).view(np.int32)
+    )
 
 
 def along_columns(x: np.ndarray, order: tuple[int, ...] = tuple(range(8))) -> np.ndarray:
@@ -70,7 +72,9 @@ def write(folder: Path, name: str, method: str, change: Any = None, **settings: 
         floats[key] = np.ascontiguousarray(((q - wide[0]) * wide[1]).T)
         del parts[key]
         stem = key.removesuffix("weight")
-        parts |= {stem + part: np.ascontiguousarray(x) for part, x in METHODS[method](q, zeros, scales).items()}
+        parts |= {
+            stem + part: np.ascontiguousarray(x) for part, x in METHODS[method](q, zeros, scales).items()
+        }
     if change is not None:
         change(parts)
     safetensors.numpy.save_file(parts, packed / "model.safetensors", metadata={"format": "pt"})

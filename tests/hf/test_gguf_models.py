@@ -174,7 +174,11 @@ def entry(name: str, value: int) -> bytes:
             entry("llama.attention.head_count", 5),
             "llama.attention.head_count: expected a divisor of embedding_length, 64, got 5",
         ),
-        (b"token_embd.weight", b"token_embd.heavyy", "bad.gguf: token_embd.weight: expected a matrix, got none"),
+        (
+            b"token_embd.weight",
+            b"token_embd.heavyy",
+            "bad.gguf: token_embd.weight: expected a matrix, got none",
+        ),
     ],
 )
 def test_what_is_damaged_is_named(tmp_path: Path, old: bytes, new: bytes, message: str) -> None:
