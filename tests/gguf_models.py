@@ -1,9 +1,8 @@
-"""GGUF files of small random models, written by the package of ggml's authors as llama.cpp's converter does."""
+"""GGUF files of small random models, written by the package of ggml's authors as its converter does."""
 
 from __future__ import annotations
 
 import functools
-import json
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -26,8 +26,8 @@ _PARTS = (".qweight", ".qzeros", ".scales", ".g_idx")
 
 @dataclass(frozen=True)
 class _Format:
-    """`group`: how many numbers of a row share a scale; 0: all. `rows_are_joined`: words of `qweight` go along
-    its first axis. `places`: of the numbers in other words. `added`: to the zeros that are stored."""
+    """`group`: how many numbers of a row share a scale; 0: all. `rows_are_joined`: words of `qweight` go
+    along its first axis. `places`: of the numbers in other words. `added`: to the zeros that are stored."""
 
     group: int
     rows_are_joined: bool
@@ -109,8 +109,8 @@ class FourBitCheckpoint:
         expected = Tensor.arange(columns, dtype=dtypes.int32, device=order.device) // group
         if order.shape != (columns,) or order.ne(expected).any().item():
             raise ModelError(
-                f"{self.where}: {name}: columns are grouped by their importance (desc_act): expected groups of "
-                f"{group} neighbours"
+                f"{self.where}: {name}: columns are grouped by their importance (desc_act): expected groups "
+                f"of {group} neighbours"
             )
 
 

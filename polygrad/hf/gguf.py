@@ -1,8 +1,8 @@
 """GGUF files as models: their metadata as a configuration, and their tensors under a family's own names.
 
-What keys and tensors are called is in ggml's `docs/gguf.md` and llama.cpp's converter. Three things differ from
-the checkpoints that were converted: rows of Llama's queries and keys are in another order, Gemma's norms have 1
-added, and the factors of long contexts are tensors.
+What keys and tensors are called is in ggml's `docs/gguf.md` and llama.cpp's converter. Three things differ
+from the checkpoints that were converted: rows of Llama's queries and keys are in another order, Gemma's norms
+have 1 added, and the factors of long contexts are tensors.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,14 @@ def load_hf(
     architecture: str | None = None,
 ) -> HFInstance:
     """The model in a folder: config.json, weights (safetensors or pytorch_model.bin, whole or in parts) and
-    a tokenizer; or in a GGUF file, whose weights in few bits stay packed. A name like `Qwen/Qwen2-0.5B` that is no folder is downloaded: see `download_hf`.
+    a tokenizer; or in a GGUF file, whose weights in few bits stay packed. A name like `Qwen/Qwen2-0.5B` that
+    is no folder is downloaded: see `download_hf`.
 
     `max_batch`: how many sequences `generate` runs side by side. `max_seq_len`: how many tokens each may
     have, prompt and answer; 0: as many as the model takes. `dtype`: of the weights; None: that of the file.
     `quantize`: a kind that the weights of products and embeddings are packed in, each when it is read: see
-    `polygrad.quantize`. `architecture`: in the place of
-    the one that config.json names. Raises ModelError, which names the file and the entry; nothing is half
-    loaded.
+    `polygrad.quantize`; what the file has packed stays. `architecture`: in the place of the one that
+    config.json names. Raises ModelError, which names the file and the entry; nothing is half loaded.
     """
     folder = Path(path_or_repo)
     if folder.is_file():
@@ -74,8 +74,8 @@ def load_hf_bytes(
     architecture: str | None = None,
 ) -> HFInstance:
     """As `load_hf`, without a file system: `config` is config.json, `weights` the bytes of one safetensors
-    file or a list of them; or `config` is None, and `weights` those of a GGUF file. `tokenizer`: the bytes of a tokenizer's files (and of other small files) by
-    name."""
+    file or a list of them; or `config` is None, and `weights` those of a GGUF file. `tokenizer`: the bytes
+    of a tokenizer's files (and of other small files) by name."""
     files = dict(tokenizer or {})
     if config is None:
         found = open_gguf("weights", memoryview(weights).cast("B"))
@@ -101,8 +101,8 @@ def _gguf_instance(
     architecture: str | None,
     files: Mapping[str, bytes] | None = None,
 ) -> HFInstance:
-    out = _loaded(found.config, dict(files or {}), found.checkpoint, found.names, max_batch, max_seq_len, dtype,
-                  device, quantize, architecture)  # fmt: skip
+    out = _loaded(found.config, dict(files or {}), found.checkpoint, found.names, max_batch, max_seq_len,
+                  dtype, device, quantize, architecture)  # fmt: skip
     out.metadata = found.metadata
     return out
 
@@ -146,7 +146,7 @@ def _loaded(
 
     places = find_places(module)
     to_pack = {} if quantize is None else find_places_to_pack(module, quantize, NOT_QUANTIZED)
-    found = read_weights(own, names, checkpoint.shapes, read, checkpoint.where)
+    found: Iterable[tuple[str, Any]] = read_weights(own, names, checkpoint.shapes, read, checkpoint.where)
     pairs = found if not sys.stderr.isatty() else nn.data.progress(found, "loading", len(own))
     with Tensor.no_grad():
         for name, value in pairs:

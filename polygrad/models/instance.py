@@ -14,7 +14,6 @@ from polygrad.nn.optimizer import Optimizer, OptimizerGroup
 from polygrad.nn.quantize import quantize
 from polygrad.tensor.tensor import Tensor
 
-
 # Few numbers that decide much: which experts a token goes through.
 NOT_QUANTIZED = ("router", "shared_expert_gate")
 

@@ -135,7 +135,8 @@ def gguf_load(data: Any, device: str | None = None) -> tuple[dict[str, Any], dic
     """(metadata, Tensors by name) of a GGUF file: a path, bytes, a buffer, or a Tensor of bytes.
 
     Quantized tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL) become float32, lazily, on the
-    device; others keep their dtype. `polygrad.hf.load_hf` keeps them packed. Raises ArgumentError when it is damaged, or of a kind that is not read.
+    device; others keep their dtype. `polygrad.hf.load_hf` keeps them packed. Raises ArgumentError when it is
+    damaged, or of a kind that is not read.
     """
     metadata, tensors = read_gguf(file_bytes(data, "gguf_load"))
     return metadata, {name: _tensor_of(x, device) for name, x in tensors.items()}

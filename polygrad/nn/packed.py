@@ -75,7 +75,8 @@ class PackedWeight:
             raise ArgumentError(f"quantize: {kind} is no kind of ggml")
         if blocks.ndim < 2 or blocks.shape[-1] != nbytes or blocks.dtype is not dtypes.uint8:
             raise ShapeError(
-                f"quantize: {kind}: expected uint8 of shape (..., {nbytes}), got {blocks.dtype} {blocks.shape}"
+                f"quantize: {kind}: expected uint8 of shape (..., {nbytes}), got {blocks.dtype} "
+                f"{blocks.shape}"
             )
         return cls(kind, split(blocks))
 

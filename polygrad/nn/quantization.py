@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
@@ -30,10 +29,10 @@ Planes = Mapping[str, Tensor]
 class Kind:
     """One kind of numbers.
 
-    `block`: how many numbers a block has where this package packs; None: a row is one block. `dense`: planes to float32 (*rows,
-    blocks, ...), whose last axes are the numbers of a block. `split`: ggml's blocks (*rows, blocks, bytes) to
-    planes, and `nbytes` of each; None: ggml has no such blocks. `pack`: float32 (*rows, blocks, numbers) to
-    planes; None: this kind is only read.
+    `block`: how many numbers `pack` has in a block; None: a row is one block. `dense`: planes to float32
+    (*rows, blocks, ...), whose last axes are the numbers of a block. `split`: ggml's blocks (*rows, blocks,
+    bytes) to planes, and `nbytes` of each; None: ggml has no such blocks. `pack`: float32 (*rows, blocks,
+    numbers) to planes; None: this kind is only read.
     """
 
     block: int | None
@@ -216,11 +215,16 @@ def _pack_q4_1(x: Tensor) -> dict[str, Tensor]:
     return {**halves, "bits": _joined(q)}
 
 
+# Bit i as an int32, whose last one is the sign. SIMD of WebAssembly shifts all lanes alike: a mask for each
+# number is quicker than a shift.
+_PLACES = [1 << i for i in range(31)] + [-(1 << 31)]
+
+
 def _fifth(p: Planes) -> Tensor:
     """Bit i of each block's word, as 16, for its number i: int32 (..., 2, 16)."""
-    places = Tensor.arange(32, dtype=dtypes.int32, device=p["fifth"].device).reshape(2, 16)
-    word = p["fifth"].bitcast(dtypes.int32)  # its last bit is shifted in again, and masked
-    return ((word.reshape(*word.shape, 1, 1) >> places) & 1) * 16
+    word = p["fifth"].bitcast(dtypes.int32)
+    places = Tensor(_PLACES, dtype=dtypes.int32, device=word.device).reshape(2, 16)
+    return (word.reshape(*word.shape, 1, 1) & places).ne(0).where(16, 0)
 
 
 def _q5_0(p: Planes) -> Tensor:
@@ -281,8 +285,8 @@ def _pack_q8_0(x: Tensor) -> dict[str, Tensor]:
     return {"scales": scale.squeeze(-1).half(), "bits": q.clip(-127, 127).cast(dtypes.int8)}
 
 
-# ggml's 16 numbers of IQ4_NL are -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113. This
-# polynomial in q - 7.5, its constant first, is within 0.44 of each: a vector of numbers needs no look-ups.
+# ggml's 16 numbers of IQ4_NL are -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89 and 113.
+# This polynomial in q - 7.5, its constant first, is within 0.44 of each: a vector needs no look-ups.
 _ROUNDING = 1.5 * 2**23  # a float32 so large has no places behind the point: a sum with it is rounded
 _IQ4_NL = (-4.301249, 11.5172086, -0.137192704, 0.0786677240, 0.00158604282)
 
@@ -348,8 +352,8 @@ def _split_q5_k(b: Tensor) -> dict[str, Tensor]:
 
 
 def _q6_k(p: Planes) -> Tensor:
-    """d * scale * (q - 32), in sub-blocks of 16. Each half of the block has its low bits in 64 bytes, its high
-    bits as four parts of 32 bytes."""
+    """d * scale * (q - 32), in sub-blocks of 16. Each half of the block has its low bits in 64 bytes, its
+    high bits as four parts of 32 bytes."""
     low = _nibbles(p["bits"])  # (..., 2, 2, 64)
     lead = low.shape[:-3]
     q = low.reshape(*lead, 2, 4, 32) + _parts(p["high"], 4, 2) * 16
@@ -389,8 +393,8 @@ def _split_q2_k(b: Tensor) -> dict[str, Tensor]:
 
 
 def _q3_k(p: Planes) -> Tensor:
-    """d * scale * (q - 4), in sub-blocks of 16; q has its low bits as Q2_K, and bit i of 32 bytes is the third
-    bit of part i of 8."""
+    """d * scale * (q - 4), in sub-blocks of 16; q has its low bits as Q2_K, and bit i of 32 bytes is the
+    third bit of part i of 8."""
     low, third = _parts(p["bits"], 4, 2), _parts(p["third"], 8, 1)
     lead = low.shape[:-3]
     q = (low + third.reshape(*lead, 2, 4, 32) * 4).float() - 4

@@ -150,5 +150,5 @@ def test_what_is_damaged_is_named(tmp_path: Path, change: Any, settings: Any, me
 def test_a_configuration_without_packed_tensors_is_refused(tmp_path: Path) -> None:
     packed, plain = write(tmp_path, "llama", "awq")
     shutil.copy(plain / "model.safetensors", packed / "model.safetensors")
-    with pytest.raises(ModelError, match="quant_method: .* no qweight"):
+    with pytest.raises(ModelError, match=r"quant_method: .* no qweight"):
         hf.load_hf(packed)

@@ -1,4 +1,4 @@
-"""GGUF files as models: the logits of the same model in float32, and errors that name the file and the entry."""
+"""GGUF files as models: the logits of the same model in float32, and errors that name file and entry."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_halves_stay_halves() -> None:
 def test_memory_is_that_of_the_file() -> None:
     file, _ = gguf_models.files("llama", "Q4_0")
     instance = hf.load_hf(file)
-    matrices = [w for w in packed_weights(instance)]
+    matrices = packed_weights(instance)
     assert sum(w.nbytes() for w in matrices) == sum(w.numel() for w in matrices) // 32 * 18
 
 
@@ -100,13 +100,14 @@ def test_kinds_that_are_only_read_within_1e_5(tmp_path: Path, kind: str) -> None
     """A model of random blocks, against one whose weights are the numbers of ggml's reader."""
     type_ = gguf.GGMLQuantizationType[kind]
     writer = gguf.GGUFWriter(tmp_path / "model.gguf", "qwen2")
-    for add, value in (("embedding_length", 256), ("block_count", 1), ("head_count", 4), ("context_length", 64),
-                       ("feed_forward_length", 512), ("layer_norm_rms_eps", 1e-6)):  # fmt: skip
-        getattr(writer, f"add_{add}")(value)
+    sizes = {"embedding_length": 256, "block_count": 1, "head_count": 4, "context_length": 64,
+             "feed_forward_length": 512, "layer_norm_rms_eps": 1e-6}  # fmt: skip
+    for entry, value in sizes.items():
+        getattr(writer, f"add_{entry}")(value)
     rng, numbers = np.random.default_rng(0), {}
-    sizes = {"attn_q": (256, 256), "attn_k": (256, 256), "attn_v": (256, 256), "attn_output": (256, 256),
+    parts = {"attn_q": (256, 256), "attn_k": (256, 256), "attn_v": (256, 256), "attn_output": (256, 256),
              "ffn_gate": (512, 256), "ffn_up": (512, 256), "ffn_down": (256, 512)}  # fmt: skip
-    matrices = {"token_embd": (128, 256), "output": (128, 256)} | {f"blk.0.{k}": s for k, s in sizes.items()}
+    matrices = {"token_embd": (128, 256), "output": (128, 256)} | {f"blk.0.{k}": s for k, s in parts.items()}
     for name, (rows, columns) in matrices.items():
         blocks = gguf_models.random_blocks(kind, rows, columns, rng)
         numbers[name] = gguf.quants.dequantize(blocks, type_)
@@ -121,8 +122,9 @@ def test_kinds_that_are_only_read_within_1e_5(tmp_path: Path, kind: str) -> None
     writer.close()
     instance, plain = hf.load_hf(tmp_path / "model.gguf"), hf.load_hf(tmp_path / "model.gguf")
     assert {w.kind for w in packed_weights(instance)} == {kind.lower()}
-    for path, name in {"model.embed_tokens": "token_embd", "lm_head": "output",
-                       **{f"model.layers.0.{ours}": f"blk.0.{theirs}" for ours, theirs in OURS.items()}}.items():  # fmt: skip
+    places = {f"model.layers.0.{ours}": f"blk.0.{theirs}" for ours, theirs in OURS.items()}
+    places |= {"model.embed_tokens": "token_embd", "lm_head": "output"}
+    for path, name in places.items():
         owner = plain.module
         for part in path.split("."):
             owner = owner[int(part)] if part.isdigit() else getattr(owner, part)
@@ -193,7 +195,7 @@ def test_files_that_end_early_and_other_files(tmp_path: Path) -> None:
         (tmp_path / "bad.gguf").write_bytes(raw[:size])
         with pytest.raises(ModelError, match=r"bad.gguf: "):
             hf.load_hf(tmp_path / "bad.gguf")
-    with pytest.raises(ModelError, match="neither a folder, a GGUF file, nor"):
+    with pytest.raises(ModelError, match=r"neither a folder, a GGUF file, nor"):
         hf.load_hf(tmp_path / "none.gguf")
 
 
@@ -202,7 +204,7 @@ def test_an_unknown_architecture_lists_those_that_there_are(tmp_path: Path) -> N
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    with pytest.raises(ModelError, match="general.architecture: expected one of gemma, .* got 'mamba'"):
+    with pytest.raises(ModelError, match=r"general.architecture: expected one of gemma, .* got 'mamba'"):
         hf.load_hf(tmp_path / "model.gguf")
 
 
@@ -212,5 +214,5 @@ def test_a_part_of_a_file_is_refused(tmp_path: Path) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    with pytest.raises(ModelError, match="split.count: expected a whole file.*got 3"):
+    with pytest.raises(ModelError, match=r"split.count: expected a whole file.*got 3"):
         hf.load_hf(tmp_path / "model.gguf")

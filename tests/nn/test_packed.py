@@ -8,35 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from packed_weights import KINDS, PACKED, READ_ONLY, numbers, some_packed
 
 import polygrad
 from polygrad import Tensor, TinyJit, compile_step, nn
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.nn.quantization import KINDS
 from polygrad.nn.state import get_parameters, get_state_dict, load_state_dict, model_to, safe_load, safe_save
 
 pytestmark = pytest.mark.usefixtures("default_device")
-
-PACKED = [name for name, kind in KINDS.items() if kind.pack is not None]
-READ_ONLY = [name for name in KINDS if name not in PACKED]
-# Half of the distance between neighbours, of the largest number of a block.
-STEPS = {"int8": 1 / 254, "int4": 1 / 15, "fp8": 1 / 16, "q4_0": 1 / 8, "q4_1": 1 / 15, "q5_0": 1 / 16,
-         "q5_1": 1 / 31, "q8_0": 1 / 254}  # fmt: skip
-
-
-def numbers(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def some_packed(kind: str, *rows: int, columns: int = 256) -> nn.PackedWeight:
-    """A weight of any kind: random numbers that are packed, or random blocks."""
-    if kind in PACKED:
-        return nn.PackedWeight.of(Tensor(numbers(*rows, columns)), kind)
-    found = KINDS[kind]
-    assert found.block is not None
-    blocks = np.random.default_rng(1).integers(0, 120, (*rows, columns // found.block, found.nbytes))
-    return nn.PackedWeight.of_blocks(Tensor(blocks.astype(np.uint8)), kind)
 
 
 class Model:
@@ -52,17 +31,6 @@ class Model:
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_numbers_within_half_a_step(device: str, kind: str) -> None:
-    x = numbers(6, 128)
-    packed = nn.PackedWeight.of(Tensor(x), kind)
-    found = KINDS[kind]
-    blocks = x.reshape(6, -1, found.block or 128)
-    error = abs(packed.dense().numpy() - x).reshape(blocks.shape).max(-1)
-    assert (error <= STEPS[kind] * 1.02 * abs(blocks).max(-1)).all()
-    assert error.max() > 1e-4  # it is not kept whole
-
-
-@pytest.mark.parametrize("kind", PACKED)
 def test_zeros_and_numbers_that_are_kept_exactly(kind: str) -> None:
     x = np.zeros((3, 64), np.float32)
     x[1] = np.tile([-8, 7], 32)
@@ -71,26 +39,6 @@ def test_zeros_and_numbers_that_are_kept_exactly(kind: str) -> None:
     assert (got[0] == 0).all()
     np.testing.assert_allclose(got, x, rtol=0.07)
     np.testing.assert_allclose(got[2], 5.0, rtol=1e-3)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_products_and_rows_are_those_of_the_dense_matrix_within_1e_5(device: str, kind: str) -> None:
-    packed = some_packed(kind, 24)
-    dense = packed.dense().numpy()
-    assert packed.shape == dense.shape == (24, 256) and packed.ndim == 2 and packed.numel() == dense.size
-    assert packed.dtype is dtypes.float32 and packed.device == device and len(packed) == 24
-    for rows in (1, 3, 40):
-        x = numbers(rows, 256, seed=rows)
-        expected = x @ dense.T
-        got = Tensor(x).linear(packed.transpose()).numpy()
-        assert abs(got - expected).max() < 1e-5 * abs(expected).max()
-    index = np.array([[3, 0], [23, 3]])
-    np.testing.assert_array_equal(packed[Tensor(index)].numpy(), dense[index])
-    np.testing.assert_array_equal(packed[5].numpy(), dense[5])
-    np.testing.assert_array_equal(packed.T.numpy(), dense.T)
-    part = packed[4:9]
-    assert isinstance(part, nn.PackedWeight) and part.nbytes() * 24 == packed.nbytes() * 5
-    np.testing.assert_array_equal(part.dense().numpy(), dense[4:9])
 
 
 @pytest.mark.parametrize("kind", ["int8", "int4", "q4_k", "q8_0"])
@@ -208,20 +156,20 @@ def test_bad_arguments_are_named_and_nothing_is_packed() -> None:
     model = [nn.Linear(64, 8), nn.Linear(40, 8)]
     with pytest.raises(ArgumentError, match=r"1.weight: q8_0 has blocks of 32 .* 40: .* skip='1'"):
         polygrad.quantize(model, "q8_0")
-    with pytest.raises(ArgumentError, match="expected one of int8, int4, .*, got 'int3'"):
+    with pytest.raises(ArgumentError, match=r"expected one of int8, int4, .*, got 'int3'"):
         polygrad.quantize(model, "int3")
-    with pytest.raises(ArgumentError, match="q4_k is only read from files: expected one of int8"):
+    with pytest.raises(ArgumentError, match=r"q4_k is only read from files: expected one of int8"):
         polygrad.quantize(model, "q4_k")
     assert all(isinstance(layer.weight, Tensor) for layer in model)
     with pytest.raises(ShapeError, match=r"expected a matrix, got shape \(64,\)"):
         nn.PackedWeight.of(Tensor.zeros(64), "int8")
-    with pytest.raises(ArgumentError, match="multiple of 32 columns, got 40"):
+    with pytest.raises(ArgumentError, match=r"multiple of 32 columns, got 40"):
         nn.PackedWeight.of(Tensor.zeros(2, 40), "q4_0")
     with pytest.raises(ShapeError, match=r"expected uint8 of shape \(..., 18\), got uint8 \(2, 17\)"):
         nn.PackedWeight.of_blocks(Tensor.zeros(2, 17, dtype="uint8"), "q4_0")
-    with pytest.raises(ArgumentError, match="int8 is no kind of ggml"):
+    with pytest.raises(ArgumentError, match=r"int8 is no kind of ggml"):
         nn.PackedWeight.of_blocks(Tensor.zeros(2, 1, 18, dtype="uint8"), "int8")
-    with pytest.raises(ArgumentError, match="expected rows by an int, a slice or a Tensor, got tuple"):
+    with pytest.raises(ArgumentError, match=r"expected rows by an int, a slice or a Tensor, got tuple"):
         nn.PackedWeight.of(Tensor.zeros(2, 64), "int8")[0, 1]
 
 

@@ -82,7 +82,7 @@ def said_dtype(size: UOp) -> DType | None:
 
 class BufferRole(NamedTuple):
     """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model.
-    `keeps_dtype`: it is part of a format, so that converting the model to another dtype leaves it as it is."""
+    `keeps_dtype`: it is part of a format; converting the model to another dtype leaves it as it is."""
 
     persistent: bool
     keeps_dtype: bool = False
