@@ -56,7 +56,7 @@ def find_places_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -
         if isinstance(place.weight, Tensor) and (columns % block or not columns):
             raise ArgumentError(
                 f"quantize: {name}: {kind} has blocks of {block} numbers, and a row has {columns}: leave it "
-                f"out by skip={name.rpartition('.')[0]!r}"
+                f"out by skip={name.removesuffix('.weight')!r}"
             )
     return {name: place for name, place in places.items() if isinstance(place.weight, Tensor)}
 

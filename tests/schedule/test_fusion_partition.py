@@ -113,7 +113,7 @@ def test_an_operand_of_a_small_product_is_not_stored():
 
 
 def unpacked(rows: int, columns: int) -> Tensor:
-    """A matrix of 4 bits, with a scale, an offset, and parts of both, for each 32 numbers: of five buffers."""
+    """A matrix of 4 bits, with a scale, an offset, and parts of both, for each 32 numbers: five buffers."""
     bits = Tensor.empty(rows, columns // 32, 16, dtype="uint8").contiguous().realize()
     scales, offsets, more, others = (matrix(rows, columns // 32, 1, 1) for _ in range(4))
     shifts = Tensor.arange(2, dtype="int32").reshape(2, 1) * 4
