@@ -92,7 +92,9 @@ def some_weight(kind: str, device: str) -> nn.PackedWeight:
     rng = np.random.default_rng(0)
     found = KINDS[kind]
     if found.pack is not None:
-        return nn.PackedWeight.of(Tensor(rng.standard_normal((ROWS, COLUMNS)).astype(np.float32), device), kind)
+        return nn.PackedWeight.of(
+            Tensor(rng.standard_normal((ROWS, COLUMNS)).astype(np.float32), device), kind
+        )
     assert found.block is not None
     blocks = rng.integers(0, 100, (ROWS, COLUMNS // found.block, found.nbytes)).astype(np.uint8)
     return nn.PackedWeight.of_blocks(Tensor(blocks, device), kind)
@@ -123,7 +125,9 @@ def main() -> None:
     split = len(tokens) * 9 // 10
     model = trained_model(tokens[:split], vocabulary)
     expected, plain = scores(model, tokens[split:])
-    rows = [["float32", "32.00", f"{plain:.4f}", "", "", *(f"{weights_per_ns(None, d):.1f}" for d in DEVICES)]]
+    rows = [
+        ["float32", "32.00", f"{plain:.4f}", "", "", *(f"{weights_per_ns(None, d):.1f}" for d in DEVICES)]
+    ]
     for kind in KINDS:
         weight = some_weight(kind, "CPU")
         row = [kind, f"{weight.nbytes() * 8 / weight.numel():.2f}", "", "", ""]

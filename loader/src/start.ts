@@ -49,6 +49,8 @@ export interface Host {
   readonly store?: ByteStore | undefined;
   /** Open the GPU: a `WebGPUDevice` or what sends the same calls to one, now or later; undefined where there is none. */
   readonly openGpu: () => unknown;
+  /** The bundle of `hub.ts`, now or later. */
+  readonly loadHub: () => unknown;
   /** Where compiled kernels are kept: a folder of Node's, or a database. */
   readonly kernels?: string | KernelStorage | undefined;
 }
@@ -162,7 +164,7 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
 /** What Python can ask of the host. `first`: the GPU that it gets first; what is returned tells whether it has one. */
 function register(
   pyodide: PyodideAPI,
-  { readStdlib, openGpu }: Host,
+  { readStdlib, openGpu, loadHub }: Host,
   pool: ThreadPool | undefined,
   first?: unknown,
 ): { readonly opened: boolean } {
@@ -174,6 +176,7 @@ function register(
       [state.opened, state.first] = [true, undefined];
       return gpu;
     },
+    loadHub,
     completeStdlib: (path: string) => {
       fileSystem(pyodide).writeFile(path, readStdlib());
     },

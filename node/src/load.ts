@@ -14,6 +14,7 @@ import { startPolygrad } from "../../loader/src/start";
 import { cacheFolder, diskStore } from "./disk_store";
 import { startWorker } from "./engine";
 import { GpuInWorker } from "./gpu";
+import { loadHub } from "./load_hub";
 import { readBytes } from "./read_bytes";
 
 export interface LoadOptions extends CommonOptions {
@@ -65,6 +66,7 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
       readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
       engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
       openGpu: () => GpuInWorker.open(),
+      loadHub,
       store: cacheDir === false ? undefined : diskStore(cacheDir),
       kernels: kernelFolder(options),
     },

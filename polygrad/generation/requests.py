@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from polygrad.errors import ArgumentError
 from polygrad.generation.sampling import Sampling
 
 
 class Constraint(Protocol):
-    """Which tokens may come next, of a grammar."""
+    """Which tokens may come next in one answer. `is_complete`: none may, the answer is whole."""
+
+    @property
+    def is_complete(self) -> bool: ...
 
     def allowed(self) -> bytes:
         """One bit for each token, low bits first."""
@@ -22,13 +25,22 @@ class Constraint(Protocol):
         ...
 
 
+class Grammar(Protocol):
+    """What an answer has to be."""
+
+    def begin(self) -> Constraint:
+        """The constraint of an answer without tokens."""
+        ...
+
+
 @dataclass(frozen=True)
 class Request:
     """A prompt, and how to go on.
 
     `tokens`: of the prompt, at least one. `max_new_tokens`: how many are drawn at most. `stop_tokens` end the
     answer and are not part of it; so do `stop` strings. `log_probabilities`: how many of the likeliest tokens
-    are told with theirs at each place, beside the one drawn; None: none at all. `constraint`: a grammar.
+    are told with theirs at each place, beside the one drawn; None: none at all. `grammar`: what the answer
+    has to be.
 
     Raises ArgumentError.
     """
@@ -39,7 +51,7 @@ class Request:
     stop_tokens: frozenset[int] = frozenset()
     stop: tuple[str, ...] = ()
     log_probabilities: int | None = None
-    constraint: Constraint | None = None
+    grammar: Grammar | None = None
 
     def __post_init__(self) -> None:
         if not self.tokens:
@@ -94,11 +106,11 @@ def joined(pieces: Sequence[Piece], prompt_tokens: int) -> Completion:
 class TokenText(Protocol):
     """Turns tokens into text as they come."""
 
-    def push(self, token: int) -> str:
+    def feed(self, id: int) -> str:
         """The characters that a further token completes."""
         ...
 
-    def flush(self) -> str:
+    def finish(self) -> str:
         """What is left at the end."""
         ...
 
@@ -106,11 +118,11 @@ class TokenText(Protocol):
 class NoText:
     """The text of a model without a tokenizer: none."""
 
-    def push(self, token: int) -> str:
+    def feed(self, id: int) -> str:
         """See `TokenText`."""
         return ""
 
-    def flush(self) -> str:
+    def finish(self) -> str:
         """See `TokenText`."""
         return ""
 
@@ -123,7 +135,7 @@ class StopStrings:
         self._stop, self._held = tuple(stop), ""
         self.is_found = False
 
-    def push(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         """The text that is certain to stand before any of the strings."""
         text, self._held = self._held + text, ""
         places = [at for s in self._stop if (at := text.find(s)) >= 0]
@@ -134,7 +146,7 @@ class StopStrings:
         self._held = text[len(text) - held :]
         return text[: len(text) - held]
 
-    def flush(self) -> str:
+    def finish(self) -> str:
         """What was held back."""
         text, self._held = self._held, ""
         return text
@@ -146,8 +158,3 @@ def _overlap(text: str, stop: str) -> int:
         if text.endswith(stop[:n]):
             return n
     return 0
-
-
-def no_text() -> Any:
-    """A `TokenText` without text."""
-    return NoText()

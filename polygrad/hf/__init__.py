@@ -1,28 +1,39 @@
-"""Models as the HuggingFace hub keeps them: folders of a configuration, weights and a tokenizer.
+"""Models as HuggingFace's hub keeps them: folders of a configuration, weights and a tokenizer.
 
-from polygrad import hf
-model = hf.load_hf("Qwen/Qwen2-0.5B-Instruct")
-print(model.generate([{"role": "user", "content": "Why is the sky blue?"}]).text)
+    from polygrad import hf
+    model = hf.load_hf("Qwen/Qwen2-0.5B-Instruct")
+    print(model.generate([{"role": "user", "content": "Why is the sky blue?"}]).text)
+
+Text needs `pip install 'polygrad[hf]'`: under CPython tokenizers stand on the packages `tokenizers` and
+`jinja2`, inside of Pyodide on JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, which
+polygrad's npm package brings. `tokenizer_files.py` reads what there is, `tokenizer_json.py` checks it,
+`backend.py` chooses the library.
 """
 
 from __future__ import annotations
 
 from polygrad.generation.requests import Completion, Piece, Request
 from polygrad.generation.sampling import Sampling
+from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import load_hf, load_hf_bytes
-from polygrad.hf.tokenizer import Tokenizer
+from polygrad.hf.sequence_to_sequence import SequenceToSequence
+from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 
 __all__ = [
+    "Batch",
     "Completion",
     "HFInstance",
     "LanguageModel",
     "Piece",
     "Request",
     "Sampling",
+    "SequenceToSequence",
+    "TokenStream",
     "Tokenizer",
     "download_hf",
     "load_hf",
     "load_hf_bytes",
+    "prepare",
 ]

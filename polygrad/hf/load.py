@@ -17,7 +17,8 @@ from polygrad.hf.download import download_hf
 from polygrad.hf.files import json_fields, small_files
 from polygrad.hf.four_bits import METHODS, FourBitCheckpoint
 from polygrad.hf.gguf import GGUFModel, open_gguf
-from polygrad.hf.instances import HFInstance, instance_class
+from polygrad.hf.instances import HFInstance
+from polygrad.hf.tasks import instance_class
 from polygrad.models.fields import Fields
 from polygrad.models.instance import NOT_QUANTIZED
 from polygrad.models.names import Names, read_weights
@@ -163,8 +164,8 @@ def _loaded(
             value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
             own[name]._become(value if _is_own(value) else value.clone())
             own[name].realize()
-    used = {n for source in names.sources({k: tuple(t.shape) for k, t in own.items()}).values()
-            for n in source.names}  # fmt: skip
+    sources = names.sources({k: tuple(t.shape) for k, t in own.items()})
+    used = {n for s in names.found(sources, checkpoint.shapes).values() for n in s.names}
     instance = instance_class(kind.task)(module, kind, config, files, device, max_batch, max_seq_len)
     instance.unused = sorted(set(checkpoint.shapes) - used)
     return instance

@@ -87,6 +87,10 @@ class CausalLM(Layer):
         hidden = self._extended(tokens, view)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
 
+    def run_logits(self, tokens: Tensor, view: Run) -> Tensor:
+        """As `next_logits`, but of all tokens of a run: (1, length, vocabulary)."""
+        return self.logits(self._extended(tokens, view))
+
     def fill(self, tokens: Tensor, view: Run | NextTokens) -> None:
         """As `next_logits`, but nothing is asked about the tokens."""
         self._extended(tokens, view)

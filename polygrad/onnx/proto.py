@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.errors import OnnxError
-from polygrad.onnx.wire import FIXED32, LENGTH, VARINT, Span, expect_kind, signed
+from polygrad.nn.wire import FIXED32, LENGTH, VARINT, Span, expect_kind, signed
 
 _DEEPEST = 32  # graphs inside of graphs, types inside of types
 _MOST_AXES = 64

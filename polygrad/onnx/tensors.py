@@ -13,9 +13,9 @@ from pathlib import Path
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv
+from polygrad.nn.wire import Span, signed
 from polygrad.onnx.elements import STRING, Element, decoder, element_name, element_of
 from polygrad.onnx.proto import DOUBLE_DATA, FLOAT_DATA, INT32_DATA, INT64_DATA, UINT64_DATA, TensorData
-from polygrad.onnx.wire import Span, signed
 from polygrad.tensor.core.convert import pack
 
 # Where elements that are not raw bytes are, and the bytes that each of the numbers there has.

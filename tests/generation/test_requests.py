@@ -18,14 +18,14 @@ def test_parts_together_are_the_text_before_the_first_stop_string(
     out, at = "", 0
     while at < len(text) and not found.is_found:
         size = data.draw(st.integers(1, 5))
-        out += found.push(text[at : at + size])
+        out += found.feed(text[at : at + size])
         at += size
         if not found.is_found:
             ends = [text[:at].find(s) for s in stop]
             assert all(e < 0 for e in ends)
             assert text.startswith(out)
     if not found.is_found:
-        out += found.flush()
+        out += found.finish()
         assert out == text
     else:
         assert text.startswith(out)

@@ -17,10 +17,10 @@ from onnx_models import FLOAT, model
 
 import polygrad.onnx
 from polygrad.errors import OnnxError, PolygradError
+from polygrad.nn.wire import Span
 from polygrad.onnx.elements import ELEMENTS
 from polygrad.onnx.proto import Graph, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of
-from polygrad.onnx.wire import Span
 
 RELU = helper.make_node("Relu", ["x"], ["y"], name="the_relu")
 

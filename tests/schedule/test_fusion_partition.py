@@ -6,7 +6,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.fusion_partition import MAX_COPIES, MAX_REPEATED
+from polygrad.schedule.cost import MAX_COPIES, MAX_REPEATED
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp

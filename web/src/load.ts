@@ -60,6 +60,22 @@ function fetchNow(url: string): Uint8Array {
   return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
 }
 
+/** The JavaScript libraries of `polygrad.hf`: a promise, and once it has resolved what it resolved to. */
+function hubLoader(base: string | URL): () => unknown {
+  const address = new URL("polygrad-hub.mjs", base).href;
+  let found: unknown;
+  return () => {
+    found ??= import(/* webpackIgnore: true */ /* @vite-ignore */ address).then(
+      (module: unknown) => (found = module),
+      (error: unknown) => {
+        found = undefined; // another time it may be there
+        throw error;
+      },
+    );
+    return found;
+  };
+}
+
 /** Threads, where the page may share memory with them. They start now, while this thread waits for files. */
 function startPool(options: LoadOptions, base: string | URL): ThreadPool | undefined {
   if (!globalThis.crossOriginIsolated) return undefined;
@@ -103,6 +119,7 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
         WebGPUDevice.open(navigator.gpu, {
           nudge: navigator.userAgent.includes("Firefox"),
         }),
+      loadHub: hubLoader(base),
       store,
       kernels: store,
     },

@@ -70,7 +70,7 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
         )
 
 
-def said_dtype(size: UOp) -> DType | None:
+def declared_dtype(size: UOp) -> DType | None:
     """The dtype that the Variables of a symbolic integer were said to have as numbers; None: none was."""
     out: DType | None = None
     for node in size.toposort():
@@ -439,7 +439,7 @@ class TensorBase(metaclass=TensorType):
         """
         if x.dtype.is_float:
             return self._scalar(0.0)
-        if (said := said_dtype(x)) is not None:
+        if (said := declared_dtype(x)) is not None:
             return promote(self.uop.dtype, said)
         if x.dtype is not dtypes.index:
             return promote(self.uop.dtype, x.dtype)

@@ -200,7 +200,7 @@ export class WebGPUDevice {
   async reportBuffer(nbytes: number, made: Promise<boolean>): Promise<void> {
     if (await made) return;
     this.#errors.push(
-      new OutOfMemoryError(`allocate ${nbytes} bytes: expected room on the GPU, got none: free tensors`),
+      new OutOfMemoryError(`allocate ${nbytes} bytes: no room on the GPU: free tensors`),
     );
   }
 

@@ -1,6 +1,7 @@
 """Protobuf's wire format: tags, varints, fixed-size numbers and spans of bytes (protobuf.dev, "Encoding").
- Knows no messages of ONNX. Nothing is copied: a message is a span of the file, read when it is asked for.
-Every length is checked against the span that holds it, so what is read is bounded by the size of the file.
+ Knows no messages: ONNX's and sentencepiece's are read with it. Nothing is copied: a message is a span of the
+file, read when it is asked for. Every length is checked against the span that holds it, so what is read is
+bounded by the size of the file.
 """
 
 from __future__ import annotations
@@ -9,12 +10,23 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from polygrad.errors import OnnxError
+from polygrad.errors import OnnxError, PolygradError
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 _KINDS = {VARINT: "a varint", FIXED64: "8 bytes", LENGTH: "a length and bytes", FIXED32: "4 bytes"}
 _VARINT_BYTES = 10  # of 64 bits
 _MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """What errors say of a file: what it is, and their class."""
+
+    name: str
+    error: type[PolygradError]
+
+
+ONNX = FileFormat("ONNX file", OnnxError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +36,7 @@ class Span:
     file: memoryview
     start: int
     end: int
+    format: FileFormat = ONNX
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -32,17 +45,20 @@ class Span:
     def bytes(self) -> memoryview:
         return self.file[self.start : self.end]
 
+    def _error(self, at: int, what: str) -> PolygradError:
+        return self.format.error(f"{self.format.name} at byte {at}: {what}")
+
     def text(self, what: str) -> str:
-        """UTF-8 text. Raises OnnxError."""
+        """UTF-8 text. Raises the format's error."""
         try:
             return str(self.bytes, "utf-8")
         except UnicodeDecodeError:
-            raise OnnxError(f"ONNX file at byte {self.start}: {what} is not UTF-8 text") from None
+            raise self._error(self.start, f"{what} is not UTF-8 text") from None
 
     def fields(self) -> Iterator[tuple[int, int, int | Span]]:
         """The fields of a message, in order: number, kind, and value: an int for a VARINT, else a Span.
 
-        Raises OnnxError when the bytes are no message.
+        Raises the format's error when the bytes are no message.
         """
         at = self.start
         while at < self.end:
@@ -50,7 +66,7 @@ class Span:
             tag, at = self._varint(at)
             number, kind = tag >> 3, tag & 7
             if not number or kind not in _KINDS:
-                raise OnnxError(f"ONNX file at byte {begin}: tag {tag} is not a field of a message")
+                raise self._error(begin, f"tag {tag} is not a field of a message")
             if kind == VARINT:
                 value, at = self._varint(at)
                 yield number, kind, value
@@ -59,15 +75,14 @@ class Span:
             if kind == LENGTH:
                 size, at = self._varint(at)
             if size > self.end - at:
-                raise OnnxError(
-                    f"ONNX file at byte {begin}: field {number} has {size} bytes, its message has "
-                    f"{self.end - at} left"
+                raise self._error(
+                    begin, f"field {number} has {size} bytes, its message has {self.end - at} left"
                 )
-            yield number, kind, Span(self.file, at, at + size)
+            yield number, kind, Span(self.file, at, at + size, self.format)
             at += size
 
     def varints(self) -> Iterator[int]:
-        """Packed varints, unsigned. Raises OnnxError."""
+        """Packed varints, unsigned. Raises the format's error."""
         at = self.start
         while at < self.end:
             value, at = self._varint(at)
@@ -78,18 +93,18 @@ class Span:
         value = 0
         for i in range(_VARINT_BYTES):
             if at + i >= self.end:
-                raise OnnxError(f"ONNX file at byte {at}: a number that does not end")
+                raise self._error(at, "a number that does not end")
             byte = self.file[at + i]
             value |= (byte & 0x7F) << 7 * i
             if byte < 0x80:
                 return value & _MASK, at + i + 1
-        raise OnnxError(f"ONNX file at byte {at}: a number of more than {_VARINT_BYTES} bytes")
+        raise self._error(at, f"a number of more than {_VARINT_BYTES} bytes")
 
     def numbers(self, code: str) -> list[float]:
-        """Packed numbers of a fixed size, by their struct code. Raises OnnxError."""
+        """Packed numbers of a fixed size, by their struct code. Raises the format's error."""
         size = struct.calcsize(code)
         if len(self) % size:
-            raise OnnxError(f"ONNX file at byte {self.start}: {len(self)} bytes are no numbers of {size}")
+            raise self._error(self.start, f"{len(self)} bytes are no numbers of {size}")
         return list(struct.unpack(f"<{len(self) // size}{code}", self.bytes))
 
 
@@ -98,8 +113,8 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def expect_kind(kind: int, wanted: int, what: str, value: int | Span) -> None:
-    """Raises OnnxError for a field of another kind than `wanted`."""
+def expect_kind(kind: int, wanted: int, what: str, value: int | Span, format: FileFormat = ONNX) -> None:
+    """Raises the format's error for a field of another kind than `wanted`."""
     if kind != wanted:
         where = f" at byte {value.start}" if isinstance(value, Span) else ""
-        raise OnnxError(f"ONNX file{where}: {what} is {_KINDS[kind]}, expected {_KINDS[wanted]}")
+        raise format.error(f"{format.name}{where}: {what} is {_KINDS[kind]}, expected {_KINDS[wanted]}")
