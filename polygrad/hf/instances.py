@@ -22,15 +22,17 @@ from polygrad.hf.files import has_tokenizer, json_fields
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
-from polygrad.models.instance import Instance
+from polygrad.models.instance import NOT_QUANTIZED, Instance
+from polygrad.nn.quantize import find_places
 from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
 
 Prompt = str | Iterable[Any]
 
 
 class HFInstance(Instance):
     """A model of a checkpoint. `config`: its configuration. `unused`: tensors of the file that the
-    architecture has no place for."""
+    architecture has no place for. `metadata`: of a GGUF file, as `gguf_load` gives it."""
 
     def __init__(
         self,
@@ -48,16 +50,16 @@ class HFInstance(Instance):
         self.architecture, self.config = architecture, config
         self.max_batch, self.max_seq_len = max_batch, max_seq_len
         self.unused: list[str] = []
+        self.metadata: Mapping[str, Any] = {}
         self._files = dict(files)
 
     @cached_property
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer that came with the weights; None if none did."""
-        return (
-            Tokenizer(self._files, getattr(self.module, "vocabulary", None))
-            if has_tokenizer(self._files)
-            else None
-        )
+        rows = getattr(self.module, "vocabulary", None)
+        if has_tokenizer(self._files):
+            return Tokenizer(self._files, rows)
+        return Tokenizer.from_gguf(self.metadata, rows) if "tokenizer.ggml.model" in self.metadata else None
 
     @cached_property
     def defaults(self) -> Fields:
@@ -76,7 +78,7 @@ class HFInstance(Instance):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
-        tokenizer's files as they came."""
+        tokenizer's files as they came. Packed weights are written as the floats that they stand for."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name, data in self._files.items():
@@ -84,12 +86,24 @@ class HFInstance(Instance):
             (target / name).write_bytes(data)
         text = json.dumps(dict(self.config.values), indent=2)
         (target / "config.json").write_text(text + "\n", encoding="utf-8")
-        weights = {name: t.detach() for name, t in self.architecture.names.to_file(self.weights()).items()}
+        whole = _with_unpacked(self.weights(), self._packed())
+        weights = {name: t.detach() for name, t in self.architecture.names.to_file(whole).items()}
         nn.state.safe_save(weights, target / "model.safetensors", metadata={"format": "pt"})
 
     def __repr__(self) -> str:
-        count = sum(t.numel() for t in self.weights().values())
+        count = sum(t.numel() for t in _with_unpacked(self.weights(), self._packed()).values())
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
+
+    def _packed(self) -> dict[str, nn.PackedWeight]:
+        found = {name: place.weight for name, place in find_places(self.module).items()}
+        return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
+
+
+def _with_unpacked(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
+    """The weights by name, with those that are packed, lazily, as floats in the place of their planes."""
+    planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
+    out = {name: t for name, t in weights.items() if name not in planes}
+    return out | {name: weight.dense() for name, weight in packed.items()}
 
 
 class LanguageModel(HFInstance):
@@ -119,6 +133,12 @@ class LanguageModel(HFInstance):
         if self.tokenizer is None:
             raise ModelError(f"{what}: text needs a tokenizer, and the model's folder has none")
         return self.tokenizer
+
+    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+        """See `Instance.quantize`. Raises ArgumentError."""
+        super().quantize(kind, skip)
+        # captured Programs read the weights that there were
+        self._scheduler, self._beam_engines = None, {}
 
     @property
     def scheduler(self) -> Scheduler:

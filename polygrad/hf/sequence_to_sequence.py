@@ -11,6 +11,7 @@ from polygrad.generation.requests import Completion, NoText, Request, joined
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
 from polygrad.hf.instances import HFInstance
+from polygrad.models.instance import NOT_QUANTIZED
 from polygrad.models.log_mel import log_mel
 from polygrad.tensor.tensor import Tensor
 
@@ -60,6 +61,11 @@ class SequenceToSequence(HFInstance):
         while not all(s.is_done for s in sequences):
             scheduler.step()
         return [joined(list(s.pieces), len(request.tokens)) for s in sequences]
+
+    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+        """See `Instance.quantize`. Raises ArgumentError."""
+        super().quantize(kind, skip)
+        self.__dict__.pop("_made", None)  # captured Programs read the weights that there were
 
     def _reader(self, length: int) -> tuple[Scheduler, Any]:
         """What runs requests on inputs of up to `length` positions; made anew for longer ones than before."""

@@ -6,6 +6,7 @@ import math
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import PackedWeight
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.index_checks import check_index
@@ -21,6 +22,9 @@ class Linear(Layer):
     >>> layer(Tensor.rand(2, 3)).shape, layer.weight.shape
     ((2, 5), (5, 3))
     """
+
+    packable = ("weight",)
+    weight: Tensor | PackedWeight
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, dtype: DTypeLike | None = None
@@ -77,6 +81,9 @@ class Embedding(Layer):
     >>> nn.Embedding(100, 8)(Tensor([[1, 5, 7]])).shape
     (1, 3, 8)
     """
+
+    packable = ("weight",)
+    weight: Tensor | PackedWeight
 
     def __init__(self, vocab_size: int, embed_size: int, dtype: DTypeLike | None = None) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size

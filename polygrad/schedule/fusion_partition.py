@@ -64,10 +64,12 @@ class _Use:
 @dataclass(frozen=True, slots=True)
 class _Duplication:
     """What fusion would compute of a node more than once: `uses` at different indices, and `repeats` of its
-    values by broadcasts, beyond the first."""
+    values by broadcasts, beyond the first. `is_in_tile`: not if a product, whose operand it is, has so few
+    rows that all of them are in one register tile."""
 
     uses: int
     repeats: int
+    is_in_tile: bool = False
 
 
 def materialization_points(order: list[UOp], outputs: set[UOp], optimized: bool) -> set[UOp]:
@@ -86,6 +88,8 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
     broadcast: dict[UOp, int] = {}  # how often broadcasts repeat a node, as far as the next kernel
     next_id: dict[UOp, int] = {}
     duplications: dict[UOp, _Duplication] = {}
+    terms: set[UOp] = set()  # of sums
+    operands: set[UOp] = set()  # of products, which these terms are
     for node in reversed(order):
         op = node.op
         if op in LEAVES or op is Ops.SINK or op is Ops.FOR:  # the sources of a FOR are stored
@@ -100,8 +104,10 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
                 continue
             use = node_uses[0]
             if len(distinct) > 1 or (node in broadcast and op in _ENDS_RANGES):
-                repeats = (broadcast.pop(node, 1) - 1) * max_numel(node.shape)
-                duplications[node] = _Duplication(len(distinct), repeats)
+                factor = broadcast.pop(node, 1)
+                is_in_tile = node in operands and len(distinct) == 1 and factor <= cost.MAX_TILE_ROWS
+                repeats = (factor - 1) * max_numel(node.shape)
+                duplications[node] = _Duplication(len(distinct), repeats, is_in_tile)
                 use = _new_use(node, next_id)
             elif len(node_uses) > 1 and any(u.valid is not use.valid for u in node_uses):
                 use = _Use(use.kernel, use.indices, TRUE)
@@ -111,6 +117,12 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
         elif op is Ops.REDUCE_AXIS:
             indices = reduced_indices(node, indices, next_id[use.kernel])
             next_id[use.kernel] += len(node.arg.axes)
+        if op is Ops.REDUCE_AXIS and node.arg.op is Ops.ADD:
+            terms.add(node.src[0])
+        elif op is Ops.MUL and node in terms:
+            operands.update(node.src)
+        elif op in GroupOp.Movement and (node in terms or node in operands):
+            (terms if node in terms else operands).add(node.src[0])
         factor = broadcast.get(node, 1)
         if op is Ops.EXPAND:
             factor *= max(max_numel(node.shape) // max(max_numel(node.src[0].shape), 1), 2)
@@ -179,9 +191,11 @@ def _materialize_expensive(
                 reduces.add(node)
         duplication = duplications.get(node)
         if duplication is not None:
-            if node in reduces or len(node_reads) > cost.MAX_BUFFERS:
+            if node in reduces:
                 points.add(node)
-            elif (
+            elif optimized and duplication.is_in_tile and node_work <= cost.MAX_TILE_WORK:
+                pass
+            elif len(node_reads) > cost.MAX_BUFFERS or (
                 optimized and node_work > cost.CHEAP and node_work * duplication.repeats > cost.MAX_BROADCAST
             ):
                 points.add(node)

@@ -81,9 +81,11 @@ def declared_dtype(size: UOp) -> DType | None:
 
 
 class BufferRole(NamedTuple):
-    """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model."""
+    """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model.
+    `keeps_dtype`: it is part of a format; converting the model to another dtype leaves it as it is."""
 
     persistent: bool
+    keeps_dtype: bool = False
 
 
 class TensorBase(metaclass=TensorType):
