@@ -11,6 +11,7 @@ from polygrad.models.causal_lm import IGNORED_LABEL
 from polygrad.models.feed_forward import Activation
 from polygrad.models.fields import Fields
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import PackedWeight
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.tensor import Tensor
 
@@ -119,6 +120,6 @@ class MaskedLMHead(Layer):
         self.decoder = None if is_tied else nn.Linear(hidden, vocabulary, bias)
         self.bias = parameter(Tensor.zeros(vocabulary)) if is_tied and bias else None
 
-    def __call__(self, x: Tensor, table: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, table: Tensor | PackedWeight) -> Tensor:
         x = self.norm(self.activation(self.dense(x)))
         return x.linear(table.transpose(), self.bias) if self.decoder is None else self.decoder(x)

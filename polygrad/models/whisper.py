@@ -47,7 +47,8 @@ class WhisperEncoder(Layer):
         self.conv1 = nn.Conv1d(self.bands, c.hidden, 3, padding=1)
         self.conv2 = nn.Conv1d(c.hidden, c.hidden, 3, stride=2, padding=1)
         self.positions = nn.Embedding(self.length, c.hidden)
-        self.positions.weight.requires_grad_(False)  # sines and cosines, which are not trained
+        for table in nn.state.get_parameters(self.positions):
+            table.requires_grad_(False)  # sines and cosines, which are not trained
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 
@@ -60,7 +61,7 @@ class WhisperEncoder(Layer):
                 f"{tuple(sound.shape)}"
             )
         x = self.conv2(self.conv1(sound.float()).gelu(approximate="none")).gelu(approximate="none")
-        x = x.transpose(1, 2) + self.positions.weight
+        x = x.transpose(1, 2) + self.positions.weight[:]
         states = run_layers(self.layers, x, whole_sequence(x))
         return [*states[:-1], self.final_norm(states[-1])]
 
