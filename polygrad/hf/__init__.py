@@ -17,7 +17,7 @@ from polygrad.generation.sampling import Sampling
 from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
 from polygrad.hf.instances import HFInstance, LanguageModel
-from polygrad.hf.load import load_hf, load_hf_bytes
+from polygrad.hf.load import from_config, load_hf, load_hf_bytes
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 
@@ -33,6 +33,7 @@ __all__ = [
     "TokenStream",
     "Tokenizer",
     "download_hf",
+    "from_config",
     "load_hf",
     "load_hf_bytes",
     "prepare",

@@ -63,6 +63,31 @@ def load_hf(
                    max_seq_len, dtype, device, quantize, architecture)  # fmt: skip
 
 
+def from_config(
+    config: Mapping[str, Any],
+    tokenizer: Mapping[str, bytes] | None = None,
+    max_batch: int = 1,
+    max_seq_len: int = 0,
+    dtype: DTypeLike = "float32",
+    device: str | None = None,
+) -> HFInstance:
+    """A model with random weights, to be trained from nothing: `config` is what config.json says, with the
+    name of one of `polygrad.models.registry.architectures` in `architectures`. Others as of `load_hf`.
+
+    >>> config = {"architectures": ["LlamaForCausalLM"], "vocab_size": 10, "hidden_size": 8,
+    ...           "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    >>> model = from_config(config)
+    >>> model.forward(input_ids=[[1, 2, 3]])["logits"].shape
+    (1, 3, 10)
+    """
+    fields = Fields(dict(config))
+    kind = architecture_of(fields)
+    module = kind.build(fields)
+    nn.state.model_to(module, device, dtype)
+    files = dict(tokenizer or {})
+    return instance_class(kind.task)(module, kind, fields, files, device, max_batch, max_seq_len)
+
+
 def load_hf_bytes(
     config: bytes | Mapping[str, Any] | None,
     weights: Any,
