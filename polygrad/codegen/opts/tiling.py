@@ -192,8 +192,8 @@ class Tiling:
         return r not in chosen
 
     def transposition(self) -> dict[UOp, Tile] | None:
-        """For a nest that stores along one loop and loads along another: a square block of both, which the
-        emitter loads as whole vectors and transposes."""
+        """For a nest that stores along one of its loops and loads along another: a square block of both,
+        which the emitter loads as whole vectors and transposes."""
         loads = [i for i in self.items if i.op is Ops.LOAD]
         stores = [i for i in self.items if i.op is Ops.STORE]
         stored = {r for i in stores for r, step in i.strides.items() if step == 1}
@@ -206,6 +206,8 @@ class Tiling:
         if len(loaded) != 1:
             return None
         (across,) = loaded
+        if lane in self.fixed or across in self.fixed:
+            return None
         lanes = self.native
         if lanes < 4 or any(not r.src[0].is_const or r.src[0].arg < lanes for r in (lane, across)):
             return None
