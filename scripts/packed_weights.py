@@ -2,10 +2,10 @@
 
     python scripts/packed_weights.py
 
-A small Llama learns the sonnets of examples/data, letter by letter, for a minute or two. Then its weights are
-packed in each kind, and its perplexity on sonnets that it has not seen, and its scores, are compared with those
-of the weights in float32. The speed is that of one product of a matrix with one row, in one thread, as the
-least time of many, with the operands in the processor's caches where they fit.
+A small Llama learns the sonnets of examples/data, letter by letter, for a minute or two. Then its weights
+are packed in each kind, and its perplexity on sonnets that it has not seen, and its scores, are compared
+with those of the weights in float32. The speed is that of one product of a matrix with one row, in one
+thread, as the least time of many, with the operands in the processor's caches where they fit.
 """
 
 from __future__ import annotations
@@ -147,16 +147,17 @@ def main() -> None:
 
 _TEXT = """# What weights in few bits cost
 
-Made by `python scripts/packed_weights.py`. A Llama of three layers learned sonnets letter by letter; its weights
-were packed by `polygrad.quantize`, those of its embedding and its scores too. Perplexity is that of sonnets that it
-had not seen, differences are those of its scores, whose standard deviation is {spread}. Kinds without these are only
-read from files. Weights per nanosecond: of the product of a {rows} by {columns} matrix with one row, by one thread,
-with the matrix in the processor's caches where it fits; larger matrices wait for memory, and the fewer bits, the less.
+Made by `python scripts/packed_weights.py`. A Llama of three layers learned sonnets letter by letter; its
+weights were packed by `polygrad.quantize`, those of its embedding and its scores too. Perplexity is that of
+sonnets that it had not seen, differences are those of its scores, whose standard deviation is {spread}. Kinds
+without these are only read from files. Weights per nanosecond: of the product of a {rows} by {columns} matrix
+with one row, by one thread, with the matrix in the processor's caches where it fits; larger matrices wait for
+memory, and the fewer bits, the less.
 
 {table}
 
-How they are read is said in `polygrad/nn/quantization.py`: a weight is an expression over planes of bytes, and is
-computed inside of the product's kernel. With more than 8 rows it is computed once, to memory.
+How they are read is said in `polygrad/nn/quantization.py`: a weight is an expression over planes of bytes,
+and is computed inside of the product's kernel. With more than 8 rows it is computed once, to memory.
 """
 
 
