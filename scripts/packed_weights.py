@@ -3,9 +3,9 @@
     python scripts/packed_weights.py
 
 A small Llama learns the sonnets of examples/data, letter by letter, for a minute or two. Then its weights
-are packed in each kind, and its perplexity on sonnets that it has not seen, and its scores, are compared with
-those of the weights in float32. The speed is that of one product of a matrix with one row, in one thread, as
-the least time of many, with the operands in the processor's caches where they fit.
+are packed in each kind, and its perplexity on sonnets that it has not seen, and its scores, are compared
+with those of the weights in float32. The speed is that of one product of a matrix with one row, in one
+thread, as the least time of many, with the operands in the processor's caches where they fit.
 """
 
 from __future__ import annotations

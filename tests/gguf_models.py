@@ -137,6 +137,7 @@ def files(name: str, kind: str) -> tuple[str, str]:
     state = safetensors.numpy.load_file(folder / "model.safetensors")
     writer = gguf.GGUFWriter(folder / "model.gguf", arch)
     _write_metadata(writer, model.config.to_dict(), family, arch)
+    _write_tokenizer(writer)
     names = gguf.get_tensor_name_map(_arch(arch), model.config.num_hidden_layers)
     stored: dict[str, np.ndarray] = {}
     for key, value in state.items():
@@ -159,6 +160,24 @@ def files(name: str, kind: str) -> tuple[str, str]:
     writer.close()
     safetensors.numpy.save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     return str(folder / "model.gguf"), str(folder)
+
+
+# A byte-level BPE of 128 tokens: three that are special, letters, and words.
+TOKENS = ["<pad>", "<s>", "</s>", *(chr(i) for i in range(33, 127)), "\u0120"]
+MERGES = ["h e", "l l", "he ll", "hell o", "\u0120 w", "o r", "\u0120w or", "\u0120wor l", "\u0120worl d"]
+TOKENS += [merge.replace(" ", "") for merge in MERGES]
+TOKENS += [f"<unused{i}>" for i in range(128 - len(TOKENS))]
+
+
+def _write_tokenizer(writer: Any) -> None:
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(TOKENS)
+    writer.add_token_types([3, 3, 3] + [1] * (len(TOKENS) - 3))
+    writer.add_token_merges(MERGES)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_pad_token_id(0)
 
 
 def _arch(name: str) -> Any:
@@ -250,7 +269,6 @@ def _write_metadata(writer: Any, config: dict[str, Any], family: str, arch: str)
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_vocab_size(config["vocab_size"])
-    writer.add_eos_token_id(config["eos_token_id"])
     if size != config["hidden_size"] // heads:
         writer.add_key_length(size)
         writer.add_value_length(size)

@@ -20,6 +20,7 @@ from polygrad.models.encoder import (
 from polygrad.models.fields import Fields
 from polygrad.models.labels import MaskedLMHead, prediction, read_labels, token_loss
 from polygrad.models.names import Names
+from polygrad.models.positions import PositionTable
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -31,7 +32,7 @@ class BertEmbeddings(Layer):
     def __init__(self, config: Fields, hidden: int, eps: float) -> None:
         self.longest = config.integer("max_position_embeddings")
         self.words = nn.Embedding(config.integer("vocab_size"), hidden)
-        self.positions = nn.Embedding(self.longest, hidden)
+        self.positions = PositionTable(self.longest, hidden)
         self.types = nn.Embedding(config.integer("type_vocab_size", 2), hidden)
         self.norm = nn.LayerNorm(hidden, eps)
 

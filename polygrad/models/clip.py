@@ -19,6 +19,7 @@ from polygrad.models.encoder import (
 )
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
+from polygrad.models.positions import PositionTable
 from polygrad.models.vit import Patches
 from polygrad.nn.layer import Layer
 from polygrad.nn.parameter import parameter
@@ -44,7 +45,7 @@ class CLIPTextModel(Layer):
         self.longest = config.integer("max_position_embeddings", 77)
         self.end = config.integer("eos_token_id", 49407, least=0)
         self.words = nn.Embedding(config.integer("vocab_size", 49408), c.hidden)
-        self.positions = nn.Embedding(self.longest, c.hidden)
+        self.positions = PositionTable(self.longest, c.hidden)
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, c.eps)
 
@@ -81,7 +82,7 @@ class CLIPVisionModel(Layer):
         image, patch = config.integer("image_size", 224), config.integer("patch_size", 32)
         self.patches = Patches(config, c.hidden, image, patch, bias=False)
         self.class_embedding = parameter(Tensor.zeros(c.hidden))
-        self.positions = nn.Embedding(self.patches.count + 1, c.hidden)
+        self.positions = PositionTable(self.patches.count + 1, c.hidden)
         self.first_norm = nn.LayerNorm(c.hidden, c.eps)
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, c.eps)

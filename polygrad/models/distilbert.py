@@ -19,6 +19,7 @@ from polygrad.models.encoder import (
 from polygrad.models.fields import Fields
 from polygrad.models.labels import MaskedLMHead, prediction, read_labels, token_loss
 from polygrad.models.names import Names
+from polygrad.models.positions import PositionTable
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -36,7 +37,7 @@ class DistilBertEmbeddings(Layer):
     def __init__(self, config: Fields, hidden: int) -> None:
         self.longest = config.integer("max_position_embeddings")
         self.words = nn.Embedding(config.integer("vocab_size"), hidden)
-        self.positions = nn.Embedding(self.longest, hidden)
+        self.positions = PositionTable(self.longest, hidden)
         self.norm = nn.LayerNorm(hidden, _EPS)
 
     def __call__(self, input_ids: Tensor, position_ids: Tensor | None) -> Tensor:

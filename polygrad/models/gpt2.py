@@ -12,6 +12,7 @@ from polygrad.models.causal_lm import CausalLM
 from polygrad.models.feed_forward import FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
+from polygrad.models.positions import PositionTable
 from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
@@ -53,7 +54,7 @@ class GPT2(CausalLM):
         self.cache_shape, self.rotaries = (layers, heads, hidden // heads), {}
         self.vocabulary = config.integer("vocab_size")
         self.wte = nn.Embedding(self.vocabulary, hidden)
-        self.wpe = nn.Embedding(self.max_length, hidden)
+        self.wpe = PositionTable(self.max_length, hidden)
         self.h = [GPT2Layer(config, i) for i in range(layers)]
         self.ln_f = nn.LayerNorm(hidden, config.number("layer_norm_epsilon", 1e-5))
         is_tied = config.flag("tie_word_embeddings", True)

@@ -22,6 +22,7 @@ from polygrad.models.encoder_decoder import EncoderDecoder, Memory, read_tokens
 from polygrad.models.feed_forward import FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
+from polygrad.models.positions import PositionTable
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -46,9 +47,8 @@ class WhisperEncoder(Layer):
         self.length = config.integer("max_source_positions", 1500)
         self.conv1 = nn.Conv1d(self.bands, c.hidden, 3, padding=1)
         self.conv2 = nn.Conv1d(c.hidden, c.hidden, 3, stride=2, padding=1)
-        self.positions = nn.Embedding(self.length, c.hidden)
-        for table in nn.state.get_parameters(self.positions):
-            table.requires_grad_(False)  # sines and cosines, which are not trained
+        self.positions = PositionTable(self.length, c.hidden)
+        self.positions.weight.requires_grad_(False)  # sines and cosines, which are not trained
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 
@@ -61,7 +61,7 @@ class WhisperEncoder(Layer):
                 f"{tuple(sound.shape)}"
             )
         x = self.conv2(self.conv1(sound.float()).gelu(approximate="none")).gelu(approximate="none")
-        x = x.transpose(1, 2) + self.positions.weight[:]
+        x = x.transpose(1, 2) + self.positions.weight
         states = run_layers(self.layers, x, whole_sequence(x))
         return [*states[:-1], self.final_norm(states[-1])]
 
@@ -92,7 +92,7 @@ class WhisperDecoder(Layer):
     def __init__(self, config: Fields) -> None:
         c = _read(config, "decoder")
         self.words = nn.Embedding(config.integer("vocab_size"), c.hidden)
-        self.positions = nn.Embedding(config.integer("max_target_positions", 448), c.hidden)
+        self.positions = PositionTable(config.integer("max_target_positions", 448), c.hidden)
         self.layers = [WhisperDecoderLayer(c, i) for i in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 

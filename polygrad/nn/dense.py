@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.layer import Layer
-from polygrad.nn.packed import PackedWeight
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.index_checks import check_index
@@ -23,8 +23,7 @@ class Linear(Layer):
     ((2, 5), (5, 3))
     """
 
-    packable = ("weight",)
-    weight: Tensor | PackedWeight
+    packable: ClassVar[tuple[str, ...]] = ("weight",)
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, dtype: DTypeLike | None = None
@@ -82,8 +81,7 @@ class Embedding(Layer):
     (1, 3, 8)
     """
 
-    packable = ("weight",)
-    weight: Tensor | PackedWeight
+    packable: ClassVar[tuple[str, ...]] = ("weight",)
 
     def __init__(self, vocab_size: int, embed_size: int, dtype: DTypeLike | None = None) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size

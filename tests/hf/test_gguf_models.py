@@ -77,6 +77,15 @@ def test_tokens_are_generated_as_from_the_checkpoint() -> None:
     assert got == expected and len(got) == 12
 
 
+def test_text_goes_through_the_tokenizer_of_the_file() -> None:
+    instance = hf.load_hf(gguf_models.files("llama", "Q8_0")[0], max_seq_len=32)
+    tokens = [gguf_models.TOKENS.index(t) for t in ("hello", "\u0120world", "!")]
+    assert instance.tokenizer.encode("hello world!") == tokens
+    answer = instance.generate("hello world!", max_new_tokens=5, stop_tokens=[])
+    assert answer.tokens == instance.generate(tokens, max_new_tokens=5, stop_tokens=[]).tokens
+    assert answer.text == instance.tokenizer.decode(answer.tokens)
+
+
 def test_bytes_without_a_file_system_and_metadata() -> None:
     file, _ = gguf_models.files("qwen3", "Q4_0")
     instance = hf.load_hf_bytes(None, Path(file).read_bytes())

@@ -1,0 +1,50 @@
+"""Models that are no plain decoders, with their weights packed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from encoder_cases import CASES
+from model_checkpoints import own_inputs, randomize, save
+
+from polygrad import Tensor, hf, nn
+
+_FAMILIES = (
+    "bert-mlm",
+    "bert-one-label",
+    "roberta-labels",
+    "distilbert-mlm",
+    "modernbert-mlm",
+    "t5-labels",
+    "vit-labels",
+    "clip",
+    "whisper-labels",
+)
+
+
+def _unpack(model: Any) -> int:
+    """Put floats in the places of packed weights; how many there were."""
+    count = 0
+    for _, owner in list(nn.state.named_objects(model)):
+        for name, value in list(vars(owner).items()):
+            if isinstance(value, nn.PackedWeight):
+                setattr(owner, name, value.dense().contiguous())
+                count += 1
+    return count
+
+
+@pytest.mark.parametrize("name", _FAMILIES)
+def test_outputs_within_1e_5_of_the_same_numbers_as_floats(name: str, tmp_path: Path) -> None:
+    save(randomize(CASES[name].model()), tmp_path)
+    inputs = own_inputs(CASES[name].inputs())
+    instance = hf.load_hf(tmp_path, quantize="int8")
+    with Tensor.no_grad():
+        got = {k: v.numpy() for k, v in instance.forward(inputs).items() if isinstance(v, Tensor)}
+        assert _unpack(instance.module) > 4
+        expected = {k: v.numpy() for k, v in instance.forward(inputs).items() if isinstance(v, Tensor)}
+    assert got.keys() == expected.keys() and got
+    for key, value in got.items():
+        assert abs(value - expected[key]).max() <= 1e-5 * np.abs(expected[key]).max()
