@@ -21,6 +21,7 @@ from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
 from polygrad.models.instance import Instance
+from polygrad.models.low_rank import has_adapters
 from polygrad.tensor.core.base import DTypeLike
 
 Prompt = str | Iterable[Any]
@@ -50,7 +51,12 @@ class HFInstance(Instance):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
-        tokenizer's files as they came."""
+        tokenizer's files as they came. Raises ModelError for a model with adapters."""
+        if has_adapters(self.module):
+            raise ModelError(
+                "save: the model has adapters, which its own files have no place for: "
+                "polygrad.tuning.save_adapters writes them, polygrad.tuning.merge adds them to the weights"
+            )
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name, data in self._files.items():
@@ -87,6 +93,10 @@ class LanguageModel(HFInstance):
     def defaults(self) -> Fields:
         """generation_config.json: what `generate` does unless it is told."""
         return json_fields(self._files, "generation_config.json", missing={})
+
+    def forget_captures(self) -> None:
+        super().forget_captures()
+        self._scheduler = None
 
     @property
     def scheduler(self) -> Scheduler:

@@ -83,6 +83,11 @@ class Instance:
     def optimizer(self, value: Optimizer | OptimizerGroup) -> None:
         self._optimizer, self._steps = value, {}
 
+    def forget_captures(self) -> None:
+        """Let the next call capture anew, with an optimizer for what requires gradients then: layers were
+        replaced."""
+        self._optimizer, self._steps = None, {}
+
     def train_step(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Tensor:
         """One step of training on a batch, with `labels`, as one Program; its loss, a Tensor of one element.
 
