@@ -30,8 +30,9 @@ _HEADS = ("lm_head", "score", "classifier", "head")  # what ALL leaves out: outp
 
 @dataclass(frozen=True)
 class LoraConfig:
-    """`rank`: of the adapters. `alpha`: they are scaled by alpha / rank, or, with `rank_stabilized`, by alpha /
-    sqrt(rank) (Kalajdzievski, 2023). `dropout`: of their inputs, in training. Raises ArgumentError."""
+    """`rank`: of the adapters. `alpha`: they are scaled by alpha / rank, or, with `rank_stabilized`, by
+    alpha / sqrt(rank) (Kalajdzievski, 2023). `dropout`: of their inputs, in training. Raises ArgumentError.
+    """
 
     rank: int
     alpha: float
@@ -96,8 +97,8 @@ class Adapters:
         return [(path, found[path]) for place in self.places.values() for path, _ in place.layers]
 
     def weights(self) -> dict[str, Tensor]:
-        """lora_A (rank, in) and lora_B (out, rank) of each module of the checkpoint, and what is trained of the
-        model itself, by name."""
+        """lora_A (rank, in) and lora_B (out, rank) of each module of the checkpoint, and what is trained of
+        the model itself, by name."""
         found: dict[str, Any] = dict(parts_of(module_of(self.model)))
         out: dict[str, Tensor] = {}
         for name, place in self.places.items():
@@ -140,23 +141,28 @@ def add_lora(
     config = LoraConfig(rank, alpha, dropout, rank_stabilized)
     known = places_of(model)
     chosen = _chosen(known, targets)
-    return attach(model, config, {name: known[name] for name in chosen}, also_train)
+    trained: dict[str, Tensor] = {}
+    for target in also_train:
+        found = trained_weights(model, [target])
+        if not found:
+            raise ArgumentError(f"also_train: no module of the model is called {target!r}")
+        trained |= found
+    return attach(model, config, {name: known[name] for name in chosen}, trained)
 
 
 def attach(
-    model: Any, config: LoraConfig, places: Mapping[str, Place], also_train: Iterable[str] = ()
+    model: Any, config: LoraConfig, places: Mapping[str, Place], trained: Mapping[str, Tensor]
 ) -> Adapters:
-    """`add_lora` for these places. lora_A starts uniform in ±1/sqrt(in), lora_B with 0."""
+    """`add_lora` for these places and weights. lora_A starts uniform in ±1/sqrt(in), lora_B with 0."""
     module = module_of(model)
     if has_adapters(module):
         raise ArgumentError("add_lora: expected a model without adapters, got one with some: use merge first")
-    trained = trained_weights(model, also_train)
     for t in nn.state.get_parameters(module):
         if t.dtype.is_float:
             t.requires_grad = False
     for t in trained.values():
         t.requires_grad = True
-    parents = {path: part for path, part in parts_of(module)} | {"": module}
+    parents = dict(parts_of(module)) | {"": module}
     for place in places.values():
         bound = 1 / math.sqrt(place.features)
         device = _device(place)
@@ -256,22 +262,20 @@ def _listed(known: Mapping[str, Place]) -> str:
     return ", ".join(dedup(_last(name) for name in known)) or "none"
 
 
-def trained_weights(model: Any, also_train: Iterable[str]) -> dict[str, Tensor]:
-    """The weights of modules that are trained as they are, by the checkpoint's names."""
+def trained_weights(model: Any, modules: Iterable[str]) -> dict[str, Tensor]:
+    """The weights of modules that are whole tensors of the checkpoint, by its names."""
     own: dict[str, Tensor] = nn.state.get_state_dict(module_of(model), buffers=False)
     rules = names_of(model)
     sources = rules.sources({name: tuple(t.shape) for name, t in own.items()})
-    out: dict[str, Tensor] = {}
-    for target in also_train:
-        found = {
-            s.names[0]: own[name]
-            for name, s in sources.items()
-            if len(s.names) == 1 and s.part is None and ends(s.names[0].rpartition(".")[0], target)
-        }
-        if not found:
-            raise ArgumentError(f"also_train: no module of the model is called {target!r}")
-        out |= found
-    return out
+    wanted = list(modules)
+    return {
+        s.names[0]: own[name]
+        for name, s in sources.items()
+        if len(s.names) == 1
+        and s.part is None
+        and not s.is_transposed
+        and any(ends(s.names[0].rpartition(".")[0], module) for module in wanted)
+    }
 
 
 def _device(place: Place) -> Any:

@@ -16,8 +16,8 @@ from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.helpers import dedup
 from polygrad.models.fields import Fields
-from polygrad.nn.safetensors import Entry, read_entries
 from polygrad.nn.files import tensor_of_bytes
+from polygrad.nn.safetensors import Entry, read_entries
 from polygrad.tensor.tensor import Tensor
 from polygrad.tuning.lora import Adapters, LoraConfig, Place, attach, ends, places_of, trained_weights
 
@@ -100,11 +100,8 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
         raise ModelError(f"{WEIGHTS}: {e}") from e
     known = places_of(model)
     places, others = _places(entries, known, config)
-    wanted = fields.items("modules_to_save", str, [])
-    try:
-        trained = trained_weights(model, wanted)
-    except ArgumentError as e:
-        raise ModelError(f"{CONFIG}: modules_to_save: {e}") from e
+    # PEFT names modules that the model may have
+    trained = trained_weights(model, fields.items("modules_to_save", str, []))
     own: dict[str, Entry] = {}
     bases: list[tuple[Tensor, Entry]] = []
     for name, entry in others.items():
@@ -118,8 +115,11 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
             )
         else:
             own[name] = entry
+    missing = next((name for name in trained if name not in own), None)
+    if missing is not None:
+        raise ModelError(f"{WEIGHTS}: {_PREFIX}{missing}: missing")
     try:
-        adapters = attach(model, config, places, wanted)
+        adapters = attach(model, config, places, trained)
     except ArgumentError as e:
         raise ModelError(f"{CONFIG}: {e}") from e
     _fill(adapters, entries, [(adapters.trained[n], e) for n, e in own.items()] + bases)

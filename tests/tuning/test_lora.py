@@ -265,7 +265,7 @@ def _files(tmp_path: Path) -> dict[str, bytes]:
         ({"r": 0}, "r: expected an integer"),
         ({"rank_pattern": {"q_proj": 4}}, "rank_pattern"),
         ({"lora_dropout": 2}, "lora_dropout"),
-        ({"modules_to_save": ["nothing"]}, "nothing"),
+        ({"modules_to_save": ["lm_head"]}, "lm_head.weight: missing"),
     ],
 )
 def test_configurations_that_do_not_fit_are_refused(
