@@ -98,7 +98,7 @@ def test_what_is_no_record_is_named(tokenizer: hf.Tokenizer, record: object, mes
     [
         ('{"text": "a"}\n\n{"text": ', "line 3: expected a JSON object"),
         ("[1]", "line 1: expected a JSON object, got list"),
-        ("", "at least one record"),
+        ("", "expected at least one record"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_line(text: str, message: str, tmp_path: Path) -> None:
@@ -106,5 +106,5 @@ def test_a_damaged_file_is_named_with_the_line(text: str, message: str, tmp_path
     path.write_text(text)
     with pytest.raises(ArgumentError, match=rf"x.jsonl: {message}"):
         read_records(path)
-    with pytest.raises(ArgumentError, match="no.jsonl"):
+    with pytest.raises(ArgumentError, match=r"no\.jsonl"):
         read_records(tmp_path / "no.jsonl")
