@@ -6,11 +6,10 @@ that are trained, the optimizer, the number of steps, what was measured, and wha
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.models.fields import Fields
 from polygrad.nn.files import file_bytes
-from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
 from polygrad.tuning.texts import Example
 
@@ -121,15 +119,3 @@ def digest(examples: Sequence[Example]) -> str:
 def seed_of(seed: int, step: int) -> int:
     """The seed of the random numbers of one step."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:7], "little")
-
-
-@contextlib.contextmanager
-def own_random_numbers() -> Iterator[None]:
-    """Random numbers of the program go on afterwards as if nobody had seeded anything inside."""
-    seed, positions = generator.seed, dict(generator.positions)
-    try:
-        yield
-    finally:
-        if seed is not None:
-            generator.reset(seed)
-            generator.positions.update(positions)

@@ -16,6 +16,7 @@ from polygrad.helpers import dedup
 from polygrad.models.causal_lm import CausalLM
 from polygrad.models.low_rank import has_adapters
 from polygrad.pictures.curves import chart
+from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
 from polygrad.tuning.lora import Adapters, module_of
 from polygrad.tuning.masters import MasterWeights
@@ -34,7 +35,6 @@ from polygrad.tuning.run_state import (
     RunState,
     digest,
     load_state,
-    own_random_numbers,
     save_state,
     seed_of,
 )
@@ -175,7 +175,7 @@ def train(
                         max_length, packing, recompute, seed)  # fmt: skip
     examples, held_out = _data(data, validation, instance, max_length, seed)
     weights = _trained(module, adapters)
-    with own_random_numbers():
+    with generator.restored():
         run = _Run(settings, module, weights, examples, held_out, getattr(instance, "device", None))
         target = None if output is None else Path(output)
         if resume:
