@@ -78,7 +78,8 @@ def read_target(y: Any, rows: int, owner: str) -> list[Any]:
         _warn_of_column()
     if len(found) != rows:
         raise ArgumentError(
-            f"{owner}: Found input variables with inconsistent numbers of samples: {rows} in X, {len(found)} in y"
+            f"{owner}: Found input variables with inconsistent numbers of samples: {rows} in X, "
+            f"{len(found)} in y"
         )
     for value in found:
         if isinstance(value, complex):
@@ -113,7 +114,7 @@ def _warn_of_column() -> None:
 
 def _sklearn(module: str, name: str) -> Any:
     """A class of scikit-learn, where it is loaded."""
-    found = sys.modules.get(module)
+    found: Any = sys.modules.get(module)
     return None if found is None else getattr(found, name)
 
 
@@ -138,10 +139,11 @@ def _numbers(x: Any, owner: str) -> Tensor:
     kind = getattr(getattr(x, "dtype", None), "kind", None)
     if kind == "c":
         raise ArgumentError(f"{owner}: Complex data not supported: X has dtype {x.dtype}")
-    if kind in ("b", "i", "u", "f") and getattr(x, "ndim", 0) and x.size:
-        return Tensor(x.astype("float32"))
+    array: Any = x
+    shape: Any = getattr(array, "shape", None)
+    if kind in ("b", "i", "u", "f") and shape and 0 not in shape:
+        return Tensor(array.astype("float32"))
     values = _listed(x)
-    shape = getattr(x, "shape", None)
     if shape is not None and 0 in shape:
         return Tensor.zeros(*shape)
     if not isinstance(values, list):
