@@ -125,7 +125,7 @@ def test_the_ensemble_knows_what_it_does_not_know(device: str, tmp_path: Path) -
 @pytest.mark.slow
 def test_adapters_learn_capitals_and_are_a_small_part(tmp_path: Path) -> None:
     first, last = numbers(run("lora", tmp_path))[-2:]
-    assert last < first - 0.8 and last < 2.6
+    assert last < first - 0.8 and last < 2.7
     assert {p.name for p in (tmp_path / "lora_adapters").iterdir()} == {
         "adapter_config.json",
         "adapter_model.safetensors",
