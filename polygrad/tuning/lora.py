@@ -15,6 +15,8 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.helpers import dedup
+from polygrad.hf.instances import HFInstance
+from polygrad.models.instance import Instance
 from polygrad.models.low_rank import LowRankLinear, has_adapters, parts_of
 from polygrad.models.names import Names
 from polygrad.nn.parameter import parameter
@@ -92,14 +94,19 @@ class Adapters:
 
     @property
     def layers(self) -> list[tuple[str, LowRankLinear]]:
-        """The layers with adapters, by their paths in the model."""
+        """The layers with adapters, by their paths in the model. Raises ArgumentError once merged."""
         found: dict[str, Any] = dict(parts_of(module_of(self.model)))
-        return [(path, found[path]) for place in self.places.values() for path, _ in place.layers]
+        own = [(path, found[path]) for place in self.places.values() for path, _ in place.layers]
+        if not all(isinstance(layer, LowRankLinear) for _, layer in own):
+            raise ArgumentError(
+                "adapters: expected a model that has them, got one that they were merged into"
+            )
+        return own
 
     def weights(self) -> dict[str, Tensor]:
         """lora_A (rank, in) and lora_B (out, rank) of each module of the checkpoint, and what is trained of
         the model itself, by name."""
-        found: dict[str, Any] = dict(parts_of(module_of(self.model)))
+        found = dict(self.layers)
         out: dict[str, Tensor] = {}
         for name, place in self.places.items():
             own = [found[path] for path, _ in place.layers]
@@ -200,13 +207,12 @@ def merge(model: Any) -> Any:
 
 def module_of(model: Any) -> Any:
     """The object with the Tensors: that of an Instance, or the model itself."""
-    return getattr(model, "module", model) if hasattr(type(model), "train_step") else model
+    return model.module if isinstance(model, Instance) else model
 
 
 def names_of(model: Any) -> Names:
     """How the checkpoint of a model names its weights."""
-    kind = getattr(model, "architecture", None) if hasattr(type(model), "train_step") else None
-    return Names() if kind is None else kind.names
+    return model.architecture.names if isinstance(model, HFInstance) else Names()
 
 
 def places_of(model: Any) -> dict[str, Place]:
@@ -312,5 +318,5 @@ def _item(owner: Any, name: str) -> Any:
 
 def _forget_captures(model: Any) -> None:
     """What an Instance captured is of the layers that it had."""
-    if hasattr(type(model), "train_step"):
+    if isinstance(model, Instance):
         model.forget_captures()

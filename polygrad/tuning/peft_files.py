@@ -31,9 +31,13 @@ _TASKS = {
     "token-classification": "TOKEN_CLS",
     "text-features": "FEATURE_EXTRACTION",
 }
+# Ways to start adapters that leave the base weights as they are.
+_STARTS = (None, True, False, "gaussian", "eva", "orthogonal")
 # Entries that change what adapters compute, and the values for which they change nothing.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "use_dora": (None, False),
+    "use_qalora": (None, False),
+    "arrow_config": (None,),
     "bias": (None, "none"),
     "lora_bias": (None, False),
     "alpha_pattern": (None, {}),
@@ -141,6 +145,8 @@ def _config(fields: Fields) -> LoraConfig:
     for name, values in _NEUTRAL.items():
         if fields.values.get(name) not in values:
             raise fields.refuse(name, f"{values[-1]!r}: nothing else is read")
+    if fields.values.get("init_lora_weights") not in _STARTS:
+        raise fields.refuse("init_lora_weights", "a start that leaves the model's own weights as they are")
     dropout = fields.number("lora_dropout", 0.0)
     if not 0 <= dropout < 1:
         raise fields.refuse("lora_dropout", "a number from 0 on and below 1")

@@ -127,7 +127,7 @@ def _randomize(adapters: Adapters) -> None:
 @pytest.mark.parametrize("name", ["llama", "gpt2", "phi3"])
 def test_merged_weights_give_the_same_logits_within_1e_5(name: str, tmp_path: Path) -> None:
     instance, ids = hf_models.ours(name), hf_models.token_ids(2, 9)
-    _randomize(add_lora(instance, rank=4, alpha=8, targets=ALL))
+    _randomize(adapters := add_lora(instance, rank=4, alpha=8, targets=ALL))
     expected = ours_logits(instance, ids)
     with pytest.raises(ModelError, match="adapters"):
         instance.save(tmp_path)
@@ -139,6 +139,8 @@ def test_merged_weights_give_the_same_logits_within_1e_5(name: str, tmp_path: Pa
     assert hf_models.worst(logits_of(judge, ids), expected) < 1e-5
     with pytest.raises(ArgumentError, match="merge"):
         merge(instance)
+    with pytest.raises(ArgumentError, match="merged into"):
+        save_adapters(adapters, tmp_path)
 
 
 def test_new_adapters_change_nothing_and_only_they_are_trained() -> None:
@@ -261,6 +263,7 @@ def _files(tmp_path: Path) -> dict[str, bytes]:
     [
         ({"use_dora": True}, "use_dora"),
         ({"peft_type": "IA3"}, "peft_type"),
+        ({"init_lora_weights": "pissa"}, "init_lora_weights"),
         ({"r": 3}, "lora_A.weight: expected floats of shape"),
         ({"r": 0}, "r: expected an integer"),
         ({"rank_pattern": {"q_proj": 4}}, "rank_pattern"),
