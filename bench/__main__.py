@@ -11,7 +11,19 @@ import argparse
 import functools
 
 from bench import report, results
-from bench.suites import attention, breadth, conv, elementwise, gpu, matmul, norms, overhead, startup, train
+from bench.suites import (
+    attention,
+    breadth,
+    conv,
+    elementwise,
+    gpu,
+    matmul,
+    norms,
+    onnx,
+    overhead,
+    startup,
+    train,
+)
 from bench.suites import compile as compile_suite
 
 SUITES = {
@@ -25,6 +37,7 @@ SUITES = {
     "startup": startup.run,
     "overhead": overhead.run,
     "breadth": breadth.run,
+    "onnx": onnx.run,
     "gpu": gpu.run,
 }
 

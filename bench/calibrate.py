@@ -88,7 +88,7 @@ def operations(unit: float, lanes: int) -> list[Figure]:
     without = total(lambda x: x)
     vectors = TERMS * ELEMENTS / lanes
     return [
-        Figure(op.name, cost.op_cost(op), max(total(f) - without, 0.0) / vectors / unit)
+        Figure(op.name, cost.run_cost(op), max(total(f) - without, 0.0) / vectors / unit)
         for op, f in OPERATIONS.items()
     ]
 

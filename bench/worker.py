@@ -9,6 +9,7 @@ How many threads may be used, the environment says.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -37,10 +38,14 @@ def maker(library: str) -> Any:
 
         with_torch.torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         return lambda kind, sizes: with_torch.make(kind, sizes, library == "torch-compile")
-    from bench.libraries import inputs, with_tensor
+    from bench.libraries import inputs, with_onnx, with_tensor
 
+    if library.startswith("onnxruntime"):
+        return functools.partial(with_onnx.in_onnxruntime, optimized=library != "onnxruntime-as-written")
     importlib.import_module(f"{library}.nn")
-    return with_tensor.Maker(importlib.import_module(library), inputs.uniform).make
+    tensors = with_tensor.Maker(importlib.import_module(library), inputs.uniform)
+    models = with_onnx.in_polygrad(tensors.finish)
+    return lambda kind, sizes: (models if kind == with_onnx.KIND else tensors.make)(kind, sizes)
 
 
 def host_seconds(program: Program) -> float:

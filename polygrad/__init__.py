@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from polygrad.engine.counters import GlobalCounters
     from polygrad.engine.devices import Device
     from polygrad.helpers import Context, getenv
+    from polygrad.nn.quantize import quantize
     from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.batching import vmap
     from polygrad.tensor.core.sources import fetch
@@ -67,6 +68,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "nn",
+    "quantize",
     "set_num_threads",
     "vjp",
     "vmap",
@@ -90,6 +92,7 @@ _LATE = {
     "vmap": "polygrad.tensor.batching",
     **dict.fromkeys(["hessian", "jacfwd", "jacrev", "jvp", "vjp"], "polygrad.tensor.jacobians"),
     "UOp": "polygrad.uop.node",
+    "quantize": "polygrad.nn.quantize",
     "nn": None,
 }
 

@@ -28,7 +28,7 @@ class EnvironmentVariable:
 DEBUG_LEVELS = {
     1: "each kernel as it is made: compiled, or found on the disk; what `BEAM` found",
     2: "each Program as it runs: its launches and its time",
-    3: "each kernel that is compiled: its Opts and its linear code",
+    3: "what each kernel pass changed; each kernel that is compiled: its Opts and its linear code",
     4: "each kernel after every pass",
 }
 
@@ -54,6 +54,12 @@ VARIABLES = {
         _integer("DEBUG", "what is printed on standard error, see above", 0),
         _switch("NOOPT", "kernels are not optimised"),
         _integer("BEAM", "search for faster kernels, keeping this many at a time", 0),
+        _text(
+            "SKIP_PASSES",
+            "kernel passes that are left out, of those that only make programs faster",
+            "none",
+            "names as `DEBUG=3` shows them, separated by commas",
+        ),
         _switch("SPEC", "graphs are verified after every pass"),
         _switch("CHECK", "indices, class labels and matrices on a device are checked where they are used"),
         _switch("ANOMALY", "every result and every gradient is looked at for NaN"),

@@ -110,14 +110,19 @@ def env_int(name: str, default: int) -> int:
     """
     if name in _overrides:
         return _overrides[name]
+    text = env_text(name)
+    return parse_integer(name, text, default) if text else default
+
+
+def env_text(name: str) -> str:
+    """The environment variable `name`; empty when unset."""
     if _environment is not None:
         key = _encoded.get(name)
         if key is None:
             key = _encoded[name] = os.environ.encodekey(name)
         if key not in _environment:
-            return default
-    text = os.environ.get(name, "")
-    return parse_integer(name, text, default) if text else default
+            return ""
+    return os.environ.get(name, "")
 
 
 def getenv(name: str, default: Any = 0) -> Any:

@@ -27,6 +27,7 @@ const NATIVE = new RegExp(
   [
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
     String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|msl)|llvm/\w+)\.py$`,
+    String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
     String.raw`^polygrad/(__main__|cli/.*)\.py$`,
     String.raw`\.dist-info/RECORD$`,
@@ -35,6 +36,10 @@ const NATIVE = new RegExp(
 
 /** What calls of users' programs do not lead to when they are wrong: tracebacks need not quote it. */
 const COMPILER = /^polygrad\/(codegen|export|manifest|renderer|schedule|uop|wasm)\//;
+
+/** Packages that a page fetches when one of them is imported. */
+const APPLICATIONS = ["generation", "hf", "models", "onnx", "serve", "tuning"];
+const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */
 export function findWheel() {
@@ -97,23 +102,34 @@ export async function makeAssets() {
     /^(REST: .*= )frozenset\(\)/m,
     (_, start) => `${start}frozenset(${JSON.stringify(rest.join(" "))}.split())`,
   );
+  const packages = APPLICATIONS.map((name) => `polygrad.${name}`).join(" ");
+  const applications = readFileSync(join(LOADER, "python/applications.py"), "utf8").replace(
+    /^(APPLICATIONS: .*= )frozenset\(\)/m,
+    (_, start) => `${start}frozenset(${JSON.stringify(packages)}.split())`,
+  );
   const first = bundle(pyodide, stdlib, place, {
     keep: loaded,
     withoutText: loaded,
     extra: {
       "_polygrad_start.py": Uint8Array.from(readFileSync(join(LOADER, "python/start.py"))),
       "_polygrad_stdlib.py": new TextEncoder().encode(finder),
+      "_polygrad_applications.py": new TextEncoder().encode(applications),
     },
   });
   const own = bundle(pyodide, wheel, "/lib/polygrad.zip", {
-    keep: packaged.filter((file) => !NATIVE.test(file)),
+    keep: packaged.filter((file) => !NATIVE.test(file) && !APPLICATION.test(file)),
     withoutText: packaged.filter((file) => COMPILER.test(file)),
+  });
+  const later = bundle(pyodide, wheel, "/lib/polygrad-applications.zip", {
+    keep: packaged.filter((file) => !NATIVE.test(file) && APPLICATION.test(file)),
   });
   const assets = {
     pyodide: version,
     stdlib: named("stdlib", first),
     package: named("polygrad", own),
+    applications: named("applications", later),
     wheel: createHash("sha256").update(wheel).digest("hex"),
   };
-  return { assets, files: { [assets.stdlib]: first, [assets.package]: own } };
+  const files = { [assets.stdlib]: first, [assets.package]: own, [assets.applications]: later };
+  return { assets, files };
 }

@@ -60,9 +60,21 @@ await Promise.all([
     define: { ...common.define, "import.meta.url": "__url", "import.meta.resolve": "__resolve" },
     banner: { js: COMMONJS },
   }),
+  // The libraries are ordinary dependencies in Node, and in this file for pages.
   build({
     ...common,
-    entryPoints: { "polygrad-runtime": path("web/src/runtime.ts") },
+    entryPoints: { hub: path("loader/src/hub.ts") },
+    outdir: path("node/dist/cjs"),
+    platform: "node",
+    format: "cjs",
+    external: ["@huggingface/*"],
+  }),
+  build({
+    ...common,
+    entryPoints: {
+      "polygrad-runtime": path("web/src/runtime.ts"),
+      "polygrad-hub": path("loader/src/hub.ts"),
+    },
     outdir: path("web/dist"),
     format: "esm",
     minify: true,

@@ -253,6 +253,18 @@ functions or methods, too, for a model is any object that has Tensors in it.
     return "\n".join([head, *summary, "", *parts]).rstrip() + "\n"
 
 
+def homes() -> dict[str, list[str]]:
+    """The names that the packages and we have, by what is in front of ours; without those of the package
+    itself."""
+    found: dict[str, set[str]] = {}
+    for section in SECTIONS:
+        for name in recorded(section):
+            if (lookup(section, name) or ("",))[0] in ("same", "differs"):
+                prefix = next(prefix for prefix, owner in section.ours if hasattr(owner, name))
+                found.setdefault(prefix, set()).add(name)
+    return {prefix: sorted(names) for prefix, names in found.items() if prefix}
+
+
 def hints() -> str:
     """The module of what to use instead of names that are not here, for errors."""
     lines = [
@@ -271,6 +283,8 @@ def hints() -> str:
             lines.append(f"    {section.place!r}: {{")
             lines += [f"        {text!r}: {' '.join(names)!r}," for text, names in by_text.items()]
             lines.append("    },")
+    lines += ["}", "", "# Names that are here, by what is in front of them.", "HERE: dict[str, str] = {"]
+    lines += [f"    {prefix!r}: {' '.join(names)!r}," for prefix, names in homes().items()]
     text = "\n".join([*lines, "}", ""])
     ruff = [sys.executable, "-m", "ruff", "format", "-q", f"--stdin-filename={HINTS}", "-"]
     return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout

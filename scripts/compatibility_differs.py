@@ -78,6 +78,10 @@ DIFFERENCES: tuple[Difference, ...] = (
         "positions and counts are int32, the default integer, as tinygrad's; torch's are int64",
     ),
     Difference(
+        _TENSOR, "one_hot", "accepted, refused",
+        "`num_classes` is to be said, and a number that names no class is a row of zeros, as tinygrad's; torch refuses it",
+    ),
+    Difference(
         _TENSOR,
         "sum prod cumsum cumprod trace einsum arange full where vander square randint",
         "dtype, value",

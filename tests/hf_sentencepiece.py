@@ -23,19 +23,23 @@ def _integer(number: int, value: int) -> bytes:
     return out + bytes([value])
 
 
-def model_file(pieces: list[Piece], model: int, unk: int, bos: int, eos: int, prefix: bool = True) -> bytes:
+def model_file(
+    pieces: list[Piece], model: int, unk: int, bos: int, eos: int, prefix: bool = True, table: bytes = b""
+) -> bytes:
     """A ModelProto, written by hand."""
     out = b""
     for piece in pieces:
         score = bytes([2 << 3 | 5]) + struct.pack("<f", piece.score)
         out += _field(1, _field(1, piece.text.encode()) + score + _integer(3, piece.kind))
     trainer = _integer(3, model) + _integer(40, unk) + _integer(41, bos) + _integer(42, eos)
-    return out + _field(2, trainer) + _field(3, _integer(3, int(prefix)))
+    return (
+        out + _field(2, trainer) + _field(3, (_field(2, table) if table else b"") + _integer(3, int(prefix)))
+    )
 
 
 def pieces_of_unigram(judge: Any) -> list[Piece]:
     vocabulary = json.loads(judge.backend_tokenizer.to_str())["model"]["vocab"]
-    kinds = {"<unk>": UNKNOWN, "</s>": CONTROL, "<pad>": CONTROL}
+    kinds = {"<unk>": UNKNOWN, "</s>": CONTROL, "<pad>": CONTROL, "<s>": CONTROL}
     return [Piece(text, score, kinds.get(text, NORMAL)) for text, score in vocabulary]
 
 

@@ -280,6 +280,64 @@ def t5() -> PreTrainedTokenizerFast:
     )
 
 
+def charsmap(table: dict[str, str]) -> bytes:
+    """Sentencepiece's compiled table of replacements: the double array of darts-clone, 256 units a node."""
+    texts, values = b"", {}
+    for old, new in table.items():
+        values[old.encode()] = len(texts)
+        texts += new.encode() + b"\0"
+    nodes = sorted({key[:i] for key in values for i in range(len(key) + 1)}, key=lambda key: (len(key), key))
+    place = {node: 256 * (i + 1) for i, node in enumerate(nodes)}  # where the units of its children are
+    units = [0] * (256 * (len(nodes) + 1))
+    for node in nodes:
+        at = place[node[:-1]] ^ node[-1] if node else 0
+        label = node[-1] if node else 0
+        units[at] = (at ^ place[node]) << 10 | (node in values) << 8 | label
+        if node in values:
+            units[place[node]] = 1 << 31 | values[node]
+    trie = b"".join(unit.to_bytes(4, "little") for unit in units)
+    return len(trie).to_bytes(4, "little") + trie + texts
+
+
+REPLACEMENTS = {
+    **{
+        chr(c): unicodedata.normalize("NFKC", chr(c))
+        for c in [*range(0xFF01, 0xFF5F), 0xBD, 0xB2, 0x2126, 0x2167]
+    },
+    **{chr(c): " " for c in [9, 10, 13, 0xA0, 0x2003, 0x2028, 0x3000, 0x200B, 0xFEFF]},
+    **{chr(c): "" for c in [*range(1, 9), 0xAD, 0x7F]},
+    "e\u0301": "é",
+    "a\u0301": "á",
+    "u\u0308": "ü",
+    "\u0301": "",
+    "👍🏽": "+1",
+    "ﬁ": "fi",
+    "Σ": "s",
+}
+
+
+def xlm() -> PreTrainedTokenizerFast:
+    """Unigram after a table of replacements, as XLM-RoBERTa and T5 have it."""
+    made = tokenizers.Tokenizer(models.Unigram())
+    made.normalizer = normalizers.Sequence(
+        [
+            normalizers.Precompiled(charsmap(REPLACEMENTS)),
+            normalizers.Strip(left=False, right=True),
+            normalizers.Replace(Regex(" {2,}"), "▁"),
+        ]
+    )
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(
+        vocab_size=300, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    _train(made, trainer)
+    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token"), special))
+    return PreTrainedTokenizerFast(tokenizer_object=made, **names)
+
+
 BYTES = [f"<0x{i:02X}>" for i in range(256)]
 
 
@@ -328,7 +386,8 @@ def gemma() -> PreTrainedTokenizerFast:
 
 
 KINDS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
-    f.__name__: f for f in (gpt2, llama3, qwen2, smollm, roberta, clip, bert, bert_cased, t5, llama2, gemma)
+    f.__name__: f
+    for f in (gpt2, llama3, qwen2, smollm, roberta, clip, bert, bert_cased, t5, xlm, llama2, gemma)
 }
 
 

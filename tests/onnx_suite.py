@@ -83,7 +83,7 @@ def plain(x: Any) -> Any:
         return numpy_helper.to_list(x)
     if isinstance(x, onnx.OptionalProto):
         return numpy_helper.to_optional(x)
-    return x
+    return np.asarray(x) if isinstance(x, np.generic) else x
 
 
 @functools.cache

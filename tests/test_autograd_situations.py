@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import gc
 import pickle
 import threading
@@ -12,6 +13,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+import torch.utils.checkpoint
 from training_programs import run
 
 from polygrad import Tensor, TinyJit, checkpoint, custom_gradient, nn
@@ -451,6 +453,23 @@ def test_gradients_are_cut_unless_their_graph_is_asked_for():
     assert w.grad.tolist() == [12]
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize(
+    "loss", [lambda w: (w * 3).sum(), lambda w: w.abs().sum(), lambda w: w.clamp(0, 1).sum()]
+)
+def test_a_gradient_that_is_constant_in_pieces_is_data_read_or_not(loss, is_read):
+    w = leaf(2.0, -1.0)
+    (g,) = loss(w).gradient(w)
+    loss(w).backward(create_graph=True)
+    for found in (g, w.grad):
+        penalty = (found * found).sum()
+        if is_read:
+            penalty.item()
+        assert found.requires_grad is penalty.requires_grad is False
+        with pytest.raises(GradientError, match="no Tensor with requires_grad=True leads to"):
+            penalty.backward()
+
+
 def test_gradient_penalty_of_a_gradient_that_was_read():
     w = leaf(2.0)
     (g,) = (w**3).sum().gradient(w)
@@ -481,6 +500,35 @@ def test_checkpointing_of_weights_that_are_written():
         w.assign(w * 10).realize()
     loss.backward()
     assert x.grad.tolist() == [8, 18] and w.grad.tolist() == [4, 6]
+
+
+@pytest.mark.parametrize("writes_inside", [False, True])
+def test_checkpointing_of_a_value_that_the_input_was_written_to(writes_inside):
+    """Computed again, the write was made again too, with another value: an InternalError."""
+    a = np.float32([[1, 2], [3, 4]])
+    found = []
+    for library, recomputed in (
+        (Tensor, checkpoint),
+        (torch.tensor, functools.partial(torch.utils.checkpoint.checkpoint, use_reentrant=False)),
+    ):
+        x, w, v = (
+            library(a, requires_grad=True),
+            library(a * 0.3, requires_grad=True),
+            library(np.full_like(a, 2)),
+        )
+        v[:, 0] = (x * w)[:, 1]
+
+        def function(y, v=v, w=w):
+            z = (y * v * w).sin() * 1
+            if writes_inside:
+                z[0] = y[1] * w[0]
+            return z * v
+
+        out = recomputed(function, x)
+        (out * out).sum().backward()
+        found.append([t.detach().numpy() for t in (x.grad, w.grad, out, v)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4)
 
 
 def test_grad_unreachable():
@@ -530,10 +578,20 @@ def test_multi_backward():
     assert a.grad.tolist() == [15, 20] and b.grad.tolist() == [5, 10]
 
 
-@pytest.mark.parametrize("seed, device", [(10_001_506, "CPU"), (10_000_696, "INTERP"), (10_004_111, "CPU")])
+@pytest.mark.parametrize(
+    "seed, device",
+    [
+        (10_001_506, "CPU"),
+        (10_000_696, "INTERP"),
+        (10_004_111, "CPU"),
+        (20_021_006, "CPU"),
+        (40_018_384, "CPU"),
+    ],
+)
 def test_programs_that_once_went_wrong(seed: int, device: str) -> None:
     """A checkpoint that reads memory after a write to a part of it, a parameter made of a node on a device, a
-    second backward of what a write before the first had made."""
+    second backward of what a write before the first had made, the square of a gradient that is constant in
+    pieces, which was an error only once it had been read, a checkpoint of what its input was written to."""
     run(seed, device, length=16)
 
 

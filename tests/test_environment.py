@@ -16,7 +16,7 @@ from polygrad.errors import ArgumentError
 from polygrad.helpers import env_int, getenv
 
 ROOT = Path(__file__).resolve().parent.parent
-READERS = {"env_int", "getenv", "os.environ.get", "environ.get"}
+READERS = {"env_int", "env_text", "getenv", "os.environ.get", "environ.get"}
 
 
 def names_read(source: str) -> set[str]:

@@ -267,8 +267,7 @@ class TrainingProgram:
             return
         self.log.append(f"v = l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)})")
         (g,) = loss.ours.gradient(p.ours)
-        present = [w for w in wanted if w is not None]
-        self._keep(g, sum(present[1:], present[0]))
+        self._keep(g, self._as_data(g, wanted))
 
     def penalty(self) -> None:
         """The square of a gradient is a loss."""
@@ -277,13 +276,25 @@ class TrainingProgram:
         if loss is None or p.frozen or self._may_be_lost():
             return
         wanted = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
-        present = [w for w in wanted if w is not None]
-        if present:
+        if any(w is not None for w in wanted):
             self.log.append(
                 f"l = (l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)}) ** 2).sum()"
             )
             (g,) = loss.ours.gradient(p.ours)
-            self.losses.append(Value(g.square().sum(), sum(present[1:], present[0]).square().sum()))
+            self.losses.append(Value(g.square().sum(), self._as_data(g, wanted).square().sum()))
+
+    def _as_data(self, g: Tensor, wanted: tuple[Any, ...]) -> Any:
+        """The sum of torch's gradients: without a graph where ours, `g`, has none. torch's gradients of `abs`
+        and `relu` require gradients, which are 0; ours are data, as torch's of `where` and `clamp`."""
+        present = [w for w in wanted if w is not None]
+        total = sum(present[1:], present[0])
+        if g.requires_grad or not total.requires_grad:
+            return total
+        versions = [v for p in self.parameters for v in p.versions]
+        weights = torch.arange(1.0, total.numel() + 1).reshape(total.shape)
+        further = torch.autograd.grad((total * weights).sum(), versions, retain_graph=True, allow_unused=True)
+        assert all(f is None or not f.any() for f in further), "a gradient that is not constant has no graph"
+        return total.detach()
 
     def explicit_gradient(self) -> None:
         """`gradient` with respect to a value that is no leaf."""
@@ -393,9 +404,11 @@ class TrainingProgram:
             self._same(f"gradient of a {how}", other.grad, 2 * p.versions[-1].detach())
 
     def capture(self) -> None:
-        """A captured training step of a layer of its own, called three times."""
+        """A captured training step of a layer of its own, called six times; gradients are forgotten in it,
+        before it, never, or before every other call, so that they add up."""
         text, op = self.random.choice(UNARY[:13])
-        self.log.append(f"three captured steps of {text}")
+        forgets = ("inside", "before", "never", "every other")[len(self.log) % 4]
+        self.log.append(f"six captured steps of {text}, zero_grad {forgets}")
         array, xs = self._array(), [self._array() for _ in range(3)]
         w, model = (
             Tensor(array, device=self.device, requires_grad=True),
@@ -405,19 +418,24 @@ class TrainingProgram:
 
         @TinyJit
         def step(x: Tensor) -> Tensor:
-            optimizer.zero_grad()
+            if forgets == "inside":
+                optimizer.zero_grad()
             loss = (op(w) * x).square().mean().backward()
             optimizer.step()
             return loss.realize()
 
-        for x in xs:
+        for i, x in enumerate([*xs, *xs]):
+            if forgets == "before" or (forgets == "every other" and i % 2):
+                optimizer.zero_grad()
+            if forgets in ("inside", "before") or (forgets == "every other" and i % 2):
+                theirs.zero_grad()
             got = step(Tensor(x, device=self.device).realize())
-            theirs.zero_grad()
             want = (op(model) * torch.tensor(x)).square().mean()
             want.backward()
             theirs.step()
             self._same("loss of a captured step", got, want)
         self._same("parameter of a captured step", w, model)
+        self._same("gradient of a captured step", w.grad, model.grad)
 
     # --- judging
 

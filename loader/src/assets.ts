@@ -5,8 +5,10 @@ export interface Assets {
   readonly pyodide: string;
   /** The part of the standard library that starting takes. */
   readonly stdlib: string;
-  /** polygrad itself. */
+  /** polygrad itself, but for what stands on tensors and training. */
   readonly package: string;
+  /** The packages of polygrad that come when one of them is imported. */
+  readonly applications: string;
   /** The SHA-256 of the wheel that `package` was made of. */
   readonly wheel: string;
 }

@@ -43,12 +43,16 @@ export interface Host {
   readonly wheel?: Promise<Bytes> | undefined;
   /** The whole standard library, now: an import waits for it. Throws when it cannot be read. */
   readonly readStdlib: () => Uint8Array;
+  /** The file `ASSETS.applications`, in the same way. */
+  readonly readApplications: () => Uint8Array;
   /** The JavaScript engine and its version: a snapshot fits no other. */
   readonly engine: string;
   /** Where snapshots and bytecode of wheels are kept. */
   readonly store?: ByteStore | undefined;
   /** Open the GPU: a `WebGPUDevice` or what sends the same calls to one, now or later; undefined where there is none. */
   readonly openGpu: () => unknown;
+  /** The bundle of `hub.ts`, now or later. */
+  readonly loadHub: () => unknown;
   /** Where compiled kernels are kept: a folder of Node's, or a database. */
   readonly kernels?: string | KernelStorage | undefined;
 }
@@ -162,7 +166,7 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
 /** What Python can ask of the host. `first`: the GPU that it gets first; what is returned tells whether it has one. */
 function register(
   pyodide: PyodideAPI,
-  { readStdlib, openGpu }: Host,
+  { readStdlib, readApplications, openGpu, loadHub }: Host,
   pool: ThreadPool | undefined,
   first?: unknown,
 ): { readonly opened: boolean } {
@@ -174,8 +178,12 @@ function register(
       [state.opened, state.first] = [true, undefined];
       return gpu;
     },
+    loadHub,
     completeStdlib: (path: string) => {
       fileSystem(pyodide).writeFile(path, readStdlib());
+    },
+    completePackage: (path: string) => {
+      fileSystem(pyodide).writeFile(path, readApplications());
     },
   });
   return state;

@@ -14,6 +14,7 @@ import { startPolygrad } from "../../loader/src/start";
 import { cacheFolder, diskStore } from "./disk_store";
 import { startWorker } from "./engine";
 import { GpuInWorker } from "./gpu";
+import { loadHub } from "./load_hub";
 import { readBytes } from "./read_bytes";
 
 export interface LoadOptions extends CommonOptions {
@@ -63,8 +64,10 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
       archive: () => readBytes(asset(ASSETS.package)),
       wheel: typeof wheel === "string" ? readBytes(wheel) : wheel && Promise.resolve(wheel),
       readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
+      readApplications: () => readFileSync(asset(ASSETS.applications)),
       engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
       openGpu: () => GpuInWorker.open(),
+      loadHub,
       store: cacheDir === false ? undefined : diskStore(cacheDir),
       kernels: kernelFolder(options),
     },

@@ -10,12 +10,14 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from polygrad.capture.arguments import Spec, tensors_in, unbound_shape, with_places
+from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.merge import Merged, merge
 from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
 from polygrad.capture.replay import CapturedStep, Place, UsedTensor
 from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
+from polygrad.engine.write_hazards import stored_node
 from polygrad.monitor import exclusive
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.core.aliasing import (
@@ -41,18 +43,19 @@ def capture(
     forget: Callable[[], None] | None = None,
     written: Collection[Storage] | None = None,
     prune: bool = False,
+    gradients: LeftGradients | None = None,
 ) -> CapturedStep:
     """Capture `call`, which uses the Tensors `arguments`, without running anything.
 
     `forget` drops Tensors that `call` leaves behind, once all results are computed: gradients, so that they
     are stored as in an eager call (whose kernels, and so whose rounding, are the same) but are not kept.
     `written`: what an earlier call wrote to, if there was one. `prune`: constant work runs once (see
-    `TinyJit`).
+    `TinyJit`). `gradients`: is told which gradients the call reads and leaves behind.
     Raises CaptureError, and what `call` raises; then its work has been carried out eagerly.
     """
     unique = list({id(t): t for t in arguments}.values())
     with exclusive():
-        return _capture(call, arguments, unique, names, forget, written, prune)
+        return _capture(call, arguments, unique, names, forget, written, prune, gradients)
 
 
 def _capture(
@@ -63,6 +66,7 @@ def _capture(
     forget: Callable[[], None] | None,
     written: Collection[Storage] | None,
     prune: bool,
+    gradients: LeftGradients | None,
 ) -> CapturedStep:
     realize_tensors([*unique, *tensors_with_writes()])
     storages = dict.fromkeys(storage_of(t) for t in live_tensors())
@@ -74,8 +78,12 @@ def _capture(
         settle(storage)
         if storage.node.op is Ops.BUFFER:
             rename(storage)
-    lazy_values = frozenset(s.node for s in lazy if not is_constant(s.node))
+    lazy_values = frozenset(
+        n for s in lazy if not is_constant(s.node) for n in (s.node, stored_node(s.node))
+    )  # a write computes what a cut or reshaped value, as a gradient is, is of
     recording = Recording(lazy_values, frozenset(storages), frozenset(without_placeholder), newest())
+    if gradients is not None:
+        gradients.begin(recording, arguments)
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
@@ -94,8 +102,12 @@ def _capture(
         checks = recording.checks
         outputs = [*result_tensors, *[check.found for check in checks]]
         _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
-        realize_tensors([*outputs, *tensors_with_writes()])
+        realize_tensors(
+            [*outputs, *(() if gradients is None else gradients.changed()), *tensors_with_writes()]
+        )
         realize(draws.advances())
+        if gradients is not None:
+            gradients.end(recording)
         buffers = [memory_of(t) for t in outputs]
         if forget is not None:
             forget()

@@ -29,12 +29,17 @@ _NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`label` was `old` and is `new`; `is_contents`: it is what a list, dict or set holds."""
+    """`label` was `old` and is `new`; `is_contents`: it is what a list, dict or set holds. `remedy`: what
+    to do when it changes all the time."""
 
     label: str
     old: Any
     new: Any
     is_contents: bool = False
+    remedy: str = (
+        "pass a Tensor or a bound Variable, keep it in a Tensor that is assigned to, or use a TinyJit for "
+        "each value"
+    )
 
     def __str__(self) -> str:
         if self.is_contents:

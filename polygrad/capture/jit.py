@@ -14,6 +14,7 @@ from typing import Any
 
 from polygrad.capture.arguments import Parameters, result_names, take_apart, tensors_in
 from polygrad.capture.capture import capture, tensors_with_writes
+from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.guards import GONE, Guards, modes_now
 from polygrad.capture.replay import CapturedStep
 from polygrad.capture.save import save_step
@@ -35,6 +36,7 @@ class _Captured:
     has_run: bool = False
     step: CapturedStep | None = None
     guards: Guards | None = None
+    gradients: LeftGradients | None = None  # where the function reads or leaves any
     is_same: Callable[[], bool] = bool  # whether all that the function reads is what it was, and so are modes
     rest: list[Any] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the Tensors among the arguments
@@ -70,6 +72,8 @@ class TinyJit:
       function is captured: a call whose values would decide otherwise raises CaptureError.
     - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
       them between calls is seen. What is computed from them between calls keeps its value, lazy or not.
+    - `backward` adds to the gradients that leaves have, and a replay leaves them those that the call does.
+      Where they have one in some calls and none in others (accumulation), there is a capture of each.
     - Random numbers go on as if the function had been called.
     - What no name in the code leads to is that of the captured call: random numbers of Python, the time,
       files, elements of arrays. Reading values (`item`,
@@ -129,7 +133,7 @@ class TinyJit:
 
     def reset(self) -> None:
         """Forget what was captured: the next call runs the function, the one after it captures anew."""
-        self._captures: dict[tuple[Any, ...], _Captured] = {}  # by modes
+        self._captures: dict[tuple[Any, ...], list[_Captured]] = {}  # by modes; the newest last
         self._current = _Captured()  # of the last call
         self._changes = 0  # captures in a row that a change made useless soon
 
@@ -167,7 +171,7 @@ class TinyJit:
         """
         captured = self._current
         if captured.step is None:
-            raise CaptureError("save: expected a captured function, got none: call it twice before")
+            raise CaptureError("save: the function is not captured yet: call it twice before")
         values = {} if model is None else get_state_dict(model)
         save_step(captured.step, path, captured.names, result_names(captured.step.result), values)
 
@@ -202,7 +206,10 @@ class TinyJit:
                 f"{given.rest}: pass Tensors or bound Variables, or call reset()"
             )
         current.replays += 1
-        return step.run(given.tensors, given.variables)
+        result = step.run(given.tensors, given.variables)
+        if current.gradients is not None:
+            current.gradients.leave()
+        return result
 
     def _first(
         self,
@@ -242,35 +249,55 @@ class TinyJit:
         pairs = zip(tensors_in(list(named.values())), current.written_arguments, strict=False)
         written = {*current.written, *(storage_of(t) for t, is_written in pairs if is_written)}
         names = [f"Tensor argument {i}" for i in range(len(tensors))]
-        step = capture(call, tensors, names, written=written, prune=self._prune)
-        current.step, current.guards, current.is_same = step, guards, guards.is_same
+        gradients = LeftGradients()
+        step = capture(call, tensors, names, written=written, prune=self._prune, gradients=gradients)
+        current.step, current.guards, current.gradients = step, guards, gradients if gradients else None
+        current.is_same = self._check_of(current)
         current.names = self._parameters.names(args, kwargs)
         return step
 
+    @staticmethod
+    def _check_of(current: _Captured) -> Callable[[], bool]:
+        """Whether all that the function reads is what it was."""
+        assert current.guards is not None
+        is_same, gradients = current.guards.is_same, current.gradients
+        return is_same if gradients is None else lambda: is_same() and gradients.is_same()
+
     def _found_or_anew(self) -> _Captured:
-        """What is captured for the modes of now, or is to be: nothing is where what it reads has changed.
+        """What is captured for the modes and the gradients of now, or is to be: nothing is where what it
+        reads has changed.
 
         Raises CaptureError where that happens again and again.
         """
         now = modes_now()
-        found = self._captures.setdefault(now, _Captured())
-        with contextlib.suppress(*GONE):
-            if found.is_same():
-                return found
-        change = None if found.guards is None else found.guards.change()
+        captures = self._captures.setdefault(now, [_Captured()])
+        for found in reversed(captures):
+            with contextlib.suppress(*GONE):
+                if found.is_same():
+                    return found
+        newest = captures[-1]
+        if newest.guards is None:
+            return newest
+        change = newest.guards.change()
+        is_of_gradients = change is None and newest.gradients is not None
+        if change is None and newest.gradients is not None:
+            change = newest.gradients.change()
         if change is None:
-            if found.guards is not None:
-                found.is_same = found.guards.is_same
-            return found
-        self._changes = self._changes + 1 if found.replays < _FEW_REPLAYS else 0
+            newest.is_same = self._check_of(newest)
+            return newest
+        self._changes = self._changes + 1 if newest.replays < _FEW_REPLAYS else 0
         if self._changes >= _MOST_CHANGES:
             raise CaptureError(
                 f"captured function: expected what it reads of Python to stay the same for some calls, got "
-                f"another value every few calls of {change}: pass a Tensor or a bound Variable, keep it in a "
-                "Tensor that is assigned to, or use a TinyJit for each value"
+                f"another value every few calls of {change}: {change.remedy}"
             )
-        self._captures[now] = _Captured()
-        return self._captures[now]
+        if is_of_gradients:  # leaves have gradients in turn, and none: a capture of each, without a first run
+            written, arguments = newest.written, newest.written_arguments
+            anew = _Captured(has_run=True, written=written, written_arguments=arguments)
+            self._captures[now] = [*captures[-_MOST_CHANGES:], anew]
+        else:
+            self._captures[now] = [_Captured()]
+        return self._captures[now][-1]
 
     @synchronized
     def __get__(self, owner: Any, cls: type | None = None) -> Any:

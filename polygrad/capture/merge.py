@@ -138,7 +138,7 @@ def merge(
     runs = [run for run in recording.runs if isinstance(run, Run)]
     if not runs and not may_be_empty:
         raise CaptureError(
-            "captured function: expected work on a device, got none: return or realize what it computes"
+            "captured function: it does no work on a device: return or realize what it computes"
         )
     values, bounds = _variables(runs)
     roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}

@@ -91,7 +91,7 @@ class CompiledStep:
     def loss_value(self) -> float:
         """The loss of the last run. Raises CaptureError before the first."""
         if not self._has_run:
-            raise CaptureError("loss_value: expected a run before it, got none: call run()")
+            raise CaptureError("loss_value: the step has not run yet: call run()")
         result = self._step.result
         return float((result[0] if isinstance(result, tuple) else result).item())
 

@@ -45,12 +45,11 @@ class Finding:
     remedy: str = ""
 
 
-def examine(version: str) -> list[Finding]:
-    """All findings, in the order in which to read them."""
-    findings = [Finding("ok", "polygrad", f"{version}, {python_version()}")]
+def examine(version: str) -> Iterator[Finding]:
+    """All findings, in the order in which to read them; those of devices, which take a while, last."""
+    yield Finding("ok", "polygrad", f"{version}, {python_version()}")
     for look in (_packages, _environment, _cache, _devices):
-        findings += look()
-    return findings
+        yield from look()
 
 
 def _packages() -> Iterator[Finding]:

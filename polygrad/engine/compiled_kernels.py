@@ -84,14 +84,14 @@ def kernel_of(name: str, linear: list[UOp], params: list[UOp], backend: Backend,
         len(params),
         variables,
         language=backend.language,
-        writes=_written(linear, params),
+        writes=_written_slots(linear, params),
         parallel=not THREAD_VARIABLES.isdisjoint(variables),
         workgroup=workgroup_of(linear) if limits else None,
         subgroup=subgroup_of(linear, limits) if limits else 0,
     )
 
 
-def _written(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:
+def _written_slots(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:
     """The positions of the PARAMs that a linear kernel stores to."""
     targets = set()
     for node in linear:

@@ -21,7 +21,7 @@ from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalar_arguments import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
-from polygrad.helpers import LRU, debug_level
+from polygrad.helpers import LRU, debug_level, env_text
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
@@ -73,7 +73,7 @@ def run(roots: list[UOp], pending: Pending, device: str) -> None:
 def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
     """The Program that computes `roots`, its varying constants set, and what its Variables are bound to."""
     order, constants = pending.order, pending.constants
-    ends = (*[order[root] for root in roots], device, optimizing())
+    ends = (*[order[root] for root in roots], device, optimizing(), env_text("SKIP_PASSES"))
     family, variables = _family(pending, ends)
     varying = family.arguments(constants) if family.varying and watch.recording is None else ()
     key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
@@ -83,7 +83,7 @@ def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Map
             family.compare(pending, roots)
             varying = family.arguments(constants)
             key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
-        ready = _made_ready(roots, pending, [constants[i] for i in varying], device)
+        ready = _make_ready(roots, pending, [constants[i] for i in varying], device)
         _graphs.put(key, ready, _bytes_of(ready))
     if varying:
         values = tuple([constants[i] for i in varying])
@@ -118,7 +118,7 @@ def _bytes_of(ready: _Ready) -> int:
     return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
 
 
-def _made_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+def _make_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
     """The Program that computes `roots`, with arguments for the constants `scalars`."""
     arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
     normal = normalize(UOp.sink(*roots), pending.buffers, arguments)

@@ -140,7 +140,7 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     home = next(iter(pending.devices), None) or device or Device.DEFAULT
     if pending.copies or len(pending.devices) > 1 or home.__class__ is tuple:
         if pending.writes:
-            todo = _written(todo)
+            todo = _newest_writes(todo)
             pending = Pending(todo)
         if pending.is_sharded or home.__class__ is tuple:
             return _realize_sharded(todo, device, pending)
@@ -218,7 +218,7 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp
     for root, result in zip(roots, resolved, strict=True):
         values = [done[p].base for p in parts[root]]
         if isinstance(result, Shards):
-            values = [_joined(result, [v.arg for v in values], root.dtype)]
+            values = [_join(result, [v.arg for v in values], root.dtype)]
         if root in everywhere or (root.value is None and parts[root] == [root]):
             placeless[root] = values[0]
         elif isinstance(result, Shards) or root.value is None:
@@ -233,9 +233,7 @@ def _keep(node: UOp, value: UOp) -> None:
         watch.recording.constants.append(node)
 
 
-def _joined(
-    shards: Shards, parts: Sequence[Buffer], dtype: DType, allocation: Allocation | None = None
-) -> UOp:
+def _join(shards: Shards, parts: Sequence[Buffer], dtype: DType, allocation: Allocation | None = None) -> UOp:
     """The BUFFER of a value on several devices, of its parts'. `allocation`: of memory that was written."""
     return UOp.buffer_of(ShardedBuffer(parts, shards.shape, shards.axis, allocation), dtype)
 
@@ -243,7 +241,7 @@ def _joined(
 # --- writes among several devices
 
 
-def _written(todo: list[UOp]) -> list[UOp]:
+def _newest_writes(todo: list[UOp]) -> list[UOp]:
     """Those of `todo` that are still to be computed, once the writes that any waits for have been made.
 
     Writes that wait for no others are made together, each device's in one Program. Before, what reads the
@@ -297,7 +295,7 @@ def _write(writes: list[UOp]) -> None:
     for write, result in zip(writes, resolved, strict=True):
         if isinstance(result, Shards):
             buffers = [_value(stored_node(part)).arg for part in result.parts]
-            write.value = _joined(result, buffers, write.dtype, write.buffer.arg.allocation)
+            write.value = _join(result, buffers, write.dtype, write.buffer.arg.allocation)
         elif write.value is None:
             write.value = _value(stored_node(result))
 
@@ -336,7 +334,9 @@ def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
 def _made_of_constants(pending: Pending) -> set[UOp]:
     out: set[UOp] = set()
     for node in pending.order:
-        if node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
+        if node.op is Ops.BIND:  # whose sources no order has
+            out.add(node)
+        elif node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
             out.add(node)
     return out
 
@@ -404,7 +404,7 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
         stale = stale_values(memory, pending)
         pending.add([n for n in stale if uncomputed(n)])
         if pending.copies:  # a live value is made of what is on other devices
-            todo = _written(todo)
+            todo = _newest_writes(todo)
             if not todo:
                 return
             stale, pending = [], Pending(todo)

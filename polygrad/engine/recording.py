@@ -55,7 +55,8 @@ class Recording:
     whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
     have a value in the recording: the same expression elsewhere is the same node, and has none. `since`: the
     serial number of the youngest Tensor that is older. `checks`
-    are made after every run (`tensor/core/checks.py`).
+    are made after every run (`tensor/core/checks.py`). `gradients`: those that leaves had, by the leaf's id;
+    a backward adds to them in place.
     `preview`: it is undone at its end, so nothing may run in the middle.
     """
 
@@ -67,6 +68,7 @@ class Recording:
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)
     checks: list[Any] = field(default_factory=list)
+    gradients: dict[int, Any] = field(default_factory=dict)
     preview: bool = False
 
     def memory(self) -> set[Allocation]:

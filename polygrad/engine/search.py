@@ -137,7 +137,7 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
     handles: list[Handle] = []
     arena = None
     try:
-        handles += [None if n.arg.space is AddrSpace.LOCAL else _filled(runtime, n) for n in params]
+        handles += [None if n.arg.space is AddrSpace.LOCAL else _fill(runtime, n) for n in params]
         arena = runtime.allocate(at) if at else None
         best = float("inf")
         for _ in range(_RUNS):
@@ -153,7 +153,7 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
                 runtime.free(handle)
 
 
-def _filled(runtime: Runtime, param: UOp) -> Handle:
+def _fill(runtime: Runtime, param: UOp) -> Handle:
     """Memory for a PARAM with ordinary numbers in it: halves, and zeros for integers (safe indices)."""
     nbytes = param.arg.size * param.dtype.itemsize
     handle = runtime.allocate(max(nbytes, 1))

@@ -20,6 +20,8 @@ from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 from polygrad.tensor.variable import Variable
 
+# How many tokens one Program checks: the last one drawn, and those that are guessed to follow it.
+CHECKED = 8
 # How many tokens one Program of a prompt takes. A prompt is divided into runs of these lengths; the last one
 # begins early enough to be full, so that tokens before it are computed again.
 RUN_LENGTHS = (8, 32, 128, 512)
@@ -63,6 +65,36 @@ class Engine:
             yield None
         self.sampler.start(slot, sampling, tokens)
         yield self._run(slot, tokens, *runs[-1], needs)
+
+    def verify(self, slot: int, tokens: Sequence[int], guess: Sequence[int], needs: Needs) -> list[int]:
+        """Draw the tokens that follow those of the sequence in `slot`, the last of which is not in the cache
+        yet, as long as `guess` is what is drawn; these, and the one after. One run of the model."""
+        key = ("verify", needs)
+        if key not in self._programs:
+            self._programs[key] = TinyJit(self._check(needs))
+        guess = list(guess[: CHECKED - 1])
+        padding = CHECKED - 1 - len(guess)
+        start = Variable(f"start{CHECKED}", 0, self.capacity - CHECKED)
+        with Tensor.no_grad():
+            drawn, count = self._programs[key](
+                Tensor([[tokens[-1], *guess, *[0] * padding]], dtype="int32"),
+                Tensor([*guess, *[-1] * (padding + 1)], dtype="int32"),
+                self._slot.bind(slot),
+                start.bind(len(tokens) - 1),
+            )
+        return drawn.tolist()[: int(count.item())]
+
+    def can_verify(self, length: int) -> bool:
+        """Whether the cache has room for a check behind `length` tokens."""
+        return length - 1 + CHECKED <= self.capacity
+
+    def rearrange(self, order: Sequence[int], tokens: Sequence[int]) -> None:
+        """Slot i goes on with the sequence that was in slot `order[i]`, whose last token becomes
+        `tokens[i]`."""
+        if "rearrange" not in self._programs:
+            self._programs["rearrange"] = TinyJit(self._move)
+        with Tensor.no_grad():
+            self._programs["rearrange"](Tensor(order, dtype="int32"), Tensor(tokens, dtype="int32"))
 
     def release(self, slot: int) -> None:
         """Nothing more is written for the sequence in `slot`, though the tokens of others are drawn."""
@@ -120,6 +152,25 @@ class Engine:
             return draw
 
         return extend
+
+    def _move(self, order: Tensor, tokens: Tensor) -> None:
+        for buffer in (*self.cache.keys, *self.cache.values, self._positions):
+            buffer.assign(buffer[order].contiguous())
+        self._tokens.assign(tokens)
+
+    def _check(self, needs: Needs) -> Any:
+        def check(tokens: Tensor, guess: Tensor, slot: Any, start: Any) -> tuple[Tensor, Tensor]:
+            slot = slot if self.slots > 1 else 0
+            logits = self.model.run_logits(tokens, Run(self.cache, slot, start, CHECKED))[0]
+            positions = Tensor.arange(CHECKED, dtype="int32") + (start + 1)
+            drawn = self.sampler.sample(logits, slot, positions, needs, is_one_slot=True).tokens
+            count = drawn.eq(guess).cast("int32").cumprod(0).sum() + 1
+            last = count.reshape(1) - 1
+            self._tokens[slot : slot + 1].assign(drawn.gather(0, last))
+            self._positions[slot : slot + 1].assign(positions.gather(0, last))
+            return drawn, count
+
+        return check
 
     def _decode_one(self, needs: Needs) -> Any:
         def decode(length: Any) -> Draw:

@@ -11,7 +11,10 @@ from polygrad.generation.sampling import Sampling
 
 
 class Constraint(Protocol):
-    """Which tokens may come next, of a grammar."""
+    """Which tokens may come next in one answer. `is_complete`: none may, the answer is whole."""
+
+    @property
+    def is_complete(self) -> bool: ...
 
     def allowed(self) -> bytes:
         """One bit for each token, low bits first."""
@@ -22,13 +25,22 @@ class Constraint(Protocol):
         ...
 
 
+class Grammar(Protocol):
+    """What an answer has to be."""
+
+    def begin(self) -> Constraint:
+        """The constraint of an answer without tokens."""
+        ...
+
+
 @dataclass(frozen=True)
 class Request:
     """A prompt, and how to go on.
 
     `tokens`: of the prompt, at least one. `max_new_tokens`: how many are drawn at most. `stop_tokens` end the
     answer and are not part of it; so do `stop` strings. `log_probabilities`: how many of the likeliest tokens
-    are told with theirs at each place, beside the one drawn; None: none at all. `constraint`: a grammar.
+    are told with theirs at each place, beside the one drawn; None: none at all. `grammar`: what the answer
+    has to be.
 
     Raises ArgumentError.
     """
@@ -39,7 +51,7 @@ class Request:
     stop_tokens: frozenset[int] = frozenset()
     stop: tuple[str, ...] = ()
     log_probabilities: int | None = None
-    constraint: Constraint | None = None
+    grammar: Grammar | None = None
 
     def __post_init__(self) -> None:
         if not self.tokens:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from polygrad import nn
 from polygrad.dtype import dtypes
@@ -146,17 +146,24 @@ class Sampler:
         if self._counts is not None:
             self._counts[slot].assign(Tensor.zeros(self.vocabulary, dtype="int32")).realize()
 
-    def allow(self, slot: int, bits: bytes) -> None:
-        """The next token of the sequence in `slot` is one whose bit is set, low bits first."""
+    def allow(self, slot: int, bits: bytes | None) -> None:
+        """The next token of the sequence in `slot` is one whose bit is set, low bits first; None: any is."""
+        if bits is None:
+            if self._mask is None:
+                return
+            bits = b"\xff" * self._mask.shape[1]
         self._make(Needs(mask=True))
         assert self._mask is not None
         self._mask[slot].assign(Tensor(bits, dtype="uint8")).realize()
 
-    def sample(self, logits: Tensor, first: object, positions: Tensor, needs: Needs) -> Draw:
+    def sample(
+        self, logits: Tensor, first: Any, positions: Tensor, needs: Needs, is_one_slot: bool = False
+    ) -> Draw:
         """Draw one token for each row of `logits`, (rows, vocabulary), the first of which is of slot `first`,
-        an int or a Variable. `positions` (rows,): where the tokens go. What is drawn is counted."""
+        an int or a Variable, and so are the others if `is_one_slot`. `positions` (rows,): where the tokens
+        go. What is drawn is counted."""
         rows = logits.shape[0]
-        here = slice(first, first + rows)  # type: ignore[operator]
+        here = slice(first, first + (1 if is_one_slot else rows))
         temperature, top_k, top_p, min_p, repetition, presence, frequency = (
             self._numbers[here, i : i + 1] for i in range(7)
         )
@@ -174,7 +181,7 @@ class Sampler:
             scores = scores - presence * (counts > 0) - frequency * counts
         tokens = scores.argmax(-1)
         if needs.draw:
-            unit = _unit(self._seeds[here], positions)
+            unit = _unit(self._seeds[here].expand(rows), positions)
             warm = temperature.eq(0).where(1.0, temperature)
             drawn = _drawn(scores / warm, top_k, top_p, min_p, unit, needs)
             tokens = temperature.squeeze(1).eq(0).where(tokens, drawn)

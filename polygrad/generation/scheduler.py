@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polygrad.errors import ArgumentError
-from polygrad.generation.engine import Engine
+from polygrad.generation.engine import CHECKED, Engine
+from polygrad.generation.guesses import Guesser
 from polygrad.generation.requests import NoText, Piece, Request, StopStrings, TokenLog, TokenText
 from polygrad.generation.sampling import Draw, Needs
 
@@ -15,15 +16,16 @@ from polygrad.generation.sampling import Draw, Needs
 class Sequence:
     """A request on its way: `pieces` that came and were not taken yet, and whether it `is_done`."""
 
-    def __init__(self, request: Request, limit: int, text: TokenText) -> None:
-        self.request = request
+    def __init__(self, request: Request, limit: int, text: TokenText, slot: int | None) -> None:
+        self.request, self.slot = request, slot
         self.pieces: deque[Piece] = deque()
         self.is_done = False
         self.tokens = list(request.tokens)  # the prompt, and what was drawn
         self._limit, self._text, self._stop = limit, text, StopStrings(request.stop)
+        self.constraint = None if request.grammar is None else request.grammar.begin()
         self.needs = replace(
             request.sampling.needs,
-            mask=request.constraint is not None,
+            mask=request.grammar is not None,
             log_probabilities=-1 if request.log_probabilities is None else request.log_probabilities,
         )
 
@@ -33,9 +35,13 @@ class Sequence:
         if token in self.request.stop_tokens:
             return self._finish("stop", (), ())
         self.tokens.append(token)
+        if self.constraint is not None:
+            self.constraint.accept(token)
         text = self._stop.feed(self._text.feed(token))
         if self._stop.is_found:
             return self._end(Piece(text, (token,), logs, "stop"))
+        if self.constraint is not None and self.constraint.is_complete:
+            return self._finish("stop", (token,), logs, text)
         if len(self.tokens) - len(self.request.tokens) >= self._limit:
             return self._finish("length", (token,), logs, text)
         self.pieces.append(Piece(text, (token,), logs))
@@ -60,10 +66,13 @@ class Sequence:
 
 
 class Scheduler:
-    """Runs requests on an engine. `text`: makes what turns the tokens of one answer into text."""
+    """Runs requests on an engine. `text`: makes what turns the tokens of one answer into text. `guesser`:
+    guesses tokens of a sequence that runs alone, so that one run of the model may give several."""
 
-    def __init__(self, engine: Engine, text: Callable[[], TokenText] = NoText) -> None:
-        self.engine, self._new_text = engine, text
+    def __init__(
+        self, engine: Engine, text: Callable[[], TokenText] = NoText, guesser: Guesser | None = None
+    ) -> None:
+        self.engine, self._new_text, self.guesser = engine, text, guesser
         self._waiting: deque[Sequence] = deque()
         self._running: dict[int, Sequence] = {}
         self._kept: dict[int, list[int]] = {slot: [] for slot in range(engine.slots)}
@@ -79,8 +88,9 @@ class Scheduler:
         """How many requests have no slot yet."""
         return len(self._waiting)
 
-    def submit(self, request: Request) -> Sequence:
-        """Take a request; its answer comes with calls of `step`. Raises ArgumentError for a prompt that does
+    def submit(self, request: Request, slot: int | None = None) -> Sequence:
+        """Take a request; its answer comes with calls of `step`. `slot`: the one that it gets, whose keys and
+        values are not those of the same tokens before; None: any. Raises ArgumentError for a prompt that does
         not fit, and tokens that do not exist."""
         room = self.engine.capacity - len(request.tokens)
         if room < 1:
@@ -92,7 +102,7 @@ class Scheduler:
         wrong = next((t for t in request.tokens if not 0 <= t < vocabulary), None)
         if wrong is not None:
             raise ArgumentError(f"prompt: token {wrong} is not one of the model's {vocabulary}")
-        sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text())
+        sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text(), slot)
         self._waiting.append(sequence)
         return sequence
 
@@ -114,26 +124,48 @@ class Scheduler:
             self._decode()
 
     def _decode(self) -> None:
+        if len(self._running) == 1 and self._verify(*next(iter(self._running.items()))):
+            return
         needs = Needs()
         for slot, sequence in self._running.items():
             needs = needs | sequence.needs
-            if sequence.request.constraint is not None:
-                self.engine.sampler.allow(slot, sequence.request.constraint.allowed())
+            if sequence.constraint is not None:
+                self.engine.sampler.allow(slot, sequence.constraint.allowed())
         length = max(len(sequence.tokens) for sequence in self._running.values())
         self._take(self.engine.decode(length, needs), {slot: slot for slot in self._running})
+
+    def _verify(self, slot: int, sequence: Sequence) -> bool:
+        """Whether a guess could be checked. What one draw changes for the next cannot be guessed over."""
+        needs = sequence.needs
+        is_free = not (needs.repetition or needs.counts or needs.mask or needs.log_probabilities >= 0)
+        if self.guesser is None or not is_free or not self.engine.can_verify(len(sequence.tokens)):
+            return False
+        guess = self.guesser.guess(sequence.tokens, CHECKED - 1)
+        if not guess:
+            return False
+        for token in self.engine.verify(slot, sequence.tokens, guess, needs):
+            if not sequence.is_done:
+                sequence.add(token, None)
+        if sequence.is_done:
+            self._leave(slot)
+        return True
 
     def _admit(self) -> None:
         free = [slot for slot in self._kept if slot not in self._running]
         if self._prefill is not None or not self._waiting or not free:
             return
+        if self._waiting[0].slot is not None and self._waiting[0].slot not in free:
+            return
         sequence = self._waiting.popleft()
         tokens = sequence.request.tokens
-        slot = max(free, key=lambda slot: _common(self._kept[slot], tokens))
-        start = min(_common(self._kept[slot], tokens), len(tokens) - 1)
+        if sequence.slot is None:
+            slot = max(free, key=lambda slot: _common(self._kept[slot], tokens))
+            start = min(_common(self._kept[slot], tokens), len(tokens) - 1)
+        else:
+            slot, start = sequence.slot, 0
         self._kept[slot] = []
-        constraint = sequence.request.constraint
-        if constraint is not None:
-            self.engine.sampler.allow(slot, constraint.allowed())
+        allowed = None if sequence.constraint is None else sequence.constraint.allowed()
+        self.engine.sampler.allow(slot, allowed)
         runs = self.engine.prefill(slot, tokens, start, sequence.request.sampling, sequence.needs)
         self._prefill = (slot, sequence, runs)
 
@@ -148,8 +180,6 @@ class Scheduler:
             if log is not None:
                 log = TokenLog(log.log_probability, dict(list(log.top.items())[:count]))
             sequence.add(tokens[row], log)
-            if sequence.request.constraint is not None and not sequence.is_done:
-                sequence.request.constraint.accept(tokens[row])
             if sequence.is_done:
                 self._leave(slot)
 

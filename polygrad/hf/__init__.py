@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from polygrad.generation.requests import Completion, Piece, Request
 from polygrad.generation.sampling import Sampling
+from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
 from polygrad.hf.instances import HFInstance, LanguageModel
-from polygrad.hf.load import load_hf, load_hf_bytes
+from polygrad.hf.load import from_config, load_hf, load_hf_bytes
+from polygrad.hf.sequence_to_sequence import SequenceToSequence
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 
 __all__ = [
@@ -27,9 +29,12 @@ __all__ = [
     "Piece",
     "Request",
     "Sampling",
+    "SequenceToSequence",
     "TokenStream",
     "Tokenizer",
     "download_hf",
+    "from_config",
     "load_hf",
     "load_hf_bytes",
+    "prepare",
 ]

@@ -1,7 +1,8 @@
-"""Finding added tokens in text, as the package `tokenizers` does it, for hosts whose library does it otherwise.
+"""Finding added tokens in text, as the package `tokenizers` does it, for hosts whose library does it
+otherwise.
 
-Tokens that are not normalized are found in the text, the leftmost and of these the longest first; the others are then
-found in what is left, once it is normalized.
+Tokens that are not normalized are found in the text, the leftmost and of these the longest first; the others
+are then found in what is left, once it is normalized.
 """
 
 from __future__ import annotations

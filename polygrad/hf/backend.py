@@ -63,3 +63,13 @@ def _host_module(what: str) -> Any:
             f"polygrad.hf: expected the package {package!r}, which is not installed: "
             "pip install 'polygrad[hf]'"
         ) from e
+
+
+async def prepare() -> None:
+    """Load the JavaScript libraries, in a page whose engine cannot suspend Python; elsewhere there is no need
+    to.
+
+    A page whose engine can loads them when a `Tokenizer` is made. Raises ModelError when they cannot be had.
+    """
+    if sys.platform == "emscripten":
+        await _host_module("tokenizers").prepare()

@@ -1,7 +1,8 @@
-"""Classes of characters as the package `tokenizers` has them: BERT's normalizer and pre-tokenizer, and StripAccents.
+"""Classes of characters as the package `tokenizers` has them: BERT's normalizer and pre-tokenizer, and
+StripAccents.
 
-They are those of Unicode 8, so a host's own classes of characters, which are of a newer Unicode, have more. Intervals
-of code points; `tests/hf/test_javascript_form.py` compares them with the package.
+They are those of Unicode 8, so a host's own classes of characters, which are of a newer Unicode, have more.
+Intervals of code points; `tests/hf/test_javascript_form.py` compares them with the package.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def render_chat(
         raise ArgumentError(f"messages: expected a list of at least one message, got {messages!r:.80}")
     given: dict[str, Any] = dict(special or {})
     given |= {name: _plain(value, name, 0) for name, value in variables.items()}
-    given["messages"] = [_message(message, i) for i, message in enumerate(messages)]
+    given["messages"] = plain_messages(messages)
     if tools is not None and not all(isinstance(tool, Mapping) for tool in tools):
         raise ArgumentError("tools: expected JSON schemas, each a dict")
     given["tools"] = (
@@ -52,6 +52,11 @@ def render_chat(
     given["documents"] = given.get("documents")
     given["add_generation_prompt"] = bool(add_generation_prompt)
     return open_templates().render(template, given, where)
+
+
+def plain_messages(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    """Messages as templates are given them: plain JSON, without what is None. Raises ArgumentError."""
+    return [_message(message, i) for i, message in enumerate(messages)]
 
 
 def _message(message: Any, index: int) -> dict[str, Any]:

@@ -30,8 +30,12 @@ class Checkpoint(Protocol):
     where: str
     shapes: dict[str, Shape]
 
-    def read(self, name: str, device: str | None) -> Tensor:
-        """The tensor, in memory of its own."""
+    def read(self, name: str, device: str | None) -> Any:
+        """The tensor, in memory of its own; a PackedWeight where the file has one in few bits."""
+        ...
+
+    def dtype(self, name: str) -> DType:
+        """The dtype in the file."""
         ...
 
 
@@ -117,9 +121,9 @@ def open_checkpoint(folder: Path) -> SafetensorsCheckpoint | TorchCheckpoint:
     ):
         whole, index = folder / f"{stem}.{suffix}", folder / f"{stem}.{suffix}.index.json"
         if whole.is_file():
-            return kind({whole.name: _mapped(whole)})
+            return kind({whole.name: mapped(whole)})
         if index.is_file():
-            return kind({name: _mapped(folder / name) for name in _files_of(index)})
+            return kind({name: mapped(folder / name) for name in _files_of(index)})
     raise ModelError(
         f"{folder}: no weights: expected model.safetensors, pytorch_model.bin, or an index of their parts"
     )
@@ -139,7 +143,7 @@ def _files_of(index: Path) -> Sequence[str]:
     return names
 
 
-def _mapped(path: Path) -> memoryview:
+def mapped(path: Path) -> memoryview:
     """The bytes of a file, mapped where the host can."""
     try:
         with open(path, "rb") as file:

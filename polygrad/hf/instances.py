@@ -12,24 +12,28 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
+from polygrad.generation.beams import BeamOptions, beam_search
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Constraint, NoText, Piece, Request, joined
+from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, joined
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler, Sequence
+from polygrad.hf.constraints import token_grammar
 from polygrad.hf.files import has_tokenizer, json_fields
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
 from polygrad.models.instance import Instance
 from polygrad.models.low_rank import has_adapters
+from polygrad.nn.quantize import find_places
 from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.tensor import Tensor
 
 Prompt = str | Iterable[Any]
 
 
 class HFInstance(Instance):
     """A model of a checkpoint. `config`: its configuration. `unused`: tensors of the file that the
-    architecture has no place for."""
+    architecture has no place for. `metadata`: of a GGUF file, as `gguf_load` gives it."""
 
     def __init__(
         self,
@@ -47,11 +51,36 @@ class HFInstance(Instance):
         self.architecture, self.config = architecture, config
         self.max_batch, self.max_seq_len = max_batch, max_seq_len
         self.unused: list[str] = []
+        self.metadata: Mapping[str, Any] = {}
         self._files = dict(files)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer that came with the weights; None if none did."""
+        rows = getattr(self.module, "vocabulary", None)
+        if has_tokenizer(self._files):
+            return Tokenizer(self._files, rows)
+        return Tokenizer.from_gguf(self.metadata, rows) if "tokenizer.ggml.model" in self.metadata else None
+
+    @cached_property
+    def defaults(self) -> Fields:
+        """generation_config.json: what `generate` does unless it is told."""
+        return json_fields(self._files, "generation_config.json", missing={})
+
+    def end_tokens(self) -> list[int]:
+        """The tokens that end an answer, by the model's files."""
+        for found in (self.defaults, self.config):
+            value = found.values.get("eos_token_id")
+            if isinstance(value, int):
+                return [value]
+            if isinstance(value, list):
+                return found.items("eos_token_id", int)
+        return []
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
-        tokenizer's files as they came. Raises ModelError for a model with adapters."""
+        tokenizer's files as they came. Packed weights are written as the floats that they stand for. Raises
+        ModelError for a model with adapters."""
         if has_adapters(self.module):
             raise ModelError(
                 "save: the model has adapters, which its own files have no place for: "
@@ -64,12 +93,24 @@ class HFInstance(Instance):
             (target / name).write_bytes(data)
         text = json.dumps(dict(self.config.values), indent=2)
         (target / "config.json").write_text(text + "\n", encoding="utf-8")
-        weights = {name: t.detach() for name, t in self.architecture.names.to_file(self.weights()).items()}
+        whole = _with_unpacked(self.weights(), self._packed())
+        weights = {name: t.detach() for name, t in self.architecture.names.to_file(whole).items()}
         nn.state.safe_save(weights, target / "model.safetensors", metadata={"format": "pt"})
 
     def __repr__(self) -> str:
-        count = sum(t.numel() for t in self.weights().values())
+        count = sum(t.numel() for t in _with_unpacked(self.weights(), self._packed()).values())
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
+
+    def _packed(self) -> dict[str, nn.PackedWeight]:
+        found = {name: place.weight for name, place in find_places(self.module).items()}
+        return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
+
+
+def _with_unpacked(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
+    """The weights by name, with those that are packed, lazily, as floats in the place of their planes."""
+    planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
+    out = {name: t for name, t in weights.items() if name not in planes}
+    return out | {name: weight.dense() for name, weight in packed.items()}
 
 
 class LanguageModel(HFInstance):
@@ -82,21 +123,27 @@ class LanguageModel(HFInstance):
                 f"max_seq_len: expected 0 to {self.module.max_length}, got {self.max_seq_len}"
             )
         self._scheduler: Scheduler | None = None
+        self._beam_engines: dict[int, Engine] = {}
         self.cache_dtype: DTypeLike = "float32"
 
-    @cached_property
-    def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer that came with the weights; None if none did."""
-        return Tokenizer(self._files, self.module.vocabulary) if has_tokenizer(self._files) else None
+    def json_schema(self, schema: str | Mapping[str, Any]) -> Grammar:
+        """A grammar for `generate`: answers are JSON that a schema describes. See `token_grammar`."""
+        return token_grammar(self._need_tokenizer("json_schema"), self.module.vocabulary, schema=schema)
 
-    @cached_property
-    def defaults(self) -> Fields:
-        """generation_config.json: what `generate` does unless it is told."""
-        return json_fields(self._files, "generation_config.json", missing={})
+    def regular_expression(self, pattern: str) -> Grammar:
+        """A grammar for `generate`: answers match a regular expression. See `token_grammar`."""
+        return token_grammar(
+            self._need_tokenizer("regular_expression"), self.module.vocabulary, pattern=pattern
+        )
+
+    def _need_tokenizer(self, what: str) -> Tokenizer:
+        if self.tokenizer is None:
+            raise ModelError(f"{what}: text needs a tokenizer, and the model's folder has none")
+        return self.tokenizer
 
     def forget_captures(self) -> None:
         super().forget_captures()
-        self._scheduler = None
+        self._scheduler, self._beam_engines = None, {}
 
     @property
     def scheduler(self) -> Scheduler:
@@ -111,10 +158,15 @@ class LanguageModel(HFInstance):
 
         A prompt is text, a list of token ids, or a conversation: a list of {"role", "content"}, for which the
         model has a chat template. Options are those of `request`; `n`: as many answers to one prompt, a list.
-        Raises ArgumentError, ModelError.
+        `beams`: the likeliest answers are searched for, see `BeamOptions`, of which further options may be
+        given. Raises ArgumentError, ModelError.
         """
-        count = options.pop("n", None)
+        count, width = options.pop("n", None), options.pop("beams", 1)
         prompts, is_one = _prompts(prompt)
+        if width > 1:
+            lists = [self._beams(p, width, count or 1, **options) for p in prompts]
+            found: list[Any] = lists if count is not None else [answers[0] for answers in lists]
+            return found[0] if is_one else found
         requests = [self.request(p, **options) for p in prompts]
         if count is not None:
             seeds = range(requests[0].sampling.seed, requests[0].sampling.seed + count)
@@ -128,6 +180,32 @@ class LanguageModel(HFInstance):
                 sequence.cancel()
         answers = [joined(list(s.pieces), len(s.request.tokens)) for s in sequences]
         return answers[0] if is_one and count is None else answers
+
+    def _beams(
+        self,
+        prompt: Any,
+        width: int,
+        count: int,
+        length_penalty: float = 1.0,
+        early_stopping: bool = False,
+        **options: Any,
+    ) -> list[Completion]:
+        request = self.request(prompt, **options)
+        if request.sampling != Sampling() or request.stop or request.grammar is not None:
+            raise ArgumentError("beams: no temperature, penalties, stop strings or grammars go with them")
+        if not 1 <= count <= width:
+            raise ArgumentError(f"n: expected 1 to {width}, the number of beams, got {count}")
+        if width not in self._beam_engines:
+            engine = Engine(self.module, width, self.max_seq_len or None, self.cache_dtype)
+            self._beam_engines = {width: engine}  # a cache is large: one is kept
+        search = BeamOptions(request.max_new_tokens, length_penalty, early_stopping)
+        beams = beam_search(self._beam_engines[width], request.tokens, request.stop_tokens, search)
+        answers = []
+        for beam in beams[:count]:
+            text = "" if self.tokenizer is None else self.tokenizer.decode(beam.tokens)
+            reason = "stop" if beam.is_finished else "length"
+            answers.append(Completion(text, beam.tokens, reason, len(request.tokens)))
+        return answers
 
     def stream(self, prompt: Prompt, **options: Any) -> Iterator[Piece]:
         """The answer to one prompt, piece by piece, as `generate` gives it. Leaving the loop ends it."""
@@ -155,30 +233,31 @@ class LanguageModel(HFInstance):
         stop: str | Iterable[str] = (),
         stop_tokens: Iterable[int] | None = None,
         log_probabilities: int | None = None,
-        constraint: Constraint | None = None,
+        grammar: Grammar | None = None,
         **sampling: Any,
     ) -> Request:
         """A prompt as a Request.
 
         `max_new_tokens`: 128 unless the model's files say another. `stop`: strings that end the answer.
-        `stop_tokens`: tokens that do; None: those that the model's files name. Others are those of
+        `stop_tokens`: tokens that do; None: those that the model's files name. `grammar`: what the answer has
+        to be, see `json_schema` and `regular_expression`. Others are those of
         `Sampling`; where none is given, the model's files say how it samples.
         """
         tokens = self._tokens(prompt)
         if stop_tokens is None:
-            stop_tokens = self._end_tokens()
+            stop_tokens = self.end_tokens()
         if max_new_tokens is None:
             max_new_tokens = self.defaults.integer("max_new_tokens", 128)
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
-        if stops and self.tokenizer is None:
-            raise ArgumentError("stop: strings need a tokenizer, and the model's folder has none")
+        if stops:
+            self._need_tokenizer("stop")
         try:
             drawn = Sampling(**{**self._default_sampling(), **sampling})
         except TypeError as e:
             names = ", ".join(f.name for f in fields(Sampling))
             raise ArgumentError(f"generate: {e}: options of sampling are {names}") from e
         return Request(
-            tokens, max_new_tokens, drawn, frozenset(stop_tokens), stops, log_probabilities, constraint
+            tokens, max_new_tokens, drawn, frozenset(stop_tokens), stops, log_probabilities, grammar
         )
 
     def _default_sampling(self) -> dict[str, Any]:
@@ -192,16 +271,6 @@ class LanguageModel(HFInstance):
             "min_p": d.number("min_p", 0.0),
             "repetition_penalty": d.number("repetition_penalty", 1.0),
         }
-
-    def _end_tokens(self) -> list[int]:
-        """The tokens that end an answer, by the model's files."""
-        for found in (self.defaults, self.config):
-            value = found.values.get("eos_token_id")
-            if isinstance(value, int):
-                return [value]
-            if isinstance(value, list):
-                return found.items("eos_token_id", int)
-        return []
 
     def _tokens(self, prompt: Any) -> tuple[int, ...]:
         if isinstance(prompt, Mapping):
@@ -228,11 +297,3 @@ def _prompts(prompt: Any) -> tuple[list[Any], bool]:
         raise ArgumentError("prompt: expected text, token ids or messages, got an empty list")
     is_one = isinstance(items[0], (int, Mapping))
     return ([items], True) if is_one else (items, False)
-
-
-_TASKS: dict[str, type[HFInstance]] = {"causal-lm": LanguageModel}
-
-
-def instance_class(task: str) -> type[HFInstance]:
-    """The class of Instances for a task of an Architecture."""
-    return _TASKS.get(task, HFInstance)

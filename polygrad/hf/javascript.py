@@ -1,8 +1,9 @@
-"""JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, for Pyodide: a thin skin over `loader/src/hub.ts`.
+"""JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, for Pyodide: a thin skin over
+`loader/src/hub.ts`.
 
-polygrad's loaders register what opens them in the JavaScript module `polygrad_host`. Importing this module without one
-raises ImportError. The bundle is loaded when it is first asked for: in Node at once, in a page that takes a promise,
-for which Python is suspended where the engine can; else `prepare` is awaited before.
+polygrad's loaders register what opens them in the JavaScript module `polygrad_host`. Importing this module
+without one raises ImportError. The bundle is loaded when it is first asked for: in Node at once, in a page
+that takes a promise, for which Python is suspended where the engine can; else `prepare` is awaited before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyodide.ffi import JsException, can_run_sync, run_sync
 
 from polygrad.errors import ModelError
 from polygrad.hf.added_tokens import SectionedBackend
-from polygrad.hf.javascript_form import javascript_form
+from polygrad.hf.javascript_form import javascript_form, variables_json
 from polygrad.hf.tokenizer_json import TokenizerJson
 
 
@@ -26,8 +27,8 @@ def _libraries() -> Any:
         return found
     if not can_run_sync():
         raise ModelError(
-            "polygrad.hf: expected a call that may wait for the JavaScript libraries, got one that JavaScript made at "
-            "once: `await polygrad.hf.prepare()` before"
+            "polygrad.hf: expected a call that may wait for the JavaScript libraries, got one that "
+            "JavaScript made at once: `await polygrad.hf.prepare()` before"
         )
     return run_sync(found)
 
@@ -77,8 +78,9 @@ class JsTemplates:
     """Templates by `@huggingface/jinja`."""
 
     def render(self, template: str, variables: dict[str, object], where: str) -> str:
+        text = variables_json(variables, where)
         try:
-            return str(_libraries().renderTemplate(template, json.dumps(variables, ensure_ascii=False)))
+            return str(_libraries().renderTemplate(template, text))
         except JsException as e:
             raise ModelError(f"{where}: {e.message}") from e
 

@@ -1,13 +1,16 @@
-"""A tokenizer.json in such words that `@huggingface/tokenizers` finds the same tokens as the package `tokenizers`.
+"""A tokenizer.json in such words that `@huggingface/tokenizers` finds the same tokens as the package
+`tokenizers`.
 
-The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them are near to
-what they should be, and not the same: its classes of characters are JavaScript's, a BERT normalizer takes surrogates
-for characters, Metaspace does not split. Most can be said by those that are exact, which are replacements and splits
-at regular expressions. What cannot be said is an error here, by name, before anything is tokenized.
+The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them are
+near to what they should be, and not the same: its classes of characters are JavaScript's, a BERT normalizer
+takes surrogates for characters, Metaspace does not split. Most can be said by those that are exact, which are
+replacements and splits at regular expressions. What cannot be said is an error here, by name, before anything
+is tokenized.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -48,9 +51,7 @@ def javascript_form(tokenizer: TokenizerJson, file: str) -> dict[str, Any]:
 
 
 def _unsupported(where: str, what: str) -> ModelError:
-    return ModelError(
-        f"{where}: {what} is not supported by @huggingface/tokenizers, with which a page tokenizes"
-    )
+    return ModelError(f"{where}: {what} is not supported by the JavaScript libraries of a page")
 
 
 def _sequence(name: str, parts: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -89,7 +90,7 @@ def _normalizers(data: dict[str, Any] | None, where: str) -> list[dict[str, Any]
             return [{**data, "content": data["content"].replace("$", "$$")}]
         case "Prepend":
             return [_replace(r"\A[\s\S]", data["prepend"].replace("$", "$$") + "$&")]
-        case "NFC" | "NFD" | "NFKC" | "NFKD":
+        case "NFC" | "NFD" | "NFKC" | "NFKD" | "Precompiled":
             return [data]
         case kind:
             raise _unsupported(where, f"the kind {kind}")
@@ -218,3 +219,31 @@ def _model(tokenizer: TokenizerJson, is_split: bool, where: str) -> dict[str, An
             raise _unsupported(f"{where}.fuse_unk", "true, of words,")
         return {**model, "merges": merges, "fuse_unk": fuses}
     return dict(model)
+
+
+# --- variables of templates
+
+_EXACT = 1 << 53
+
+
+def variables_json(variables: dict[str, Any], where: str) -> str:
+    """The variables of a chat template as JSON that means the same in JavaScript.
+
+    Raises ModelError, which begins with `where`, for numbers that JavaScript writes otherwise, and for
+    objects whose order it does not keep.
+    """
+    pending: list[Any] = [variables]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            if any(name.isascii() and name.isdecimal() for name in value):
+                raise _unsupported(where, f"an object with a number for a name, in {value!r:.80},")
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+        elif isinstance(value, float):
+            if value.is_integer() or not 1e-4 <= abs(value) < 1e16:
+                raise _unsupported(where, f"the float {value!r}")
+        elif isinstance(value, int) and abs(value) >= _EXACT:
+            raise _unsupported(where, f"the integer {value}")
+    return json.dumps(variables, ensure_ascii=False, allow_nan=False)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from polygrad import nn
 from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, open_checkpoint
+from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, mapped, open_checkpoint
 from polygrad.hf.download import download_hf
 from polygrad.hf.files import json_fields, small_files
-from polygrad.hf.instances import HFInstance, instance_class
+from polygrad.hf.four_bits import METHODS, FourBitCheckpoint
+from polygrad.hf.gguf import GGUFModel, open_gguf
+from polygrad.hf.instances import HFInstance
+from polygrad.hf.tasks import instance_class
 from polygrad.models.fields import Fields
-from polygrad.models.names import read_weights
+from polygrad.models.instance import NOT_QUANTIZED
+from polygrad.models.names import Names, read_weights
 from polygrad.models.registry import architecture_of
+from polygrad.nn.quantize import find_places, find_places_to_pack
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
@@ -34,25 +39,57 @@ def load_hf(
     architecture: str | None = None,
 ) -> HFInstance:
     """The model in a folder: config.json, weights (safetensors or pytorch_model.bin, whole or in parts) and
-    a tokenizer. A name like `Qwen/Qwen2-0.5B` that is no folder is downloaded: see `download_hf`.
+    a tokenizer; or in a GGUF file, whose weights in few bits stay packed. A name like `Qwen/Qwen2-0.5B` that
+    is no folder is downloaded: see `download_hf`.
 
     `max_batch`: how many sequences `generate` runs side by side. `max_seq_len`: how many tokens each may
     have, prompt and answer; 0: as many as the model takes. `dtype`: of the weights; None: that of the file.
-    `quantize`: the weights of products are packed, see `polygrad.quantize`. `architecture`: in the place of
-    the one that config.json names. Raises ModelError, which names the file and the entry; nothing is half
-    loaded.
+    `quantize`: a kind that the weights of products and embeddings are packed in, each when it is read: see
+    `polygrad.quantize`; what the file has packed stays. `architecture`: in the place of the one that
+    config.json names. Raises ModelError, which names the file and the entry; nothing is half loaded.
     """
     folder = Path(path_or_repo)
+    if folder.is_file():
+        found = open_gguf(folder.name, mapped(folder))
+        return _gguf_instance(found, max_batch, max_seq_len, dtype, device, quantize, architecture)
     if not folder.is_dir():
-        if folder.exists() or os.fspath(path_or_repo).count("/") != 1:
-            raise ModelError(f"{path_or_repo}: neither a folder nor the name of a repository (owner/name)")
+        if os.fspath(path_or_repo).count("/") != 1:
+            raise ModelError(
+                f"{path_or_repo}: neither a folder, a GGUF file, nor the name of a repository (owner/name)"
+            )
         folder = download_hf(os.fspath(path_or_repo))
-    return _loaded(small_files(folder), open_checkpoint(folder), max_batch, max_seq_len, dtype, device,
-                   quantize, architecture)  # fmt: skip
+    files = small_files(folder)
+    return _loaded(json_fields(files, "config.json"), files, open_checkpoint(folder), None, max_batch,
+                   max_seq_len, dtype, device, quantize, architecture)  # fmt: skip
+
+
+def from_config(
+    config: Mapping[str, Any],
+    tokenizer: Mapping[str, bytes] | None = None,
+    max_batch: int = 1,
+    max_seq_len: int = 0,
+    dtype: DTypeLike = "float32",
+    device: str | None = None,
+) -> HFInstance:
+    """A model with random weights, to be trained from nothing: `config` is what config.json says, with the
+    name of one of `polygrad.models.registry.architectures` in `architectures`. Others as of `load_hf`.
+
+    >>> config = {"architectures": ["LlamaForCausalLM"], "vocab_size": 10, "hidden_size": 8,
+    ...           "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    >>> model = from_config(config)
+    >>> model.forward(input_ids=[[1, 2, 3]])["logits"].shape
+    (1, 3, 10)
+    """
+    fields = Fields(dict(config))
+    kind = architecture_of(fields)
+    module = kind.build(fields)
+    nn.state.model_to(module, device, dtype)
+    files = dict(tokenizer or {})
+    return instance_class(kind.task)(module, kind, fields, files, device, max_batch, max_seq_len)
 
 
 def load_hf_bytes(
-    config: bytes | Mapping[str, Any],
+    config: bytes | Mapping[str, Any] | None,
     weights: Any,
     tokenizer: Mapping[str, bytes] | None = None,
     max_batch: int = 1,
@@ -63,9 +100,12 @@ def load_hf_bytes(
     architecture: str | None = None,
 ) -> HFInstance:
     """As `load_hf`, without a file system: `config` is config.json, `weights` the bytes of one safetensors
-    file or a list of them, `tokenizer` the bytes of a tokenizer's files (and of other small files) by
-    name."""
+    file or a list of them; or `config` is None, and `weights` those of a GGUF file. `tokenizer`: the bytes
+    of a tokenizer's files (and of other small files) by name."""
     files = dict(tokenizer or {})
+    if config is None:
+        found = open_gguf("weights", memoryview(weights).cast("B"))
+        return _gguf_instance(found, max_batch, max_seq_len, dtype, device, quantize, architecture, files)
     files["config.json"] = json.dumps(dict(config)).encode() if isinstance(config, Mapping) else bytes(config)
     parts = weights if isinstance(weights, (list, tuple)) else [weights]
     if not parts:
@@ -73,12 +113,31 @@ def load_hf_bytes(
     checkpoint = SafetensorsCheckpoint(
         {f"weights {i + 1}": memoryview(part).cast("B") for i, part in enumerate(parts)}
     )
-    return _loaded(files, checkpoint, max_batch, max_seq_len, dtype, device, quantize, architecture)
+    return _loaded(json_fields(files, "config.json"), files, checkpoint, None, max_batch, max_seq_len, dtype,
+                   device, quantize, architecture)  # fmt: skip
+
+
+def _gguf_instance(
+    found: GGUFModel,
+    max_batch: int,
+    max_seq_len: int,
+    dtype: DTypeLike | None,
+    device: str | None,
+    quantize: str | None,
+    architecture: str | None,
+    files: Mapping[str, bytes] | None = None,
+) -> HFInstance:
+    out = _loaded(found.config, dict(files or {}), found.checkpoint, found.names, max_batch, max_seq_len,
+                  dtype, device, quantize, architecture)  # fmt: skip
+    out.metadata = found.metadata
+    return out
 
 
 def _loaded(
+    config: Fields,
     files: dict[str, bytes],
     checkpoint: Any,
+    names: Names | None,
     max_batch: int,
     max_seq_len: int,
     dtype: DTypeLike | None,
@@ -86,37 +145,54 @@ def _loaded(
     quantize: str | None,
     architecture: str | None,
 ) -> HFInstance:
-    config = json_fields(files, "config.json")
+    """`names`: the rulebook of the file; None: that of the architecture."""
     if architecture is not None:
         config = Fields({**config.values, "architectures": [architecture]}, config.where)
+    if "quantization_config" in config:  # what it says is of the file, not of the model
+        settings = config.section("quantization_config")
+        if settings.values.get("quant_method") in METHODS:
+            checkpoint = FourBitCheckpoint(checkpoint, settings)
+        config = Fields({k: v for k, v in config.values.items() if k != "quantization_config"}, config.where)
     kind = architecture_of(config)
     to = common_dtype(checkpoint) if dtype is None else to_dtype(dtype)
     if not to.is_float:
         raise ArgumentError(f"dtype: expected a float, got {to}")
     module = kind.build(config)
     own = nn.state.get_state_dict(module)
-    last: dict[str, Tensor] = {}  # the tensor read last: parts of it may be asked for one by one
+    names = kind.names if names is None else names
+    last: dict[
+        str, Tensor | nn.PackedWeight
+    ] = {}  # the tensor read last: parts of it may be asked for one by one
 
-    def read(name: str) -> Tensor:
+    def read(name: str) -> Any:
         if name not in last:
             last.clear()
             last[name] = checkpoint.read(name, device)
         return last[name]
 
-    found = read_weights(own, kind.names, checkpoint.shapes, read, checkpoint.where)
+    places = find_places(module)
+    to_pack = {} if quantize is None else find_places_to_pack(module, quantize, NOT_QUANTIZED)
+    found: Iterable[tuple[str, Any]] = read_weights(own, names, checkpoint.shapes, read, checkpoint.where)
     pairs = found if not sys.stderr.isatty() else nn.data.progress(found, "loading", len(own))
     with Tensor.no_grad():
         for name, value in pairs:
+            if isinstance(value, nn.PackedWeight):
+                if name in places:
+                    places[name].put(value)
+                    continue
+                value = value.dense()
+            if name in to_pack:
+                assert quantize is not None
+                to_pack[name].put(nn.PackedWeight.of(value, quantize))
+                continue
             # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
             value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
             own[name]._become(value if _is_own(value) else value.clone())
             own[name].realize()
-    used = {n for source in kind.names.sources({k: tuple(t.shape) for k, t in own.items()}).values()
-            for n in source.names}  # fmt: skip
+    sources = names.sources({k: tuple(t.shape) for k, t in own.items()})
+    used = {n for s in names.found(sources, checkpoint.shapes).values() for n in s.names}
     instance = instance_class(kind.task)(module, kind, config, files, device, max_batch, max_seq_len)
     instance.unused = sorted(set(checkpoint.shapes) - used)
-    if quantize is not None:
-        instance.quantize(quantize)
     return instance
 
 

@@ -13,13 +13,15 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 def open_backend(tokenizer: TokenizerJson, file: str) -> NativeBackend:
     """Raises ModelError for what the package refuses."""
     try:
-        made = tokenizers.Tokenizer.from_str(json.dumps(tokenizer.data, ensure_ascii=False))
+        # Decoding, and what stands around a text, are this package's own.
+        data = {**tokenizer.data, "decoder": None, "post_processor": None}
+        made = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
     except UnicodeEncodeError as e:
         raise ModelError(
             f"{file}: a lone surrogate, {e.object[e.start : e.end]!r}, which is not text"
         ) from None
-    except Exception as e:  # the package has no class of its own
-        raise ModelError(f"{file}: refused by the package tokenizers: {e}") from e
+    except BaseException as e:
+        raise _own_error(e, f"{file}: refused by the package tokenizers") from e
     for token in tokenizer.added:
         # The package numbers added tokens itself, and so closes gaps before them.
         if (number := made.token_to_id(token)) != tokenizer.ids[token]:
@@ -40,7 +42,11 @@ class NativeBackend:
         try:
             return list(self._made.encode(text, add_special_tokens=False).ids)
         except BaseException as e:
-            # The package's panics derive from BaseException: a pattern that gave up on this text, for one.
-            if isinstance(e, (KeyboardInterrupt, SystemExit, MemoryError)):
-                raise
-            raise ModelError(f"{self._file}: the package tokenizers failed on {text[:40]!r}: {e}") from e
+            raise _own_error(e, f"{self._file}: the package tokenizers failed on {text[:40]!r}") from e
+
+
+def _own_error(error: BaseException, what: str) -> BaseException:
+    """The package raises Exception, and panics that derive from BaseException, as when a pattern gives up."""
+    if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
+        return error
+    return ModelError(f"{what}: {error}")

@@ -1,44 +1,64 @@
 """Regular expressions of tokenizer files: one that could take exponential time is refused before it runs.
 
 A backtracking engine takes exponential time where a repetition is itself repeated, `(a+)+`, or repeats a
-choice, `(a|ab)*`, and on references to groups. No tokenizer needs them: they split text at categories of
-characters. Knows the syntax that Oniguruma and JavaScript share, and no more of it than finding groups and
-repetitions takes.
+choice, `(a|ab)*`, where many optional parts follow each other, `a?a?a?aaa`, and on references to groups. No
+tokenizer needs them: they split text at categories of characters. Knows the syntax that Oniguruma and
+JavaScript share, and no more of it than finding groups and repetitions takes.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from polygrad.errors import ModelError
 
 MAX_LENGTH = 20_000
 _MAX_DEPTH = 100
 _MAX_REPEATS = 1000
+_MAX_VARIABLE = 8  # quantifiers in one alternative
+_MAX_UNBOUNDED = 3  # of them without an end: the time is a power of the length
 _COUNTED = re.compile(r"\{(\d*)(,?)(\d*)\}")
 _OPENING = re.compile(r"\(\?(?:[:=!>]|<[=!]|i:|<[A-Za-z_]\w*>)")
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is known of a group that is read: of its alternative, and of the worst one before."""
+
+    repeats: bool = False  # something in it repeats, or it is a choice
+    variable: int = 0
+    unbounded: int = 0
+    worst_variable: int = 0
+    worst_unbounded: int = 0
+
+    def end_alternative(self) -> None:
+        self.worst_variable = max(self.worst_variable, self.variable)
+        self.worst_unbounded = max(self.worst_unbounded, self.unbounded)
+        self.variable = self.unbounded = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantifier:
+    """How often it repeats: `most` is None without an end. `end`: where it ends in the pattern."""
+
+    least: int
+    most: int | None
+    end: int
 
 
 def check_pattern(pattern: str, where: str) -> None:
     """Raises ModelError, beginning with `where`, for a regular expression that could run for ever."""
     if len(pattern) > MAX_LENGTH:
         raise ModelError(f"{where}: a pattern of {len(pattern)} characters, expected at most {MAX_LENGTH}")
-    # For each group that is open: whether anything in it repeats without end, or is a choice.
-    groups = [False]
-    closed: bool | None = None  # of the group that ends here
+    groups = [_Group()]
+    closed: _Group | None = None  # the group that ends here
     at = 0
     while at < len(pattern):
         char = pattern[at]
-        unbounded, at_next = _repetition(pattern, at, where)
-        if at_next > at:
-            if unbounded and closed:
-                raise ModelError(
-                    f"{where}: pattern {_shortened(pattern)} repeats a group that repeats or chooses "
-                    f"(character {at}), which can take exponential time"
-                )
-            groups[-1] |= unbounded
-            at = at_next
-            closed = closed if unbounded is False else None
+        if quantifier := _quantifier(pattern, at, where):
+            _repeat(groups[-1], closed, quantifier, f"{where}: pattern {_shortened(pattern)}", at)
+            at = quantifier.end
             continue
         closed = None
         if char == "\\":
@@ -54,7 +74,7 @@ def check_pattern(pattern: str, where: str) -> None:
                     f"{where}: pattern {_shortened(pattern)} has a kind of group that is not read "
                     f"(character {at})"
                 )
-            groups.append(False)
+            groups.append(_Group())
             if len(groups) > _MAX_DEPTH:
                 raise ModelError(f"{where}: a pattern of more than {_MAX_DEPTH} groups in one another")
             at = opening.end() if opening else at + 1
@@ -64,34 +84,58 @@ def check_pattern(pattern: str, where: str) -> None:
                     f"{where}: pattern {_shortened(pattern)} closes a group that it did not open"
                 )
             closed = groups.pop()
-            groups[-1] |= closed
+            closed.end_alternative()
+            groups[-1].repeats |= closed.repeats
+            groups[-1].variable += closed.worst_variable
+            groups[-1].unbounded += closed.worst_unbounded
             at += 1
         else:
-            groups[-1] |= char == "|"
+            if char == "|":
+                groups[-1].repeats = True
+                groups[-1].end_alternative()
             at += 1
     if len(groups) > 1:
         raise ModelError(f"{where}: pattern {_shortened(pattern)} opens a group that it does not close")
 
 
-def _repetition(pattern: str, at: int, where: str) -> tuple[bool, int]:
-    """Whether a quantifier at `at` repeats without end (or very often), and where it ends: `at` if there is
-    none.
-    """
-    if pattern[at] in "*+":
-        return True, at + 1
-    if pattern[at] == "?":
-        return False, at + 1
+def _repeat(group: _Group, closed: _Group | None, quantifier: _Quantifier, what: str, at: int) -> None:
+    """Count a quantifier of `group`, of a single character or of the group `closed`."""
+    least, most = quantifier.least, quantifier.most
+    if least != most:
+        if most != 1 and closed and closed.repeats:
+            raise ModelError(
+                f"{what} repeats a group that repeats or chooses (character {at}), "
+                "which can take exponential time"
+            )
+        group.variable += 1
+        group.unbounded += most is None
+        group.repeats |= most != 1
+    elif closed:
+        group.variable += (least - 1) * closed.worst_variable
+        group.unbounded += (least - 1) * closed.worst_unbounded
+    if group.variable > _MAX_VARIABLE or group.unbounded > _MAX_UNBOUNDED:
+        raise ModelError(
+            f"{what} has too many repetitions and options after one another (character {at}), which can take "
+            "exponential time"
+        )
+
+
+def _quantifier(pattern: str, at: int, where: str) -> _Quantifier | None:
+    """The quantifier at `at`, if there is one."""
+    if pattern[at] in "*+?":
+        return _Quantifier(int(pattern[at] == "+"), 1 if pattern[at] == "?" else None, at + 1)
     counted = _COUNTED.match(pattern, at)
     if not counted or counted[0] in ("{}", "{,}"):
-        return False, at
+        return None
     least, comma, most = counted.groups()
-    largest = max(int(x or 0) for x in (least[:9], most[:9]))
-    if largest > _MAX_REPEATS:
+    first = int(least[:9] or 0)
+    last = (int(most[:9]) if most else None) if comma else first
+    if max(first, last or 0) > _MAX_REPEATS:
         raise ModelError(
-            f"{where}: pattern {_shortened(pattern)} repeats {largest} times, expected at most {_MAX_REPEATS}"
+            f"{where}: pattern {_shortened(pattern)} repeats {max(first, last or 0)} times, expected at most "
+            f"{_MAX_REPEATS}"
         )
-    fixed = not comma or least == most
-    return bool(comma and not most) or (largest > 1 and not fixed), counted.end()
+    return _Quantifier(first, last, counted.end())
 
 
 def _class_end(pattern: str, at: int, where: str) -> int:

@@ -36,9 +36,10 @@ _CASED = """
 fb13-fb17 ff21-ff3a ff41-ff5a 10400-1044f 104b0-104d3 104d8-104fb 10c80-10cb2 10cc0-10cf2 118a0-118df
 1e900-1e943
 """
-_DEEPSEEK_LETTERS = r"\s?[%s]+" % "".join(
+_CASED_CLASS = "".join(
     "-".join(chr(int(end, 16)) for end in interval.split("-")) for interval in _CASED.split()
 )
+_DEEPSEEK_LETTERS = rf"\s?[{_CASED_CLASS}]+"
 _DEEPSEEK_V3 = (
     r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
     r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"

@@ -6,6 +6,7 @@ host.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,17 +68,19 @@ class Tokenizer:
         return self
 
     def _start(self, files: TokenizerFiles, embedding_rows: int | None) -> None:
-        json = files.tokenizer
-        if embedding_rows is not None and json.tokens and max(json.tokens) >= embedding_rows:
-            number = max(json.tokens)
+        content = files.tokenizer
+        if embedding_rows is not None and content.tokens and max(content.tokens) >= embedding_rows:
+            number = max(content.tokens)
             raise ModelError(
-                f"{files.file}: token {json.tokens[number][:80]!r} has the id {number}, the model's "
+                f"{files.file}: token {content.tokens[number][:80]!r} has the id {number}, the model's "
                 f"embedding has {embedding_rows} rows"
             )
-        self._files, self._ids, self._tokens = files, json.ids, json.tokens
-        self._special = frozenset(json.ids[token.content] for token in json.added.values() if token.special)
-        self._post = post_processor(json.data["post_processor"], json.ids)
-        self._backend = open_backend(json, files.file)
+        self._files, self._ids, self._tokens = files, content.ids, content.tokens
+        self._special = frozenset(
+            content.ids[token.content] for token in content.added.values() if token.special
+        )
+        self._post = post_processor(content.data["post_processor"], content.ids)
+        self._backend = open_backend(content, files.file)
 
     # --- the vocabulary
 
@@ -85,6 +88,11 @@ class Tokenizer:
     def size(self) -> int:
         """How many tokens there are, added ones with them. Ids may have gaps: the largest may be above."""
         return len(self._ids)
+
+    @property
+    def json(self) -> str:
+        """The tokenizer as the text of a tokenizer.json."""
+        return json.dumps(self._files.tokenizer.data)
 
     def token(self, id: int) -> str:
         """The token with an id, as the vocabulary spells it. Raises ArgumentError when there is none."""

@@ -7,6 +7,7 @@ this package sees it: kinds, ids, merges, patterns. Nothing else validates.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Mapping
@@ -152,7 +153,7 @@ def check_tokenizer(data: Mapping[str, Any], file: str = FILE) -> TokenizerJson:
     }
     # The package `tokenizers` numbers added tokens in the order of the list.
     own["version"] = "1.0"
-    own["added_tokens"] = sorted(own["added_tokens"] or [], key=lambda entry: int(entry["id"]))
+    own["added_tokens"] = sorted(map(_filled, own["added_tokens"] or []), key=lambda entry: int(entry["id"]))
     return TokenizerJson(own, ids, tokens, added)
 
 
@@ -255,6 +256,12 @@ def _added_tokens(
     return added
 
 
+def _filled(entry: dict[str, Any]) -> dict[str, Any]:
+    """An added token with all of its flags."""
+    defaults = {**dict.fromkeys(_FLAGS, False), "normalized": not entry.get("special", False)}
+    return {**defaults, **entry}
+
+
 # --- the pipeline
 
 
@@ -273,6 +280,8 @@ def _check_part(part: str, data: Any, where: str, ids: dict[str, int], depth: in
             _check_part(part, child, f"{where}.{_CHILDREN[part]}[{i}]", ids, depth + 1)
     if "pattern" in data or kind in ("Replace", "Split"):
         _check_pattern_of(data.get("pattern"), f"{where}.pattern")
+    if kind == "Precompiled":
+        _check_charsmap(data.get("precompiled_charsmap"), f"{where}.precompiled_charsmap")
     if part == "decoder":
         _check_decoder(kind, data, where)
     if part == "post_processor":
@@ -287,6 +296,17 @@ def _check_pattern_of(pattern: Any, where: str) -> None:
         raise ModelError(f"{where}.{kind}: expected text, got {text!r:.80}")
     if kind == "Regex":
         check_pattern(text, where)
+
+
+def _check_charsmap(text: Any, where: str) -> None:
+    """Sentencepiece's table: a length, as many bytes of a trie, and texts."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (TypeError, ValueError):
+        raise ModelError(f"{where}: expected base64, got {text!r:.80}") from None
+    size = int.from_bytes(raw[:4], "little")
+    if len(raw) < 8 or size % 4 or 4 + size > len(raw):
+        raise ModelError(f"{where}: expected a trie of {size} bytes and texts, got {len(raw)} bytes")
 
 
 _DECODER_ENTRIES: dict[str, dict[str, type]] = {

@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from polygrad import Device, Tensor, TinyJit, Variable, compile_step, errors, nn
@@ -28,7 +29,11 @@ VERSION = 1
 
 CLASSES: dict[str, type] = {
     "Tensor": Tensor,
-    **{f"nn.{name}": value for name in nn.__all__ if isinstance(value := getattr(nn, name), type)},
+    **{
+        f"nn.{name}": value
+        for name in nn.__all__
+        if isinstance(value := getattr(nn, name), type) and name not in reviewed.PYTHON_ONLY
+    },
     **{
         f"nn.optim.{name}": value
         for name in nn.optim.__all__
@@ -130,7 +135,7 @@ def _class(name: str, cls: type) -> dict[str, Any]:
     out["methods"] = [
         _callable(f"{name}.{k}", f, _kind(f))
         for k in chosen
-        if not isinstance(f := inspect.getattr_static(cls, k), property)
+        if isinstance(f := inspect.getattr_static(cls, k), (FunctionType, classmethod, staticmethod))
     ]
     return out
 

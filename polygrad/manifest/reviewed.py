@@ -202,8 +202,8 @@ ARGUMENTS = {
 
 # Names of the package for Python programs alone: they change the environment, read files, or call back.
 PYTHON_ONLY = {
-    "Context", "GlobalCounters", "LBFGS", "LambdaLR", "MultiplicativeLR", "UOp", "model_to",
-    "checkpoint", "custom_gradient", "fetch", "getenv", "progress",
+    "Context", "GlobalCounters", "LBFGS", "LambdaLR", "MultiplicativeLR", "PackedWeight", "UOp",
+    "checkpoint", "custom_gradient", "fetch", "getenv", "model_to", "progress", "quantize",
     "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap",
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from polygrad.models.fields import Fields
 from polygrad.tensor.tensor import Tensor
 
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": lambda x: x.gelu(approximate="none"),
     "gelu_new": lambda x: x.gelu(approximate="tanh"),
     "gelu_fast": lambda x: x.gelu(approximate="tanh"),
@@ -22,4 +22,4 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def activation(config: Fields, name: str, default: str) -> Callable[[Tensor], Tensor]:
     """The function that entry `name` of a configuration names. Raises ModelError."""
-    return _ACTIVATIONS[config.choice(name, _ACTIVATIONS, default)]
+    return ACTIVATIONS[config.choice(name, ACTIVATIONS, default)]

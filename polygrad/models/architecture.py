@@ -12,10 +12,9 @@ from polygrad.models.names import Names
 
 @dataclass(frozen=True)
 class Architecture:
-    """`name`: as in the `architectures` of a configuration. `task`: which Instance it gets, a key of
-    `instances.TASKS`. `build`: makes the model of a configuration, with random weights that are not computed.
-    `names`: where a checkpoint keeps its weights. `tied`: names of a checkpoint that may be left out where
-    the configuration ties embeddings.
+    """`name`: as in the `architectures` of a configuration. `task`: what it is for, by which
+    `hf.instances.instance_class` finds its Instance. `build`: makes the model of a configuration, with random
+    weights that are not computed. `names`: where a checkpoint keeps its weights.
     """
 
     name: str

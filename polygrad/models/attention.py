@@ -93,7 +93,8 @@ def attend(
 
     key, value: (batch, groups, keys, size), each for heads / groups heads in a row. `mask`: bool (batch or 1,
     1, queries, keys), True is seen. `scale`: 1 / sqrt(size) unless given. `softcap`: c * tanh(score / c).
-    `bias`: (1, heads, queries, keys). `dropout`: the part of the weights that is dropped in training mode.
+    `bias`: (batch or 1, heads, queries, keys). `dropout`: the part of the weights that is dropped in training
+    mode.
 
     The heads of a group are rows of one product, so that its keys are read once.
     """
@@ -131,9 +132,10 @@ class AttentionConfig:
     """What distinguishes the attention of one family from that of another.
 
     `hidden`: of the input. `heads`, `kv_heads`: of queries, and of keys and values. `head_size`: of each.
-    `qkv_bias`, `out_bias`: of the projections. `norm_eps`: queries and keys are normalised (RMSNorm) with it.
-    `norm`: the class of that normalisation. `window`, `softcap`, `scale`: see `Visibility.mask` and `attend`.
-    `rotation`: the name of the table that turns queries and keys; None: none does. `dropout`: see `attend`.
+    `qkv_bias`, `out_bias`: of the projections; `key_bias`: of that of the keys, if it differs. `norm_eps`:
+    queries and keys are normalised (RMSNorm) with it. `norm`: the class of that normalisation. `window`,
+    `radius`, `softcap`, `scale`: see `Visibility.mask` and `attend`. `rotation`: the name of the table that
+    turns queries and keys; None: none does. `dropout`: see `attend`.
     """
 
     hidden: int
@@ -142,33 +144,46 @@ class AttentionConfig:
     head_size: int
     qkv_bias: bool = False
     out_bias: bool = False
+    key_bias: bool | None = None
     norm_eps: float | None = None
     norm: Any = nn.RMSNorm
     window: int | None = None
+    radius: int | None = None
     softcap: float | None = None
     scale: float | None = None
     rotation: str | None = None
     dropout: float = 0.0
 
 
-class CausalSelfAttention(Layer):
-    """Attention of each token to itself and those before it: x (batch, length, hidden) to the same shape.
+class Projections(Layer):
+    """What makes queries, keys and values, and what their attention goes through."""
 
-    `index`: of the layer, by which it finds its keys and values in a cache.
-    """
-
-    def __init__(self, config: AttentionConfig, index: int) -> None:
-        c = config
-        self.config, self.index = c, index
+    def __init__(self, config: AttentionConfig) -> None:
+        c = self.config = config
+        key_bias = c.qkv_bias if c.key_bias is None else c.key_bias
         self.q_proj = nn.Linear(c.hidden, c.heads * c.head_size, c.qkv_bias)
-        self.k_proj = nn.Linear(c.hidden, c.kv_heads * c.head_size, c.qkv_bias)
+        self.k_proj = nn.Linear(c.hidden, c.kv_heads * c.head_size, key_bias)
         self.v_proj = nn.Linear(c.hidden, c.kv_heads * c.head_size, c.qkv_bias)
         self.o_proj = nn.Linear(c.heads * c.head_size, c.hidden, c.out_bias)
         if c.norm_eps is not None:
             self.q_norm = c.norm(c.head_size, c.norm_eps)
             self.k_norm = c.norm(c.head_size, c.norm_eps)
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+
+class SelfAttention(Projections):
+    """Attention of each token to all tokens: x (batch, length, hidden) to the same shape.
+
+    `index`: of the layer, by which it finds its keys and values in a cache.
+    """
+
+    is_causal = False
+
+    def __init__(self, config: AttentionConfig, index: int = 0) -> None:
+        super().__init__(config)
+        self.index = index
+
+    def __call__(self, x: Tensor, step: Step, bias: Tensor | None = None) -> Tensor:
+        """`bias`: see `attend`."""
         c = self.config
         q, k, v = (split_heads(f(x), c.head_size) for f in (self.q_proj, self.k_proj, self.v_proj))
         if c.norm_eps is not None:
@@ -178,5 +193,26 @@ class CausalSelfAttention(Layer):
             q, k = rotation.turn(q), rotation.turn(k)
         if step.cache is not None:
             k, v = step.cache.extend(self.index, k, v)
-        mask = step.visibility.mask(is_causal=True, window=c.window)
-        return self.o_proj(join_heads(attend(q, k, v, mask, c.scale, c.softcap, dropout=c.dropout)))
+        mask = step.visibility.mask(self.is_causal, c.window, c.radius)
+        return self.o_proj(join_heads(attend(q, k, v, mask, c.scale, c.softcap, bias, c.dropout)))
+
+
+class CausalSelfAttention(SelfAttention):
+    """Attention of each token to itself and those before it."""
+
+    is_causal = True
+
+
+class CrossAttention(Projections):
+    """Attention of the tokens of one sequence to what an encoder made of another."""
+
+    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the encoder's output (batch, keys, hidden): each (batch, heads, keys, size)."""
+        size = self.config.head_size
+        return split_heads(self.k_proj(memory), size), split_heads(self.v_proj(memory), size)
+
+    def __call__(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+        """x (batch, length, hidden) to the same shape; `mask`: see `attend`."""
+        q = split_heads(self.q_proj(x), self.config.head_size)
+        key, value = key.cast(q.dtype), value.cast(q.dtype)  # a memory may have 16 bits
+        return self.o_proj(join_heads(attend(q, key, value, mask, self.config.scale)))

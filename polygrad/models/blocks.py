@@ -10,7 +10,7 @@ from polygrad.tensor.custom_gradient import checkpoint
 from polygrad.tensor.tensor import Tensor
 
 
-def run_blocks(layers: Sequence[Any], x: Tensor, step: Step, recomputes: bool = False) -> list[Tensor]:
+def run_layers(layers: Sequence[Any], x: Tensor, step: Step, recomputes: bool = False) -> list[Tensor]:
     """`x`, and what comes out of each of the layers, which are called with a hidden state and the step.
 
     `recomputes`: in training mode the gradient of a layer computes its inside again (`polygrad.checkpoint`),

@@ -54,6 +54,10 @@ class Run:
         end = self.start + self.length
         return Visibility(self.positions, Tensor.arange(self.cache.capacity, dtype="int32")[:end])
 
+    def rows(self, x: Tensor) -> Tensor:
+        """What is this sequence's of x (slots, ...)."""
+        return x[self.slot : self.slot + 1]
+
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """See `CacheView`."""
         here, end = self.slot, self.start + self.length
@@ -81,6 +85,10 @@ class NextTokens:
     @property
     def visibility(self) -> Visibility:
         return Visibility(self.positions, Tensor.arange(self.cache.capacity, dtype="int32")[: self.length])
+
+    def rows(self, x: Tensor) -> Tensor:
+        """What is these sequences' of x (slots, ...): all."""
+        return x
 
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """See `CacheView`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from polygrad.errors import ArgumentError
 from polygrad.models.attention import Step, Visibility
-from polygrad.models.blocks import run_blocks
+from polygrad.models.blocks import run_layers
 from polygrad.models.cache import KeyValueCache, NextTokens, Run
 from polygrad.models.rotary import Rotary
 from polygrad.nn.layer import Layer
@@ -94,7 +94,7 @@ class CausalLM(Layer):
 
     def run_layers(self, layers: Sequence[Any], x: Tensor, step: Step) -> list[Tensor]:
         """`x`, and what comes out of each layer."""
-        return run_blocks(layers, x, step, self.recomputes)
+        return run_layers(layers, x, step, self.recomputes)
 
     def next_logits(self, tokens: Tensor, view: Run | NextTokens, last: Any = None) -> Tensor:
         """Scores of what follows the tokens of a view of a cache, which then holds them, too.
@@ -104,6 +104,10 @@ class CausalLM(Layer):
         """
         hidden = self._extended(tokens, view)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
+
+    def run_logits(self, tokens: Tensor, view: Run) -> Tensor:
+        """As `next_logits`, but of all tokens of a run: (1, length, vocabulary)."""
+        return self.logits(self._extended(tokens, view))
 
     def fill(self, tokens: Tensor, view: Run | NextTokens) -> None:
         """As `next_logits`, but nothing is asked about the tokens."""

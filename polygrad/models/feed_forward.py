@@ -46,6 +46,8 @@ class Experts(Layer):
     mostly 0: a product of whole matrices, which is faster than rows of scattered ones.
     """
 
+    packable = ("gate_proj", "up_proj", "down_proj")
+
     def __init__(
         self, hidden: int, inner: int, act: Activation, experts: int, per_token: int, renormalize: bool
     ) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from polygrad.errors import ModelError
 
 _LARGEST = 1 << 31  # no size of a model is above this
+_MOST = 1 << 12  # and no number of parts that are made one by one is above this
 _MISSING: Any = object()
 _D = TypeVar("_D")  # of a default
 
@@ -27,14 +28,18 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self.values.get(name) is not None
 
-    def integer(self, name: str, default: _D = _MISSING, least: int = 1) -> int | _D:
-        """An integer from `least` on."""
+    def integer(self, name: str, default: _D = _MISSING, least: int = 1, most: int = _LARGEST) -> int | _D:
+        """An integer from `least` to `most`."""
         value = self._value(name, default)
         if value is default:
             return default
-        if type(value) is not int or not least <= value <= _LARGEST:
-            raise self._refusal(name, f"an integer from {least} to {_LARGEST}", value)
+        if type(value) is not int or not least <= value <= most:
+            raise self._refusal(name, f"an integer from {least} to {most}", value)
         return value
+
+    def count(self, name: str, default: _D = _MISSING) -> int | _D:
+        """How many layers, or other parts that take time to make, there are."""
+        return self.integer(name, default, most=_MOST)
 
     def number(self, name: str, default: _D = _MISSING) -> float | _D:
         """A finite number."""

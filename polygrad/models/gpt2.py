@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
@@ -11,6 +13,7 @@ from polygrad.models.dropout import dropout
 from polygrad.models.feed_forward import FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
+from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -58,7 +61,7 @@ class GPT2(CausalLM):
 
     def __init__(self, config: Fields) -> None:
         hidden, heads = config.integer("n_embd"), config.integer("n_head")
-        layers, self.max_length = config.integer("n_layer"), config.integer("n_positions")
+        layers, self.max_length = config.count("n_layer"), config.integer("n_positions")
         self.cache_shape, self.rotaries = (layers, heads, hidden // heads), {}
         self.vocabulary = config.integer("vocab_size")
         self.dropout = dropout(config, "embd_pdrop", 0.1)
@@ -101,4 +104,12 @@ _NAMES = Names(
     ),
 )
 
-ARCHITECTURES = (Architecture("GPT2LMHeadModel", "causal-lm", GPT2, _NAMES),)
+ARCHITECTURES = (
+    Architecture("GPT2LMHeadModel", "causal-lm", GPT2, _NAMES),
+    Architecture(
+        "GPT2ForSequenceClassification",
+        "text-classification",
+        classifier(GPT2, "n_embd"),
+        replace(_NAMES, renames=(*_NAMES.renames, ("trunk.transformer", "transformer"))),
+    ),
+)

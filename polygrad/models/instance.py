@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from polygrad import nn
@@ -11,7 +11,11 @@ from polygrad.capture.jit import TinyJit
 from polygrad.capture.step import CompiledStep, compile_step
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.nn.optimizer import Optimizer, OptimizerGroup
+from polygrad.nn.quantize import quantize
 from polygrad.tensor.tensor import Tensor
+
+# Few numbers that decide much: which experts a token goes through.
+NOT_QUANTIZED = ("router", "shared_expert_gate")
 
 
 class Instance:
@@ -70,6 +74,14 @@ class Instance:
             first, *others = (own[name] for name in values)
             first.realize(*others)
 
+    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+        """Pack the weights of products and embeddings in few bits, in place: see `polygrad.quantize`.
+
+        `train_step` trains what is left, biases and norms, from then on. Raises ArgumentError.
+        """
+        quantize(self.module, kind, skip)
+        self.forget_captures()
+
     @property
     def optimizer(self) -> Optimizer | OptimizerGroup:
         """What `train_step` steps with: AdamW with a rate of 5e-5 over all weights that require gradients,
@@ -84,8 +96,8 @@ class Instance:
         self._optimizer, self._steps = value, {}
 
     def forget_captures(self) -> None:
-        """Let the next call capture anew, with an optimizer for what requires gradients then: layers were
-        replaced."""
+        """Let the next call capture anew, with an optimizer for what requires gradients then: layers or
+        weights were replaced."""
         self._optimizer, self._steps = None, {}
 
     def train_step(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Tensor:

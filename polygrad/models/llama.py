@@ -18,7 +18,9 @@ from polygrad.models.causal_lm import CausalLM
 from polygrad.models.dropout import dropout
 from polygrad.models.feed_forward import GatedFeedForward
 from polygrad.models.fields import Fields
+from polygrad.models.names import Names
 from polygrad.models.rotary import Rotary, rotary
+from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -112,7 +114,7 @@ def read_config(config: Fields) -> DecoderConfig:
         max_length=config.integer("max_position_embeddings", 2048),
         eps=config.number("rms_norm_eps", 1e-6),
         is_tied=config.flag("tie_word_embeddings", False),
-        attention=(attention,) * config.integer("num_hidden_layers"),
+        attention=(attention,) * config.count("num_hidden_layers"),
         feed_forward=lambda _: GatedFeedForward(hidden, inner, act, mlp_bias),
         rotaries={ROTATION: rotary(config, head_size)},
     )
@@ -129,4 +131,14 @@ def with_windows(config: DecoderConfig, windows: list[int | None]) -> DecoderCon
     return replace(config, attention=tuple(replace(a, window=w) for a, w in pairs))
 
 
-ARCHITECTURES = (Architecture("LlamaForCausalLM", "causal-lm", lambda config: Decoder(read_config(config))),)
+CLASSIFIER_NAMES = Names(renames=(("trunk.model", "model"),))
+
+ARCHITECTURES = (
+    Architecture("LlamaForCausalLM", "causal-lm", lambda config: Decoder(read_config(config))),
+    Architecture(
+        "LlamaForSequenceClassification",
+        "text-classification",
+        classifier(lambda config: Decoder(read_config(config)), "hidden_size"),
+        CLASSIFIER_NAMES,
+    ),
+)

@@ -7,8 +7,8 @@ serves reading and writing: it says for each own name where the elements are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from polygrad.errors import ModelError
 from polygrad.tensor.tensor import Tensor
@@ -53,13 +53,16 @@ class Names:
     `renames`: (ours, theirs), in order, of whole components of a path wherever they stand; `{}` is a number,
     the same on both sides. `joined`: (theirs, ours): what are several modules here is one there, whose rows
     are theirs in that order. `transposed`: modules whose weight is (in, out) there. `stacked`: (ours,
-    theirs): one tensor here, one for each index `{}` there.
+    theirs): one tensor here, one for each index `{}` there. `elsewhere`: (theirs, theirs), where a file that
+    lacks the first may have it: an old name, a longer one, or the weight that it is tied to. Any of these
+    may hold or not.
     """
 
     renames: tuple[tuple[str, str], ...] = ()
     joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
     transposed: tuple[str, ...] = ()
     stacked: tuple[tuple[str, str], ...] = ()
+    elsewhere: tuple[tuple[str, str], ...] = ()
 
     def sources(self, shapes: Mapping[str, Shape]) -> dict[str, Source]:
         """Where each weight is, by its own name, for weights of these shapes."""
@@ -85,9 +88,25 @@ class Names:
 
     def renamed(self, name: str) -> str:
         """An own name as the checkpoint has it."""
-        for pattern, replacement in (_compiled(*pair) for pair in self.renames):
-            name = pattern.sub(replacement, name)
-        return name
+        return _renamed(name, self.renames)
+
+    def found(self, sources: Mapping[str, Source], available: Container[str]) -> dict[str, Source]:
+        """`sources` with names that a file has `available`, where it has them elsewhere."""
+
+        def place(name: str) -> str:
+            places = [name]
+            for rule in self.elsewhere if name not in available else ():
+                others = [_renamed(p, [rule]) for p in places]
+                places += [other for other in others if other not in places]
+            return next((p for p in places if p in available), name)
+
+        return {own: replace(s, names=tuple(place(n) for n in s.names)) for own, s in sources.items()}
+
+    def within(self, prefix: str, *parts: str) -> Names:
+        """This rulebook for files, too, of a model that has this one as its part `prefix`. `parts`: what the
+        names begin with."""
+        longer = tuple((part, f"{prefix}.{part}") for part in parts)
+        return replace(self, elsewhere=(*self.elsewhere, *longer))
 
     def to_file(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of a checkpoint, by its names, that holds `weights`."""
@@ -108,6 +127,12 @@ class Names:
             whole = first.cat(*others)
             out[name] = whole.transpose() if is_transposed[name] else whole
         return out
+
+
+def _renamed(name: str, renames: Iterable[tuple[str, str]]) -> str:
+    for pattern, replacement in (_compiled(*pair) for pair in renames):
+        name = pattern.sub(replacement, name)
+    return name
 
 
 def _ends(path: str, tail: str) -> bool:
@@ -134,7 +159,7 @@ def read_weights(
     Everything is checked before anything is read. Raises ModelError: what is missing, or has another shape.
     """
     shapes = {name: tuple(t.shape) for name, t in own.items()}
-    sources = names.sources(shapes)
+    sources = names.found(names.sources(shapes), available)
     missing = [n for source in sources.values() for n in source.names if n not in available]
     if missing:
         raise ModelError(

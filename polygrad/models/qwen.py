@@ -11,8 +11,16 @@ from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
 from polygrad.models.feed_forward import Activation, Experts, GatedFeedForward
 from polygrad.models.fields import Fields
-from polygrad.models.llama import Decoder, DecoderConfig, read_config, with_attention, with_windows
+from polygrad.models.llama import (
+    CLASSIFIER_NAMES,
+    Decoder,
+    DecoderConfig,
+    read_config,
+    with_attention,
+    with_windows,
+)
 from polygrad.models.names import Names
+from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
@@ -87,6 +95,18 @@ _QWEN3_MOE = Names(
 
 ARCHITECTURES = (
     Architecture("Qwen2ForCausalLM", "causal-lm", lambda config: Decoder(qwen2_config(config))),
+    Architecture(
+        "Qwen2ForSequenceClassification",
+        "text-classification",
+        classifier(lambda config: Decoder(qwen2_config(config)), "hidden_size"),
+        CLASSIFIER_NAMES,
+    ),
+    Architecture(
+        "Qwen3ForSequenceClassification",
+        "text-classification",
+        classifier(lambda config: Decoder(qwen3_config(config)), "hidden_size"),
+        CLASSIFIER_NAMES,
+    ),
     Architecture("Qwen3ForCausalLM", "causal-lm", lambda config: Decoder(qwen3_config(config))),
     Architecture(
         "Qwen2MoeForCausalLM",

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from polygrad.models.fields import Fields
 from polygrad.tensor.tensor import Tensor
 
+_LARGEST_HEAD = 1 << 14  # a configuration has no larger ones
+
 
 @dataclass(frozen=True)
 class Rotation:
@@ -76,7 +78,13 @@ def rotary(config: Fields, head_size: int, theta: float = 10000.0, layer_type: s
     theta = rope.number("rope_theta", config.number("rope_theta", theta))
     part = rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))
     kind = rope.choice("rope_type" if "rope_type" in rope else "type", _SCALINGS, "default")
+    if theta <= 0:
+        raise rope.refuse("rope_theta", "a number above 0")
+    if not 0 < part <= 1:
+        raise rope.refuse("partial_rotary_factor", "a number above 0, at most 1")
     size = int(head_size * part)
+    if size > _LARGEST_HEAD:
+        raise config.refuse("head_dim", f"heads of at most {_LARGEST_HEAD}")
     plain = tuple(theta ** (-i / size) for i in range(0, size, 2))
     return _SCALINGS[kind](rope, config, plain, theta)
 

@@ -23,6 +23,7 @@ from polygrad.nn.norm import (
     LayerNorm2d,
     RMSNorm,
 )
+from polygrad.nn.packed import PackedWeight
 from polygrad.nn.parameter import Buffer, Parameter
 from polygrad.nn.recurrent import GRU, LSTM, LSTMCell
 from polygrad.nn.transformer import MultiheadAttention, TransformerBlock
@@ -49,6 +50,7 @@ __all__ = [
     "LayerNorm2d",
     "Linear",
     "MultiheadAttention",
+    "PackedWeight",
     "Parameter",
     "RMSNorm",
     "TransformerBlock",

@@ -13,6 +13,15 @@ class Adagrad(Optimizer):
 
     `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: what
     the sum starts with.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.Adagrad([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.9, -1.9]
     """
 
     _options = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
@@ -60,6 +69,15 @@ class Adadelta(Optimizer):
     """Gradients scaled by what steps were like over what gradients were like (Zeiler, 2012).
 
     `rho`: how much of the running means of both squares stays.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.Adadelta([w])
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.9968, -1.9968]
     """
 
     _options = ("rho", "eps", "weight_decay")
@@ -102,6 +120,15 @@ class Rprop(Optimizer):
 
     `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
     `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.Rprop([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.9, -1.9]
     """
 
     _options = ("etas", "step_sizes")

@@ -20,6 +20,15 @@ class AdamW(Optimizer):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
 
     `decoupled=False`: weight decay is added to the gradient, as torch's Adam does.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.AdamW([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.899, -1.898]
     """
 
     _options: tuple[str, ...] = ("b1", "b2", "eps", "weight_decay", "decoupled")
@@ -93,6 +102,15 @@ class LAMB(AdamW):
     """Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
 
     The scale is 1 where a norm is 0, and everywhere with `adam`.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.LAMB([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.8419, -1.8419]
     """
 
     def __init__(
@@ -121,6 +139,15 @@ class RMSprop(Optimizer):
     """Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
 
     `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.RMSprop([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.0, -1.0]
     """
 
     _options = ("alpha", "eps", "weight_decay", "momentum", "centered")

@@ -74,7 +74,17 @@ def _one_minus_power(b: float, t: Tensor) -> Tensor:
 
 
 class Adamax(_Moments):
-    """Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015)."""
+    """Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015).
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.Adamax([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.9, -1.9]
+    """
 
     def __init__(
         self,
@@ -98,7 +108,17 @@ class Adamax(_Moments):
 
 
 class NAdam(_Moments):
-    """Adam with Nesterov's momentum, whose decay grows to b1 by `momentum_decay` (Dozat, 2016)."""
+    """Adam with Nesterov's momentum, whose decay grows to b1 by `momentum_decay` (Dozat, 2016).
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.NAdam([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.8944, -1.8944]
+    """
 
     _options = (*_Moments._options, "momentum_decay")
     _counters = {"t": 0.0, "mu_product": 1.0}
@@ -147,6 +167,15 @@ class RAdam(_Moments):
     """Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
 
     The first steps (five, with the usual b2) are momentum's.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.RAdam([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.8, -1.6]
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def gunzipped(raw: bytes | memoryview, what: str, most: int = _MOST) -> bytes:
         if left < 0:
             raise ArgumentError(f"{what}: expected at most {most} bytes, got more")
         if not inflate.eof:
-            raise ArgumentError(f"{what}: expected a whole gzip file, got one that ends early")
+            raise ArgumentError(f"{what}: the gzip file ends early")
         out.append(part)
         rest = inflate.unused_data
     return b"".join(out)
@@ -81,7 +81,7 @@ def read_tar(raw: bytes | memoryview, what: str) -> dict[str, memoryview]:
             raise ArgumentError(f"{what}: expected at most {_MOST_NAMES} files, got more")
         name, size = None, None
     if not out and (len(data) < 512 or (position == 0 and any(data[:512]))):
-        raise ArgumentError(f"{what}: expected a tar file, got {len(data)} bytes that are none")
+        raise ArgumentError(f"{what}: the {len(data)} bytes are not a tar file")
     return out
 
 
@@ -90,7 +90,7 @@ def _check_block(block: bytes, what: str, position: int) -> None:
     said = _tar_number(block[148:156], what)
     rest = block[:148] + b" " * 8 + block[156:]
     if said not in (sum(rest), sum(b - 256 if b > 127 else b for b in rest)):
-        raise ArgumentError(f"{what}: expected a tar header at byte {position}, got another checksum")
+        raise ArgumentError(f"{what}: tar header at byte {position}: checksum mismatch")
 
 
 def _tar_number(field: bytes, what: str) -> int:
@@ -187,7 +187,7 @@ def _directory(data: memoryview, what: str) -> list[_Member]:
         (where,) = struct.unpack_from("<Q", located, 8)
         record = bytes(data[where : where + 56]) if where + 56 <= end else b""
         if record[:4] != _END64:
-            raise ArgumentError(f"{what}: expected a ZIP64 record at {where}, got none")
+            raise ArgumentError(f"{what}: there is no ZIP64 record at {where}")
         count, size, start = struct.unpack_from("<QQQ", record, 32)
     if start + size > end or count > min(size // 46, _MOST_NAMES):
         raise ArgumentError(
@@ -203,7 +203,7 @@ def _directory(data: memoryview, what: str) -> list[_Member]:
 
 def _entry(data: memoryview, at: int, end: int, what: str) -> tuple[int, _Member]:
     if at + 46 > end or bytes(data[at : at + 4]) != b"PK\1\2":
-        raise ArgumentError(f"{what}: expected an entry of the central directory at byte {at}, got none")
+        raise ArgumentError(f"{what}: there is no entry of the central directory at byte {at}")
     flags, method, crc, compressed, size, name_length, extra_length, comment = struct.unpack_from(
         "<HH4xIIIHHH", data, at + 8
     )
@@ -237,13 +237,13 @@ def _zip64(extra: bytes, values: tuple[int, int, int], name: str, what: str) -> 
             if None not in found:
                 return found[0] or 0, found[1] or 0, found[2] or 0
         at += 4 + length
-    raise ArgumentError(f"{what}: {name}: expected sizes in a ZIP64 field, got none")
+    raise ArgumentError(f"{what}: {name}: there is no ZIP64 field with its sizes")
 
 
 def _body(data: memoryview, m: _Member, what: str) -> tuple[memoryview, int]:
     """The compressed bytes of a file, and where they end."""
     if m.header + 30 > len(data) or bytes(data[m.header : m.header + 4]) != b"PK\3\4":
-        raise ArgumentError(f"{what}: {m.name}: expected a file's header at byte {m.header}, got none")
+        raise ArgumentError(f"{what}: {m.name}: there is no file header at byte {m.header}")
     name_length, extra_length = struct.unpack_from("<HH", data, m.header + 26)
     start = m.header + 30 + name_length + extra_length
     if start + m.compressed > len(data):

@@ -93,6 +93,9 @@ class Conv2d(_Convolution):
 
     As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
     Raises ArgumentError for sizes that are no convolution.
+
+    >>> nn.Conv2d(3, 16, 3, padding='same')(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 16, 8, 8)
     """
 
     def __init__(
@@ -120,13 +123,21 @@ class Conv2d(_Convolution):
 
 
 class Conv1d(Conv2d):
-    """Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel)."""
+    """Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel).
+
+    >>> nn.Conv1d(3, 16, 5)(Tensor.rand(2, 3, 20)).shape
+    (2, 16, 16)
+    """
 
     _dims = 1
 
 
 class Conv3d(Conv2d):
-    """Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw)."""
+    """Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw).
+
+    >>> nn.Conv3d(3, 4, 2)(Tensor.rand(1, 3, 5, 5, 5)).shape
+    (1, 4, 4, 4, 4)
+    """
 
     _dims = 3
 
@@ -137,6 +148,9 @@ class ConvTranspose2d(_Convolution):
     Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
     the new size. Raises ArgumentError, also for an output_padding that is smaller than neither stride nor
     dilation.
+
+    >>> nn.ConvTranspose2d(3, 16, 2, stride=2)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 16, 16, 16)
     """
 
     def __init__(
@@ -182,12 +196,20 @@ class ConvTranspose2d(_Convolution):
 
 
 class ConvTranspose1d(ConvTranspose2d):
-    """ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel)."""
+    """ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel).
+
+    >>> nn.ConvTranspose1d(3, 16, 2, stride=2)(Tensor.rand(2, 3, 8)).shape
+    (2, 16, 16)
+    """
 
     _dims = 1
 
 
 class ConvTranspose3d(ConvTranspose2d):
-    """ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw)."""
+    """ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw).
+
+    >>> nn.ConvTranspose3d(3, 4, 2, stride=2)(Tensor.rand(1, 3, 4, 4, 4)).shape
+    (1, 4, 8, 8, 8)
+    """
 
     _dims = 3

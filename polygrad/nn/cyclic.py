@@ -20,6 +20,15 @@ class OneCycleLR(LRScheduler):
     the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
     up, then to the end. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all parameter groups, or one for
     each. Steps may be given as `epochs` times `steps_per_epoch`. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.OneCycleLR(optimizer, 1.0, total_steps=5)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [0.04, 0.95, 0.611, 0.188, 0.0]
     """
 
     _scales = False
@@ -85,6 +94,15 @@ class CyclicLR(LRScheduler):
     Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
     gamma^count times as high. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate that
     the optimizer was made with does not matter, and momentum stays as it is. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [0.1, 0.3, 0.5, 0.3, 0.1]
     """
 
     _scales = False
@@ -131,6 +149,15 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     times as many.
 
     Loshchilov and Hutter, 2017. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.CosineAnnealingWarmRestarts(optimizer, 2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 1.0, 0.5, 1.0]
     """
 
     def __init__(

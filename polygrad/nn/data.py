@@ -28,7 +28,12 @@ __all__ = ["Batches", "History", "batches", "progress", "shuffle", "split"]
 
 
 class Batches:
-    """Batches, one after the other, as `batches` makes them. `len` is how many there are in all."""
+    """Batches, one after the other, as `batches` makes them. `len` is how many there are in all.
+
+    >>> batches = nn.data.batches(Tensor.arange(6), batch_size=2, shuffle=False)
+    >>> len(batches), [x.tolist() for x, in batches]
+    (3, [[0, 1], [2, 3], [4, 5]])
+    """
 
     def __init__(self, count: int, rows: Iterator[tuple[Tensor, ...]]) -> None:
         self._count, self._rows = count, rows
@@ -113,6 +118,12 @@ class History:
     """What was measured, by name, in order.
 
     `add(loss=0.3, accuracy=0.9)` takes numbers, or Tensors of one element, which are read.
+
+    >>> history = nn.data.History()
+    >>> history.add(loss=0.5)
+    >>> history.add(loss=Tensor(0.25))
+    >>> history.values
+    {'loss': [0.5, 0.25]}
     """
 
     def __init__(self) -> None:

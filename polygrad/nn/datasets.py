@@ -59,7 +59,7 @@ def idx(path: Path_, device: str | None = None) -> Tensor:
         raw = gunzipped(raw, "idx", _MOST)
     dtype = _IDX.get(raw[2]) if len(raw) >= 4 and raw[:2] == b"\0\0" else None
     if dtype is None:
-        raise ArgumentError(f"idx: expected an IDX file at {path}, got one that begins with {raw[:4].hex()}")
+        raise ArgumentError(f"idx: {path} begins with {raw[:4].hex()}: it is not an IDX file")
     start = 4 + 4 * raw[3]
     if len(raw) < start:
         raise ArgumentError(f"idx: expected {raw[3]} sizes in {path}, got {len(raw)} bytes")

@@ -6,6 +6,7 @@ import math
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import PackedWeight
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.index_checks import check_index
@@ -16,7 +17,14 @@ class Linear(Layer):
     """x @ weightᵀ + bias: (..., in_features) to (..., out_features).
 
     weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
+
+    >>> layer = nn.Linear(3, 5)
+    >>> layer(Tensor.rand(2, 3)).shape, layer.weight.shape
+    ((2, 5), (5, 3))
     """
+
+    packable = ("weight",)
+    weight: Tensor | PackedWeight
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, dtype: DTypeLike | None = None
@@ -33,6 +41,9 @@ class Bilinear(Layer):
     """x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
 
     weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+
+    >>> nn.Bilinear(3, 4, 5)(Tensor.rand(2, 3), Tensor.rand(2, 4)).shape
+    (2, 5)
     """
 
     def __init__(
@@ -66,7 +77,13 @@ class Embedding(Layer):
     """Rows of a table by integer: (...) to (..., embed_size).
 
     The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
+
+    >>> nn.Embedding(100, 8)(Tensor([[1, 5, 7]])).shape
+    (1, 3, 8)
     """
+
+    packable = ("weight",)
+    weight: Tensor | PackedWeight
 
     def __init__(self, vocab_size: int, embed_size: int, dtype: DTypeLike | None = None) -> None:
         self.vocab_sz, self.embed_sz = vocab_size, embed_size

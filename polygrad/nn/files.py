@@ -134,8 +134,9 @@ def _strided(memory: Tensor, x: Strided) -> Tensor:
 def gguf_load(data: Any, device: str | None = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """(metadata, Tensors by name) of a GGUF file: a path, bytes, a buffer, or a Tensor of bytes.
 
-    Quantized tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K) become float32, lazily, on the device;
-    others keep their dtype. Raises ArgumentError when it is damaged, or of a kind that is not read.
+    Quantized tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL) become float32, lazily, on the
+    device; others keep their dtype. `polygrad.hf.load_hf` keeps them packed. Raises ArgumentError when it is
+    damaged, or of a kind that is not read.
     """
     metadata, tensors = read_gguf(file_bytes(data, "gguf_load"))
     return metadata, {name: _tensor_of(x, device) for name, x in tensors.items()}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from polygrad.missing import missing
 
 
 class Layer:
     """A layer is any object that has Tensors in it; this base says what to use instead of a module's
-    methods."""
+    methods.
+
+    `packable`: the names of attributes that are matrices, of which the layer asks only what a PackedWeight
+    can do, too: `polygrad.quantize` packs them.
+    """
+
+    packable: ClassVar[tuple[str, ...]] = ()
 
     def __getattr__(self, name: str) -> Any:
         """Raises AttributeError: asked only for names that are not there."""

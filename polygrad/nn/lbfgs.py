@@ -47,6 +47,18 @@ class LBFGS(Optimizer):
     less than `tolerance_change`. `history_size`: how many changes approximate the curvature.
     `line_search_fn`: None, steps of length `lr`, or 'strong_wolfe'. One parameter group. Raises
     ArgumentError.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.LBFGS([w], line_search_fn='strong_wolfe')
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> with Tensor.train():
+    ...     loss = optimizer.step(closure)
+    >>> [round(x, 3) for x in w.tolist()]
+    [3.0, 3.0]
     """
 
     _options = (

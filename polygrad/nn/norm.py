@@ -15,7 +15,12 @@ from polygrad.tensor.tensor import Tensor
 class BatchNorm(Layer):
     """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
 
+    Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
+    `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
     16-bit floats are normalised in float32; the result has the dtype of x and weight together.
+
+    >>> nn.BatchNorm(3)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 3, 8, 8)
     """
 
     def __init__(
@@ -43,7 +48,7 @@ class BatchNorm(Layer):
 
     def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if self.track_running_stats and not Tensor.training:
-            return self.running_mean, self.running_var
+            return self.running_mean.detach(), self.running_var.detach()
         axes = [i for i in range(x.ndim) if i != 1]
         column = [1, x.shape[1], *[1] * (x.ndim - 2)]
         mean = x.mean(axes)
@@ -51,9 +56,10 @@ class BatchNorm(Layer):
         if self.track_running_stats and Tensor.training:
             n = x.numel() // x.shape[1]
             keep, new = 1 - self.momentum, self.momentum
-            self.running_mean.assign(self.running_mean * keep + mean.detach() * new)
-            self.running_var.assign(self.running_var * keep + var.detach() * (new * n / max(n - 1, 1)))
-            self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+            with Tensor.no_grad():
+                self.running_mean.assign(self.running_mean * keep + mean * new)
+                self.running_var.assign(self.running_var * keep + var * (new * n / max(n - 1, 1)))
+                self.num_batches_tracked.assign(self.num_batches_tracked + 1)
         return mean, var
 
 
@@ -61,7 +67,11 @@ BatchNorm2d = BatchNorm3d = BatchNorm
 
 
 class LayerNorm(Layer):
-    """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias."""
+    """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias.
+
+    >>> [round(x, 2) for x in nn.LayerNorm(3)(Tensor([1.0, 2.0, 3.0])).tolist()]
+    [-1.22, 0.0, 1.22]
+    """
 
     def __init__(
         self,
@@ -85,7 +95,11 @@ class LayerNorm(Layer):
 
 
 class LayerNorm2d(LayerNorm):
-    """Layer normalisation over the channels (axis 1) of images (n, channels, h, w)."""
+    """Layer normalisation over the channels (axis 1) of images (n, channels, h, w).
+
+    >>> nn.LayerNorm2d(3)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 3, 8, 8)
+    """
 
     def __init__(
         self,
@@ -107,6 +121,9 @@ class RMSNorm(Layer):
     """x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
 
     Computed in float32 (Zhang and Sennrich, 2019).
+
+    >>> [round(x, 2) for x in nn.RMSNorm(2)(Tensor([3.0, 4.0])).tolist()]
+    [0.85, 1.13]
     """
 
     def __init__(
@@ -133,6 +150,9 @@ class GroupNorm(Layer):
     """Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
 
     Raises ArgumentError unless the channels divide into that many groups.
+
+    >>> nn.GroupNorm(2, 4)(Tensor.rand(2, 4, 8, 8)).shape
+    (2, 4, 8, 8)
     """
 
     def __init__(
@@ -165,7 +185,11 @@ class GroupNorm(Layer):
 
 
 class InstanceNorm(GroupNorm):
-    """Normalisation of each channel of each image by itself."""
+    """Normalisation of each channel of each image by itself.
+
+    >>> nn.InstanceNorm(3)(Tensor.rand(2, 3, 8, 8)).shape
+    (2, 3, 8, 8)
+    """
 
     def __init__(
         self,

@@ -79,6 +79,11 @@ class Optimizer(_Clipping):
     gradient. `initial_lr`: what `lr` was when the first scheduler was made for it. Raises ArgumentError where
     no parameter requires a gradient, for a buffer (`nn.Buffer`), and for numbers that make no sense: a
     negative learning rate, momentum or weight decay, moments' decay outside of [0, 1).
+
+    >>> w, b = nn.Parameter(Tensor([1.0])), nn.Parameter(Tensor([0.0]))
+    >>> optimizer = nn.optim.SGD([{'params': [w], 'lr': 0.5}, {'params': [b]}], lr=0.1)
+    >>> [round(group['lr'].item(), 2) for group in optimizer.param_groups]
+    [0.5, 0.1]
     """
 
     # The numbers that a group may have for itself: attributes of the optimizer.
@@ -101,9 +106,7 @@ class Optimizer(_Clipping):
         groups = self._given(params)
         found = [x for g in groups for x in g["params"] if _is_trained(x)]
         if not found:
-            raise ArgumentError(
-                "optimizer: expected at least one parameter that requires a gradient, got none"
-            )
+            raise ArgumentError("optimizer: no parameter requires a gradient")
         self.device = device or found[0].device
         found[0].realize(*found[1:])  # so that even the first step writes in place
         for g in groups:
@@ -267,9 +270,14 @@ class Optimizer(_Clipping):
     # --- steps
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients; with `set_to_none=False`, let those that there are be 0."""
+        """Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place."""
         for p in self.params:
-            p.grad = None if set_to_none or p.grad is None else p.grad.detach().zeros_like()
+            if set_to_none or p.grad is None:
+                p.grad = None
+            elif p.grad.requires_grad:
+                p.grad = p.grad.detach().zeros_like()
+            else:
+                p.grad.assign(p.grad.zeros_like())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients, and compute that; what `closure`, called before,
@@ -352,7 +360,17 @@ class Optimizer(_Clipping):
 
 
 class OptimizerGroup(_Clipping):
-    """Several optimizers as one."""
+    """Several optimizers as one.
+
+    >>> w, b = nn.Parameter(Tensor([1.0])), nn.Parameter(Tensor([0.0]))
+    >>> optimizer = nn.optim.OptimizerGroup(nn.optim.SGD([w], lr=0.1), nn.optim.Adam([b], lr=0.1))
+    >>> with Tensor.train():
+    ...     (w * 3 + b).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(p.item(), 2) for p in (w, b)]
+    [0.7, -0.1]
+    """
 
     def __init__(self, *optimizers: Optimizer) -> None:
         self.max_norm = self.max_value = None

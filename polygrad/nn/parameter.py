@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from polygrad.errors import ArgumentError
@@ -56,6 +57,18 @@ def Buffer(data: Any, persistent: bool = True) -> Tensor:
     out.requires_grad = False
     out._role = BufferRole(persistent)
     return out
+
+
+def keep_as_planes(planes: Iterable[Tensor]) -> None:
+    """Make computed Tensors, which nobody else holds, buffers that are saved and whose dtype stays."""
+    for plane in planes:
+        plane.requires_grad = False
+        plane._role = BufferRole(persistent=True, keeps_dtype=True)
+
+
+def keeps_dtype(x: Tensor) -> bool:
+    """Whether `x` keeps its dtype when its model is converted to another."""
+    return isinstance(x._role, BufferRole) and x._role.keeps_dtype
 
 
 def is_buffer(x: Tensor) -> bool:

@@ -25,6 +25,15 @@ class LambdaLR(LRScheduler):
     group.
 
     Step it outside of captured functions. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.LambdaLR(optimizer, lambda count: 1 / (1 + count))
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 0.333, 0.25]
     """
 
     _scales = False  # in torch, it writes its rate over what schedulers before it in a chain gave
@@ -44,6 +53,15 @@ class MultiplicativeLR(LambdaLR):
     """The rate times `lr_lambda(count)` at each step; a function, or one for each parameter group.
 
     Step it outside of captured functions. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.MultiplicativeLR(optimizer, lambda count: 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
     """
 
     _scales = True
@@ -67,6 +85,13 @@ class ReduceLROnPlateau(LRScheduler):
     `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
     ('abs'). After a change `cooldown` steps do not count. Rates stay at `min_lr` (or one for each group) at
     least, and as they are where they would change by less than `eps`. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for loss in (0.5, 0.6, 0.6, 0.6):
+    ...     scheduler.step(loss)
+    >>> round(optimizer.lr.item(), 3)
+    0.1
     """
 
     _scales = False

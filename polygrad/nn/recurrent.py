@@ -31,7 +31,12 @@ def _lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class LSTMCell(Layer):
-    """One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one."""
+    """One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one.
+
+    >>> h, c = nn.LSTMCell(3, 5)(Tensor.rand(2, 3))
+    >>> h.shape, c.shape
+    ((2, 5), (2, 5))
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, dtype: DTypeLike | None = None
@@ -156,6 +161,10 @@ class LSTM(_Recurrent):
     outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
     directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
     missing everywhere. `dropout`: in training, between layers. Raises ArgumentError.
+
+    >>> outputs, (h, c) = nn.LSTM(3, 5)(Tensor.rand(7, 2, 3))
+    >>> outputs.shape, h.shape
+    ((7, 2, 5), (1, 2, 5))
     """
 
     _gates = 4
@@ -190,6 +199,10 @@ class GRU(_Recurrent):
     """Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
 
     As torch.nn.GRU; shapes and arguments are those of LSTM. Raises ArgumentError.
+
+    >>> outputs, h = nn.GRU(3, 5, bidirectional=True)(Tensor.rand(7, 2, 3))
+    >>> outputs.shape, h.shape
+    ((7, 2, 10), (2, 2, 5))
     """
 
     _gates = 3

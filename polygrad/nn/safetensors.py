@@ -124,7 +124,7 @@ def read_index(raw: memoryview) -> dict[str, str]:
     """The file that each tensor is in, by an index of files. Raises ArgumentError when it is damaged."""
     files = _json_object(raw, "index").get("weight_map")
     if not isinstance(files, dict) or not all(isinstance(f, str) for f in files.values()):
-        raise ArgumentError("safetensors: expected an index with a weight_map of names, got none")
+        raise ArgumentError("safetensors: the index has no weight_map of names")
     return files
 
 

@@ -22,7 +22,14 @@ from polygrad.tensor.tensor import Tensor
 
 
 class LRScheduler(ABC):
-    """The base of schedulers: `count`, a Tensor with the number of steps taken."""
+    """The base of schedulers: `count`, a Tensor with the number of steps taken.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.StepLR(optimizer, 1)
+    >>> scheduler.step()
+    >>> [round(rate, 3) for rate in scheduler.get_last_lr()]
+    [0.1]
+    """
 
     _scales = True  # its rates are the first rate times what does not depend on it
 
@@ -75,7 +82,17 @@ class LRScheduler(ABC):
 
 
 class StepLR(LRScheduler):
-    """The rate times `gamma` after every `step_size` steps. Raises ArgumentError."""
+    """The rate times `gamma` after every `step_size` steps. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.StepLR(optimizer, 2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 1.0, 0.1, 0.1]
+    """
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup, step_size: int, gamma: float = 0.1) -> None:
         in_range("StepLR: step_size", step_size, 1)
@@ -88,7 +105,17 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times `gamma` at each of the counts `milestones`. Raises ArgumentError."""
+    """The rate times `gamma` at each of the counts `milestones`. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.MultiStepLR(optimizer, [1, 3])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(
         self, optimizer: Optimizer | OptimizerGroup, milestones: Sequence[int], gamma: float = 0.1
@@ -105,7 +132,17 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times `gamma` after every step. Raises ArgumentError."""
+    """The rate times `gamma` after every step. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.ExponentialLR(optimizer, 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup, gamma: float) -> None:
         in_range("ExponentialLR: gamma", gamma, 0)
@@ -121,6 +158,15 @@ class LinearLR(LRScheduler):
     stays.
 
     A warm-up, as it is; with factors the other way round, a decay. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.LinearLR(optimizer, 0.25, total_iters=3)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [0.25, 0.5, 0.75, 1.0]
     """
 
     def __init__(
@@ -145,7 +191,17 @@ class LinearLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor` for the first `total_iters` steps. Raises ArgumentError."""
+    """The rate times `factor` for the first `total_iters` steps. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.ConstantLR(optimizer, 0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer | OptimizerGroup, factor: float = 1 / 3, total_iters: int = 5
@@ -160,7 +216,17 @@ class ConstantLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The rate times (1 - count / total_iters)^power, down to 0, where it stays. Raises ArgumentError."""
+    """The rate times (1 - count / total_iters)^power, down to 0, where it stays. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.PolynomialLR(optimizer, 4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.25, 0.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer | OptimizerGroup, total_iters: int = 5, power: float = 1.0
@@ -178,6 +244,15 @@ class CosineAnnealingLR(LRScheduler):
     """From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
 
     Loshchilov and Hutter, 2017. Raises ArgumentError.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> scheduler = nn.optim.CosineAnnealingLR(optimizer, 4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.854, 0.5, 0.146, 0.0]
     """
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup, T_max: int, eta_min: float = 0.0) -> None:
@@ -199,6 +274,17 @@ class SequentialLR(LRScheduler):
         scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
 
     Step this one only. Raises ArgumentError unless there is one milestone less than schedulers, in order.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> warm_up = nn.optim.LinearLR(optimizer, 0.5, total_iters=2)
+    >>> decay = nn.optim.ExponentialLR(optimizer, 0.5)
+    >>> scheduler = nn.optim.SequentialLR(optimizer, [warm_up, decay], [2])
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [0.5, 0.75, 1.0, 0.5, 0.25]
     """
 
     def __init__(
@@ -228,6 +314,17 @@ class ChainedScheduler(LRScheduler):
 
     Step this one only. Raises ArgumentError for one that does not scale but goes to a rate of its own: with
     an `eta_min`, say.
+
+    >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
+    >>> warm_up = nn.optim.ConstantLR(optimizer, 0.5, total_iters=2)
+    >>> decay = nn.optim.ExponentialLR(optimizer, 0.5)
+    >>> scheduler = nn.optim.ChainedScheduler([warm_up, decay])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(optimizer.lr.item(), 3))
+    ...     scheduler.step()
+    >>> rates
+    [0.5, 0.25, 0.25, 0.125]
     """
 
     def __init__(

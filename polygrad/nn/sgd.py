@@ -14,6 +14,15 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
 
     `classic`: the learning rate scales the gradient before it is added to the momentum.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.SGD([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.8, -1.6]
     """
 
     _options = ("momentum", "weight_decay", "nesterov", "classic")
@@ -63,6 +72,15 @@ class ASGD(Optimizer):
 
     The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
     `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.ASGD([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.8, -1.6]
     """
 
     _options = ("lambd", "alpha", "t0", "weight_decay")
@@ -112,6 +130,15 @@ class LARS(Optimizer):
     The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
     is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
     gradient before it is added to the momentum.
+
+    >>> w = nn.Parameter(Tensor([1.0, -2.0]))
+    >>> optimizer = nn.optim.LARS([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> [round(x, 4) for x in w.tolist()]
+    [0.9999, -1.9998]
     """
 
     _options = ("momentum", "weight_decay", "nesterov", "classic", "pre_wd", "tcoef")
@@ -176,6 +203,15 @@ class Muon(Optimizer):
     `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
     is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
     'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+
+    >>> w = nn.Parameter(Tensor.eye(2))
+    >>> optimizer = nn.optim.Muon([w], lr=0.1)
+    >>> with Tensor.train():
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    <Tensor () float32 on CPU, lazy: tolist() shows it>
+    >>> w.shape
+    (2, 2)
     """
 
     _options = ("momentum", "weight_decay", "ns_steps", "ns_coefficients", "nesterov", "adjust_lr_fn")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from polygrad.dtype import to_dtype
@@ -20,7 +20,7 @@ from polygrad.nn.files import (
     torch_load,
     zip_extract,
 )
-from polygrad.nn.parameter import is_buffer, is_persistent
+from polygrad.nn.parameter import is_buffer, is_persistent, keeps_dtype
 from polygrad.nn.safetensors import Entry, read_entries, read_header, read_index, write_entries, write_index
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
@@ -73,6 +73,23 @@ def get_state_dict(
     return out
 
 
+def named_objects(obj: Any) -> Iterator[tuple[str, Any]]:
+    """Everything inside `obj` that has attributes and is no Tensor, `obj` too: each once, by dotted name, in
+    order."""
+    seen: set[int] = set()
+    stack: list[tuple[str, Any]] = [("", obj)]
+    while stack:
+        name, x = stack.pop()
+        children = None if isinstance(x, Tensor) else _children(x)
+        if children is None or id(x) in seen:
+            continue
+        seen.add(id(x))
+        if hasattr(x, "__dict__"):
+            yield name, x
+        start = f"{name}." if name else ""
+        stack.extend((f"{start}{key}", value) for key, value in reversed(children))
+
+
 def _children(x: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return list(zip(x._fields, x, strict=True))
@@ -89,7 +106,8 @@ def get_parameters(obj: Any) -> list[Tensor]:
 
 
 def model_to(model: Any, device: str | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Move all Tensors of `model`, and convert those of floats to the float `dtype`; `model`.
+    """Move all Tensors of `model`, and convert those of floats to the float `dtype`; `model`. Packed weights
+    stay as they are packed.
 
     They stay the same objects, leaves and buffers as they were, so an optimizer that has them goes on with
     them; its state keeps its own dtype. Gradients are moved and converted, too. Raises
@@ -101,7 +119,7 @@ def model_to(model: Any, device: str | None = None, dtype: DTypeLike | None = No
     tensors = list(get_state_dict(model, buffers=True).values())
     with Tensor.no_grad():
         for t in dict.fromkeys(tensors):
-            convert = to is not None and t.dtype.is_float
+            convert = to is not None and t.dtype.is_float and not keeps_dtype(t)
             grad = None if t.grad is None else t.grad.detach().to(device)
             value = t.detach().to(device)
             t._become(value.cast(to).clone() if convert else value.clone())

@@ -132,7 +132,7 @@ def _read_legacy_format(data: memoryview) -> TorchFile:
         at += 8 + size
     missing = [key for key in needed if key not in storages]
     if missing:
-        raise ArgumentError(f"{_WHAT}: expected the bytes of storages {missing[:5]}, got none")
+        raise ArgumentError(f"{_WHAT}: the bytes of storages {missing[:5]} are missing")
     return TorchFile(loaded, storages)
 
 

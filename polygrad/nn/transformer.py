@@ -22,6 +22,11 @@ class MultiheadAttention(Layer):
     outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
     missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
     `dropout`: of the weights, in training. Raises ArgumentError.
+
+    >>> x = Tensor.rand(7, 2, 8)
+    >>> outputs, weights = nn.MultiheadAttention(8, 2)(x, x, x)
+    >>> outputs.shape, weights.shape
+    ((7, 2, 8), (2, 7, 7))
     """
 
     def __init__(
@@ -178,6 +183,9 @@ class TransformerBlock(Layer):
     original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
 
     Raises ArgumentError.
+
+    >>> nn.TransformerBlock(8, 2)(Tensor.rand(2, 7, 8)).shape
+    (2, 7, 8)
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 """ONNX models: `load` reads a file and gives an `Instance`, which runs it and whose initializers can be
-trained; `inspect` says what is in a file.
+trained; `inspect` says what is in a file; `save` writes one.
 
     from polygrad import onnx
     model = onnx.load("model.onnx")
@@ -11,5 +11,6 @@ from __future__ import annotations
 from polygrad.onnx.inspection import Inspection, inspect
 from polygrad.onnx.instance import Instance, load
 from polygrad.onnx.ports import Port
+from polygrad.onnx.saving import save
 
-__all__ = ["Inspection", "Instance", "Port", "inspect", "load"]
+__all__ = ["Inspection", "Instance", "Port", "inspect", "load", "save"]

@@ -217,14 +217,34 @@ def _slice(
     axes: Sequence[int] = (),
 ) -> Constant | None:
     low, high = (begin.numbers if begin else starts), (end.numbers if end else ends)
-    step = by.numbers[0] if by else 1
-    if len(x.shape) != 1 or len(low) != 1 or any(isinstance(n, UOp) for n in (*low, *high, step)):
+    chosen = given.numbers if given else axes or range(len(low))
+    steps = by.numbers if by else [1] * len(low)
+    if any(isinstance(n, UOp) for n in (*low, *high, *steps)):
         return None
-    first, last = low[0], high[0]
-    if step < 0:
-        last = None if last < -len(x.numbers) else last
-    found = x.numbers[first:last:step]
-    return Constant(x.dtype, (len(found),), found)
+    places = [list(range(n)) for n in x.shape]
+    for axis, first, last, step in zip(chosen, low, high, steps):
+        n = x.shape[axis]
+        places[axis] = list(range(n))[first : None if step < 0 and last < -n else last : step]
+    return _taken(x, places)
+
+
+def _taken(x: Constant, places: list[list[int]]) -> Constant:
+    """The elements at these places of each axis."""
+    steps = [prod(x.shape[i + 1 :]) for i in range(len(x.shape))]
+    found = [x.numbers[sum(map(operator.mul, at, steps))] for at in itertools.product(*places)]
+    return Constant(x.dtype, tuple(map(len, places)), found)
+
+
+@_fold("Transpose")
+def _transpose(x: Constant, *, perm: Sequence[int] | None = None) -> Constant | None:
+    order = tuple(range(len(x.shape)))[::-1] if perm is None else tuple(perm)
+    if sorted(order) != list(range(len(x.shape))):
+        return None
+    steps = [prod(x.shape[a + 1 :]) for a in order]
+    shape = tuple([x.shape[a] for a in order])
+    ranges = [range(n) for n in shape]
+    found = [x.numbers[sum(map(operator.mul, at, steps))] for at in itertools.product(*ranges)]
+    return Constant(x.dtype, shape, found)
 
 
 @_fold("Expand")

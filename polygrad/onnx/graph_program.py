@@ -20,7 +20,7 @@ from polygrad.errors import (
     PolygradError,
 )
 from polygrad.onnx.folding import fold
-from polygrad.onnx.op_table import Entry, find
+from polygrad.onnx.op_table import Entry, find, is_read
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
 from polygrad.onnx.reasons import REASONS
 from polygrad.onnx.values import Value, describe
@@ -275,6 +275,17 @@ def all_nodes(nodes: Iterable[Node]) -> list[Node]:
                 if isinstance(graph, Graph):
                     out += graph.nodes
     return out
+
+
+def names_read(model: Model) -> frozenset[str]:
+    """The names of inputs whose numbers ops read on the host; the same name elsewhere is one of them, too."""
+    nodes = all_nodes([*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)])
+    found: set[str] = set()
+    for node in nodes:
+        entry = find(node.domain, node.op, model.opsets.get(node.domain, 0))
+        if entry is not None:
+            found.update(name for i, name in enumerate(node.inputs) if is_read(entry, i))
+    return frozenset(found)
 
 
 def op_counts(model: Model) -> dict[str, int]:

@@ -10,8 +10,9 @@ from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.nn.files import file_bytes
 from polygrad.onnx import ops
+from polygrad.onnx.captured import CapturedForward
 from polygrad.onnx.elements import STRING
-from polygrad.onnx.graph_program import compile_model, op_counts
+from polygrad.onnx.graph_program import compile_model, names_read, op_counts
 from polygrad.onnx.ports import from_host, port_of, to_host
 from polygrad.onnx.proto import Model, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of, strings_of
@@ -32,14 +33,15 @@ class Instance:
     """An ONNX model in memory, made by `load`. A call makes a graph like any other: lazy, differentiable.
 
     `inputs`, `outputs`: its ports. `ops`: how often each op is in the file, by 'domain.Op'. `parameters`: the
-    initializers by name, as Tensors; integers of up to 1,024 elements, which say shapes and axes, are
-    constants and not among them. `model`: what the file says.
+    initializers by name, as Tensors; integers of up to 1,024 elements, which say shapes and axes, and floats
+    that ops read (scales of a Resize) are constants and not among them. `model`: what the file says.
     """
 
     def __init__(self, model: Model, files: Files, device: str | None, requires_grad: bool) -> None:
         self.model, self.device = model, device
         self.parameters: dict[str, Tensor] = {}
         self._files, self._requires_grad = files, requires_grad
+        self._names_read = names_read(model)
         self._body = compile_model(model, self._attribute, self._initializer)
         self._ports = tuple(port_of(x) for x in model.graph.inputs)
         self.inputs = tuple(port for port in self._ports if port.name not in self._body.constants)
@@ -76,6 +78,29 @@ class Instance:
 
     __call__ = forward
 
+    def capture(self, **bounds: int | tuple[int, int]) -> CapturedForward:
+        """`forward`, captured once for all sizes: the second call captures, later ones replay one Program.
+
+        `bounds`: for each symbolic size of the inputs, the least and the largest one, or the only one; a size
+        without a name is called `x.0`, for axis 0 of the input `x`. Raises ArgumentError for others, and for
+        inputs that are no tensors of a known rank.
+
+        >>> step = load(EXAMPLE).capture(n=(1, 8))
+        >>> [step(x=[-1.0, 2.0] * n)["y"].tolist() for n in (1, 2, 1)]
+        [[0.0, 2.0], [0.0, 2.0, 0.0, 2.0], [0.0, 2.0]]
+        """
+        return CapturedForward(self.forward, self.inputs, self.parameters, self.device, bounds)
+
+    def export(self, path: str | os.PathLike[str], /, **bounds: int | tuple[int, int]) -> None:
+        """Write a `.pgrd` file, which `polygrad.export.load` and JavaScript's `polygrad/runtime` run alone.
+
+        `bounds` are those of `capture`. Raises what it raises; CaptureError for a model in which computed
+        numbers decide what is computed next; ArgumentError for an output with a size computed from others.
+        """
+        step = self.capture(**bounds)
+        step.warm()
+        step.save(path)
+
     def __repr__(self) -> str:
         return f"<Instance {self.model.graph.name!r}: {sum(self.ops.values())} nodes>"
 
@@ -107,7 +132,7 @@ class Instance:
         if (
             element.is_native
             and prod(tensor.shape) <= _LARGEST_CONSTANT
-            and (is_attribute or is_index or element.dtype.is_bool)
+            and (is_attribute or is_index or element.dtype.is_bool or tensor.name in self._names_read)
         ):
             return constant_of(element, tensor.shape, raw)
         if not len(raw):

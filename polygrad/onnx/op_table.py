@@ -112,6 +112,9 @@ def _argument(value: Value, kind: str, optional: bool, device: str | None) -> An
     return tensor_of(value, device) if kind == "Tensor" else _READERS[kind](value)
 
 
+# Inputs that ops take as they are, and read.
+_READ_VALUES = frozenset({("Pad", 2)})
+
 F = TypeVar("F", bound=Callable[..., Any])
 TABLE: dict[tuple[str, str], dict[int, Entry]] = {}
 
@@ -164,6 +167,12 @@ def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
         tuple(needed),
         keeps_type,
     )
+
+
+def is_read(entry: Entry, position: int) -> bool:
+    """Whether an op needs the numbers of this input on the host: scales of a Resize, axes, a fill value."""
+    kind = entry.kinds[position] if position < len(entry.kinds) else entry.rest
+    return kind not in ("Tensor", "Value", None) or (entry.name, position) in _READ_VALUES
 
 
 def find(domain: str, name: str, opset: int) -> Entry | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,10 @@ class Port:
     kind: str = "tensor"
     element: int = 0
     inner: Port | None = None
+
+    def sizes(self, named: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape with numbers for its symbolic sizes."""
+        return tuple([named[n] if isinstance(n, str) else n or 0 for n in self.shape or ()])
 
     def __str__(self) -> str:
         if self.kind != "tensor":

@@ -144,14 +144,16 @@ def held(tensor: Tensor, element: Element) -> Tensor | Narrow:
     return tensor if element.is_native else Narrow(tensor, element)
 
 
-def describe(value: Value) -> str:
-    """A value in the words of an error."""
+def describe(value: Any) -> str:
+    """A value in the words of an error; also an attribute of another type than an op takes."""
     if value is None:
         return "no value"
     if isinstance(value, list):
         return f"a sequence of {len(value)}"
     if isinstance(value, Strings):
         return f"strings of shape {value.shape}"
+    if not isinstance(value, (Tensor, Constant, Narrow)):
+        return f"an attribute of type {type(value).__name__}"
     kind = element_of_value(value).name
     return f"{kind} of shape {tuple(shape_of(value))}"
 

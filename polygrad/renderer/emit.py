@@ -324,7 +324,7 @@ class _Emitter:
             total = parts[0]
             if self.simd[value] and not self.simd[node]:
                 total = b.reduce(op, total, node.dtype, lanes)
-            out.append(self._repeated(op, total, node.dtype, times, self.lanes if self.simd[node] else 1))
+            out.append(self._repeat(op, total, node.dtype, times, self.lanes if self.simd[node] else 1))
         self.values[node] = out
 
     def _emit_wmma(self, node: UOp) -> None:
@@ -350,7 +350,7 @@ class _Emitter:
                 out[p] = value
         self.values[node] = out
 
-    def _repeated(self, op: Ops, value: Value, dtype: DType, times: int, lanes: int) -> Value:
+    def _repeat(self, op: Ops, value: Value, dtype: DType, times: int, lanes: int) -> Value:
         """`times` copies of a value, combined: by doubling."""
         b, out = self.builder, None
         while True:

@@ -33,5 +33,6 @@ A write is `AFTER(memory, ASSIGN(view, value))`. `schedule.py` orders the reader
 write that replaces it, copies a version where both are needed at once, and stores the new value apart when
 its kernel would read elements that it has overwritten.
 
-`kernel_info.py` describes a kernel once for all passes and heuristics. `memory.py` plans the arena.
+`products.py` says what a product is in a tensor graph, `kernel_info.py` what a kernel is, both for all
+passes and heuristics. `cost.py` has the numbers that these decisions depend on. `memory.py` plans the arena.
 """

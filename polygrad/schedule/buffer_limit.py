@@ -31,10 +31,10 @@ def limit_buffers(order: list[UOp], points: set[UOp], max_buffers: int) -> None:
         elif node.op in LEAVES:
             reads[node] = frozenset()
         elif node.op is not Ops.SINK:
-            found = frozenset[UOp]().union(*(reads[s] for s in node.src))
-            if len(found) > limit:
-                found = _split(node, points, reads, limit)
-            reads[node] = frozenset((storage_of(node),)) if node in points else found
+            buffers = frozenset[UOp]().union(*(reads[s] for s in node.src))
+            if len(buffers) > limit:
+                buffers = _split(node, points, reads, limit)
+            reads[node] = frozenset((storage_of(node),)) if node in points else buffers
 
 
 def _split(node: UOp, points: set[UOp], reads: dict[UOp, frozenset[UOp]], limit: int) -> frozenset[UOp]:
@@ -50,7 +50,7 @@ def _split(node: UOp, points: set[UOp], reads: dict[UOp, frozenset[UOp]], limit:
             reads[source] = frozenset((base,))
             source = source.src[0]
         reads[base] = frozenset((base,))
-        found = frozenset[UOp]().union(*(reads[s] for s in node.src))
-        if len(found) <= limit:
-            return found
+        buffers = frozenset[UOp]().union(*(reads[s] for s in node.src))
+        if len(buffers) <= limit:
+            return buffers
     raise InternalError(f"limit_buffers: {node.op} reads more than {limit} buffers however it is divided")

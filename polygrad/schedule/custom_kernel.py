@@ -50,16 +50,16 @@ def custom_kernels(
     sink = function(*[placeholder(i, shape, dtype) for i, (shape, dtype) in enumerate(operands)])
     if not isinstance(sink, UOp) or sink.op is not Ops.SINK or not sink.src:
         got = f"a {sink.op}" if isinstance(sink, UOp) else type(sink).__name__
-        raise _refused("a function that returns a SINK of stores, as in x[i].store(v).end(i).sink()", got)
+        raise _error("a function that returns a SINK of stores, as in x[i].store(v).end(i).sink()", got)
     kernels = [_store_kernel(effect) for effect in sink.src]
     written = [k.output for k in kernels]
     for kernel in kernels:
         if any(written.count(i) > 1 or (i in written and i != kernel.output) for i in kernel.reads):
-            raise _refused("stores that do not read what others write", "one that does: make it two kernels")
+            raise _error("stores that do not read what others write", "one that does: make it two kernels")
     return kernels
 
 
-def _refused(expected: str, got: str) -> ArgumentError:
+def _error(expected: str, got: str) -> ArgumentError:
     return ArgumentError(f"custom_kernel: expected {expected}, got {got}")
 
 
@@ -67,23 +67,23 @@ def _store_kernel(effect: UOp) -> StoreKernel:
     loops: tuple[UOp, ...] = ()
     while effect.op is Ops.END:
         if not effect.src[1:] or any(r.op is not Ops.RANGE for r in effect.src[1:]):
-            raise _refused("an END of RANGEs", f"one of {', '.join(str(r.op) for r in effect.src[1:])}")
+            raise _error("an END of RANGEs", f"one of {', '.join(str(r.op) for r in effect.src[1:])}")
         effect, loops = effect.src[0], (*effect.src[1:], *loops)
     if effect.op is not Ops.STORE or effect.src[0].op is not Ops.INDEX:
-        raise _refused("a STORE to an element, and its loops ended", f"a {effect.op}")
+        raise _error("a STORE to an element, and its loops ended", f"a {effect.op}")
     target, value = effect.src
     if value.dtype is not target.dtype:
-        raise _refused(f"a value of the dtype that is written, {target.dtype}", f"{value.dtype}: cast it")
+        raise _error(f"a value of the dtype that is written, {target.dtype}", f"{value.dtype}: cast it")
     lowering = _Lowering(loops)
     output = lowering.output(target)
     ast = lowering.ast(target, value)
     try:
         verify(ast.toposort(), "kernel")
     except InternalError as e:
-        raise _refused("a kernel of legal IR", str(e).removeprefix("internal: ")) from e
+        raise _error("a kernel of legal IR", str(e).removeprefix("internal: ")) from e
     if ast.ranges:
         names = ", ".join(str(r.arg.id[0]) for r in ast.ranges)
-        raise _refused("loops that are ended or reduced over", f"axis {names} open: end() or reduce() it")
+        raise _error("loops that are ended or reduced over", f"axis {names} open: end() or reduce() it")
     size = lowering.params[0].arg.size
     return StoreKernel(output, tuple(lowering.reads), ast, prod(_size(r) for r in lowering.loops) == size)
 
@@ -91,7 +91,7 @@ def _store_kernel(effect: UOp) -> StoreKernel:
 def _size(r: UOp) -> int:
     size = r.src[0]
     if not size.is_const:
-        raise _refused("loops whose sizes are ints", f"one of {size}")
+        raise _error("loops whose sizes are ints", f"one of {size}")
     return int(size.arg)
 
 
@@ -100,7 +100,7 @@ class _Lowering:
 
     def __init__(self, loops: tuple[UOp, ...]) -> None:
         if len(set(loops)) != len(loops):
-            raise _refused("each loop to be ended once", "one that is ended twice")
+            raise _error("each loop to be ended once", "one that is ended twice")
         self._ranges: dict[UOp, UOp] = {}
         self.loops = [self._range(r, AxisKind.LOOP) for r in loops]
         self.params: list[UOp] = []
@@ -110,15 +110,13 @@ class _Lowering:
         """A loop under the kind that its use says."""
         if r not in self._ranges:
             if any(r.arg.id == other.arg.id for other in self._ranges):
-                raise _refused("loops with axis numbers of their own", f"two with number {r.arg.id[0]}")
+                raise _error("loops with axis numbers of their own", f"two with number {r.arg.id[0]}")
             if _size(r) < 1:
-                raise _refused("loops of at least one round", f"one of {_size(r)}")
+                raise _error("loops of at least one round", f"one of {_size(r)}")
             self._ranges[r] = UOp.range(_size(r), Axis(r.arg.id, kind))
         found = self._ranges[r]
         if found.arg.kind is not kind:
-            raise _refused(
-                "loops that are either ended or reduced over", f"axis {r.arg.id[0]}, which is both"
-            )
+            raise _error("loops that are either ended or reduced over", f"axis {r.arg.id[0]}, which is both")
         return found
 
     def output(self, target: UOp) -> int:
@@ -127,7 +125,7 @@ class _Lowering:
         while pointer.op in GroupOp.Movement:
             pointer = pointer.src[0]
         if pointer.op is not Ops.PARAM:
-            raise _refused("a store to an operand", f"one to a {pointer.op}")
+            raise _error("a store to an operand", f"one to a {pointer.op}")
         self.params.append(pointer.replace(arg=pointer.arg._replace(slot=0)))
         slot: int = pointer.arg.slot
         return slot
@@ -139,17 +137,17 @@ class _Lowering:
             if node.op is Ops.REDUCE:
                 for r in node.src[1:]:
                     if r.op is not Ops.RANGE:
-                        raise _refused("a reduction over RANGEs", f"one over a {r.op}")
+                        raise _error("a reduction over RANGEs", f"one over a {r.op}")
                     self._range(r, AxisKind.REDUCE)
             elif node.op in _NO_VALUES:
-                raise _refused("loads, arithmetic and reductions in what is stored", f"a {node.op}")
+                raise _error("loads, arithmetic and reductions in what is stored", f"a {node.op}")
         new: dict[UOp, UOp] = {}
         for node in order:
             if node.op is Ops.SINK or node.op in GroupOp.Movement or node.op is Ops.PARAM:
                 continue
             if node.op is Ops.RANGE:
                 if node not in self._ranges:
-                    raise _refused("loops that are ended or reduced over", f"axis {node.arg.id[0]} open")
+                    raise _error("loops that are ended or reduced over", f"axis {node.arg.id[0]} open")
                 new[node] = self._ranges[node]
             elif node.op is Ops.INDEX:
                 new[node] = self._element(node.src[0], [new[i] for i in node.src[1:]])
@@ -159,7 +157,7 @@ class _Lowering:
                 new[node] = node.replace(src=tuple([new[s] for s in node.src]))
         index, valid = self._place(target.src[0], [new[i] for i in target.src[1:]])
         if valid is not TRUE:
-            raise _refused("a store to elements", "one to padding")
+            raise _error("a store to elements", "one to padding")
         self._check_distinct(index)
         element = UOp(Ops.INDEX, target.dtype, (self.params[0], index))
         return UOp.sink(UOp(Ops.STORE, dtypes.void, (element, new[value])).end(*self.loops))
@@ -168,7 +166,7 @@ class _Lowering:
         """The position in memory of an element of a view of an operand, and whether it is there."""
         for i, n in zip(indices, view.shape, strict=True):
             if not (0 <= i.vmin and i.vmax < n):
-                raise _refused(
+                raise _error(
                     f"an index that is proved to be in 0 to {n - 1}",
                     f"one from {i.vmin} to {i.vmax}: clip() it",
                 )
@@ -184,7 +182,7 @@ class _Lowering:
         while view.op in GroupOp.Movement:
             view = view.src[0]
         if view.op is not Ops.PARAM:
-            raise _refused("elements of operands", f"one of a {view.op}")
+            raise _error("elements of operands", f"one of a {view.op}")
         if view.arg.slot not in self.reads:
             self.reads.append(view.arg.slot)
             self.params.append(view.replace(arg=view.arg._replace(slot=len(self.reads))))
@@ -199,13 +197,13 @@ class _Lowering:
         of which is more than all smaller ones reach."""
         steps = _steps(index)
         if steps is None:
-            raise _refused(
+            raise _error(
                 "a store at a sum of loops times steps", f"one at {index.op} of what is loaded or cut"
             )
         reach = 0
         for step, size in sorted((abs(steps.get(r, 0)), _size(r)) for r in self.loops if _size(r) > 1):
             if step <= reach:
-                raise _refused(
+                raise _error(
                     "a store that writes another element in each round of its loops",
                     "one that does not: reduce() over the loop",
                 )

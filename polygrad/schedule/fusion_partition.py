@@ -19,21 +19,16 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from polygrad.schedule import cost
 from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
-from polygrad.schedule.operation_limit import cost, limit_operations
+from polygrad.schedule.operation_limit import limit_operations
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import max_numel
 
-MAX_BUFFERS = 3  # that a duplicated expression reads
-MAX_COPIES = 32  # a kernel computes a node at no more indices than this
-MAX_BROADCAST = 1 << 18  # operations that a broadcast may repeat
-CHEAP = 4  # operations per value that any broadcast may repeat
-MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
 MATERIALIZED = frozenset({Ops.CONTIGUOUS, Ops.ASSIGN, Ops.SCAN_AXIS, Ops.FOR})
 LEAVES = GroupOp.Memory | {Ops.CONST, Ops.DEFINE_VAR, Ops.ARANGE}
-_SLOW = GroupOp.Transcendental | {Ops.THREEFRY}
 _ENDS_RANGES = GroupOp.Elementwise | {Ops.REDUCE_AXIS, Ops.SCAN_AXIS}
 
 
@@ -69,10 +64,12 @@ class _Use:
 @dataclass(frozen=True, slots=True)
 class _Duplication:
     """What fusion would compute of a node more than once: `uses` at different indices, and `repeats` of its
-    values by broadcasts, beyond the first."""
+    values by broadcasts, beyond the first. `is_in_tile`: not if a product, whose operand it is, has so few
+    rows that all of them are in one register tile."""
 
     uses: int
     repeats: int
+    is_in_tile: bool = False
 
 
 def materialization_points(order: list[UOp], outputs: set[UOp], optimized: bool) -> set[UOp]:
@@ -91,6 +88,8 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
     broadcast: dict[UOp, int] = {}  # how often broadcasts repeat a node, as far as the next kernel
     next_id: dict[UOp, int] = {}
     duplications: dict[UOp, _Duplication] = {}
+    terms: set[UOp] = set()  # of sums
+    operands: set[UOp] = set()  # of products, which these terms are
     for node in reversed(order):
         op = node.op
         if op in LEAVES or op is Ops.SINK or op is Ops.FOR:  # the sources of a FOR are stored
@@ -105,8 +104,10 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
                 continue
             use = node_uses[0]
             if len(distinct) > 1 or (node in broadcast and op in _ENDS_RANGES):
-                repeats = (broadcast.pop(node, 1) - 1) * max_numel(node.shape)
-                duplications[node] = _Duplication(len(distinct), repeats)
+                factor = broadcast.pop(node, 1)
+                is_in_tile = node in operands and len(distinct) == 1 and factor <= cost.MAX_TILE_ROWS
+                repeats = (factor - 1) * max_numel(node.shape)
+                duplications[node] = _Duplication(len(distinct), repeats, is_in_tile)
                 use = _new_use(node, next_id)
             elif len(node_uses) > 1 and any(u.valid is not use.valid for u in node_uses):
                 use = _Use(use.kernel, use.indices, TRUE)
@@ -116,6 +117,12 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
         elif op is Ops.REDUCE_AXIS:
             indices = reduced_indices(node, indices, next_id[use.kernel])
             next_id[use.kernel] += len(node.arg.axes)
+        if op is Ops.REDUCE_AXIS and node.arg.op is Ops.ADD:
+            terms.add(node.src[0])
+        elif op is Ops.MUL and node in terms:
+            operands.update(node.src)
+        elif op in GroupOp.Movement and (node in terms or node in operands):
+            (terms if node in terms else operands).add(node.src[0])
         factor = broadcast.get(node, 1)
         if op is Ops.EXPAND:
             factor *= max(max_numel(node.shape) // max(max_numel(node.src[0].shape), 1), 2)
@@ -137,7 +144,7 @@ def _materialize_expensive(
     order: list[UOp], required: set[UOp], duplications: dict[UOp, _Duplication], optimized: bool
 ) -> tuple[set[UOp], list[UOp], dict[UOp, int]]:
     """The materialisation points, those whose kernels may compute a node at over MAX_COPIES indices, and for
-    each the most operations that its kernel takes."""
+    each a bound of what its kernel costs to compile."""
     points = set(required)
     copying: list[UOp] = []
     operations: dict[UOp, int] = {}
@@ -147,7 +154,7 @@ def _materialize_expensive(
     reduced: dict[UOp, int] = {}  # elements read by the reductions of an expression that may be duplicated
     length: dict[UOp, int] = {}  # an expression takes no more operations, written as a tree
     copies: dict[UOp, int] = {}  # an expression has no node more often than this
-    max_reduced = MAX_REPEATED if optimized else 0
+    max_reduced = cost.MAX_REPEATED if optimized else 0
     nothing: frozenset[UOp] = frozenset()
     for node in order:
         op = node.op
@@ -159,9 +166,15 @@ def _materialize_expensive(
             continue
         if op is Ops.SINK:
             continue
-        node_reads, node_length, node_copies, node_reduced, node_work = nothing, cost(node), 1, 0, 0
+        node_reads, node_length, node_copies, node_reduced, node_work = (
+            nothing,
+            cost.compile_cost(op),
+            1,
+            0,
+            0,
+        )
         for s in node.src:
-            if reads[s] is not node_reads and len(node_reads) <= MAX_BUFFERS:
+            if reads[s] is not node_reads and len(node_reads) <= cost.MAX_BUFFERS:
                 node_reads = reads[s] if not node_reads else node_reads | reads[s]
             node_length += length[s]
             node_copies = max(node_copies, copies[s])
@@ -171,25 +184,29 @@ def _materialize_expensive(
                 node_reduced = max(node_reduced, reduced[s])
             node_work += work.get(s, 0)
         if op in _ENDS_RANGES:
-            node_work += 20 if op in _SLOW else 1
+            node_work += cost.run_cost(op)
         if op is Ops.REDUCE_AXIS and node_reads:
             node_reduced += _elements_of_short(node)
             if node_reduced > max_reduced:
                 reduces.add(node)
         duplication = duplications.get(node)
         if duplication is not None:
-            if node in reduces or len(node_reads) > MAX_BUFFERS:
+            if node in reduces:
                 points.add(node)
-            elif optimized and node_work > CHEAP and node_work * duplication.repeats > MAX_BROADCAST:
+            elif optimized and duplication.is_in_tile and node_work <= cost.MAX_TILE_WORK:
+                pass
+            elif len(node_reads) > cost.MAX_BUFFERS or (
+                optimized and node_work > cost.CHEAP and node_work * duplication.repeats > cost.MAX_BROADCAST
+            ):
                 points.add(node)
         if node in points:
-            if node_copies > MAX_COPIES:
+            if node_copies > cost.MAX_COPIES:
                 copying.append(node)
             operations[node] = node_length
             reads[node], length[node], copies[node] = frozenset((node,)), 1, 1
             reduces.discard(node)
         else:
-            reads[node], work[node] = node_reads, min(node_work, MAX_BROADCAST)
+            reads[node], work[node] = node_reads, min(node_work, cost.MAX_BROADCAST)
             length[node] = min(node_length, 1 << 30)
             copies[node] = min(node_copies * (duplication.uses if duplication else 1), 1 << 30)
             if node_reduced:
@@ -200,7 +217,7 @@ def _materialize_expensive(
 def _elements_of_short(reduction: UOp) -> int:
     """How many elements a reduction to a scalar reads; more than MAX_REPEATED for any other."""
     size = max_numel(reduction.src[0].shape)
-    return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else MAX_REPEATED + 1
+    return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else cost.MAX_REPEATED + 1
 
 
 def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
@@ -209,13 +226,13 @@ def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
     while large:
         root = large.pop()
         next_id = len(root.shape)
-        wanted: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
+        positions_of: dict[UOp, dict[tuple[Indices, UOp], None]] = {root: {(output_ranges(root), TRUE): None}}
         for node in reversed(root.toposort(lambda n, root=root: n is root or n not in points)):  # type: ignore[misc]
-            positions = wanted.pop(node, None)
+            positions = positions_of.pop(node, None)
             op = node.op
             if positions is None or op in LEAVES or (node in points and node is not root):
                 continue
-            if len(positions) > MAX_COPIES and op in _ENDS_RANGES:
+            if len(positions) > cost.MAX_COPIES and op in _ENDS_RANGES:
                 points.add(node)
                 large.append(node)
                 continue
@@ -225,4 +242,4 @@ def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
                 elif op is Ops.REDUCE_AXIS:
                     indices, next_id = reduced_indices(node, indices, next_id), next_id + len(node.arg.axes)
                 for s in node.src:
-                    wanted.setdefault(s, {})[indices, valid] = None
+                    positions_of.setdefault(s, {})[indices, valid] = None

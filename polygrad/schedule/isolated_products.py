@@ -8,23 +8,18 @@ What is computed of a product element by element stays in its kernel; another re
 another sum beside it do not, nor, on machines with workgroups, padding around it (a concatenation is padded
 operands; elsewhere its loop is partitioned). The product is stored then, which is little beside reading its
 operands again and again.
-
-A product here is any reduction whose terms are computed of what is broadcast: distances between the rows of
-two matrices and convolutions are some.
 """
 
 from __future__ import annotations
 
+from polygrad.schedule import cost
+from polygrad.schedule.products import is_large_product
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import max_numel
 
-_MIN_WORK = 1 << 15  # terms of a product that is worth a launch
-_MIN_REUSE = 4  # how often a product reads each element of its operands
 _SUMS = frozenset({Ops.REDUCE_AXIS, Ops.SCAN_AXIS})
-_COMPUTED = GroupOp.Elementwise | GroupOp.Movement
 _EQUALITY = frozenset({Ops.CMPEQ, Ops.CMPNE})
-_MIN_SHARE = 2  # of a product at least one in so many elements is used, or it is computed where it is
 
 
 def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]:
@@ -33,47 +28,49 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
     machine with workgroups, where they share none with padding, too, and maxima are no products."""
     ends = _SUMS | {Ops.PAD} if grid else _SUMS
     large = {n for n in order if is_large_product(n) and not (grid and n.arg.op is Ops.MAX)}
-    flattened = {n: inner for n in order if (inner := _flattened(n)) is not None}
+    flattened = {n: inner for n in order if (inner := _inner_sum(n)) is not None}
     windowed = set(flattened.values())
-    inside: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
+    sums_of: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
     padded: set[UOp] = set()  # around whose sums there is padding: where one is, others are not
     positions: set[UOp] = set()  # what is computed of an ARANGE,
     selections: set[UOp] = set()  # and of where one equals something: a sum over that becomes a load
     for node in order:
         if node.op in GroupOp.Memory or not node.src:
-            inside[node] = ()
+            sums_of[node] = ()
             if node.op is Ops.ARANGE:
                 positions.add(node)
             continue
         sources = [s for s in node.src if s not in points]
-        found = {total: None for s in sources for total in inside[s] if total not in points}
-        if (inner := flattened.get(node)) in found:
-            del found[inner]
+        sums = {total: None for s in sources for total in sums_of[s] if total not in points}
+        if (inner := flattened.get(node)) in sums:
+            del sums[inner]
             if inner in large:
                 large.add(node)
-        products = [total for total in found if total in large]
+        products = [total for total in sums if total in large]
         if node.op is Ops.PAD:
             products = [total for total in products if total not in windowed]
-        if not grid and _is_padded(node, [s for s in sources if inside[s]], padded):
+        if not grid and _is_padded(node, [s for s in sources if sums_of[s]], padded):
             padded.add(node)
         if products and node.op in ends:
             points.update(products)
-        elif products and len(found) > 1 and node.op in GroupOp.Elementwise and node not in padded:
+        elif products and len(sums) > 1 and node.op in GroupOp.Elementwise and node not in padded:
             # one may stay, if there is nothing but products
-            points.update(products if len(products) < len(found) else products[:-1])
-        elif node.op is Ops.SHRINK and _MIN_SHARE * max_numel(node.shape) < max_numel(node.src[0].shape):
-            found = {}
+            points.update(products if len(products) < len(sums) else products[:-1])
+        elif node.op is Ops.SHRINK and cost.MIN_USED_SHARE * max_numel(node.shape) < max_numel(
+            node.src[0].shape
+        ):
+            sums = {}
         if node.op in _SUMS:
             if selections.isdisjoint(sources):
-                found[node] = None
+                sums[node] = None
         else:
             is_positional = not positions.isdisjoint(sources)
             if is_positional:
                 positions.add(node)
             if (is_positional and node.op in _EQUALITY) or not selections.isdisjoint(sources):
                 selections.add(node)
-        inside[node] = tuple(total for total in found if total is node or total not in points)
-    return {n for n in points if not large.isdisjoint(inside.get(n, ()))}
+        sums_of[node] = tuple(total for total in sums if total is node or total not in points)
+    return {n for n in points if not large.isdisjoint(sums_of.get(n, ()))}
 
 
 def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
@@ -84,30 +81,7 @@ def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
     return joins and 0 < len(sources) <= (2 if node.op is Ops.ADD else 1) and padded.issuperset(sources)
 
 
-def is_large_product(node: UOp) -> bool:
-    """A reduction of terms that are computed of two or more values, each of which is read again and again."""
-    if node.op is not Ops.REDUCE_AXIS:
-        return False
-    size = max_numel(node.src[0].shape)
-    if size < _MIN_WORK:
-        return False
-    operands: set[UOp] = set()
-    stack, seen = [node.src[0]], set()
-    while stack:
-        value = stack.pop()
-        if value in seen or not value.shape:
-            continue
-        seen.add(value)
-        if _MIN_REUSE * max_numel(value.shape) <= size:
-            operands.add(value)
-        elif value.op in _COMPUTED:
-            stack += value.src
-        else:
-            return False
-    return len(operands) > 1
-
-
-def _flattened(node: UOp) -> UOp | None:
+def _inner_sum(node: UOp) -> UOp | None:
     """The inner of two sums that are lowered as one: windows are between them. It is the gradient of a
     convolution, and a product again."""
     if node.op is not Ops.REDUCE_AXIS or node.arg.op is not Ops.ADD:

@@ -167,14 +167,16 @@ class NestInfo:
         written = {n.src[0].src[0] for n in order if n.op is Ops.STORE}
         return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
 
-    def products(self, least: int) -> Iterator[Product]:
-        """Its only sum as a product, for each pair of loops that are its rows and columns, of `least` rounds
-        or more."""
+    def products(self, min_side: int) -> Iterator[Product]:
+        """Its only sum as a product, for each pair of loops that are its rows and columns, of `min_side`
+        rounds or more."""
         total = self.only_sum
         if total is None or not total.is_static or self.is_in_place:
             return
         reads = [n.ranges for n in total.loads if not n.ranges.isdisjoint(total.loops)]
-        sides = [r for r in self.parallel if r in total.outer and r.src[0].is_const and r.src[0].arg >= least]
+        sides = [
+            r for r in self.parallel if r in total.outer and r.src[0].is_const and r.src[0].arg >= min_side
+        ]
         for rows in sides:
             for columns in sides:
                 by_row = any(rows in loops and columns not in loops for loops in reads)
@@ -216,14 +218,14 @@ class KernelInfo:
     def has(self, *ops: Ops) -> bool:
         return any(n.op in ops for n in self.order)
 
-    def is_sum_of(self, least: int) -> bool:
-        """Whether it has one nest, constant sizes and a reduction, and its innermost code runs `least` times:
-        what passes that reorder or divide reductions are for."""
+    def is_sum_of(self, min_rounds: int) -> bool:
+        """Whether it has one nest, constant sizes and a reduction, and its innermost code runs `min_rounds`
+        times: what passes that reorder or divide reductions are for."""
         return (
             self.only_nest is not None
             and any(r.arg.kind is AxisKind.REDUCE for r in self.ranges)
             and self.is_static
-            and rounds(self.ranges) >= least
+            and rounds(self.ranges) >= min_rounds
         )
 
 

@@ -120,12 +120,12 @@ class _KernelMaker:
             if key not in source_position:
                 source_position[key] = self._source_position(node, node_indices, node_valid)
             src_indices, src_valid = source_position[key]
-            wanted = [(s, src_indices, src_valid) for s in node.src]
-            missing = [w for w in wanted if w not in memo]
+            sources = [(s, src_indices, src_valid) for s in node.src]
+            missing = [w for w in sources if w not in memo]
             if missing:
                 stack.extend(reversed(missing))
                 continue
-            src = tuple([memo[w] for w in wanted])
+            src = tuple([memo[w] for w in sources])
             memo[key] = self._apply(node, node_valid, src, src_indices, src_valid)
             stack.pop()
         return memo[root, indices, valid]

@@ -34,9 +34,9 @@ def plan(lifetimes: list[Lifetime], alignment: int = ALIGN) -> tuple[list[int], 
     enough = _SLACK * lower_bound(lifetimes)
     best: tuple[list[int], int] | None = None
     for order in _orders(lifetimes):
-        found = _placed(lifetimes, order, alignment)
-        if best is None or found[1] < best[1]:
-            best = found
+        placement = _place(lifetimes, order, alignment)
+        if best is None or placement[1] < best[1]:
+            best = placement
         if best[1] <= enough or len(lifetimes) > _MAX_TRIED:
             break
     return best or ([], 0)
@@ -53,7 +53,7 @@ def _orders(lifetimes: Sequence[Lifetime]) -> Iterator[list[int]]:
     yield sorted(numbers, key=lambda i: (lifetimes[i].first - lifetimes[i].last, size[i], i))
 
 
-def _placed(lifetimes: list[Lifetime], order: Iterable[int], alignment: int) -> tuple[list[int], int]:
+def _place(lifetimes: list[Lifetime], order: Iterable[int], alignment: int) -> tuple[list[int], int]:
     offsets = [0] * len(lifetimes)
     alive = _Alive(1 + max((life.last for life in lifetimes), default=0))
     arena = 0

@@ -9,35 +9,28 @@ The blocks of what repeats are alike, so that few kernels are compiled, however 
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
+from polygrad.schedule import cost
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-MAX_OPERATIONS = 1000
-# In operations, as the time that compilers take for them.
-_COSTS = {Ops.SIN: 100, Ops.EXP2: 20, Ops.LOG2: 20, Ops.POW: 40, Ops.THREEFRY: 100}
 _STORABLE = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
 
 
-def cost(node: UOp) -> int:
-    """How many operations a node counts as, without its sources."""
-    return _COSTS.get(node.op, 1)
-
-
 def limit_operations(bounds: dict[UOp, int], points: set[UOp]) -> None:
-    """Add to `points`, the materialised nodes, so that the kernel of none takes many more than
-    MAX_OPERATIONS. `bounds`: the most that each may take."""
-    for root in [n for n, bound in bounds.items() if bound > MAX_OPERATIONS]:
-        inside = _expression(root, points)
-        if _total(inside) <= MAX_OPERATIONS:
+    """Add to `points`, the materialised nodes, so that the kernel of none costs many more to
+    compile than MAX_OPERATIONS. `bounds`: the most that each may take."""
+    for root in [n for n, bound in bounds.items() if bound > cost.MAX_OPERATIONS]:
+        expression = _expression(root, points)
+        if _total(expression) <= cost.MAX_OPERATIONS:
             continue
-        reductions = [n for n in inside if n.op is Ops.REDUCE_AXIS and n is not root and n not in points]
+        reductions = [n for n in expression if n.op is Ops.REDUCE_AXIS and n is not root and n not in points]
         for end in (*reductions, root):  # those inside others first
             _divide(end, points)
 
 
 def exceeds_limit(*kernels: UOp) -> bool:
     """Whether one kernel of all that these ASTs compute would take too many operations."""
-    return sum(_total(ast.toposort()) for ast in kernels) > MAX_OPERATIONS
+    return sum(_total(ast.toposort()) for ast in kernels) > cost.MAX_OPERATIONS
 
 
 def _expression(root: UOp, points: set[UOp]) -> list[UOp]:
@@ -46,7 +39,7 @@ def _expression(root: UOp, points: set[UOp]) -> list[UOp]:
 
 
 def _total(nodes: list[UOp]) -> int:
-    return sum(map(cost, nodes))
+    return sum(cost.compile_cost(n.op) for n in nodes)
 
 
 def _divide(end: UOp, points: set[UOp]) -> None:
@@ -57,8 +50,8 @@ def _divide(end: UOp, points: set[UOp]) -> None:
     block = total = 0
     for node in order:
         is_reduction = node.op is Ops.REDUCE_AXIS and node is not end and node not in points
-        taken = _total(_expression(node, points)) if is_reduction else cost(node)
-        if total and total + taken > MAX_OPERATIONS:
+        taken = _total(_expression(node, points)) if is_reduction else cost.compile_cost(node.op)
+        if total and total + taken > cost.MAX_OPERATIONS:
             block, total = block + 1, 0
         total += taken
         blocks[node] = block
@@ -78,4 +71,4 @@ def _is_worth_storing(node: UOp, points: set[UOp]) -> bool:
     """Rather than computing it again. Sums of Variables are no values of a dtype that memory has."""
     if node.op not in _STORABLE or node in points or node.dtype is dtypes.index:
         return False
-    return cost(node) > 1 or any(s.src and s not in points for s in node.src)
+    return cost.compile_cost(node.op) > 1 or any(s.src and s not in points for s in node.src)

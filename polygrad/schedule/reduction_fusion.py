@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polygrad.schedule import cost
 from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.operation_limit import exceeds_limit
@@ -24,7 +25,6 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 _STAYS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS})  # memory that is written, or was asked for
-_MIN_ROWS = 8  # fewer, and the passes are better off divided between lanes and threads
 
 
 def fuse_reductions(calls: list[KernelCall], outputs: set[UOp], max_buffers: int = 0) -> list[KernelCall]:
@@ -32,11 +32,11 @@ def fuse_reductions(calls: list[KernelCall], outputs: set[UOp], max_buffers: int
     kernel; 0: any number."""
 
     def joined(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
-        if max_buffers and len(args_of_joined(producer, reader)) > max_buffers:
+        if max_buffers and len(join_args(producer, reader)) > max_buffers:
             return None
         if exceeds_limit(producer.ast, reader.ast):
             return None
-        return _fused(producer, reader)
+        return _fuse_pair(producer, reader)
 
     return fuse(calls, outputs, joined)
 
@@ -46,8 +46,8 @@ def fuse(
     outputs: set[UOp],
     joined: Callable[[KernelCall, KernelCall], KernelCall | None],
 ) -> list[KernelCall]:
-    """The kernels with some moved into their only readers: where `joined` gives one for a producer and its
-    reader. `outputs` stay stored."""
+    """The kernels. A producer with one reader and that reader become the kernel that `joined` gives for them,
+    unless it gives None. `outputs` stay stored."""
     out: list[KernelCall | None] = list(calls)
     refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
     readers: dict[UOp, set[int]] = {}
@@ -81,15 +81,14 @@ def fuse(
     return [c for c in out if c is not None]
 
 
-def args_of_joined(producer: KernelCall, reader: KernelCall) -> list[UOp]:
-    """What a kernel of both is given: the reader's arguments without what it read of the producer, then the
-    producer's."""
+def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:
+    """The arguments of a kernel of both: the reader's without the producer's output, then the producer's."""
     args = [a for a in reader.args if a is not producer.args[0]]
     return args + [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
 
 
-def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
-    """The reader, computing what it read of `producer`; None where that would cost work."""
+def _fuse_pair(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
+    """The reader with the value of `producer` in the place of its load; None if work would be done twice."""
     info = kernel_info(reader.ast)
     source = kernel_info(producer.ast).only_nest
     if source is None or not source.loops or len(info.nests) != 1 or not source.sums:
@@ -100,15 +99,15 @@ def _fused(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
     loads = [n for n in info.loads if n.slot == slot]
     if len(loads) != 1 or loads[0].condition is not None:
         return None
-    rows = _matched_ranges(source.write, loads[0])
+    rows = _match_ranges(source.write, loads[0])
     if rows is None or not _are_rows(rows, info.nests[0]):
         return None
-    args = args_of_joined(producer, reader)
-    value = moved(source.value, rows, producer.args, args)
-    return KernelCall(renumbered(reader.ast.substitute({loads[0].node: value}), reader, args), tuple(args))
+    args = join_args(producer, reader)
+    value = move_value(source.value, rows, producer.args, args)
+    return KernelCall(renumber(reader.ast.substitute({loads[0].node: value}), reader, args), tuple(args))
 
 
-def _matched_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
+def _match_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
     """The reader's range for each range of the producer, when both visit the same elements in the same
     order."""
     if write.offset or load.offset or len(write.terms) != len(load.terms):
@@ -129,12 +128,12 @@ def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
     outer, inner = nest.loops[: len(rows)], nest.loops[len(rows) :]
     if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False
-    return rounds(outer) >= _MIN_ROWS and all(total.outer.isdisjoint(inner) for total in nest.sums)
+    return rounds(outer) >= cost.MIN_ROWS and all(total.outer.isdisjoint(inner) for total in nest.sums)
 
 
-def moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
-    """The producer's value in the reader: rows matched, other ranges and PARAMs marked by negative numbers
-    until `renumbered` puts all in order."""
+def move_value(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
+    """The producer's value in the reader, with the reader's ranges for its `rows`. Other ranges and PARAMs
+    have negative numbers until `renumber`."""
     changes: dict[UOp, UOp] = dict(rows)
     for node in value.toposort():
         if node.op is Ops.RANGE and node not in rows:
@@ -145,9 +144,9 @@ def moved(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: lis
     return value.substitute(changes)
 
 
-def renumbered(sink: UOp, reader: KernelCall, args: list[UOp]) -> UOp:
-    """PARAMs by their place in `args`: negative slots are marked places, others the reader's old ones. Ranges
-    in order, the marked ones last."""
+def renumber(sink: UOp, reader: KernelCall, args: list[UOp]) -> UOp:
+    """Number PARAMs by their place in `args`: a negative slot is -1 - place, others are the reader's. Ranges
+    are numbered in order, those with negative numbers last."""
     order = sink.toposort()
     ranges = sorted((n for n in order if n.op is Ops.RANGE), key=lambda r: (r.arg.id[0] < 0, r.arg.id))
     changes = {r: r.replace(arg=r.arg._replace(id=(i,))) for i, r in enumerate(ranges)}

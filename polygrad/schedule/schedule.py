@@ -57,7 +57,7 @@ def schedule(
         produced = [n for n in order if n in stored and 0 not in n.shape]  # no elements need no kernel
         positions = _toposort(_dependencies(produced, stored))
         if len(positions) < len(produced):
-            sink = _old_values_copied(sink)
+            sink = _copy_old_values(sink)
             continue
         calls, hazards = _kernels([produced[i] for i in positions], stored, again)
         if not hazards:
@@ -65,7 +65,7 @@ def schedule(
             if optimized:
                 calls = fuse_reductions(calls, {*roots, *apart}, max_buffers)
             return Schedule(tuple(calls), roots)
-        sink = _values_stored_first(sink, hazards)
+        sink = _store_values_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
 
 
@@ -129,7 +129,7 @@ def _is_hazard(node: UOp, call: KernelCall) -> bool:
     return any(n.op is Ops.INDEX and n.src[0].arg.slot == 0 and n.src[1] is not written for n in nodes)
 
 
-def _values_stored_first(sink: UOp, hazards: set[UOp]) -> UOp:
+def _store_values_first(sink: UOp, hazards: set[UOp]) -> UOp:
     """The values of these ASSIGNs go through a buffer of their own."""
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
@@ -160,20 +160,20 @@ def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
 
 def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
     """The memory and the stored nodes whose values the kernel of `node` reads."""
-    found: set[UOp] = set()
+    values: set[UOp] = set()
     seen: set[UOp] = set()
     stack = list(node.src)
     while stack:
         n = stack.pop()
         if n in stored or n.op in GroupOp.Memory:
-            found.add(n)
+            values.add(n)
         elif n not in seen:
             seen.add(n)
             stack.extend(n.src)
-    return found
+    return values
 
 
-def _old_values_copied(sink: UOp) -> UOp:
+def _copy_old_values(sink: UOp) -> UOp:
     """Readers of a version of memory that is overwritten read a copy: for graphs that need the values before
     and after a write at once."""
     order = sink.toposort()

@@ -31,7 +31,7 @@ CORES = SideBySide(64, 1024)
 GPU = SideBySide(4096, 128)
 
 
-def split_scan(node: UOp, wanted: SideBySide) -> UOp | None:
+def split_scan(node: UOp, target: SideBySide) -> UOp | None:
     """A SCAN_AXIS in parts; None to leave it as it is."""
     (x, initial, *factor), (op, (axis,)) = node.src, node.arg
     leaves_range = op is Ops.MUL and x.dtype.is_float
@@ -39,8 +39,8 @@ def split_scan(node: UOp, wanted: SideBySide) -> UOp | None:
         return None
     n = x.shape[axis]
     rows = prod(x.shape) // max(n, 1)
-    parts = min(ceildiv(wanted.rows, max(rows, 1)), n // wanted.least)
-    if rows >= wanted.rows or parts < 2:
+    parts = min(ceildiv(target.rows, max(rows, 1)), n // target.least)
+    if rows >= target.rows or parts < 2:
         return None
     size = ceildiv(n, parts)
     if not initial.shape:  # a constant
@@ -52,7 +52,7 @@ def split_scan(node: UOp, wanted: SideBySide) -> UOp | None:
     first = shrink_axis(initial, axis, 0, 1)
     totals = blocks.reduce_axis(op, (axis + 1,)).contiguous().reshape((*outer, parts, *inner))
     through = totals.scan_axis(op, axis, first.expand(totals.shape))  # each part's end
-    through = split_scan(through, wanted) or through
+    through = split_scan(through, target) or through
     shifted = shrink_axis(pad_axis(through, axis, 1, 0), axis, 0, parts)
     start = (arange_axis(totals.shape, axis) < 1).where(first.expand(totals.shape), shifted)
     starts = start.reshape((*outer, parts, 1, *inner)).expand(blocks.shape)

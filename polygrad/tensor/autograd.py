@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from polygrad.engine.normalize import uncomputed
+from polygrad.engine.recording import watch
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import differentiable, gradient, hooked, is_freed, is_leaf, uniform_value
 from polygrad.helpers import Context
@@ -46,7 +47,8 @@ class AutogradMixin(TensorBase):
 
         `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
         this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
-        computed before a write has the gradient at the values that it was computed from.
+        computed before a write has the gradient at the values that it was computed from. A gradient that is
+        constant, be it in pieces (of `abs`, `relu`, `where`), is data: it has `requires_grad=False`.
 
         Raises ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
         none of which says `requires_grad=True` is data once it is computed.
@@ -76,9 +78,10 @@ class AutogradMixin(TensorBase):
         derived = above_leaves(uops) if modes.grad_enabled else set()
         out = []
         for t, uop in zip(targets, uops, strict=True):
-            out.append(t._of(uop if modes.grad_enabled else cut(uop), t._device or self._device))
-            if uop in derived:
-                out[-1]._requires_grad = out[-1]._derived = True
+            g = t._of(uop if modes.grad_enabled else cut(uop), t._device or self._device)
+            if self.requires_grad:  # else it is not known what leads to this Tensor
+                g._requires_grad = g._derived = uop in derived
+            out.append(g)
         return out
 
     def backward(
@@ -115,16 +118,23 @@ class AutogradMixin(TensorBase):
                 "requires_grad=True where the parameters are made"
             )
         modes.unread_gradients[:] = [r for r in modes.unread_gradients if r() is not None]
-        for t, g in zip(leaves, self._gradients(leaves, into, order, present), strict=True):
+        grads = self._gradients(leaves, into, order, present)
+        derived = above_leaves([g for g in grads if g is not None]) if create_graph else set()
+        for t, g in zip(leaves, grads, strict=True):
             if g is None:
                 continue
-            new = as_value(g)
+            new, is_derived = as_value(g), g in derived
             if t.grad is not None:
+                is_derived = is_derived or (create_graph and t.grad._derived)
                 new = UOp(Ops.ADD, new.dtype, (t.grad.uop, new))
             elif t.requires_grad is None:
                 modes.unread_gradients.append(weakref.ref(t))
-            t.grad = t._of(new if create_graph else cut(new), t._device or self._device, None)
-            t.grad._requires_grad = t.grad._derived = create_graph
+            total = t._of(new if create_graph else cut(new), t._device or self._device, None)
+            total._requires_grad = total._derived = is_derived
+            if t.grad is not None and _is_kept(t) and not create_graph:
+                t.grad.assign(total)  # type: ignore[attr-defined]
+            else:
+                t.grad = total
         if not (retain_graph or create_graph):
             spend(self, order, live)
         return self
@@ -358,6 +368,11 @@ class HookHandle:
         """Call the hook no more."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
+
+
+def _is_kept(leaf: Any) -> bool:
+    """Whether a function is being captured, and the leaf's gradient is that which it had before."""
+    return watch.recording is not None and watch.recording.gradients.get(id(leaf)) is leaf.grad
 
 
 def drop_unread_gradients() -> None:

@@ -115,9 +115,7 @@ def _result(axis: Axes, batch: _Batch, x: Tensor) -> Tensor:
     node = batch.of(x.uop)
     if axis is None:
         if node is not x.uop:
-            raise ArgumentError(
-                "vmap: expected a result that is the same for all examples, got one that is not"
-            )
+            raise ArgumentError("vmap: the result differs between examples")
         return x
     full = batch.full(x.uop)
     if not -full.ndim <= axis < full.ndim:

@@ -78,9 +78,7 @@ class CustomKernelMixin(TensorBase):
 
         def rule(g: UOp, node: UOp) -> Any:
             if grad_fxn is None:
-                raise GradientError(
-                    "custom_kernel: expected grad_fxn for a gradient, got none: give it, or detach()"
-                )
+                raise GradientError("custom_kernel: it has no gradient: give grad_fxn, or detach()")
             call = UOp(Ops.SINK, src=(UOp.sink(), *node.src[1:]))
             given = grad_fxn(g, call)
             given = given if isinstance(given, (tuple, list)) else (given,)

@@ -97,10 +97,13 @@ def _times_one(x: UOp, one: UOp) -> UOp:
 
 
 def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
-    """The leaves and the stored float values that a node depends on, not through `cuts`."""
+    """The leaves and the stored float values that a node depends on, not through `cuts`. Memory that was
+    written to is one of these: a write is not carried out again, with other values."""
 
     def is_stored(n: UOp) -> bool:
-        return n.value is not None or not n.src or (n.op is Ops.RESHAPE and is_stored(n.src[0]))
+        if n.op is Ops.RESHAPE:
+            return n.value is not None or is_stored(n.src[0])
+        return n.value is not None or not n.src or n.op is Ops.AFTER
 
     def is_input(n: UOp) -> bool:
         return is_leaf(n) or (carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST)

@@ -55,7 +55,7 @@ class DLPackMixin(ProtocolsMixin):
         is_own = memory is not None and memory.op is Ops.BUFFER and is_whole(self)
         if copy or not is_own:
             if copy is False:
-                raise BufferError("__dlpack__: expected a Tensor with memory of its own on CPU, got another")
+                raise BufferError("__dlpack__: the Tensor has no memory of its own on CPU")
             own = self._detached().to("CPU").contiguous().clone().realize()
             memory = memory_under(own.uop)
         assert memory is not None

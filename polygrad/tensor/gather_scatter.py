@@ -229,7 +229,8 @@ class GatherScatterMixin(CumulativeMixin):
         )
 
     def one_hot(self, num_classes: int) -> Self:
-        """1 (int32) at the class each integer names, along a new last axis.
+        """1 (int32) at the class each integer names, along a new last axis; zeros for a number that names
+        none, which torch refuses.
 
         Raises DTypeError, ArgumentError.
 

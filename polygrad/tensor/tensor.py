@@ -20,7 +20,7 @@ from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.core.aliasing import cut, live_values, storage_of
-from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, filled, said_dtype
+from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, declared_dtype, filled
 from polygrad.tensor.core.convert import (
     array_like,
     bfloat16_bits,
@@ -194,7 +194,7 @@ class Tensor(
 
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:
-            node = UOp(Ops.CAST, said_dtype(node) or dtypes.default_int, (node,))
+            node = UOp(Ops.CAST, declared_dtype(node) or dtypes.default_int, (node,))
         where: Any = home or device_of(node)
         self.uop, self._device = node if to is None else node.cast(to), where
 

@@ -138,7 +138,7 @@ def _polynomial(size: Sint) -> Polynomial:
     if op is Ops.ADD:
         return added(_polynomial(size.src[0]), _polynomial(size.src[1]))
     if op is Ops.MUL:
-        return _multiplied(_polynomial(size.src[0]), _polynomial(size.src[1]))
+        return _multiply(_polynomial(size.src[0]), _polynomial(size.src[1]))
     if op is Ops.IDIV:
         return _quotient(_polynomial(size.src[0]), _polynomial(size.src[1]))
     if op is Ops.MOD:
@@ -195,11 +195,11 @@ def written(node: UOp) -> str:
 _SIGNS = {Ops.ADD: " + ", Ops.MUL: "*", Ops.IDIV: "//", Ops.MOD: "%"}
 
 
-def _scaled(a: Polynomial, factor: int) -> Polynomial:
+def _scale(a: Polynomial, factor: int) -> Polynomial:
     return {monomial: c * factor for monomial, c in a.items()}
 
 
-def _multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
+def _multiply(a: Polynomial, b: Polynomial) -> Polynomial:
     out: Polynomial = {}
     for x, m in a.items():
         for y, n in b.items():
@@ -218,10 +218,10 @@ def _quotient(a: Polynomial, b: Polynomial) -> Polynomial:
     if not a or c == 0:
         return {}
     if c is None:
-        q, r = _divided(a, b)
+        q, r = _divide(a, b)
         return q if _bounds(b)[0] > 0 and _is_remainder(r, b) else {(_write(a) // _write(b),): 1}
     if c < 0:
-        return _quotient(_scaled(a, -1), {(): -c})
+        return _quotient(_scale(a, -1), {(): -c})
     lo, hi = _bounds(a)
     if lo // c == hi // c:
         return {(): lo // c} if lo // c else {}
@@ -233,7 +233,7 @@ def _quotient(a: Polynomial, b: Polynomial) -> Polynomial:
         return added(p, {(): lo // c})
     # (-r) // c = -((r + c - 1) // c)
     if r[min(r, key=_order)] < 0:
-        return added(p, _quotient(added(_scaled(r, -1), {(): c - 1}), b), -1)
+        return added(p, _quotient(added(_scale(r, -1), {(): c - 1}), b), -1)
     # (g*r + k) // (g*m) = r // m  for 0 <= k < g
     g = math.gcd(c, *[m for x, m in r.items() if x])
     atom = _write({x: m // g for x, m in r.items() if m // g})
@@ -248,10 +248,10 @@ def _remainder(a: Polynomial, b: Polynomial) -> Polynomial:
     if not a or c == 0:
         return {}
     if c is None:
-        _, r = _divided(a, b)
+        _, r = _divide(a, b)
         return r if _bounds(b)[0] > 0 and _is_remainder(r, b) else {(_write(a) % _write(b),): 1}
     if c < 0:
-        return _scaled(_remainder(_scaled(a, -1), {(): -c}), -1)
+        return _scale(_remainder(_scale(a, -1), {(): -c}), -1)
     for rest in (a, {x: m % c for x, m in a.items() if m % c}):
         lo, hi = _bounds(rest)
         if lo // c == hi // c:
@@ -259,7 +259,7 @@ def _remainder(a: Polynomial, b: Polynomial) -> Polynomial:
     return {(_write(rest) % c,): 1}
 
 
-def _divided(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial]:
+def _divide(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial]:
     """Polynomials q and r with a = b * q + r: long division, by the first term of `b`."""
     lead = min(b, key=_order)
     rest, out = dict(a), {}
@@ -269,7 +269,7 @@ def _divided(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial]:
         if m == 0 or factor is None or m % b[lead]:
             continue
         out[factor] = m // b[lead]
-        rest = added(rest, _multiplied(b, {factor: 1}), -out[factor])
+        rest = added(rest, _multiply(b, {factor: 1}), -out[factor])
     return out, rest
 
 

@@ -56,7 +56,7 @@ def parse(text: str) -> list[UOp]:
             continue
         node = _Line(number, line).node(nodes)
         if node in seen:
-            raise ArgumentError(f"line {number}: expected a node of its own, got that of {seen[node]} again")
+            raise ArgumentError(f"line {number}: it is node {seen[node]} again")
         seen[node] = len(nodes)
         nodes.append(node)
     return nodes

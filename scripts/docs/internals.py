@@ -12,7 +12,7 @@ PACKAGES = (
     *("renderer", "renderer/llvm", "renderer/wasm", "renderer/cstyle", "renderer/wgsl"),
     *("runtime", "runtime/cpu", "runtime/wasm", "runtime/webgpu", "runtime/cuda", "runtime/metal"),
     *("runtime/interp",),
-    *("engine", "capture", "tensor/core", "tensor", "nn"),
+    *("engine", "capture", "tensor/core", "tensor", "nn", "models", "generation", "hf", "onnx"),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from capture.calls import counted, t
 
-from polygrad import Tensor, TinyJit, Variable, dtypes
+from polygrad import Device, Tensor, TinyJit, Variable, dtypes
 from polygrad.engine.stats import stats
 from polygrad.errors import (
     ArgumentError,
@@ -207,6 +207,14 @@ def test_a_variable_whose_bounds_leave_one_value_is_a_number(size):
         assert rows(start.bind(0)).sum(-1).numpy() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", [None, Device.DEFAULT])
+def test_what_is_made_of_a_variable_alone_is_computed_in_every_call(name):
+    """Also beside what reads memory, and where the first two calls had the same value."""
+    x, v = Tensor.ones(8).contiguous().realize(), Variable("n", 1, 8)
+    step = TinyJit(lambda n: (x.sum() * 2, Tensor(n, name, "int64") + Tensor(2, name, "int64")))
+    assert [step(v.bind(n))[1].item() for n in (8, 8, 5, 6)] == [10, 10, 7, 8]
+
+
 def test_a_variable_may_change_without_a_new_kernel(device):
     v = Variable("n", 1, 8)
     table = Tensor.arange(8).float().realize()
@@ -306,7 +314,7 @@ def test_work_on_several_devices_is_a_program_for_each():
 def test_a_function_that_computes_nothing_is_refused():
     jit = TinyJit(lambda x: 5)
     jit(t(1))
-    with pytest.raises(CaptureError, match="got none: return or realize"):
+    with pytest.raises(CaptureError, match="it does no work on a device: return or realize"):
         jit(t(1))
 
 

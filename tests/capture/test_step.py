@@ -95,7 +95,7 @@ def test_compiling_runs_nothing(device):
     before = state(model), opt.b1_t.item()
     step = compile_step(loss_of, model, opt, x, y)
     assert (state(model), opt.b1_t.item()) == before
-    with pytest.raises(CaptureError, match="loss_value: expected a run before it"):
+    with pytest.raises(CaptureError, match="loss_value: the step has not run yet"):
         step.loss_value()
     assert all(p.grad is None for p in opt.params)
     step.run(x, y)
@@ -108,7 +108,7 @@ def test_a_first_run_that_fails_leaves_no_loss(device):
     step = compile_step(loss_of, model, opt, x, y)
     with pytest.raises(ShapeError, match="input 0"):
         step.run(x.flatten(), y)
-    with pytest.raises(CaptureError, match="loss_value: expected a run before it"):
+    with pytest.raises(CaptureError, match="loss_value: the step has not run yet"):
         step.loss_value()
 
 

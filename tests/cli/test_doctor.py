@@ -28,8 +28,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def found(subject: str) -> Finding:
-    (finding,) = [f for f in examine("1.2.3") if f.subject.split(" (")[0] == subject]
-    return finding
+    return next(f for f in examine("1.2.3") if f.subject.split(" (")[0] == subject)
 
 
 @pytest.mark.e2e
@@ -127,7 +126,7 @@ def test_a_default_device_that_fails_is_an_error_and_another_is_named(
     real = examination.trial
     monkeypatch.setattr(examination, "trial", lambda name: "no luck" if name == "CPU" else real(name))
     monkeypatch.setattr(Device, "_default", "CPU")
-    findings = examine("1.2.3")
+    findings = list(examine("1.2.3"))
     (error,) = [f for f in findings if f.level == "error"]
     assert error.subject == "device CPU (the default)" and error.message == "no luck"
     assert error.remedy.startswith("meanwhile: DEVICE=") and not works(findings)

@@ -1,4 +1,4 @@
-"""`polygrad inspect` and `polygrad run`: what is in an ONNX file, and its outputs."""
+"""`polygrad inspect`, `run` and `convert`: what is in an ONNX file, its outputs, a file that runs alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import FLOAT, model
 
+from polygrad import export
 from polygrad.cli.main import main
 
 
@@ -161,3 +162,26 @@ def test_the_command_line_runs_a_model(path):
     command = [sys.executable, "-m", "polygrad", "run", path, "--input", "x=[[1, 1]]"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("y: float32 (1, 2) [3.0, 0.0]")
+
+
+# --- convert
+
+
+def test_convert_writes_a_file_that_runs_alone(path, tmp_path, capsys):
+    target = tmp_path / "m.pgrd"
+    assert status("convert", path, str(target), "--size", "batch=1:8", "--device", "WASM") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["inputs:", "  x: float32 ('batch', 2)"] and lines[2] == "outputs:"
+    found = export.load(target).run(x=[[1.0, 2.0], [0.0, -1.0], [3.0, 0.0]])
+    assert found["y"].tolist() == [[5, 0], [0, 2], [3, 0]] and found["z"].tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("size", ["batch", "batch=", "=3", "batch=1:2:3", "batch=x"])
+def test_sizes_that_are_none(path, tmp_path, size, capsys):
+    assert status("convert", path, str(tmp_path / "m.pgrd"), "--size", size) == 1
+    assert "expected NAME=N or NAME=LEAST:MOST" in capsys.readouterr().err
+
+
+def test_convert_names_the_sizes_that_are_missing(path, tmp_path, capsys):
+    assert status("convert", path, str(tmp_path / "m.pgrd")) == 1
+    assert "expected bounds of the sizes ['batch']" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
-from polygrad.codegen.kernels.polyphase import in_phases
+from polygrad.codegen.kernels.polyphase import split_into_phases
 from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.opts import cost
@@ -216,7 +216,7 @@ def test_a_transposed_convolution_multiplies_no_zeros():
 @pytest.mark.parametrize("stride", [1, 2])
 def test_kernels_that_skip_no_terms_are_left_alone(stride):
     (ast,) = asts_of(data(1, 16, 10, 12).conv2d(data(8, 16, 3, 3), stride=stride))
-    (call,) = in_phases([KernelCall(ast, ())])
+    (call,) = split_into_phases([KernelCall(ast, ())])
     assert call.ast is ast
 
 

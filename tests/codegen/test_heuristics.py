@@ -1,11 +1,14 @@
-"""What loops the heuristics make of a kernel before its tiles: which are divided, and which are not."""
+"""What the heuristics decide: which loops are divided, which are in lanes, how large register tiles are."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 
-from polygrad import Tensor
+from polygrad import Device, Tensor
+from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import Opt, OptKind
 from tests.codegen.test_split import TARGET, ast_of, empty
@@ -59,3 +62,31 @@ def test_softmax_of_a_concatenation_within_1e_6(device: str) -> None:
     got = Tensor(a, device=device).cat(Tensor(b, device=device), dim=1).softmax(1).numpy()
     e = np.exp(np.concatenate([a, b], 1))
     np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-6)
+
+
+def depthwise(channels: int, taps: int) -> Tensor:
+    """A depthwise convolution with stride 2, of an operand that needs no padding."""
+    x, w = empty(channels, 56 + taps, 56 + taps), empty(channels, 1, taps, taps)
+    return x.unsqueeze(0).conv2d(w, stride=2, groups=channels)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_few_terms_of_a_sum_do_not_fill_lanes(device: str) -> None:
+    """Of five taps, the second SIMD value of four lanes would repeat three."""
+    opts = choose(ast_of(depthwise(8, 5)), Device.backend(device).target)
+    (simd,) = (o for o in opts if o.kind is OptKind.SIMD)
+    assert simd.axes == ((2,),)  # columns of the output
+
+
+def test_a_long_sum_fills_lanes() -> None:
+    opts = choose(ast_of(empty(64, 1024).sum(1)), Device.backend("WASM").target)
+    (simd,) = (o for o in opts if o.kind is OptKind.SIMD)
+    assert simd.axes == ((1,),)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_a_register_tile_leaves_room_for_vectors_that_are_made_of_blocks(device: str) -> None:
+    target = Device.backend(device).target
+    opts = choose(ast_of(depthwise(8, 3)), target)
+    sums = math.prod(o.numbers[-1] for o in opts if o.kind in (OptKind.SIMD, OptKind.UPCAST))
+    assert sums * (1 + cost.STRIDED_REGISTERS) < target.registers

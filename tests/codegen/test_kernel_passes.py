@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from polygrad import Context, Tensor, Variable
@@ -15,11 +16,13 @@ from polygrad.codegen.kernels.passes import KERNEL_PASSES, KernelContext, kernel
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
+from polygrad.engine.stats import stats
+from polygrad.errors import ArgumentError
 from polygrad.schedule.schedule import schedule
 from polygrad.schedule.split_scan import CORES, GPU
 from polygrad.uop.node import UOp
 from tests.codegen.grid_kernels import data
-from tests.codegen.test_narrow import two_layers
+from tests.codegen.test_narrow_storage import two_layers
 from tests.codegen.test_tensor_cores import CUDA
 
 CPU = Device.backend("CPU").target
@@ -117,6 +120,42 @@ def test_what_a_pass_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         kernels_of(sink, CPU, True)
     shown = capsys.readouterr().err
     assert shown.count("# kernel after relayout") == 2 and "after split-k" not in shown
+
+
+def test_which_passes_changed_kernels_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = normalize(UOp.sink((data(512, 512).T @ data(512, 512)).uop.base)).sink
+    with Context(DEBUG=3):
+        kernels_of(sink, CPU, True)
+    assert capsys.readouterr().err == "# relayout: 1 kernels, now 2, 2 of them new\n"
+
+
+OPTIONAL = [p.name for p in KERNEL_PASSES if p.applies is not passes._always]
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_a_pass_can_be_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, graph, _ = CASES[name]
+    monkeypatch.setenv("SKIP_PASSES", f"interchange, {name}")
+    assert name not in changes(graph, target)
+
+
+def test_a_program_is_made_anew_for_other_passes_within_1e_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.random.default_rng(0).standard_normal((2, 512, 512)).astype(np.float32)
+    kernels = []
+    for skipped in ("", "relayout", ""):
+        monkeypatch.setenv("SKIP_PASSES", skipped)
+        a, b = Tensor(x, device="CPU"), Tensor(y, device="CPU")
+        before = stats.launches
+        np.testing.assert_allclose((a.T @ b).numpy(), x.T @ y, atol=1e-4, rtol=1e-4)
+        kernels.append(stats.launches - before)
+    assert kernels == [2, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["separate-offsets", "relayouts"])
+def test_other_names_are_errors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKIP_PASSES", name)
+    with pytest.raises(ArgumentError, match=f"SKIP_PASSES: '{name}' is no pass that can be left out"):
+        changes(lambda: data(8) + 1, CPU)
 
 
 def test_unoptimised_kernels_go_through_what_every_machine_needs() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen.kernels.polyphase import in_phases  # noqa: E402
+from polygrad.codegen.kernels.polyphase import split_into_phases  # noqa: E402
 from polygrad.codegen.kernels.relayout import relayout  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
@@ -33,7 +33,7 @@ def scheduled(*outputs):
 
 
 def kernels(*outputs):
-    return relayout(in_phases(scheduled(*outputs)), TARGET)
+    return relayout(split_into_phases(scheduled(*outputs)), TARGET)
 
 
 def empty(*shape):

@@ -31,7 +31,7 @@ from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.engine.realize import data_of, realize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
 from polygrad.helpers import LRU  # noqa: E402
-from polygrad.schedule import operation_limit  # noqa: E402
+from polygrad.schedule import cost as schedule_cost  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.printer import render  # noqa: E402
 
@@ -142,12 +142,12 @@ def test_heuristics_for_which_little_is_much(device, graph, data):
     cache = data.draw(st.sampled_from([(64, 256), (256, 4096), backend.target.cache]))
     threads = data.draw(st.sampled_from([1, backend.target.threads]))
     target = replace(backend.target, cache=cache, threads=threads)
-    operations = data.draw(st.sampled_from([2, 8, operation_limit.MAX_OPERATIONS]))
+    operations = data.draw(st.sampled_from([2, 8, schedule_cost.MAX_OPERATIONS]))
     least = data.draw(st.fixed_dictionaries({name: st.sampled_from([1, 2, 4]) for name in THRESHOLDS}))
     with pytest.MonkeyPatch.context() as patch:
         for name, value in least.items():
             patch.setattr(cost, name, min(value, getattr(cost, name)))
-        patch.setattr(operation_limit, "MAX_OPERATIONS", operations)
+        patch.setattr(schedule_cost, "MAX_OPERATIONS", operations)
         patch.setitem(Device._backends, device, replace(backend, target=target, caches_on_disk=False))
         patch.setattr(compile, "_kernels", LRU(1 << 24))
         patch.setenv("SPEC", "1")

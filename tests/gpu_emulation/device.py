@@ -177,7 +177,7 @@ class EmulatedRuntime(Runtime):
         try:
             memory = (ctypes.c_char * (nbytes + ALIGNMENT))()
         except (MemoryError, OverflowError) as e:
-            raise OutOfMemoryError(f"device {self.name}: expected room for {nbytes} bytes, got none") from e
+            raise OutOfMemoryError(f"device {self.name}: no room for {nbytes} bytes") from e
         address = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
         ctypes.memset(address, 0xFF, nbytes)
         return memory, address

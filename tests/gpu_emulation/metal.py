@@ -39,7 +39,7 @@ class EmulatedMetalHost(MetalHost):
 
     def create_buffer(self, nbytes: int) -> int:
         if nbytes + sum(size for _, _, size in self._buffers.values()) > self.limit:
-            raise OutOfMemoryError(f"device METAL: expected room for {nbytes} bytes, got none: free some")
+            raise OutOfMemoryError(f"device METAL: no room for {nbytes} bytes: free some")
         memory = (ctypes.c_char * (nbytes + ALIGNMENT))()
         address = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
         ctypes.memset(address, 0xFF, nbytes)

@@ -12,7 +12,7 @@ import pytest
 from javascript_hosts import ROOT
 
 # What the package depends on, and what those do.
-DEPENDENCIES = ("pyodide", "ws", "@types/emscripten")
+DEPENDENCIES = ("pyodide", "ws", "@types/emscripten", "@huggingface/jinja", "@huggingface/tokenizers")
 
 
 @pytest.fixture(scope="session")

@@ -136,7 +136,7 @@ BAD_ZIPS = {
 
 @pytest.mark.parametrize("name", BAD_ZIPS)
 def test_damaged_zip_files_are_refused(name):
-    with pytest.raises(ArgumentError, match="expected"):
+    with pytest.raises(ArgumentError, match=r"expected|there is no"):
         zip_extract(BAD_ZIPS[name])
 
 
@@ -177,7 +177,7 @@ BAD_TARS = {
 
 @pytest.mark.parametrize("name", BAD_TARS)
 def test_damaged_tar_files_are_refused(name):
-    with pytest.raises(ArgumentError, match="expected"):
+    with pytest.raises(ArgumentError, match=r"expected|checksum mismatch|are not a tar file"):
         tar_extract(BAD_TARS[name])
 
 
@@ -190,7 +190,7 @@ BAD_GZIPS = {
 
 @pytest.mark.parametrize("name", BAD_GZIPS)
 def test_damaged_gzip_files_are_refused(name):
-    with pytest.raises(ArgumentError, match="expected"):
+    with pytest.raises(ArgumentError, match=r"expected|ends early"):
         gunzipped(BAD_GZIPS[name], "g")
 
 

@@ -138,6 +138,36 @@ def test_tied_weights_are_one_parameter_with_the_sum_of_both_gradients():
     np.testing.assert_allclose(model.out.weight.grad.numpy(), weight.grad.numpy(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("is_training", [False, True])
+def test_running_statistics_are_not_trained_when_a_model_is_thawed(is_training):
+    """`requires_grad_()` of all that get_parameters finds, and steps, in evaluation mode too, where the
+    statistics are in the result."""
+    Tensor.manual_seed(0)
+    model, x = [nn.Linear(2, 3, bias=False), nn.BatchNorm(3)], np.float32([[1, 2], [3, -1], [0, 4]])
+    theirs = torch.nn.Sequential(torch.nn.Linear(2, 3, bias=False), torch.nn.BatchNorm1d(3)).train(
+        is_training
+    )
+    theirs.load_state_dict({k: torch.tensor(v.numpy()) for k, v in get_state_dict(model).items()})
+    for wanted in (False, True):
+        for p in get_parameters(model):
+            p.requires_grad_(wanted)
+    ours = nn.optim.AdamW(get_parameters(model), 0.1, weight_decay=0.1)
+    other = torch.optim.AdamW(theirs.parameters(), 0.1, weight_decay=0.1)
+    for _ in range(3):
+        with Tensor.train(is_training):
+            loss = Tensor(x).sequential(model).sin().sum()
+        with Tensor.train():
+            ours.zero_grad()
+            loss.backward()
+            ours.step()
+        other.zero_grad()
+        theirs(torch.tensor(x)).sin().sum().backward()
+        other.step()
+    for name, t in theirs.state_dict().items():
+        np.testing.assert_allclose(get_state_dict(model)[name].numpy(), t.numpy(), rtol=1e-3, atol=1e-4)
+    assert model[1].running_mean.grad is None
+
+
 def test_loading_keeps_leaves_dtypes_and_what_is_frozen(tmp_path):
     model = [nn.Linear(2, 2, dtype="float16"), nn.BatchNorm(2)]
     model[0].bias.requires_grad_(False)

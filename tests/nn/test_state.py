@@ -128,7 +128,7 @@ def test_damaged_indexes_are_refused(tmp_path):
         [],
     ):
         Path(path).write_text(json.dumps(bad))
-        with pytest.raises(ArgumentError, match="expected"):
+        with pytest.raises(ArgumentError, match=r"expected|has no weight_map"):
             safe_load(path)
     with pytest.raises(ArgumentError, match="max_shard_size"):
         safe_save_sharded({}, tmp_path, 0)

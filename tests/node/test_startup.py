@@ -269,6 +269,26 @@ json.dumps([turtle.MINE, sys.modules["_polygrad_stdlib"]._finder in sys.meta_pat
     assert json.loads(start(cache, code)["value"]) == [1, True]
 
 
+OURS = {"_polygrad_start.py", "_polygrad_stdlib.py", "_polygrad_applications.py"}
+
+
+@pytest.mark.parametrize("origin", ["bytecode", "snapshot"])
+def test_the_rest_of_polygrad_comes_when_it_is_imported(cache: Path, origin: str) -> None:
+    code = """
+import importlib, json, sys
+finder = sys.modules["_polygrad_applications"]._finder
+from polygrad import Tensor
+before = Tensor([1.0]).item(), finder in sys.meta_path
+from polygrad import onnx
+from polygrad.models.registry import architecture
+from polygrad.hf import Tokenizer
+json.dumps([before, architecture("LlamaForCausalLM").task, finder in sys.meta_path, onnx.__name__])
+"""
+    seen = start(cache if origin == "snapshot" else None, code)
+    assert seen["origin"] == origin
+    assert json.loads(seen["value"]) == [[1.0, True], "causal-lm", False, "polygrad.onnx"]
+
+
 def test_every_module_of_the_full_library_is_in_the_first_part_or_known_to_be_in_the_rest() -> None:
     """And what starting and a first tensor take is in the first."""
     (first,) = (ROOT / "node" / "dist" / "python").glob("stdlib-*.zip")
@@ -276,7 +296,7 @@ def test_every_module_of_the_full_library_is_in_the_first_part_or_known_to_be_in
         modules = {name for name in full.namelist() if name.endswith(".py")}
     with zipfile.ZipFile(first) as part:
         names = set(part.namelist())
-    have = {name.removesuffix("c") for name in names} - {"_polygrad_start.py", "_polygrad_stdlib.py"}
+    have = {name.removesuffix("c") for name in names} - OURS
     assert have <= modules and {"argparse.py", "asyncio/__init__.py", "json/decoder.py"} <= have
     dotted = {n.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for n in modules - have}
     rest = start(None, "import _polygrad_stdlib; ' '.join(_polygrad_stdlib.REST)")["value"]

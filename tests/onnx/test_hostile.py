@@ -131,6 +131,52 @@ def test_the_error_names_the_node_and_what_is_wrong(op, inputs, attributes, matc
         polygrad.onnx.load(data).forward({n: x for n, x in zip(names, inputs) if n})
 
 
+def test_an_attribute_of_another_type_than_the_op_takes():
+    x = helper.make_tensor_value_info("shape", TensorProto.INT64, [1])
+    node = helper.make_node("ConstantOfShape", ["shape"], ["y"], name="fill", value=3)
+    with pytest.raises(OnnxError, match=r"node 'fill' .*expected .*, got an attribute of type int"):
+        polygrad.onnx.load(model([node], [x], ["y"]))(shape=Tensor([2], dtype="int64"))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        ("HammingWindow", [np.int32((1 << 31) - 1)]),
+        (
+            "MelWeightMatrix",
+            [np.int64(1 << 40), np.int64(8), np.int64(8192), np.float32(0), np.float32(4000)],
+        ),
+        (
+            "MelWeightMatrix",
+            [np.int64(8), np.int64(1 << 40), np.int64(8192), np.float32(0), np.float32(4000)],
+        ),
+    ],
+)
+def test_more_numbers_than_the_host_makes(op, inputs):
+    data, names = node_model(op, inputs, opset=17)
+    with pytest.raises(OnnxError, match=rf"node 'the_node' \({op}\): .* expected up to 4194304 numbers"):
+        polygrad.onnx.load(data).forward(dict(zip(names, map(Tensor, inputs))))
+
+
+def test_more_targets_of_trees_than_memory():
+    numbers = {"leaf_weights": np.float32([1]), "nodes_splits": np.float32([0]), "nodes_modes": np.uint8([0])}
+    attributes = {name: numpy_helper.from_array(x, "") for name, x in numbers.items()}
+    for name in (
+        "leaf_targetids",
+        "nodes_falsenodeids",
+        "nodes_featureids",
+        "nodes_truenodeids",
+        "tree_roots",
+    ):
+        attributes[name] = [0]
+    attributes |= {"nodes_falseleafs": [1], "nodes_trueleafs": [1], "n_targets": 1 << 40}
+    node = helper.make_node("TreeEnsemble", ["x"], ["y"], name="trees", domain="ai.onnx.ml", **attributes)
+    x = helper.make_tensor_value_info("x", FLOAT, [2, 1])
+    data = model([node], [x], ["y"], more=[helper.make_opsetid("ai.onnx.ml", 5)])
+    with pytest.raises(OnnxError, match=r"node 'trees' .*n_targets: expected 1 to 65536, got 1099511627776"):
+        polygrad.onnx.load(data)(x=[[1.0], [2.0]])
+
+
 NGRAMS = {"mode": "TF", "ngram_counts": [0, 2], "ngram_indexes": [0, 1, 2], "pool_int64s": [1, 2, 3, 4]}
 
 

@@ -125,6 +125,9 @@ def test_an_error_names_the_node_and_its_op():
 # --- constants
 
 
+TABLE_OF_6 = Constant(dtypes.int64, (2, 3), [1, 2, 3, 4, 5, 6])
+
+
 def folded(op, *values, outputs=("y",), **attributes):
     node = Node(op, "", "", "", ["a"] * len(values), list(outputs), attributes)
     return fold(node, [Constant.of(v) if isinstance(v, (int, list)) else v for v in values], attributes)
@@ -140,6 +143,9 @@ def folded(op, *values, outputs=("y",), **attributes):
         ("Gather", ([5, 6, 7], [2, -1]), [7, 7]),
         ("Slice", ([5, 6, 7, 8], [1], [9], [0]), [6, 7, 8]),
         ("Slice", ([5, 6, 7], [-1], [-9], [0], [-1]), [7, 6, 5]),
+        ("Slice", (TABLE_OF_6, [-1], [-9], [0], [-1]), [4, 5, 6, 1, 2, 3]),
+        ("Slice", (TABLE_OF_6, [0, 1], [1, 9]), [2, 3]),
+        ("Transpose", (TABLE_OF_6,), [1, 4, 2, 5, 3, 6]),
         ("Unsqueeze", (4, [0]), [4]),
         ("Squeeze", ([4], [0]), [4]),
         ("Equal", ([1, 2], [1, 3]), [True, False]),
@@ -188,6 +194,24 @@ def test_integer_vectors_that_are_no_tensors_are_known_on_the_host(monkeypatch):
     monkeypatch.setattr(Tensor, "tolist", lambda self: pytest.fail("a tensor was computed"))
     for shape in ([2, 3], np.array([2, 3])):
         assert m(x0=Tensor.zeros(6), x1=shape)["y0"].shape == (2, 3)
+
+
+def test_scales_are_no_parameters_and_known_on_the_host():
+    values = [
+        numpy_helper.from_array(np.float32([1, 1, 2, 1]), "s"),
+        numpy_helper.from_array(np.float32(3), "f"),
+    ]
+    nodes = [
+        helper.make_node("Resize", ["x", "", "s"], ["r"], mode="nearest"),
+        helper.make_node("Pad", ["r", "pads", "f"], ["y"]),
+    ]
+    m = polygrad.onnx.load(
+        model(nodes, ["x"], ["y"], [*values, ints("pads", [0] * 7 + [1])]), requires_grad=True
+    )
+    assert m.parameters == {}
+    step = TinyJit(lambda x: m(x=x)["y"])
+    for _ in range(3):
+        assert step(Tensor([[[[1.0, 2.0]]]])).tolist() == [[[[1, 2, 3], [1, 2, 3]]]]
 
 
 def test_an_output_that_is_a_constant_is_the_callers_own():

@@ -270,6 +270,7 @@ CALLS.add(
     ints(5, low=0, high=3, dtype="int64"),
     ints(2, 3, low=0, high=3, dtype="int64"),
 )
+CALLS.add("one_hot", ("x, 3", "x"), given([0, 3, 1, -1], "int64"))
 
 # --- what a Tensor says of itself
 KINDS: tuple[Operand, ...] = (

@@ -6,7 +6,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.fusion_partition import MAX_COPIES, MAX_REPEATED
+from polygrad.schedule.cost import MAX_COPIES, MAX_REPEATED
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
@@ -110,3 +110,32 @@ def test_a_cheap_operand_of_a_product_is_not_stored():
 def test_an_operand_of_a_small_product_is_not_stored():
     x, w = matrix(4, 8), matrix(8, 4)
     assert len(kernels(x.gelu() @ w, optimized=True)) == 1
+
+
+def unpacked(rows: int, columns: int) -> Tensor:
+    """A matrix of 4 bits, with a scale, an offset, and parts of both, for each 32 numbers: five buffers."""
+    bits = Tensor.empty(rows, columns // 32, 16, dtype="uint8").contiguous().realize()
+    scales, offsets, more, others = (matrix(rows, columns // 32, 1, 1) for _ in range(4))
+    shifts = Tensor.arange(2, dtype="int32").reshape(2, 1) * 4
+    q = (bits.cast("int32").unsqueeze(-2) >> shifts) & 15
+    return (q.float() * (scales * more) - offsets * others).reshape(rows, columns)
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(1, 1), (2, 1), (8, 1), (9, 2)])
+def test_an_operand_of_a_product_of_few_rows_is_computed_in_its_tile(rows: int, expected: int):
+    product = matrix(rows, 512) @ unpacked(512, 512).transpose()
+    assert len(kernels(product, optimized=True)) == expected
+
+
+def test_what_several_products_of_few_rows_read_is_stored():
+    weight = unpacked(512, 512)
+    assert len(kernels(matrix(4, 512) @ weight, matrix(4, 512) @ weight.transpose(), optimized=True)) == 3
+
+
+def test_an_operand_that_takes_long_is_stored_for_few_rows_too():
+    assert len(kernels(matrix(4, 512) @ unpacked(512, 512).sin(), optimized=True)) == 2
+
+
+def test_what_is_added_and_not_multiplied_with_rows_is_stored():
+    total = (matrix(4, 1, 512) + unpacked(512, 512).unsqueeze(0)).sum(-1)
+    assert len(kernels(total, optimized=True)) == 2

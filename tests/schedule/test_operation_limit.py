@@ -10,9 +10,9 @@ from adapter import WEBGPU
 from polygrad import Tensor, Variable
 from polygrad.engine.normalize import normalize
 from polygrad.engine.programs import clear_caches
-from polygrad.schedule import operation_limit
+from polygrad.schedule import cost
+from polygrad.schedule.cost import MAX_OPERATIONS
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.operation_limit import MAX_OPERATIONS, cost
 from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -25,7 +25,7 @@ def kernels(*outputs: Tensor) -> tuple[KernelCall, ...]:
 
 
 def operations(call: KernelCall) -> int:
-    return sum(cost(n) for n in call.ast.toposort() if n.src and n.op is not Ops.CAST)
+    return sum(cost.compile_cost(n.op) for n in call.ast.toposort() if n.src and n.op is not Ops.CAST)
 
 
 def data(*shape: int, seed: int = 0) -> Tensor:
@@ -100,7 +100,7 @@ def test_results_are_numpys_wherever_it_is_divided(device: str, monkeypatch: pyt
     a, b = (np.random.default_rng(i).uniform(0.5, 1, (4, 6)).astype("float32") for i in range(2))
     expected = None
     for limit in (MAX_OPERATIONS, 150, 40, 7, 2):
-        monkeypatch.setattr(operation_limit, "MAX_OPERATIONS", limit)
+        monkeypatch.setattr(cost, "MAX_OPERATIONS", limit)
         clear_caches()
         x, y = Tensor(a, device=device, requires_grad=True), Tensor(b, device=device)
         u, state = x, y.clone()
@@ -130,7 +130,7 @@ def test_results_are_numpys_wherever_it_is_divided(device: str, monkeypatch: pyt
 @pytest.mark.parametrize("device", ["CPU", "WASM", "INTERP", WEBGPU])
 def test_sizes_that_are_variables_are_not_stored(device: str, limit: int, monkeypatch: pytest.MonkeyPatch):
     a = np.random.default_rng(0).uniform(0.5, 1, (5, 4)).astype("float32")
-    monkeypatch.setattr(operation_limit, "MAX_OPERATIONS", limit)
+    monkeypatch.setattr(cost, "MAX_OPERATIONS", limit)
     clear_caches()
     for rows in (2, 4):
         x = Tensor(a, device=device)[: Variable("rows", 1, 5).bind(rows)]

@@ -166,7 +166,7 @@ def test_arguments_that_do_not_fit_are_refused():
         (AxisError, "expected an axis of the results' shape", lambda: vmap(f, out_axes=3)(x, x)),
         (ArgumentError, "expected in_axes for 2 arguments, got 1", lambda: vmap(f, in_axes=(0,))(x, x)),
         (ArgumentError, "expected 2 results", lambda: vmap(f, out_axes=(0, 1))(x, x)),
-        (ArgumentError, "the same for all examples", lambda: vmap(f, out_axes=None)(x, x)),
+        (ArgumentError, "the result differs between examples", lambda: vmap(f, out_axes=None)(x, x)),
         (ArgumentError, "expected Tensors, got int", lambda: vmap(f)(x, 3)),
     ]:
         with pytest.raises(error, match=text):

@@ -174,7 +174,7 @@ def test_the_gradient_is_what_grad_fxn_says(device):
 def test_without_grad_fxn_a_gradient_is_refused():
     a = Tensor(A, requires_grad=True)
     c = Tensor.empty(20, 24).custom_kernel(a, Tensor(B), fxn=product)[0]
-    with pytest.raises(GradientError, match="expected grad_fxn for a gradient, got none"):
+    with pytest.raises(GradientError, match="it has no gradient: give grad_fxn"):
         c.sum().backward()
     with pytest.raises(GradientError, match="expected 3 gradients, one for each Tensor, got 1"):
         Tensor.empty(20, 24).custom_kernel(a, Tensor(B), fxn=product, grad_fxn=lambda g, c: None)[

@@ -104,7 +104,7 @@ BROKEN = [
     ),
     ("0 CONST index 4\n1 ADD index 0", "line 2, token 5: expected the number of a source, got the end"),
     ("0 CONST index 4\n1 AFTER index 0 ?", "line 2, token 5: expected the number of a source, got '?'"),
-    ("0 CONST index 4\n1 CONST index 4", "line 2: expected a node of its own, got that of 0 again"),
+    ("0 CONST index 4\n1 CONST index 4", "line 2: it is node 0 again"),
     (
         SUM.replace("12 STORE          void     3 11", "12 STORE void 3"),
         "line 13, token 5: expected the number",

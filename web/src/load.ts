@@ -55,9 +55,25 @@ function fetchNow(url: string): Uint8Array {
   request.overrideMimeType("text/plain; charset=x-user-defined");
   request.send();
   if (request.status !== 200) {
-    throw new Error(`polygrad: expected the standard library at ${url}, got status ${request.status}`);
+    throw new Error(`polygrad: expected Python modules at ${url}, got status ${request.status}`);
   }
   return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
+}
+
+/** The JavaScript libraries of `polygrad.hf`: a promise, and once it has resolved what it resolved to. */
+function hubLoader(base: string | URL): () => unknown {
+  const address = new URL("polygrad-hub.mjs", base).href;
+  let found: unknown;
+  return () => {
+    found ??= import(/* webpackIgnore: true */ /* @vite-ignore */ address).then(
+      (module: unknown) => (found = module),
+      (error: unknown) => {
+        found = undefined; // another time it may be there
+        throw error;
+      },
+    );
+    return found;
+  };
 }
 
 /** Threads, where the page may share memory with them. They start now, while this thread waits for files. */
@@ -98,11 +114,13 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
       archive: () => archive ?? fetchBytes(archiveUrl, "polygrad's files"),
       wheel,
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
+      readApplications: () => fetchNow(new URL(`python/${ASSETS.applications}`, base).href),
       engine: navigator.userAgent,
       openGpu: () =>
         WebGPUDevice.open(navigator.gpu, {
           nudge: navigator.userAgent.includes("Firefox"),
         }),
+      loadHub: hubLoader(base),
       store,
       kernels: store,
     },

@@ -12,6 +12,7 @@ def add_package(archive: str) -> None:
     """Import polygrad from `archive`, and what the standard library's first part lacks from its second."""
     sys.path.append(archive)
     importlib.import_module("_polygrad_stdlib").install()
+    importlib.import_module("_polygrad_applications").install()
     importlib.import_module("polygrad.preload")
 
 

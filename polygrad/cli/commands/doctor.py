@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = examine(options.version)
+    found = list(examine(options.version))
     if options.json:
         write(
             json.dumps({"findings": [dataclasses.asdict(f) for f in found], "works": works(found)}, indent=2)
@@ -48,4 +48,5 @@ def text_of(findings: list[Finding]) -> str:
             lines.append(f"      -> {finding.remedy}")
     counts = {level: sum(f.level == level for f in findings) for level in ("error", "warning")}
     verdict = "the default device works" if works(findings) else "the default device does not work"
-    return "\n".join([*lines, "", f"{counts['error']} errors, {counts['warning']} warnings: {verdict}"])
+    told = ", ".join(f"{n} {level}{'' if n == 1 else 's'}" for level, n in counts.items())
+    return "\n".join([*lines, "", f"{told}: {verdict}"])

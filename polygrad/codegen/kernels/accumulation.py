@@ -1,7 +1,7 @@
-"""Reductions whose running results are in memory: a kernel that fills it, one that combines terms with it, in
-order, and one that then reads it.
+"""Reductions that accumulate in memory, as three kernels: the first fills the memory, the second combines
+each term with it, in order, the third reads the results.
 
-scatter.py and interchange.py make such kernels, and index_put.py those that write in order.
+scatter.py and interchange.py make all three, index_put.py kernels that write in order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.fission import temporary
+from polygrad.codegen.kernels.fission import make_temporary
 from polygrad.codegen.opts import cost
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -24,43 +24,48 @@ from polygrad.uop.ops import Ops
 
 
 class Accumulation(NamedTuple):
-    """The kernel that fills memory, and the one that adds to it; `rest`: what then reads it for the kernel's
-    output, unless that is the memory."""
+    """Three kernels: `fill` the memory, `add` to it, and `read` the results; None where the memory is the
+    output itself."""
 
     fill: UOp
     add: UOp
-    rest: UOp | None
+    read: UOp | None
 
 
-def accumulated(
+def replace_by_accumulations(
     calls: list[KernelCall], find: Callable[[KernelCall], Accumulation | None]
 ) -> list[KernelCall]:
-    """The calls, those that `find` has an Accumulation for as its kernels."""
+    """The calls, with the kernels of an Accumulation in the place of each for which `find` gives one."""
     out: list[KernelCall] = []
-    found: dict[tuple[UOp, int], Accumulation | None] = {}
+    accumulations: dict[tuple[UOp, int], Accumulation | None] = {}
     for call in calls:
         key = call.ast, len(call.args)
-        if key not in found:
-            found[key] = find(call)
-        made = found[key]
-        if made is None:
+        if key not in accumulations:
+            accumulations[key] = find(call)
+        kernels = accumulations[key]
+        if kernels is None:
             out.append(call)
             continue
         memory = call.args[0]
-        if made.rest is not None:
-            place, value = made.fill.src[0].src[0].src
-            memory = temporary(place.src[0].arg.size, value.dtype)
-        for ast in (made.fill, made.add):
+        if kernels.read is not None:
+            place, value = kernels.fill.src[0].src[0].src
+            memory = make_temporary(place.src[0].arg.size, value.dtype)
+        for ast in (kernels.fill, kernels.add):
             reads_others = any(n.op is Ops.PARAM and n.arg.slot > 0 for n in ast.toposort())
             out.append(replace(call, ast=ast, args=(memory, *call.args[1:]) if reads_others else (memory,)))
-        if made.rest is not None:
-            out.append(replace(call, ast=made.rest, args=(*call.args, memory)))
+        if kernels.read is not None:
+            out.append(replace(call, ast=kernels.read, args=(*call.args, memory)))
     return out
 
 
-def accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp, UOp | None] | None:
-    """Where `total` is added up: the kernel's output, if that is all it stores; else memory, number `slot` of
-    the kernel that then reads it. None where what is added up comes from the output itself."""
+def make_accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp, UOp | None] | None:
+    """The element of memory that `total` is accumulated in, and the kernel that reads it there.
+
+        out[i] = f(total)  ->  memory[i], out[i] = f(memory[i])
+
+    The memory is argument `slot` of that kernel. If the output is `total` itself, it is accumulated in the
+    output, and no kernel reads it. None if the terms come from the output.
+    """
     store = ast.src[0].src[0]
     output = store.src[0].src[0]
     if output in total.toposort():
@@ -74,19 +79,19 @@ def accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple[UOp,
     return place, ast.substitute({total: UOp(Ops.LOAD, total.dtype, (at,))})
 
 
-def filled(place: UOp, value: UOp, loops: list[UOp]) -> UOp:
-    """The kernel that stores `value` for all of the loops."""
+def make_fill(place: UOp, value: UOp, loops: list[UOp]) -> UOp:
+    """for loops: place = value"""
     store = UOp(Ops.STORE, dtypes.void, (place, value))
     return UOp.sink(UOp(Ops.END, dtypes.void, (store, *loops)))
 
 
-def combined(place: UOp, op: Ops, value: UOp) -> UOp:
-    """What memory has, and `value`."""
+def combine(place: UOp, op: Ops, value: UOp) -> UOp:
+    """place op value"""
     return UOp(op, value.dtype, (UOp(Ops.LOAD, value.dtype, (place,)), value))
 
 
-def ordered(place: UOp, value: UOp, loops: list[UOp], in_order: tuple[UOp, ...]) -> UOp:
-    """The kernel that stores `value`: of the loops, outermost first, those `in_order` go in order."""
+def make_ordered_nest(place: UOp, value: UOp, loops: list[UOp], in_order: tuple[UOp, ...]) -> UOp:
+    """for loops: place = value, where the loops `in_order` go in order. `loops`: outermost first."""
     store = UOp(Ops.STORE, dtypes.void, (place, value))
     if not loops:
         return UOp.sink(store)
@@ -94,19 +99,19 @@ def ordered(place: UOp, value: UOp, loops: list[UOp], in_order: tuple[UOp, ...])
     return UOp.sink(UOp(Ops.END, dtypes.void, (store, *loops)).substitute(scans))
 
 
-# --- at positions that memory says
+# --- writes at positions that are read from memory
 
 
 def is_compared(loops: Collection[UOp], target: Target) -> bool:
-    """Whether a GPU has compared all elements of output loops, which it computes side by side, with one-hots
-    before few invocations would have gone through the terms in order."""
+    """Whether a GPU keeps the comparison of each output element with all positions. Its invocations compare
+    side by side; additions in order would be the work of a few of them."""
     limits = target.workgroups
     return limits is not None and not limits.software and rounds(loops) <= cost.MAX_COMPARED
 
 
-def moved_to(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
-    """Whether the elements `positions` of loops are inside of them, and the loops' values there; 0 where they
-    are not."""
+def substitute_positions(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
+    """Whether each position is within its loop, and what the loop's RANGE becomes: the position, or 0 if it
+    is not within."""
     inside = UOp.const(dtypes.bool, True)
     at: dict[UOp, UOp] = {}
     for r, element in positions.items():

@@ -21,7 +21,7 @@ from polygrad.codegen.target import Target
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.reduction_fusion import args_of_joined, fuse, moved, renumbered
+from polygrad.schedule.reduction_fusion import fuse, join_args, move_value, renumber
 from polygrad.uop.args import AddrSpace, AxisKind, Memory
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
@@ -31,19 +31,19 @@ from polygrad.uop.ops import Ops
 def compute_at(calls: list[KernelCall], outputs: set[UOp], target: Target) -> list[KernelCall]:
     """The kernels with producers moved into their only readers' loops where that saves going through memory.
     `outputs` stay stored."""
-    return fuse(calls, outputs, lambda producer, reader: _joined(producer, reader, target))
+    return fuse(calls, outputs, lambda producer, reader: _join(producer, reader, target))
 
 
 class _Shared(NamedTuple):
-    """A loop of both: the reader's, and the producer's, `block` of whose elements are a round of it."""
+    """A loop that both kernels have. A round of the reader's is `block` rounds of the producer's."""
 
     reader: UOp
     producer: UOp
     block: int
 
 
-def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelCall | None:
-    """The reader with the producer's value in memory of its own; None where that is no gain."""
+def _join(producer: KernelCall, reader: KernelCall, target: Target) -> KernelCall | None:
+    """The reader with the producer's value in a STAGE; None if that does not pay."""
     nests = [kernel_info(ast).only_nest for ast in (producer.ast, reader.ast)]
     if any(nest is None or not nest.loops for nest in nests):
         return None
@@ -55,7 +55,7 @@ def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelC
     round_bytes = _size(producer) // rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
     own_loops = len(producer.ast.src[0].src) - 1 - len(shared)
     if own_loops == 1 and shared[-1].block == 1:  # a round makes a row: several are better
-        blocks = _in_blocks(shared, reader, round_bytes, target)
+        blocks = _divide_last_loop(shared, reader, round_bytes, target)
         if blocks is None:
             return None
         shared, reader = blocks
@@ -67,14 +67,14 @@ def _joined(producer: KernelCall, reader: KernelCall, target: Target) -> KernelC
         return None
     if not _is_cached(reader, {s.reader for s in shared}, target):
         return None
-    return _with_stage(producer, reader, shared)
+    return _add_stage(producer, reader, shared)
 
 
-def _in_blocks(
+def _divide_last_loop(
     shared: list[_Shared], reader: KernelCall, row_bytes: int, target: Target
 ) -> tuple[list[_Shared], KernelCall] | None:
-    """The loops with the last one in blocks, of as many rows as memory takes (without it, if it takes all),
-    and the reader with that loop divided."""
+    """The shared loops with the last one divided into blocks, of as many rows as the STAGE may hold, and the
+    reader so divided. If it may hold all rows, the last loop is not shared."""
     last = shared[-1]
     rows = last.producer.src[0].arg
     sizes = range(max(cost.MIN_BLOCK_ROWS, 2), rows + 1)
@@ -93,7 +93,7 @@ def _size(call: KernelCall) -> int:
 
 
 def _is_large(producer: KernelCall, target: Target) -> bool:
-    """Its loops are of constant size and go through what it makes in order, more than the cache holds."""
+    """Whether a kernel's output is more than the cache holds, and its loops go through it in order."""
     info = kernel_info(producer.ast)
     nest = info.nests[0]
     if not info.is_static or nest.is_ordered:
@@ -105,13 +105,13 @@ def _is_large(producer: KernelCall, target: Target) -> bool:
 
 
 def _loads(producer: KernelCall, reader: KernelCall) -> list[Access]:
-    """What the reader reads of the producer."""
+    """The reader's loads of the producer's output."""
     slot = reader.args.index(producer.args[0])
     return [n for n in kernel_info(reader.ast).loads if n.slot == slot]
 
 
 def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
-    """The outermost loops of both that are the same, the last perhaps in blocks."""
+    """The outermost loops that both kernels have, the last one perhaps in blocks."""
     loads = _loads(producer, reader)
     if any(n.condition is not None for n in loads):
         return []
@@ -124,25 +124,25 @@ def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
         steps = {terms.get(ours, 0) for terms in positions}
         if len(steps) > 1 or not ours.src[0].is_const or ours.arg.kind is AxisKind.SCAN:
             break
-        block, rest = divmod(steps.pop(), stride)
-        if rest or not block or ours.src[0].arg * block != size:
+        block, remainder = divmod(steps.pop(), stride)
+        if remainder or not block or ours.src[0].arg * block != size:
             break
         shared.append(_Shared(ours, theirs, block))
         if block > 1:
             break
-    known = {s.reader for s in shared}
-    if any(a.ranges & known for terms in positions for a in terms if a not in known):
+    readers = {s.reader for s in shared}
+    if any(a.ranges & readers for terms in positions for a in terms if a not in readers):
         return []
     return shared
 
 
 def _is_cached(call: KernelCall, shared: set[UOp], target: Target) -> bool:
-    """What a round of the shared loops reads from buffers is no more than the cache holds."""
+    """Whether the cache holds all that a round of the shared loops reads from buffers."""
     loads = [n for n in kernel_info(call.ast).loads if n.slot is not None]
     return all(rounds(n.ranges - shared) * n.itemsize <= cost.panel_bytes(target) for n in loads)
 
 
-def _with_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared]) -> KernelCall:
+def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared]) -> KernelCall:
     rows: dict[UOp, UOp] = {}
     ast = producer.ast
     for s in shared:
@@ -154,14 +154,14 @@ def _with_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared])
     store, loops = ast.src[0].src[0], ast.src[0].src[1:]
     own = tuple(r for r in loops if r not in rows)
     sizes = tuple(r.src[0].arg for r in own)
-    args = args_of_joined(producer, reader)
+    args = join_args(producer, reader)
     index = flat_index(sizes, own)
     dtype = store.src[1].dtype
     stage = UOp(Ops.STAGE, dtype, (store.src[1], index, *own), Memory(rounds(own), AddrSpace.LOCAL))
-    stage = moved(stage, rows, producer.args, args)
+    stage = move_value(stage, rows, producer.args, args)
     changes = {}
     for n in _loads(producer, reader):
         own_terms = {a: f for a, f in n.terms.items() if a not in rows.values()}
         at = UOp(Ops.INDEX, dtype, (stage, UOp.index(sum_of(own_terms, n.offset))))
         changes[n.node] = UOp(Ops.LOAD, dtype, (at,))
-    return KernelCall(renumbered(reader.ast.substitute(changes), reader, args), tuple(args))
+    return KernelCall(renumber(reader.ast.substitute(changes), reader, args), tuple(args))

@@ -28,8 +28,8 @@ _WORDS = Dot(dtypes.int16, dtypes.int16)
 
 
 class Packed(NamedTuple):
-    """What is to be in memory before the product: `value` for all of the `loops`, outermost first; the
-    product reads it as `size` elements of `dtype`."""
+    """An operand in memory: `value` for all rounds of the `loops`, outermost first. The product reads it as
+    `size` elements of `dtype`."""
 
     value: UOp
     loops: tuple[UOp, ...]
@@ -38,15 +38,15 @@ class Packed(NamedTuple):
 
 
 class DotForm(NamedTuple):
-    """A sum in terms of DOT, and the memory that it reads, whose PARAMs are numbered on from the kernel's."""
+    """A sum of DOTs, and the operands that it reads. Their PARAMs are numbered on from the kernel's."""
 
     total: UOp
     packed: tuple[Packed, ...]
 
 
 class _Operand(NamedTuple):
-    """A factor: a load of narrow integers. `outer`: the ranges that it depends on beside the summed one, in
-    the order of its memory; `step`: how far neighbours along the summed one are apart there."""
+    """A factor: a load of narrow integers. `outer`: its ranges without the summed one, in the order of its
+    memory; `step`: elements from one value of the summed range to the next."""
 
     load: UOp
     outer: tuple[UOp, ...]
@@ -57,8 +57,9 @@ class _Operand(NamedTuple):
         return self.load.dtype
 
 
-def dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
-    """The sum `total` with DOT, if it is one of products of narrow integers and the target has it.
+def find_dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
+    """The sum `total` as a sum of DOTs; None if it is not of products of narrow integers, or the target has
+    no such DOT.
 
     `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM.
     """
@@ -85,17 +86,17 @@ def dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> DotFo
     for x, kind in ((a, kinds.a), (b, kinds.b)):
         if lanes in x.outer and x.step != 1:
             outer = (*(r for r in x.outer if r is not lanes), words, lanes)
-            packed.append(_interleaved(x, k, words, lanes, kind, kinds.elements))
+            packed.append(_pack_interleaved(x, k, words, lanes, kind, kinds.elements))
         else:
             outer = (*x.outer, words)
-            packed.append(_in_order(x, k, words, kind, kinds.elements))
-        sides.append(_read(first + len(packed) - 1, packed[-1], outer))
+            packed.append(_pack_in_order(x, k, words, kind, kinds.elements))
+        sides.append(_load_packed(first + len(packed) - 1, packed[-1], outer))
     product = UOp(Ops.DOT, dtypes.int32, (*sides, UOp.const(dtypes.int32, 0)), kinds)
     out = UOp(Ops.REDUCE, dtypes.int32, (product, words), Ops.ADD)
     if kinds is _MIXED and a.dtype.is_unsigned is b.dtype.is_unsigned:
         other, sign = (a, 128) if a.dtype.is_unsigned else (b, -128)
-        packed.append(_sums(other, k, sign))
-        out = out + _read(first + 2, packed[-1], other.outer)
+        packed.append(_pack_sums(other, k, sign))
+        out = out + _load_packed(first + 2, packed[-1], other.outer)
     return DotForm(out.bitcast(dtype) if dtype is not dtypes.int32 else out, tuple(packed))
 
 
@@ -110,7 +111,7 @@ def _operand(factor: UOp, k: UOp) -> _Operand | None:
     return _Operand(load, tuple(outer), terms[k])
 
 
-def _read(slot: int, packed: Packed, ranges: tuple[UOp, ...]) -> UOp:
+def _load_packed(slot: int, packed: Packed, ranges: tuple[UOp, ...]) -> UOp:
     """The element of packed memory for these ranges."""
     memory = UOp(Ops.PARAM, packed.dtype, (), Param(slot, packed.size))
     at = flat_index(tuple(r.src[0].arg for r in ranges), ranges)
@@ -125,31 +126,32 @@ def _sizes(ranges: tuple[UOp, ...]) -> list[int]:
     return [r.src[0].arg for r in ranges]
 
 
-def _in_order(x: _Operand, k: UOp, words: UOp, kind: DType, count: int) -> Packed:
-    """The elements of `x` with the summed axis innermost, filled up to whole words."""
+def _pack_in_order(x: _Operand, k: UOp, words: UOp, kind: DType, count: int) -> Packed:
+    """The elements of `x` with the summed axis innermost, padded to whole words."""
     length = words.src[0].arg * count
     loops = _loops([*_sizes(x.outer), length])
-    value = _element(x, dict(zip((*x.outer, k), loops, strict=True)), k, length, kind)
+    value = _load_element(x, dict(zip((*x.outer, k), loops, strict=True)), k, length, kind)
     return Packed(value, tuple(loops), dtypes.uint32, int(prod(_sizes(x.outer))) * words.src[0].arg)
 
 
-def _interleaved(x: _Operand, k: UOp, words: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
+def _pack_interleaved(x: _Operand, k: UOp, words: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
     """Words of elements that are neighbours on the summed axis, with the lanes innermost."""
-    rest = tuple(r for r in x.outer if r is not lanes)
-    loops = _loops([*_sizes(rest), words.src[0].arg, lanes.src[0].arg])
-    at = dict(zip((*rest, words, lanes), loops, strict=True))
+    others = tuple(r for r in x.outer if r is not lanes)
+    loops = _loops([*_sizes(others), words.src[0].arg, lanes.src[0].arg])
+    at = dict(zip((*others, words, lanes), loops, strict=True))
     value: UOp | None = None
     for i in range(count):
         ranges = {**at, k: at[words] * count + i}
-        part = _element(x, ranges, k, words.src[0].arg * count, kind).cast(dtypes.uint32)
+        part = _load_element(x, ranges, k, words.src[0].arg * count, kind).cast(dtypes.uint32)
         value = part if value is None else value | (part << (i * kind.bits))
     assert value is not None
     return Packed(value, tuple(loops), dtypes.uint32, int(prod(_sizes((*x.outer, words)))))
 
 
-def _element(x: _Operand, ranges: dict[UOp, UOp], k: UOp, length: int, kind: DType) -> UOp:
-    """The bits of an element of `x` as one of `kind`, offset by 128 where only their signs differ; beyond the
-    end of the summed axis anything that comes of a 0 (the other operand's is a 0 that is not offset)."""
+def _load_element(x: _Operand, ranges: dict[UOp, UOp], k: UOp, length: int, kind: DType) -> UOp:
+    """The bits of an element of `x`, converted to `kind`; offset by 128 if the two dtypes only differ in
+    being signed. Beyond the end of the summed axis it is a converted 0, which may be 128: the other operand
+    has a plain 0 there."""
     pointer, position = x.load.src[0].src
     at = position.substitute({r: v for r, v in ranges.items() if r in position.ranges})
     index: tuple[UOp, ...] = (pointer, at)
@@ -168,7 +170,7 @@ def _bits(kind: DType) -> DType:
     return dtypes.uint8 if kind.itemsize == 1 else dtypes.uint16
 
 
-def _sums(x: _Operand, k: UOp, factor: int) -> Packed:
+def _pack_sums(x: _Operand, k: UOp, factor: int) -> Packed:
     """`factor` times the sums of `x` over the summed axis."""
     loops = _loops(_sizes(x.outer))
     summed = k.replace(arg=Axis((len(loops),), AxisKind.REDUCE))

@@ -1,9 +1,9 @@
-"""Fission: a value that a kernel computes and reads again and again, stored by a kernel of its own before.
+"""Fission: a kernel computes a value again and again; now a kernel before it stores the value once.
 
     out[i, j] = sum(f(x[k]) * y[k, j] for k)  ->  t[k] = f(x[k]);  out[i, j] = sum(t[k] * y[k, j] for k)
 
-It is fusion undone, where memory is cheaper. relayout.py stores copies of the operands of products so;
-split_k.py partial sums; both that and interchange.py sums that others are computed of.
+The reverse of fusion, for values that are cheaper to load than to compute. relayout.py stores copies of
+operands so, split_k.py partial sums; split_k.py and interchange.py also sums that other sums need.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from polygrad.uop.ops import Ops
 
 
 class Producer(NamedTuple):
-    """A kernel that stores a value in memory of `size` elements of `dtype`; `slots`: which arguments it
-    reads, of those of the kernel that it was a part of."""
+    """A kernel that stores a value in memory of `size` elements of `dtype`. `slots`: the arguments that it
+    reads, numbered as those of the kernel that was divided."""
 
     ast: UOp
     dtype: DType
@@ -33,22 +33,24 @@ class Producer(NamedTuple):
 
 
 class Fission(NamedTuple):
-    """A kernel divided in producers and the consumer `ast`; `slots`: which arguments that takes, of those
-    before and then the producers' memory."""
+    """A divided kernel: its producers and the consumer `ast`. `slots`: the consumer's arguments, numbered as
+    those of the kernel before, then the memory of each producer."""
 
     ast: UOp
     producers: tuple[Producer, ...]
     slots: tuple[int, ...]
 
 
-def temporary(size: int, dtype: DType) -> UOp:
+def make_temporary(size: int, dtype: DType) -> UOp:
     """Memory of `size` elements that only the kernels of one graph use: a BUFFER of its own."""
     return UOp.buffer_of(Param(-1, size), dtype)
 
 
-def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | None]) -> list[KernelCall]:
-    """The calls, with those that `split` divides after their producers. Of equal producers one is called, as
-    long as what it read is not written."""
+def divide_kernels(
+    calls: list[KernelCall], split: Callable[[KernelCall], Fission | None]
+) -> list[KernelCall]:
+    """The calls. Each that `split` divides becomes its producers and its consumer. Equal producers are called
+    once, as long as what they read is not written in between."""
     out: list[KernelCall] = []
     splits: dict[tuple[UOp, int], Fission | None] = {}
     stored: dict[tuple[UOp, tuple[UOp, ...]], UOp] = {}
@@ -63,7 +65,7 @@ def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | Non
                 read = tuple(call.args[slot] for slot in p.slots)
                 memory = stored.get((p.ast, read))
                 if memory is None:
-                    memory = stored[p.ast, read] = temporary(p.size, p.dtype)
+                    memory = stored[p.ast, read] = make_temporary(p.size, p.dtype)
                     out.append(replace(call, ast=p.ast, args=(memory, *read)))
                 args.append(memory)
             call = replace(call, ast=parts.ast, args=tuple(args[slot] for slot in parts.slots))
@@ -72,25 +74,27 @@ def divided(calls: list[KernelCall], split: Callable[[KernelCall], Fission | Non
     return out
 
 
-def divided_to_fixed_point(
+def divide_to_fixed_point(
     calls: list[KernelCall], split: Callable[[KernelCall], Fission | None]
 ) -> list[KernelCall]:
-    """The calls, divided again as long as `split` divides any: producers and consumers, too."""
+    """The calls, divided until `split` divides none of them, producers and consumers included."""
     before = None
     while calls != before:
-        before, calls = calls, divided(calls, split)
+        before, calls = calls, divide_kernels(calls, split)
     return calls
 
 
-def fission(consumer: UOp, producers: list[Producer]) -> Fission:
-    """`consumer` reads the memory of the producers as PARAMs after its own."""
+def make_fission(consumer: UOp, producers: list[Producer]) -> Fission:
+    """The Fission of a `consumer` whose last PARAMs are the memory of the producers, in order."""
     slots = _slots(consumer)
-    return Fission(_renumbered(consumer, slots), tuple(producers), tuple(slots))
+    return Fission(_renumber(consumer, slots), tuple(producers), tuple(slots))
 
 
-def producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Producer:
-    """A kernel that stores `value` for all of the loops, outermost first, in memory that is read as `size`
-    elements of `dtype`."""
+def make_producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Producer:
+    """for loops: memory[loops] = value
+
+    `loops`: outermost first. Consumers read the memory as `size` elements of `dtype`.
+    """
     sizes = tuple(loop.vmax + 1 for loop in loops)
     memory = UOp(Ops.PARAM, value.dtype, (), Param(-1, int(prod(sizes))))
     index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, loops)))
@@ -98,22 +102,26 @@ def producer(value: UOp, loops: tuple[UOp, ...], dtype: DType, size: int) -> Pro
     ranges = [r for r in loops if r.op is Ops.RANGE]
     sink = UOp.sink(UOp(Ops.END, dtypes.void, (store, *ranges)) if ranges else store)
     slots = _slots(sink)
-    return Producer(_renumbered(sink, slots), dtype, size, tuple(slots[1:]))
+    return Producer(_renumber(sink, slots), dtype, size, tuple(slots[1:]))
 
 
-def sum_apart(call: KernelCall, ast: UOp, total: UOp, loops: list[UOp]) -> Fission:
-    """The kernel `ast` of a call with its sum `total` stored before, for all of the loops that the sum is
-    inside of, outermost first."""
+def store_sum_before(call: KernelCall, ast: UOp, total: UOp, loops: list[UOp]) -> Fission:
+    """The Fission of the kernel `ast` of a call that stores its sum `total` first.
+
+        out[i, j] = f(total(i), j)  ->  t[i] = total(i);  out[i, j] = f(t[i], j)
+
+    `loops`: those around the sum, outermost first.
+    """
     own = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(loops)]
     value = total.substitute(dict(zip(loops, own, strict=True)))
-    read = element_of(total, len(call.args), loops)
-    made = producer(value, tuple(own), total.dtype, rounds(own))
-    return fission(ast.substitute({total: read}), [made])
+    read = load_element(total, len(call.args), loops)
+    made = make_producer(value, tuple(own), total.dtype, rounds(own))
+    return make_fission(ast.substitute({total: read}), [made])
 
 
-def element_of(value: UOp, slot: int, loops: list[UOp]) -> UOp:
-    """What a kernel reads in the place of a value: memory with an element for all of `loops`, argument
-    `slot`."""
+def load_element(value: UOp, slot: int, loops: list[UOp]) -> UOp:
+    """A load in the place of `value`: from argument `slot`, which has an element for each round of
+    `loops`."""
     sizes = tuple(r.src[0].arg for r in loops)
     memory = UOp(Ops.PARAM, value.dtype, (), Param(slot, int(prod(sizes))))
     index = UOp(Ops.INDEX, value.dtype, (memory, flat_index(sizes, tuple(loops))))
@@ -124,7 +132,7 @@ def _slots(ast: UOp) -> list[int]:
     return sorted(n.arg.slot for n in ast.toposort() if n.op is Ops.PARAM)
 
 
-def _renumbered(ast: UOp, slots: list[int]) -> UOp:
+def _renumber(ast: UOp, slots: list[int]) -> UOp:
     """PARAMs by their place in `slots`."""
     return ast.substitute(
         {

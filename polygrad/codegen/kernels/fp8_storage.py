@@ -32,7 +32,7 @@ def store_as_bits(kernel: UOp) -> UOp:
         return kernel
     done: dict[UOp, UOp] = {}
     for n in order:
-        done[n] = _rewritten(n, tuple([done[s] for s in n.src]))
+        done[n] = _rewrite(n, tuple([done[s] for s in n.src]))
     return done[kernel]
 
 
@@ -40,7 +40,7 @@ def _is_fp8(dtype: DType) -> bool:
     return dtype is dtypes.fp8e4m3 or dtype is dtypes.fp8e5m2
 
 
-def _rewritten(n: UOp, src: tuple[UOp, ...]) -> UOp:
+def _rewrite(n: UOp, src: tuple[UOp, ...]) -> UOp:
     """`n` over `src`, which are its sources rewritten."""
     into, of = n.dtype, n.src[0].dtype if n.src else dtypes.void
     if n.op is Ops.CAST and (_is_fp8(into) or _is_fp8(of)):

@@ -1,13 +1,13 @@
-"""Writes at positions (torch's `index_put_`): a kernel that goes through all elements for the few it changes.
+"""Writes at positions (torch's `index_put_`): instead of all elements, a kernel goes through the positions.
 
     for v, c: out[v, c] = (last i with index[i] == v) ? x[i, c] : out[v, c]
 
     ->  for i, in order, for c: out[index[i], c] = x[i, c]
 
-`t[index] = x` is such a kernel, `scatter` and `index_fill` are, and so is a write at one position that is a
-value, as of a cache. What keeps the other elements' values from elsewhere copies them first. The writes go in
-the order of `i`, so the last one stays, whichever loops over `c` threads divide. A write to a part of memory
-(`t[2:5] = x`) after one at positions is a kernel of its own, too, for that part.
+`t[index] = x`, `scatter`, `index_fill` and a write at one computed position (a cache of keys) are such
+kernels. If the other elements come from other memory, a kernel copies that first. The writes go in the order
+of `i`, so the last one stays; threads divide the loops over `c`. A write to a part of memory (`t[2:5] = x`)
+after one at positions becomes a kernel over that part.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.accumulation import is_compared, moved_to, ordered
+from polygrad.codegen.kernels.accumulation import is_compared, make_ordered_nest, substitute_positions
 from polygrad.codegen.lower.reductions import equality_with
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -29,7 +29,7 @@ from polygrad.uop.symbolic import simplify, symbolic
 
 
 def index_put(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, those of writes at positions as loops over the writers."""
+    """The kernels, with loops over the writers in the place of those that select the last writer."""
     made = {ast: _kernels(ast, target) for ast in {call.ast for call in calls}}
     return [
         replace(call, ast=ast) if ast is not call.ast else call for call in calls for ast in made[call.ast]
@@ -37,7 +37,7 @@ def index_put(calls: list[KernelCall], target: Target) -> list[KernelCall]:
 
 
 class _Writes(NamedTuple):
-    """For each round of the loops `writers`, in order: `value` is written where `conditions` hold."""
+    """for writers, in order: if all `conditions` hold, write `value`"""
 
     writers: tuple[UOp, ...]
     conditions: list[UOp]
@@ -45,7 +45,7 @@ class _Writes(NamedTuple):
 
 
 def _kernels(ast: UOp, target: Target) -> tuple[UOp, ...]:
-    """What does a kernel's work: itself, if it writes at no positions."""
+    """The kernels that do a kernel's work; the kernel itself if it does not write at positions."""
     info = kernel_info(ast)
     if info.only_nest is None or not info.only_nest.loops or info.only_nest.value.op is not Ops.WHERE:
         return (ast,)
@@ -55,32 +55,33 @@ def _kernels(ast: UOp, target: Target) -> tuple[UOp, ...]:
     if nest.op is not Ops.END:
         return (ast,)
     (place, value), loops = nest.src[0].src, nest.src[1:]
-    if value.op is not Ops.WHERE or len(place.src) != 2 or (writes := _writes(value)) is None:
+    if value.op is not Ops.WHERE or len(place.src) != 2 or (writes := _match_writes(value)) is None:
         return (ast,)
     if writes.writers and is_compared(loops, target):
         return (ast,)
-    written = _written(writes, place, loops)
-    if written is None or not _is_apart(writes, place.src[0]):
+    write = _make_writes(writes, place, loops)
+    if write is None or not _is_apart(writes, place.src[0]):
         return (ast,)
     old = value.src[2]
     if old.op is Ops.LOAD and old.src == (place,):
-        return (written,)
+        return (write,)
     copy = UOp.sink(UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (place, old)), *loops)))
     copies = _kernels(copy, target)
     if not writes.writers and copies == (copy,):
         return (ast,)  # it goes through all elements anyway
-    return (*copies, written)
+    return (*copies, write)
 
 
 def _is_apart(writes: _Writes, memory: UOp) -> bool:
-    """Whether what is written neither reads the memory nor has a reduction over the writers."""
+    """Whether the writes do not depend on each other: neither the value nor the conditions read `memory`, or
+    reduce over the writers."""
     order = UOp.sink(writes.value, *writes.conditions).toposort()
     reduced = {r for n in order if n.op in (Ops.REDUCE, Ops.SCAN) for r in n.src[1:]}
     return memory not in order and reduced.isdisjoint(writes.writers)
 
 
-def _writes(value: UOp) -> _Writes | None:
-    """The writers of a WHERE whose last operand is what an element was."""
+def _match_writes(value: UOp) -> _Writes | None:
+    """The writes of `condition ? new : old`; None if the condition does not select a writer."""
     new = value.src[1]
     others: list[UOp] = []
     chosen: UOp | None = None
@@ -93,26 +94,31 @@ def _writes(value: UOp) -> _Writes | None:
         return _Writes((), others, new)
     if chosen.op is Ops.REDUCE:
         return _Writes(chosen.src[1:], others + conjuncts(chosen.src[0]), new)
-    found = _last(chosen.src[1], new)
-    return found and found._replace(conditions=others + found.conditions)
+    writes = _match_last_writer(chosen.src[1], new)
+    return writes and writes._replace(conditions=others + writes.conditions)
 
 
 def _is_any(condition: UOp) -> bool:
-    """Whether a condition says that there is a writer: of all one, or the last one's number, from 1 on."""
+    """Whether a condition says that there is a writer: `any(...)`, or `0 < last`, where `last` is the 1-based
+    index of the last writer."""
     if condition.op is Ops.CMPLT:
         least, last = condition.src
         return least.is_const and least.arg == 0 and last.op is Ops.REDUCE and last.arg is Ops.MAX
     return condition.op is Ops.REDUCE and condition.arg is Ops.MAX and condition.dtype.is_bool
 
 
-def _last(last: UOp, new: UOp) -> _Writes | None:
-    """The writers of which `last` is the last one's number, and `new` what that one writes."""
+def _match_last_writer(last: UOp, new: UOp) -> _Writes | None:
+    """The writes whose last writer has the 1-based index `last` and writes `new`.
+
+    last = max(hit(i) ? i + 1 : 0 for i)
+    new = sum(i + 1 == last ? x[i] : 0 for i), or anything that does not depend on `last`
+    """
     body, *loops = last.src
     if len(loops) != 1 or body.op is not Ops.WHERE:
         return None
     (i,) = loops
-    hit, number, none = body.src
-    if number is not simplify(i.cast(last.dtype) + 1) or not none.is_const or none.arg != 0:
+    hit, number, no_writer = body.src
+    if number is not simplify(i.cast(last.dtype) + 1) or not no_writer.is_const or no_writer.arg != 0:
         return None
     hits = conjuncts(hit)
     if last not in new.toposort():
@@ -126,10 +132,10 @@ def _last(last: UOp, new: UOp) -> _Writes | None:
         while term.op is Ops.WHERE and term.src[2].is_const and term.src[2].arg == 0:
             conditions += conjuncts(term.src[0])
             term = term.src[1]
-    rest = [c for c in conditions if c not in hits and not _are_equal(c, last, number)]
-    if len(rest) == len(conditions) or any(last in n.toposort() for n in (term, *rest)):
+    others = [c for c in conditions if c not in hits and not _are_equal(c, last, number)]
+    if len(others) == len(conditions) or any(last in n.toposort() for n in (term, *others)):
         return None
-    for condition in rest:
+    for condition in others:
         term = term & condition if term.dtype.is_bool else condition.where(term, term.const_like(0))
     return _Writes((i,), hits, term)
 
@@ -138,9 +144,12 @@ def _are_equal(condition: UOp, a: UOp, b: UOp) -> bool:
     return condition.op is Ops.CMPEQ and condition.src in ((a, b), (b, a))
 
 
-def _written(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
-    """The kernel of the writers' loops; None unless the conditions say where along a loop they write: at an
-    element, or in a part of it."""
+def _make_writes(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
+    """for writers, in order, for the other loops: memory[position] = value
+
+    A condition says where along an output loop a writer writes: at one element, or in a part of the loop.
+    None if no condition does.
+    """
     positions: dict[UOp, UOp] = {}
     conditions = list(writes.conditions)
     for condition in writes.conditions:
@@ -152,8 +161,8 @@ def _written(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
                 break
     if any(not e.ranges.isdisjoint(positions) for e in positions.values()):
         return None
-    parts = _parts([r for r in loops if r not in positions], conditions)
-    inside, at = moved_to({r: element.substitute(parts) for r, element in positions.items()})
+    parts = _restrict_loops([r for r in loops if r not in positions], conditions)
+    inside, at = substitute_positions({r: element.substitute(parts) for r, element in positions.items()})
     at |= {r: part for r, part in parts.items() if part is not r}
     if not at:
         return None
@@ -163,11 +172,11 @@ def _written(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
     previous = UOp(Ops.LOAD, place.dtype, (pointer,))
     value = simplify(inside).where(writes.value.substitute(at), previous)
     left = [r for part in parts.values() for r in part.ranges]
-    return ordered(pointer, value, [*writes.writers, *left], writes.writers)
+    return make_ordered_nest(pointer, value, [*writes.writers, *left], writes.writers)
 
 
-def _parts(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:
-    """Each loop where the conditions may hold: the loop itself, or a shorter one and where that starts."""
+def _restrict_loops(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:
+    """Each loop without the rounds in which a condition fails: the loop itself, or `start + shorter loop`."""
     bounds = bounds_under(conditions) or {}
     parts = {}
     for r in loops:

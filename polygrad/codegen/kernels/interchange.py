@@ -1,12 +1,12 @@
-"""Loop interchange: sums of columns go through memory row by row, and the sums of a row stay in the cache.
+"""Loop interchange: sums of columns go through memory row by row. The sums of all columns stay in the cache.
 
     sum(x[k, c] for k < K)
 
     ->  for c: out[c] = 0;  for b, in order, for c: out[c] += sum(x[8*b + k, c] for k < 8)
 
-One column after the other, a sum would go from row to row: a line here and a line there, which no prefetcher
-foresees, and which push each other out of caches where rows are a power of two apart. A few rows at a time
-are added in registers. The order of the additions depends on sizes alone.
+Column by column, a sum would read one element of each row. No prefetcher follows that, and rows that lie a
+power of two apart evict each other from the caches. A few rows at a time are added in registers. The order of
+the additions depends on sizes alone.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from polygrad.codegen.kernels.accumulation import (
     Accumulation,
-    accumulated,
-    accumulator,
-    combined,
-    filled,
-    ordered,
+    combine,
+    make_accumulator,
+    make_fill,
+    make_ordered_nest,
+    replace_by_accumulations,
 )
-from polygrad.codegen.kernels.fission import Fission, divided_to_fixed_point, sum_apart
-from polygrad.codegen.lower.reductions import canonicalized, identity_element
+from polygrad.codegen.kernels.fission import Fission, divide_to_fixed_point, store_sum_before
+from polygrad.codegen.lower.reductions import canonicalize, identity_element
 from polygrad.codegen.opts import cost
 from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info, rounds
 from polygrad.schedule.kernels import KernelCall
@@ -32,81 +32,91 @@ from polygrad.uop.ops import Ops
 
 
 def interchange(calls: list[KernelCall]) -> list[KernelCall]:
-    """The kernels, with sums of columns row by row. A sum of columns that another sum needs (the mean, of a
-    variance) is first computed by kernels of its own."""
-    return accumulated(divided_to_fixed_point(calls, _inner_sum_apart), _row_by_row)
+    """The kernels, with sums of columns added row by row. If another sum needs one of them (a variance needs
+    the mean), kernels of its own compute it first."""
+    return replace_by_accumulations(divide_to_fixed_point(calls, _store_inner_sum), _add_row_by_row)
 
 
-def _inner_sum_apart(call: KernelCall) -> Fission | None:
-    """The innermost of several sums, if it is of columns, before the rest of the kernel."""
+def _store_inner_sum(call: KernelCall) -> Fission | None:
+    """A kernel with several sums, the innermost of which is of columns, with that sum stored before."""
     info = kernel_info(call.ast)
     if not info.is_sum_of(cost.MIN_INTERCHANGED):
         return None
     sums = info.nests[0].sums
-    if len(sums) < 2 or _columns(sums[0]) is None:
+    if len(sums) < 2 or _find_columns(sums[0]) is None:
         return None
-    return sum_apart(call, call.ast, sums[0].node, sorted(sums[0].outer, key=lambda r: r.arg))
+    return store_sum_before(call, call.ast, sums[0].node, sorted(sums[0].outer, key=lambda r: r.arg))
 
 
-def _row_by_row(call: KernelCall) -> Accumulation | None:
-    """The only sum of a kernel, if it is of columns."""
+def _add_row_by_row(call: KernelCall) -> Accumulation | None:
+    """The Accumulation of a kernel whose only sum is of columns.
+
+    out[c] = sum(x[k, c] for k < K)
+
+    ->  fill: out[c] = sum of the last K % 8 rows;  add: for b, for c: out[c] += sum of 8 rows
+    """
     if not kernel_info(call.ast).is_sum_of(cost.MIN_INTERCHANGED):
         return None
-    ast = canonicalized(call.ast)
+    ast = canonicalize(call.ast)
     only = nest_info(ast.src[0]).only_sum
-    if only is None or (columns := _columns(only)) is None:
+    if only is None or (columns := _find_columns(only)) is None:
         return None
     total = only.node
     if columns.parts > 1:
-        ast, total, columns = _in_parts(ast, total, columns)
+        ast, total, columns = _split_rows(ast, total, columns)
     k = total.src[1]
     loops = [*columns.outside, *columns.inside]
-    if (found := accumulator(ast, total, loops, len(call.args))) is None:
+    if (accumulator := make_accumulator(ast, total, loops, len(call.args))) is None:
         return None
-    place, rest = found
+    place, read = accumulator
     count, left = divmod(k.src[0].arg, cost.ROWS_AT_A_TIME)
     first = identity_element(total.arg, total.dtype)
     if left:  # the rows beyond the last block
         row = UOp.range(left, k.arg)
-        first = _sum(total, row + count * cost.ROWS_AT_A_TIME, row)
+        first = _make_sum(total, row + count * cost.ROWS_AT_A_TIME, row)
     block, row = UOp.range(count, k.arg.child(0)), UOp.range(cost.ROWS_AT_A_TIME, k.arg.child(1))
-    part = _sum(total, block * cost.ROWS_AT_A_TIME + row, row)
+    part = _make_sum(total, block * cost.ROWS_AT_A_TIME + row, row)
     nest = [*columns.outside, block, *columns.inside]
-    add = ordered(place, combined(place, total.arg, part), nest, (block,))
-    fill = filled(place, first, loops)
+    add = make_ordered_nest(place, combine(place, total.arg, part), nest, (block,))
+    fill = make_fill(place, first, loops)
     as_outputs = {r: r.replace(arg=r.arg._replace(kind=AxisKind.LOOP)) for r in columns.outside}
-    return Accumulation(fill.substitute(as_outputs), add.substitute(as_outputs), rest)
+    return Accumulation(fill.substitute(as_outputs), add.substitute(as_outputs), read)
 
 
-def _in_parts(ast: UOp, total: UOp, columns: _Columns) -> tuple[UOp, UOp, _Columns]:
-    """A kernel with its sum as one of parts, which threads divide; and such a part."""
+def _split_rows(ast: UOp, total: UOp, columns: _Columns) -> tuple[UOp, UOp, _Columns]:
+    """The rows in parts, which threads divide.
+
+        sum(x[k, c] for k < K)  ->  sum(sum(x[p*size + k, c] for k < size) for p < parts)
+
+    Returns the kernel, the inner sum, and the columns of that.
+    """
     k = total.src[1]
     size, left = divmod(k.src[0].arg, columns.parts)
     part, row = UOp.range(columns.parts, k.arg.child(0)), UOp.range(size, k.arg.child(1))
-    one = _sum(total, part * size + row, row)
+    one = _make_sum(total, part * size + row, row)
     out = UOp(Ops.REDUCE, total.dtype, (one, part), total.arg)
     if left:
         row = UOp.range(left, k.arg.child(2))
-        out = UOp(total.arg, total.dtype, (out, _sum(total, row + columns.parts * size, row)))
+        out = UOp(total.arg, total.dtype, (out, _make_sum(total, row + columns.parts * size, row)))
     return ast.substitute({total: out}), one, columns._replace(outside=[part, *columns.outside])
 
 
-def _sum(total: UOp, rows: UOp, loop: UOp) -> UOp:
-    """A sum like `total`, of the rows `rows` that a loop goes through."""
+def _make_sum(total: UOp, rows: UOp, loop: UOp) -> UOp:
+    """`total` over `loop` instead of its own, at the rows `rows`."""
     return UOp(Ops.REDUCE, total.dtype, (total.src[0].substitute({total.src[1]: rows}), loop), total.arg)
 
 
 class _Columns(NamedTuple):
-    """The loops that a sum of columns is inside of, outermost first: those `inside` of a row, and others; and
-    in how many parts the rows go side by side."""
+    """Of a sum of columns, the loops around it, outermost first: `inside` of a row, and `outside`. `parts`:
+    how many parts of the rows are added side by side."""
 
     outside: list[UOp]
     inside: list[UOp]
     parts: int
 
 
-def _columns(total: Sum) -> _Columns | None:
-    """The columns that a reduction is of, if it reads something once, row by row, and has many rows."""
+def _find_columns(total: Sum) -> _Columns | None:
+    """The columns of a sum that reads some memory once, and has many rows; None for another sum."""
     if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
         return None
     (k,) = total.loops
@@ -120,12 +130,12 @@ def _columns(total: Sum) -> _Columns | None:
             loops = sorted(load.ranges - {k}, key=lambda r: -abs(load.stride(r)))
             inside = [r for r in loops if abs(load.stride(r)) < step]
             outside = [r for r in loops if r not in inside]
-            return _Columns(outside, inside, _parts(total.node, outside, inside)) if inside else None
+            return _Columns(outside, inside, _count_parts(total.node, outside, inside)) if inside else None
     return None
 
 
-def _parts(total: UOp, outside: list[UOp], inside: list[UOp]) -> int:
-    """How many parts of its rows a sum has, where there are few columns for threads to divide."""
+def _count_parts(total: UOp, outside: list[UOp], inside: list[UOp]) -> int:
+    """The number of parts of the rows: more than 1 if threads have too few columns to divide."""
     rows, columns = total.src[1].src[0].arg, rounds(inside)
     if columns * total.dtype.itemsize > cost.LONG_COLUMNS or rounds(outside) >= cost.ROW_PARTS:
         return 1

@@ -1,19 +1,19 @@
-"""What is computed in 16 bits goes through memory in 16 bits.
+"""A float32 buffer that holds converted 16-bit values becomes a buffer of 16 bits.
 
     y = x.half() + 1;  y.float() @ w.float()      (a product of float16 adds up in float32)
 
     t: float32[n] = float(half(x + 1));  reads t        ->  t: float16[n] = half(x + 1);  reads float(t)
 
-A conversion to float32 is exact, so the buffer of one may hold what it converts: half the bytes, and a
-product that reads it has operands that a tensor core takes. For targets that have such cores; elsewhere the
-conversions, one for each read, may cost more than the bytes.
+A conversion to float32 is exact, so memory may hold the value before it: half the bytes, and a product that
+reads it has operands that a tensor core takes. For targets with such cores; elsewhere a conversion for each
+read may cost more than the bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from polygrad.codegen.kernels.fission import temporary
+from polygrad.codegen.kernels.fission import make_temporary
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.schedule.kernel_info import kernel_info
@@ -22,9 +22,9 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-def narrowed(value: UOp, dtype: DType) -> UOp | None:
-    """The same numbers as `dtype`, where the value is a conversion from it; None where it is more than that.
-    What a condition picks may be: the padding of a convolution is."""
+def narrow_value(value: UOp, dtype: DType) -> UOp | None:
+    """`value` before its conversion from `dtype`, also below a condition (the padding of a convolution); None
+    if it is not such a conversion."""
     if value.dtype is dtype:
         return value
     if value.op is Ops.CAST and value.src[0].dtype is dtype:
@@ -33,12 +33,12 @@ def narrowed(value: UOp, dtype: DType) -> UOp | None:
         return UOp.const(dtype, value.arg)
     if value.op is Ops.WHERE:
         condition, *values = value.src
-        yes, no = (narrowed(v, dtype) for v in values)
+        yes, no = (narrow_value(v, dtype) for v in values)
         return None if yes is None or no is None else condition.where(yes, no)
     return None
 
 
-def narrow(calls: Sequence[KernelCall], kept: Collection[UOp], target: Target) -> list[KernelCall]:
+def narrow_storage(calls: Sequence[KernelCall], kept: Collection[UOp], target: Target) -> list[KernelCall]:
     """The kernels, with narrower buffers between them; `kept`: buffers that others read."""
     formats = {core.operands for core in target.tensor_cores if core.operands is not dtypes.float32}
     if not formats:
@@ -48,20 +48,21 @@ def narrow(calls: Sequence[KernelCall], kept: Collection[UOp], target: Target) -
         memory = call.args[0]
         if memory in kept or memory.op in (Ops.BUFFER, Ops.ASSIGN, Ops.AFTER):
             continue
-        converted = _converted(call.ast)
+        converted = _unconverted_value(call.ast)
         if converted is None or converted.dtype not in formats:
             continue
         readers = [c for c in calls if c is not call and memory in c.args]
         if all(_is_only_loaded(c, memory, converted.dtype) for c in readers):
             size = kernel_info(call.ast).nests[0].write.memory.arg.size
-            narrower[memory] = temporary(size, converted.dtype)
+            narrower[memory] = make_temporary(size, converted.dtype)
     if not narrower:
         return list(calls)
-    return [_narrowed(call, narrower) for call in calls]
+    return [_narrow_call(call, narrower) for call in calls]
 
 
-def _converted(ast: UOp) -> UOp | None:
-    """What the only value that a kernel stores is a conversion of."""
+def _unconverted_value(ast: UOp) -> UOp | None:
+    """The value before the conversion to float32 that a kernel with one nest stores; None for other
+    kernels."""
     nest = kernel_info(ast).only_nest
     if nest is None or nest.is_in_place or nest.write.slot is None:
         return None
@@ -70,8 +71,8 @@ def _converted(ast: UOp) -> UOp | None:
 
 
 def _is_only_loaded(call: KernelCall, memory: UOp, dtype: DType) -> bool:
-    """Whether all that a kernel does with a buffer is to load from it, or what is of `dtype`, too. (Not one
-    whose Opts are given by hand: they may name loads.)"""
+    """Whether a kernel only loads from a buffer, with alternatives that `dtype` can hold. Not a kernel with
+    Opts by hand: these may name its loads."""
     if call.ast.arg is not None or call.args[0] is memory:
         return False
     order = call.ast.toposort()
@@ -83,11 +84,11 @@ def _is_only_loaded(call: KernelCall, memory: UOp, dtype: DType) -> bool:
     return (
         all(n.op is Ops.INDEX for n in indices)
         and all(n.op is Ops.LOAD for n in order if not indices.isdisjoint(n.src))
-        and all(narrowed(other, dtype) is not None for other in others)
+        and all(narrow_value(other, dtype) is not None for other in others)
     )
 
 
-def _narrowed(call: KernelCall, narrower: dict[UOp, UOp]) -> KernelCall:
+def _narrow_call(call: KernelCall, narrower: dict[UOp, UOp]) -> KernelCall:
     args = tuple([narrower.get(arg, arg) for arg in call.args])
     into = {i: arg.dtype for i, arg in enumerate(args) if arg is not call.args[i]}
     if not into:
@@ -102,7 +103,7 @@ def _narrowed(call: KernelCall, narrower: dict[UOp, UOp]) -> KernelCall:
         elif n.op is Ops.STORE and src[0].dtype is not n.src[0].dtype:
             new[n] = UOp(n.op, n.dtype, (src[0], src[1].src[0]), n.arg)
         elif n.op is Ops.LOAD and src[0].dtype is not n.dtype:
-            others = [other for s in src[1:] if (other := narrowed(s, src[0].dtype)) is not None]
+            others = [other for s in src[1:] if (other := narrow_value(s, src[0].dtype)) is not None]
             new[n] = UOp(n.op, src[0].dtype, (src[0], *others), n.arg).cast(n.dtype)
         else:
             new[n] = n if src == n.src else UOp(n.op, n.dtype, src, n.arg)

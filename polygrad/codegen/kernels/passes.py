@@ -1,7 +1,8 @@
 """The kernels that a machine runs for a graph: those of its schedule, some of them joined, others divided.
 
-`KERNEL_PASSES` is all that happens to them before each is lowered by itself (`lower.py`), in order. A pass
-takes and gives KernelCalls, and leaves those alone that it is not for.
+`KERNEL_PASSES` is all that happens to them before each is lowered by itself (`lower/passes.py`), in order. A
+pass takes and gives KernelCalls, and leaves those alone that it is not for. Those that only make programs
+faster can be left out: SKIP_PASSES=relayout,compute-at.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from polygrad.codegen.kernels.compute_at import compute_at
 from polygrad.codegen.kernels.fp8_storage import store_as_bits
 from polygrad.codegen.kernels.index_put import index_put
 from polygrad.codegen.kernels.interchange import interchange
-from polygrad.codegen.kernels.narrow_storage import narrow
-from polygrad.codegen.kernels.polyphase import in_phases
+from polygrad.codegen.kernels.narrow_storage import narrow_storage
+from polygrad.codegen.kernels.polyphase import split_into_phases
 from polygrad.codegen.kernels.relayout import relayout
 from polygrad.codegen.kernels.scatter import scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
 from polygrad.codegen.kernels.split_k import split_k
 from polygrad.codegen.kernels.split_ranges import split_ranges
 from polygrad.codegen.target import Target
-from polygrad.helpers import debug_level, env_int
+from polygrad.errors import ArgumentError
+from polygrad.helpers import debug_level, env_int, env_text
 from polygrad.schedule.kernels import KernelCall
 from polygrad.schedule.memory import ALIGN
 from polygrad.schedule.schedule import Schedule, schedule
@@ -76,12 +78,12 @@ KERNEL_PASSES = (
     KernelPass("scatter", lambda ks, c: scatter(ks, c.target)),
     # sums in another order, or in parts
     KernelPass("interchange", lambda ks, c: interchange(ks), _for_caches),
-    KernelPass("polyphase", lambda ks, c: in_phases(ks)),
+    KernelPass("polyphase", lambda ks, c: split_into_phases(ks)),
     KernelPass("relayout", lambda ks, c: relayout(ks, c.target), _for_caches),
     KernelPass("split-k", lambda ks, c: split_k(ks, c.target), _for_workgroups),
     KernelPass("split-ranges", lambda ks, c: _each(ks, split_ranges)),
     # memory
-    KernelPass("narrow-storage", lambda ks, c: narrow(ks, set(c.results), c.target), _for_workgroups),
+    KernelPass("narrow-storage", lambda ks, c: narrow_storage(ks, set(c.results), c.target), _for_workgroups),
     KernelPass(
         "separate-offsets", lambda ks, c: separate_offsets(ks, max(ALIGN, c.target.alignment)), _always
     ),
@@ -103,23 +105,42 @@ def steps(
 ) -> Iterator[tuple[KernelPass, Sequence[KernelCall]]]:
     """Each pass that applies, and the kernels after it.
 
-    DEBUG=4 shows the kernels that a pass made, SPEC=1 checks them against uop/spec.py.
+    DEBUG=3 shows which passes changed kernels, DEBUG=4 the kernels that each made; SPEC=1 checks these
+    against uop/spec.py. Raises ArgumentError for a name in SKIP_PASSES that is none of a pass's, or of one
+    that programs cannot do without.
     """
+    skipped = _skipped_passes()
     for p in KERNEL_PASSES:
-        if not p.applies(context):
+        if p.name in skipped or not p.applies(context):
             continue
         before, calls = calls, p.run(list(calls), context)
         _check_and_show(p.name, before, calls)
         yield p, calls
 
 
+def _skipped_passes() -> frozenset[str]:
+    skipped = frozenset(name.strip() for name in env_text("SKIP_PASSES").split(",")) - {""}
+    optional = [p.name for p in KERNEL_PASSES if p.applies is not _always]
+    for name in skipped.difference(optional):
+        raise ArgumentError(
+            f"environment variable SKIP_PASSES: {name!r} is no pass that can be left out: use some of "
+            f"{', '.join(optional)}"
+        )
+    return skipped
+
+
 def _check_and_show(name: str, before: Sequence[KernelCall], after: Sequence[KernelCall]) -> None:
-    showing, checking = debug_level() >= 4, env_int("SPEC", 0)
-    if not showing and not checking:
+    level, checking = debug_level(), env_int("SPEC", 0)
+    if level < 3 and not checking:
         return
-    known = {call.ast for call in before}
-    for ast in dict.fromkeys(call.ast for call in after if call.ast not in known):
-        if showing:
+    asts_before = {call.ast for call in before}
+    new_asts = dict.fromkeys(call.ast for call in after if call.ast not in asts_before)
+    if level >= 3 and new_asts:
+        print(
+            f"# {name}: {len(before)} kernels, now {len(after)}, {len(new_asts)} of them new", file=sys.stderr
+        )
+    for ast in new_asts:
+        if level >= 4:
             print(f"# kernel after {name}\n{render(ast)}", file=sys.stderr)
         if checking:
             verify(ast.toposort(), "kernel")

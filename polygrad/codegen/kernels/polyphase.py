@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from polygrad.codegen.lower.reductions import canonicalized, guarded_load
+from polygrad.codegen.lower.reductions import canonicalize, guarded_load
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.split import substituted
 from polygrad.helpers import ceildiv
@@ -27,37 +27,37 @@ from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import simplify, symbolic
 
 
-def in_phases(calls: list[KernelCall]) -> list[KernelCall]:
-    """The kernels, in polyphase form those that are large and have one."""
-    return [replace(call, ast=ast) for call in calls for ast in _forms(call.ast)]
+def split_into_phases(calls: list[KernelCall]) -> list[KernelCall]:
+    """The kernels, with large ones that skip terms in polyphase form."""
+    return [replace(call, ast=ast) for call in calls for ast in _phases(call.ast)]
 
 
-def _forms(ast: UOp) -> list[UOp]:
+def _phases(ast: UOp) -> list[UOp]:
     info = kernel_info(ast)
     if not info.has(Ops.MOD) or not info.is_sum_of(cost.MIN_COPIED_FOR):
         return [ast]
-    return _in_phases(canonicalized(ast))
+    return _split_fully(canonicalize(ast))
 
 
-def _in_phases(kernel: UOp) -> list[UOp]:
-    """A kernel of one output nest and one sum, that in polyphase form along each axis that has one. Where a
-    period does not divide an axis, what is left is peeled off: kernels that store parts of the output."""
+def _split_fully(kernel: UOp) -> list[UOp]:
+    """A kernel in polyphase form along every axis on which terms are skipped. Where the period does not
+    divide the axis, the last rounds are peeled off: a kernel of their own stores that part of the output."""
     done, todo = [], [kernel]
     while todo:
         kernel = todo.pop()
-        found = _find(kernel)
-        if found is None:
+        skipped = _find_skipped(kernel)
+        if skipped is None:
             done.append(kernel)
             continue
-        size = found.output.src[0].arg
-        if size > found.period and size % found.period:
-            todo += _peeled(kernel, found.output, size - size % found.period)
+        size = skipped.output.src[0].arg
+        if size > skipped.period and size % skipped.period:
+            todo += _peel(kernel, skipped.output, size - size % skipped.period)
         else:
-            todo.append(graph_rewrite(_divided(kernel, found), symbolic))
+            todo.append(graph_rewrite(_divide(kernel, skipped), symbolic))
     return done
 
 
-def _peeled(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
+def _peel(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
     """The last rounds of an output loop, and the first `count`, as kernels of their own."""
     size = loop.src[0].arg
     parts = []
@@ -70,29 +70,29 @@ def _peeled(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
     return parts
 
 
-def _divided(kernel: UOp, found: _Skipped) -> UOp:
-    """The kernel with `output = period * block + phase` and `taps = period * k + q`, with the only q for
-    which a phase has terms: `rest + sign * taps` is then a multiple of the period for any block and k."""
-    output, taps, sign, period = found.output, found.taps, found.sign, found.period
+def _divide(kernel: UOp, skipped: _Skipped) -> UOp:
+    """The kernel with `output = period * block + phase` and `taps = period * k + q`. Each phase has terms for
+    one q: with it `start + sign * taps` is a multiple of the period for any block and k."""
+    output, taps, sign, period = skipped.output, skipped.taps, skipped.sign, skipped.period
     count = output.src[0].arg
     block = UOp.range(max(count // period, 1), output.arg.child(0))
     phase = UOp.range(min(count, period), output.arg.child(1))
     k = UOp.range(ceildiv(taps.src[0].arg, period), taps.arg.child(0))
-    rest = simplify(found.rest.substitute({output: phase}))
-    first = (rest // period) * period if sign < 0 else ((rest + (period - 1)) // period) * period
+    start = simplify(skipped.start.substitute({output: phase}))
+    first = (start // period) * period if sign < 0 else ((start + (period - 1)) // period) * period
     at = {output: block * period + phase}
-    tap = k * period + simplify((rest * -sign) % period)
-    value = substituted(found.data, at | {taps: k * period + (first - rest) * sign})
-    weights = found.weights
+    tap = k * period + simplify((start * -sign) % period)
+    value = substituted(skipped.data, at | {taps: k * period + (first - start) * sign})
+    weights = skipped.weights
     if taps.src[0].arg % period:
         if weights is None:
-            value = _guarded(value, tap < taps.src[0].arg)
+            value = _guard(value, tap < taps.src[0].arg)
         else:
-            weights = _guarded(weights, tap < taps.src[0].arg)
-    nest, total = kernel.src[0], found.total
+            weights = _guard(weights, tap < taps.src[0].arg)
+    nest, total = kernel.src[0], skipped.total
     if weights is not None:
         weights = substituted(weights, at | {taps: tap})
-        value = value * weights if total.src[0].src[0] is found.data else weights * value
+        value = value * weights if total.src[0].src[0] is skipped.data else weights * value
     loops = tuple(k if r is taps else r for r in total.src[1:])
     summed = UOp(Ops.REDUCE, total.dtype, (value, *loops), total.arg)
     store = substituted(nest.src[0], at | {total: summed})
@@ -101,20 +101,20 @@ def _divided(kernel: UOp, found: _Skipped) -> UOp:
 
 
 class _Skipped(NamedTuple):
-    """Terms are 0 but where `(rest + sign * taps) % period == 0`, which `data` says; `weights`: a factor that
-    does not, if there is one."""
+    """A sum whose terms are 0 unless `(start + sign * taps) % period == 0`. `data`: the factor of each term
+    with that condition; `weights`: the other factor, if there is one."""
 
     total: UOp
     output: UOp
     taps: UOp
-    rest: UOp
+    start: UOp
     sign: int
     period: int
     data: UOp
     weights: UOp | None
 
 
-def _find(kernel: UOp) -> _Skipped | None:
+def _find_skipped(kernel: UOp) -> _Skipped | None:
     nest = nest_info(kernel.src[0])
     only = nest.only_sum
     if only is None or only.op is not Ops.ADD:
@@ -135,8 +135,8 @@ def _find(kernel: UOp) -> _Skipped | None:
             taps = [r for r, f in terms.items() if abs(f) == 1 and r in total.src[1:] and r.src[0].arg > 1]
             over = [r for r in terms if r in outputs]
             if len(taps) == 1 and len(over) == 1 and len(terms) == 2:
-                rest = UOp.index(sum_of({over[0]: terms[over[0]]}, constant))
-                return _Skipped(total, over[0], taps[0], rest, terms[taps[0]], period.arg, data, weights)
+                start = UOp.index(sum_of({over[0]: terms[over[0]]}, constant))
+                return _Skipped(total, over[0], taps[0], start, terms[taps[0]], period.arg, data, weights)
     return None
 
 
@@ -148,7 +148,7 @@ def _factors(total: Sum) -> list[tuple[UOp, UOp | None]]:
 
 
 def _conditions(value: UOp) -> list[UOp]:
-    """Where any of these does not hold, `value` is 0."""
+    """Conditions: if one of them fails, `value` is 0."""
     if value.op is Ops.WHERE and value.src[2].is_const and value.src[2].arg == 0:
         return conjuncts(value.src[0])
     if value.op is Ops.LOAD and len(value.src) > 1 and value.src[1].is_const and value.src[1].arg == 0:
@@ -156,7 +156,7 @@ def _conditions(value: UOp) -> list[UOp]:
     return []
 
 
-def _guarded(value: UOp, inside: UOp) -> UOp:
-    """A value, 0 where there are no more taps."""
+def _guard(value: UOp, inside: UOp) -> UOp:
+    """inside ? value : 0, with the condition on its loads, too."""
     guarded = value.substitute({n: guarded_load(n, inside) for n in value.toposort() if n.op is Ops.LOAD})
     return guarded if value.op is Ops.LOAD else inside.where(guarded, UOp.const(value.dtype, 0))

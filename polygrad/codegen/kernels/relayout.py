@@ -1,11 +1,11 @@
-"""Relayout: an operand of a large product that is costly to read is first copied to one that is not.
+"""Relayout: an operand of a large product that is costly to read is copied first.
 
     sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
 
-There are three kinds. One is read under conditions (the padding of a convolution, the zeros between a
-transposed convolution's elements), which are then looked at once for each element and not in each term. Of
-the second the summed axis goes over memory in long steps (`a.T @ b`): it is transposed. The third is
-computed (float16 converted to float32) and read as scalars, element by element for each vector of the
+There are three kinds. The first is read under conditions (the padding of a convolution, the zeros between a
+transposed convolution's elements): the copy evaluates them once for each element instead of in each term. The
+second is read in long steps along the summed axis (`a.T @ b`): the copy is its transpose. The third is
+computed (float16 converted to float32) and read as scalars, which computes it again for each vector of the
 output. The copy is a kernel of its own, tiled and divided between threads as any other. oneDNN calls it a
 reorder, TVM a layout rewrite.
 
@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.dot_products import dot_form
-from polygrad.codegen.kernels.fission import Fission, Producer, divided, fission, producer
-from polygrad.codegen.lower.reductions import canonicalized
+from polygrad.codegen.kernels.dot_products import find_dot_form
+from polygrad.codegen.kernels.fission import Fission, Producer, divide_kernels, make_fission, make_producer
+from polygrad.codegen.lower.reductions import canonicalize
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.tiling import Tiling
 from polygrad.codegen.target import Target
@@ -38,16 +38,16 @@ Form = dict[UOp, int]  # a sum of ranges, with their coefficients
 
 
 def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, and before those that they are for the copies of operands. Equal copies are made once."""
-    return divided(calls, lambda call: _copies_apart(call, target))
+    """The kernels, with copies of operands before those that read them. Equal copies are made once."""
+    return divide_kernels(calls, lambda call: _copy_operands(call, target))
 
 
-def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
-    """A kernel divided into copies and the rest; None where that would not pay."""
+def _copy_operands(call: KernelCall, target: Target) -> Fission | None:
+    """A kernel divided into copies of operands and the product; None if that does not pay."""
     ast, first = call.ast, len(call.args)
     if not kernel_info(ast).is_sum_of(cost.MIN_COPIED_FOR):
         return None
-    ast = canonicalized(ast)
+    ast = canonicalize(ast)
     only = nest_info(ast.src[0]).only_sum
     if only is None or only.factors is None:
         return None
@@ -58,11 +58,11 @@ def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
     tiles = Tiling(ast.src[0], target).choose()
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
     tile = tiles[lanes].size if lanes is not None else 1
-    if (dots := dot_form(only, lanes, first, target)) is not None:
+    if (dots := find_dot_form(only, lanes, first, target)) is not None:
         if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
             return None
         changes[total] = dots.total
-        copies += [producer(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
+        copies += [make_producer(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
     for factor in dedup(only.factors) if dots is None else ():
         box = _box(factor)
         if box is None or work < cost.MIN_COPIED_READS * box.size:
@@ -73,18 +73,18 @@ def _copies_apart(call: KernelCall, target: Target) -> Fission | None:
         memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
         position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
         changes[factor] = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
-        copies.append(_copy(factor, axes))
+        copies.append(_make_copy(factor, axes))
     if not copies:
         return None
-    return fission(ast.substitute(changes), copies)
+    return make_fission(ast.substitute(changes), copies)
 
 
 # --- the box of elements that an operand has
 
 
 class _Axis(NamedTuple):
-    """An axis of a box: a sum of ranges, from `low` on, `size` values of it. `step`: how far one goes in the
-    operand's memory."""
+    """An axis of a box: a sum of ranges, which has `size` values from `low` on. `step`: elements of the
+    operand's memory from one value to the next."""
 
     form: Form
     low: int
@@ -97,7 +97,7 @@ class _Axis(NamedTuple):
 
     @property
     def position(self) -> UOp:
-        """Where on the axis an element is."""
+        """The index along the axis: the sum of ranges, from 0 on."""
         out = UOp.index(-self.low)
         for r, factor in self.form.items():
             out = out + r * factor
@@ -105,7 +105,8 @@ class _Axis(NamedTuple):
 
 
 class _Box(NamedTuple):
-    """What an operand depends on, in the order of its memory. `guarded`: it is read under conditions."""
+    """All that an operand depends on, as axes in the order of its memory. `guarded`: read under
+    conditions."""
 
     axes: list[_Axis]
     guarded: bool
@@ -117,7 +118,7 @@ class _Box(NamedTuple):
 
 
 def _box(value: UOp) -> _Box | None:
-    """The box of an operand; None for one that depends on an axis in several ways, or reads nothing."""
+    """The box of an operand; None if it depends on a range in several ways, or reads no memory."""
     order = value.toposort()
     loads = [n for n in order if n.op is Ops.LOAD]
     if not loads or any(n.op in (Ops.REDUCE, Ops.DEFINE_VAR) for n in order):
@@ -149,18 +150,19 @@ def _box(value: UOp) -> _Box | None:
 
 
 def _affine(order: list[UOp]) -> list[UOp]:
-    """Sums of ranges that something other than a sum or a position in memory takes."""
-    inside = (Ops.ADD, Ops.MUL)
-    found: dict[UOp, None] = {}
+    """Sums of ranges that conditions, divisions and such take: all but parts of sums, and positions in
+    memory."""
+    linear = (Ops.ADD, Ops.MUL)
+    sums: dict[UOp, None] = {}
     for n in order:
-        if n.dtype is dtypes.index and n.op in inside:
+        if n.dtype is dtypes.index and n.op in linear:
             sources = [a for a in linear_terms(n).terms if a.op is not Ops.RANGE]
         elif n.op is Ops.INDEX:
             sources = [a for a in linear_terms(n.src[1]).terms if a.op is not Ops.RANGE]
         else:
             sources = [s for s in n.src if s.dtype is dtypes.index]
-        found.update(dict.fromkeys(s for s in sources if s.op in (*inside, Ops.RANGE)))
-    return list(found)
+        sums.update(dict.fromkeys(s for s in sources if s.op in (*linear, Ops.RANGE)))
+    return list(sums)
 
 
 def _form(position: UOp) -> Form:
@@ -168,7 +170,8 @@ def _form(position: UOp) -> Form:
 
 
 def _join(groups: list[Form], form: Form) -> bool:
-    """Make `form` a group unless it is a multiple of one. False where it shares ranges with another."""
+    """Add `form` to the groups unless it is a multiple of one of them. False if it shares ranges with
+    another."""
     if any(not g.keys().isdisjoint(form) for g in groups):
         return any(g.keys() == form.keys() and _is_multiple(form, g) for g in groups)
     unit = min(form.values(), key=abs)
@@ -179,7 +182,8 @@ def _join(groups: list[Form], form: Form) -> bool:
 
 
 def _mixed_radix(form: Form) -> list[Form]:
-    """The parts of a position that do not meet: each step of one goes beyond all of the smaller ones."""
+    """The digits of a position: a step along a digit is longer than the reach of all smaller ones
+    together."""
     parts: list[Form] = []
     reach = 0
     for r, f in sorted(form.items(), key=lambda t: abs(t[1])):
@@ -198,19 +202,19 @@ def _mixed_radix(form: Form) -> list[Form]:
 
 
 def _is_multiple(form: Form, group: Form) -> bool:
-    """The ranges of `group` stand in `form` as a multiple of it."""
+    """Whether `form`, restricted to the ranges of `group`, is a multiple of `group`."""
     r, f = next(iter(group.items()))
-    times, rest = divmod(form.get(r, 0), f)
-    return not rest and all(form.get(r, 0) == times * f for r, f in group.items())
+    times, remainder = divmod(form.get(r, 0), f)
+    return not remainder and all(form.get(r, 0) == times * f for r, f in group.items())
 
 
 def _axes_in_order(box: _Box, total: UOp, lanes: UOp | None, tile: int, target: Target) -> list[_Axis]:
-    """The axes of an operand's box in the order in which its memory is read best; `tile`: elements along the
-    lanes that a round of the product computes.
+    """The axes of an operand's box in the best order to read it. `tile`: elements along the lanes that a
+    round of the product computes.
 
-    That is the order it has, but for two. Along the lanes, the lanes go last, if they jump and a panel of it
-    is more than a cache holds. Elsewhere the summed axes do, if they step far over memory; of windows the one
-    that the innermost loop is over.
+    The order changes in two cases. If the operand depends on the lanes, these go last if they are not
+    neighbours and a panel is more than a cache holds. If not, the summed axes go last if they step far over
+    memory; of a window's axes the one of the innermost loop.
     """
     summed = frozenset(total.src[1:])
     inner = [a for a in box.axes if a.ranges <= summed]
@@ -230,14 +234,15 @@ def _axes_in_order(box: _Box, total: UOp, lanes: UOp | None, tile: int, target: 
 
 
 def _is_computed(factor: UOp, box: _Box, lanes: UOp | None) -> bool:
-    """More than a load, and read as scalars: it would be computed again for each vector of the output."""
+    """Whether each vector of the output would compute the operand again: it is more than a load, and read as
+    scalars."""
     return factor.op is not Ops.LOAD and lanes is not None and all(lanes not in a.ranges for a in box.axes)
 
 
 # --- the kernel that copies
 
 
-def _copy(value: UOp, axes: list[_Axis]) -> Producer:
+def _make_copy(value: UOp, axes: list[_Axis]) -> Producer:
     """copy[u, v, ...] = the operand where its sums are u, v, ..."""
     loops = [UOp.range(a.size, i) if a.size > 1 else UOp.index(0) for i, a in enumerate(axes)]
     changes: dict[UOp, UOp] = {}
@@ -245,4 +250,6 @@ def _copy(value: UOp, axes: list[_Axis]) -> Producer:
         unit = next(r for r, f in a.form.items() if abs(f) == 1)
         changes |= {r: UOp.index(0) for r in a.form}
         changes[unit] = (loop + a.low) * a.form[unit]
-    return producer(value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes)))
+    return make_producer(
+        value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes))
+    )

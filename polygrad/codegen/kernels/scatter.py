@@ -1,25 +1,25 @@
-"""Scatter: a sum over all inputs that picks those of one output, turned round.
+"""Scatter: a sum over one-hots becomes additions at positions.
 
     for v: out[v, c] = sum(index[i] == v ? x[i, c] : 0 for i)
 
     ->  for v: out[v, c] = 0;   for i, in order: out[index[i], c] += x[i, c]
 
 The gradient of a gather is such a sum, and so are histograms and sums of segments. The additions go in the
-order of `i`, so the result is the same by the bit, whichever loops over `c` threads divide. A GPU, which one
-thread after the other would leave idle, keeps the sum unless its elements are very many.
+order of `i`; threads divide the loops over `c`. So the bits do not depend on the number of threads. A GPU
+keeps the sum unless its elements are very many: additions in order leave most of a GPU idle.
 """
 
 from __future__ import annotations
 
 from polygrad.codegen.kernels.accumulation import (
     Accumulation,
-    accumulated,
-    accumulator,
-    combined,
-    filled,
+    combine,
     is_compared,
-    moved_to,
-    ordered,
+    make_accumulator,
+    make_fill,
+    make_ordered_nest,
+    replace_by_accumulations,
+    substitute_positions,
 )
 from polygrad.codegen.lower.reductions import equality_with, factors, identity_element
 from polygrad.codegen.opts import cost
@@ -34,8 +34,8 @@ from polygrad.uop.symbolic import simplify, symbolic
 
 
 def scatter(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, with what fills and what adds to memory in the place of a reduction over one-hots."""
-    return accumulated(calls, lambda call: _scatter(call, target))
+    """The kernels, with an Accumulation in the place of each reduction over one-hots."""
+    return replace_by_accumulations(calls, lambda call: _scatter(call, target))
 
 
 def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
@@ -47,21 +47,24 @@ def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
     if only is None or not info.is_static:
         return None
     ast, total = info.ast, only.node
-    if is_compared(total.ranges, target) or (picked := _picked(total)) is None:
+    if is_compared(total.ranges, target) or (picked := _find_terms(total)) is None:
         return None
     positions, value = picked
     if min(rounds(positions), rounds(total.src[1:])) < cost.MIN_SCATTERED:
         return None
     loops = sorted(total.ranges, key=lambda r: r.arg)
-    if (found := accumulator(ast, total, loops, len(call.args))) is None:
+    if (accumulator := make_accumulator(ast, total, loops, len(call.args))) is None:
         return None
-    place, rest = found
-    fill = filled(place, identity_element(total.arg, total.dtype), loops)
-    return Accumulation(fill, _adding(total, positions, value, place, loops), rest)
+    place, read = accumulator
+    fill = make_fill(place, identity_element(total.arg, total.dtype), loops)
+    return Accumulation(fill, _make_addition(total, positions, value, place, loops), read)
 
 
-def _picked(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
-    """Of a reduction over one-hots: which element of each output loop a term is for, and the term."""
+def _find_terms(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
+    """The position along each output loop that a term of a reduction over one-hots is added at, and the term.
+
+    sum(index[i] == v ? x[i] : 0 for i)  ->  {v: index[i]}, x[i]
+    """
     value = total.src[0]
     conditions: list[UOp] = []
     if total.arg is Ops.ADD:
@@ -90,15 +93,15 @@ def _picked(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
     return positions, value
 
 
-def _adding(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops: list[UOp]) -> UOp:
-    """The kernel that combines each term with the element of `place` that it is for."""
+def _make_addition(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops: list[UOp]) -> UOp:
+    """for i, in order: place[position of i] += value of i"""
     named = frozenset().union(*[element.ranges for element in positions.values()])
-    inner = tuple(r for r in total.src[1:] if r not in named)  # many terms for one element
+    inner = tuple(r for r in total.src[1:] if r not in named)  # their terms have the same position
     if inner:
         value = UOp(Ops.REDUCE, total.dtype, (value, *inner), total.arg)
-    inside, at = moved_to(positions)
+    inside, at = substitute_positions(positions)
     value = simplify(inside).where(value, identity_element(total.arg, total.dtype))
     pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
     outer = [r for r in total.src[1:] if r in named]
     nest = [*outer, *(r for r in loops if r not in positions)]
-    return ordered(pointer, combined(pointer, total.arg, value), nest, tuple(outer))
+    return make_ordered_nest(pointer, combine(pointer, total.arg, value), nest, tuple(outer))

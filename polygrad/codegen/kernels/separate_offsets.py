@@ -20,7 +20,7 @@ from polygrad.uop.ops import Ops
 def separate_offsets(calls: list[KernelCall], alignment: int) -> list[KernelCall]:
     """The kernels with offsets, in bytes, that are multiples of `alignment`. The last pass over KernelCalls:
     no other looks at offsets."""
-    separated = {ast: _separated(ast, alignment) for ast in {call.ast for call in calls}}
+    separated = {ast: _separate(ast, alignment) for ast in {call.ast for call in calls}}
     return [_with(call, *separated[call.ast]) for call in calls]
 
 
@@ -30,7 +30,7 @@ def _with(call: KernelCall, ast: UOp, offsets: dict[int, int]) -> KernelCall:
     return replace(call, ast=ast, offsets=tuple([offsets.get(i, 0) for i in range(len(call.args))]))
 
 
-def _separated(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
+def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
     """The kernel, whose PARAMs are as large as what it accesses, and the offset of each slot that has one."""
     order = ast.toposort()
     new: dict[UOp, UOp] = {}
@@ -57,14 +57,14 @@ def _separated(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
 
 def _accesses(order: list[UOp]) -> dict[UOp, list[UOp]]:
     """The indices at which each buffer is accessed, of those that are accessed in no other way."""
-    found: dict[UOp, list[UOp]] = {}
+    indices_of: dict[UOp, list[UOp]] = {}
     others: set[UOp] = set()
     for node in order:
         for source in node.src:
             if source.op is not Ops.PARAM or source.arg.space is not AddrSpace.GLOBAL:
                 continue
             if node.op is Ops.INDEX and source is node.src[0]:
-                found.setdefault(source, []).append(node.src[1])
+                indices_of.setdefault(source, []).append(node.src[1])
             else:
                 others.add(source)
-    return {param: indices for param, indices in found.items() if param not in others}
+    return {param: indices for param, indices in indices_of.items() if param not in others}

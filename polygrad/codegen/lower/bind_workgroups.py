@@ -88,16 +88,16 @@ def _dimensions(order: Sequence[UOp], kind: AxisKind) -> list[list[UOp]]:
     """The axes of a kind that share each dimension: of one size, and no value depends on two of them. The
     first has those that memory is read along element by element."""
     axes = [n for n in order if n.op is Ops.RANGE and n.arg.kind is kind]
-    together = [found for n in order if len(found := n.ranges.intersection(axes)) > 1]
+    together = [axes_of_value for n in order if len(axes_of_value := n.ranges.intersection(axes)) > 1]
     strides: dict[UOp, int] = {}
     for n in order:
         if n.op is Ops.INDEX and n.src[0].op is Ops.PARAM:
             for atom, step in linear_terms(n.src[1])[0].items():
                 for r in atom.ranges:
                     strides[r] = min(abs(step), strides.get(r, abs(step)))
-    most = max(strides.values(), default=0) + 1
+    longest = max(strides.values(), default=0) + 1
     out: list[list[UOp]] = []
-    for r in sorted(axes, key=lambda r: (-strides.get(r, most), r.arg.id), reverse=True):
+    for r in sorted(axes, key=lambda r: (-strides.get(r, longest), r.arg.id), reverse=True):
         for members in out:
             if members[0].src == r.src and not any(r in t and not t.isdisjoint(members) for t in together):
                 members.append(r)
@@ -225,7 +225,7 @@ class _Binder:
             if node in self.new:
                 continue
             if node.op is Ops.REDUCE and self._is_in_registers(node):
-                self.new[node] = self._exchanged(node)
+                self.new[node] = self._exchange(node)
                 continue
             item = self._item(node)
             if item is not None:
@@ -254,7 +254,7 @@ class _Binder:
     def _item(self, node: UOp) -> _Item | None:
         if not self._is_item(node):
             return None
-        return self._filled(node) if node.op is Ops.STAGE else self._grouped(node)
+        return self._fill_together(node) if node.op is Ops.STAGE else self._lower_group(node)
 
     def _complete(self, pending: dict[frozenset[UOp], list[tuple[UOp, _Item]]]) -> None:
         for loops, found in pending.items():
@@ -282,7 +282,7 @@ class _Binder:
 
     # --- stages
 
-    def _filled(self, node: UOp) -> _Item:
+    def _fill_together(self, node: UOp) -> _Item:
         """A STAGE: filled by all invocations, in the order in which memory holds what is read."""
         if node.arg.space is not AddrSpace.SHARED:
             raise OptError("expected memory of a workgroup: STAGE comes after LOCAL")
@@ -322,7 +322,7 @@ class _Binder:
 
     # --- reductions
 
-    def _grouped(self, node: UOp) -> _Item:
+    def _lower_group(self, node: UOp) -> _Item:
         """A REDUCE over one LOCAL axis: a tree of the invocations' parts."""
         axis = _shared_axis(node)
         part = self._part(node)
@@ -412,7 +412,7 @@ class _Binder:
             return False
         return self._exchanging(axes[0]) == axes[0].src[0].arg
 
-    def _exchanged(self, node: UOp) -> UOp:
+    def _exchange(self, node: UOp) -> UOp:
         loops = [self.new[r] for r in node.ranges if not is_tile(r) and not is_bound(r)]
         _require_uniform(loops)
         return self._butterfly(node, self._part(node), _shared_axis(node).src[0].arg)
@@ -432,12 +432,12 @@ class _Binder:
     def _idle(self, axes: Iterable[UOp]) -> UOp | None:
         """The condition that picks one of the invocations that would store the same; None where each has an
         element of its own along `axes`."""
-        found = None
+        is_first = None
         for members, number in zip(self.group.axes, self.group.numbers, strict=True):
             if not any(r in members for r in axes):
-                first = number < 1
-                found = first if found is None else found & first
-        return found
+                is_first_of_axis = number < 1
+                is_first = is_first_of_axis if is_first is None else is_first & is_first_of_axis
+        return is_first
 
     def _nest(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
         """An output nest without the loops that are bound."""

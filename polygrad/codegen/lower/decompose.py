@@ -162,7 +162,7 @@ words = PatternMatcher([
 # --- integer division --------------------------------------------------------------------------------------
 
 
-def _guarded(u: UOp, x: UOp, y: UOp) -> UOp | None:
+def _guard(u: UOp, x: UOp, y: UOp) -> UOp | None:
     """x // y and x % y where y may be 0 or, signed, -1: 1 is divided by there."""
     wrong = _undefined(y)
     if wrong is None or (y.op is Ops.WHERE and y.src[0] is _undefined(y.src[2]) and _is_one(y.src[1])):
@@ -179,11 +179,11 @@ def _is_one(y: UOp) -> bool:
 def _undefined(y: UOp) -> UOp | None:
     """The condition under which a divisor must not reach a Builder; None when its bounds rule that out."""
     lo, hi = y.bounds or (y.dtype.min, y.dtype.max)
-    found = y.eq(UOp.const(y.dtype, 0)) if lo <= 0 <= hi else None
+    is_undefined = y.eq(UOp.const(y.dtype, 0)) if lo <= 0 <= hi else None
     if lo <= -1 <= hi:
         minus_one = y.eq(UOp.const(y.dtype, -1))
-        found = minus_one if found is None else found | minus_one
-    return found
+        is_undefined = minus_one if is_undefined is None else is_undefined | minus_one
+    return is_undefined
 
 
 def _log2(n: int) -> int:
@@ -195,8 +195,8 @@ divisions = PatternMatcher([
     (_op(Ops.IDIV, _nx, _c), lambda x, c: x >> _log2(c.arg) if is_pow2(c.arg) else None),
     (_op(Ops.MOD, _nx, _c), lambda x, c: x & UOp.const(c.dtype, c.arg - 1) if is_pow2(c.arg) else None),
     # x // 0 = x % 0 = 0,  x // -1 = -x,  x % -1 = 0
-    (UPat(Ops.IDIV, _INTS, (_x, _y), name="u"), _guarded),
-    (UPat(Ops.MOD, _INTS, (_x, _y), name="u"), _guarded),
+    (UPat(Ops.IDIV, _INTS, (_x, _y), name="u"), _guard),
+    (UPat(Ops.MOD, _INTS, (_x, _y), name="u"), _guard),
 ])  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def _sub(x: UOp, y: UOp) -> UOp:
     return UOp(Ops.SUB, x.dtype, (x, y))
 
 
-def _sub_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:
+def _subtract_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:
     return _sub(x, y << _log2(-c.arg)) if is_pow2(-c.arg) else None
 
 
@@ -231,7 +231,7 @@ cheaper = PatternMatcher([
     (_op(Ops.ADD, _x, _op(Ops.NEG, _y)), _sub),
     (_op(Ops.ADD, _op(Ops.NEG, _y), _x), _sub),
     # x + y * -2^n = x - (y << n)
-    (_op(Ops.ADD, _nx, _op(Ops.MUL, _y, _c)), _sub_shifted),
+    (_op(Ops.ADD, _nx, _op(Ops.MUL, _y, _c)), _subtract_shifted),
     # reciprocal(x) = 1 / x
     (UPat(Ops.RECIPROCAL, _SINGLE, (_x,)), lambda x: _fdiv(UOp.const(x.dtype, 1), x)),
 ])  # fmt: skip

@@ -90,15 +90,15 @@ def _with_loads_inside(nest: UOp) -> UOp:
     if not scans or nest.src[0].op is not Ops.STORE:
         return nest
     memory = nest.src[0].src[0].src[0]
-    inside: dict[UOp, UOp] = {}
+    new_loads: dict[UOp, UOp] = {}
     for load in nest.toposort():
         if load.op is Ops.LOAD and load.src[0].src[0] is memory:
             place = load.src[0]
             if missing := [r for r in scans if r not in place.ranges]:
                 pointer = UOp(Ops.AFTER, memory.dtype, (memory, *missing))
                 place = place.replace(src=(pointer, *place.src[1:]))
-                inside[load] = load.replace(src=(place, *load.src[1:]))
-    return nest.substitute(inside)
+                new_loads[load] = load.replace(src=(place, *load.src[1:]))
+    return nest.substitute(new_loads)
 
 
 def split_ends(sink: UOp) -> UOp:

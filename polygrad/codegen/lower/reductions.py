@@ -22,13 +22,13 @@ def identity_element(op: Ops, dtype: DType) -> UOp:
 # --- reductions that need no loop
 
 
-def _independent(u: UOp) -> UOp | None:
+def _drop_idle_loops(u: UOp) -> UOp | None:
     x = u.src[0]
-    inside = x.ranges
-    idle = [r for r in u.src[1:] if r not in inside]
+    ranges = x.ranges
+    idle = [r for r in u.src[1:] if r not in ranges]
     if not idle:
         return None
-    left = tuple(r for r in u.src[1:] if r in inside)
+    left = tuple(r for r in u.src[1:] if r in ranges)
     out = UOp(Ops.REDUCE, u.dtype, (x, *left), u.arg) if left else x
     if u.arg is Ops.ADD:
         for r in idle:
@@ -37,7 +37,7 @@ def _independent(u: UOp) -> UOp | None:
     return out
 
 
-def _gather(u: UOp) -> UOp | None:
+def _replace_one_hot(u: UOp) -> UOp | None:
     terms, picks = factors(u.src[0])
     for r, pick in itertools.product(u.src[1:], picks):
         i, size = equality_with(pick, r), r.src[0]
@@ -47,10 +47,10 @@ def _gather(u: UOp) -> UOp | None:
         inside = valid = simplify((position < 0).logical_not() & (position < size))
         for p in picks:
             if p is not pick:
-                valid = valid & _moved(p, r, position, inside)
+                valid = valid & _substitute_position(p, r, position, inside)
         body: UOp | None = None
         for t in terms:
-            moved = _moved(t, r, position, inside)
+            moved = _substitute_position(t, r, position, inside)
             body = moved if body is None else body * moved
         if body is None:
             body = UOp.const(u.dtype, 1)
@@ -96,7 +96,7 @@ def equality_with(condition: UOp, r: UOp) -> UOp | None:
     return None
 
 
-def _moved(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
+def _substitute_position(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
     """`value` at r = position. Its loads that move with r are made where `inside` holds: none leaves its
     buffer. What else it computes of r may rely on where r is, so elsewhere that is computed at 0."""
     computed = value.toposort(lambda n: n.op is not Ops.LOAD)
@@ -125,7 +125,7 @@ def guarded_load(load: UOp, inside: UOp) -> UOp:
 # --- sums of sums
 
 
-def _flattened(u: UOp) -> UOp | None:
+def _flatten(u: UOp) -> UOp | None:
     inner, conditions = u.src[0], []
     while inner.op is Ops.WHERE and inner.src[2].is_const and inner.src[2].arg == 0:
         conditions.append(inner.src[0])
@@ -135,8 +135,8 @@ def _flattened(u: UOp) -> UOp | None:
     own = set(inner.src[1:])
     if any(not own.isdisjoint(n.src[1:]) for c in conditions for n in c.toposort() if n.op is Ops.REDUCE):
         return None  # a condition on the sum itself: relu(sum) is known only when the sum is
-    wanted = {c for condition in conditions for c in conjuncts(condition)}
-    value = _guarded_product(inner.src[0], wanted)
+    required = {c for condition in conditions for c in conjuncts(condition)}
+    value = _guarded_product(inner.src[0], required)
     if value is None:
         value = inner.src[0]
         for condition in conditions:
@@ -144,18 +144,18 @@ def _flattened(u: UOp) -> UOp | None:
     return UOp(Ops.REDUCE, u.dtype, (value, *u.src[1:], *inner.src[1:]), Ops.ADD)
 
 
-def _guarded_product(value: UOp, wanted: set[UOp]) -> UOp | None:
-    """`value` if it is a product of two loads, one of them 0 unless all `wanted` holds; the other loses a
+def _guarded_product(value: UOp, required: set[UOp]) -> UOp | None:
+    """`value` if it is a product of two loads, one of them 0 unless all `required` holds; the other loses a
     condition that this one has too, if it reads within its buffer anyway."""
     if value.op is not Ops.MUL or any(s.op is not Ops.LOAD for s in value.src):
         return None
     for guard, other in (value.src, value.src[::-1]):
         if len(guard.src) < 2 or guard.src[1].arg != 0:
             continue
-        known = set(conjuncts(guard.src[0].src[2]))
-        if not wanted <= known:
+        guards = set(conjuncts(guard.src[0].src[2]))
+        if not required <= guards:
             continue
-        guarded = len(other.src) == 2 and known.issuperset(conjuncts(other.src[0].src[2]))
+        guarded = len(other.src) == 2 and guards.issuperset(conjuncts(other.src[0].src[2]))
         if guarded and _is_within(other.src[0]):
             free = UOp(Ops.LOAD, other.dtype, (UOp(Ops.INDEX, other.dtype, other.src[0].src[:2]),))
             return guard * free if guard is value.src[0] else free * guard
@@ -178,19 +178,19 @@ def _reduce(op: Ops, *src: UPat) -> UPat:
 
 simplify_reductions = PatternMatcher([
     # sum(x for r < n) = x * n, max(x for r) = x, where x does not depend on r
-    (_reduce(Ops.ADD), _independent),
-    (_reduce(Ops.MAX), _independent),
+    (_reduce(Ops.ADD), _drop_idle_loops),
+    (_reduce(Ops.MAX), _drop_idle_loops),
     # sum(i == r ? x(r) : 0 for r < n) = 0 <= i < n ? x(i) : 0, where i does not depend on r
-    (_reduce(Ops.ADD), _gather),
+    (_reduce(Ops.ADD), _replace_one_hot),
 ])  # fmt: skip
 
 # sum(ok(a) ? sum(x(a, b) for b) : 0 for a) = sum(ok(a) ? x(a, b) : 0 for a, b), which can be tiled; the
 # gradient of a convolution has it. Where x is a product with a load that is 0 unless ok(a), that is the
 # condition, and the other factors go without (an infinity of theirs is NaN here, then, not 0).
-flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flattened)])
+flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flatten)])
 
 
-def canonicalized(kernel: UOp) -> UOp:
+def canonicalize(kernel: UOp) -> UOp:
     """A kernel whose reductions are as lowering is going to have them: simplified, without those that need no
     loop, a sum of sums as one. What divides kernels before lowering looks at that."""
     for rules in (symbolic, simplify_reductions, flatten_reductions):

@@ -21,7 +21,7 @@ def threefry(counter: UOp, key: UOp) -> UOp:
     for group in range(5):
         for bits in _ROTATIONS[group % 2]:
             x0 = x0 + x1
-            x1 = _rotated(x1, bits) ^ x0
+            x1 = _rotate(x1, bits) ^ x0
         x0 = x0 + keys[(group + 1) % 3]
         x1 = x1 + keys[(group + 2) % 3] + (group + 1)
     return UOp(Ops.OR, dtypes.uint64, (x1.cast(dtypes.uint64) << 32, x0.cast(dtypes.uint64)))
@@ -37,5 +37,5 @@ def _high(x: UOp) -> UOp:
     return (x >> 32).cast(dtypes.uint32)
 
 
-def _rotated(x: UOp, bits: int) -> UOp:
+def _rotate(x: UOp, bits: int) -> UOp:
     return (x << bits) | (x >> (32 - bits))

@@ -147,8 +147,8 @@ def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
     through every step.
     """
     f = _FORMATS[d.dtype]
-    vanishes, x = _clamped(d, f)
-    shifted, magic = _shifted(x if rest is None else x + rest, f)
+    vanishes, x = _clamp(d, f)
+    shifted, magic = _shift(x if rest is None else x + rest, f)
     s = _sub(x, _sub(shifted, magic))
     s = s if rest is None else s + rest
     return _where(vanishes, UOp.const(d.dtype, 0.0), _scaled_exp2(s, shifted, f, fused))
@@ -165,8 +165,8 @@ def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
     head, tail = _in_two(c, f)
     if tail == 0 and math.frexp(c)[0] in (0.5, -0.5):
         return lean_exp2(x * c, fused)  # the product of a power of two is exact
-    vanishes, d = _clamped(x * head, f)
-    shifted, magic = _shifted(d, f)
+    vanishes, d = _clamp(x * head, f)
+    shifted, magic = _shift(d, f)
     if fused:
         s = UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, head), _sub(magic, shifted)))
         s = s if tail == 0 else UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, tail), s))
@@ -177,7 +177,7 @@ def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
     return _where(vanishes, UOp.const(dtype, 0.0), _scaled_exp2(s, shifted, f, fused))
 
 
-def _clamped(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+def _clamp(d: UOp, f: _Format) -> tuple[UOp, UOp]:
     """Whether 2^d vanishes, and a d whose nearest integer fits: 0 where it does, as processors underflow
     slowly (masked scores do)."""
     const = UOp.const
@@ -186,7 +186,7 @@ def _clamped(d: UOp, f: _Format) -> tuple[UOp, UOp]:
     return vanishes, _where(most < x, most, x)
 
 
-def _shifted(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+def _shift(d: UOp, f: _Format) -> tuple[UOp, UOp]:
     """d + m, whose low bits are the integer nearest to d, and m."""
     magic = UOp.const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
     return d + magic, magic

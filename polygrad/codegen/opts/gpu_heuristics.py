@@ -38,7 +38,7 @@ def limits_of(target: Target) -> Workgroups:
     return target.workgroups
 
 
-def unbound_nest(kernel: UOp, target: Target) -> NestInfo | None:
+def find_unbound_nest(kernel: UOp, target: Target) -> NestInfo | None:
     """The kernel's only output nest, if nothing of it is bound yet and it is not more than a grid has (nor
     memory: such a kernel does not run)."""
     info = kernel_info(kernel)
@@ -92,7 +92,7 @@ def _vectors(nest: NestInfo, r: UOp, target: Target, gathered: bool = False) -> 
 # --- products
 
 
-def tiled_product(nest: NestInfo, least: int = cost.MIN_PRODUCT_SIDE) -> Product | None:
+def find_tiled_product(nest: NestInfo, min_side: int = cost.MIN_PRODUCT_SIDE) -> Product | None:
     """The only sum of a nest, if it is a product with many terms and at least so many rows and columns; of
     its loops those that fill a workgroup's tile, the columns along memory."""
     if nest.only_sum is None or nest.only_sum.terms < cost.MIN_PRODUCT_TERMS:
@@ -103,19 +103,19 @@ def tiled_product(nest: NestInfo, least: int = cost.MIN_PRODUCT_SIDE) -> Product
         sizes = min(p.rows.src[0].arg, side) * min(p.columns.src[0].arg, side)
         return sizes, nest.write.stride(p.columns) == 1
 
-    return max(nest.products(least), key=rank, default=None)
+    return max(nest.products(min_side), key=rank, default=None)
 
 
 def _products(kernel: UOp, target: Target) -> Decisions:
-    nest = unbound_nest(kernel, target)
+    nest = find_unbound_nest(kernel, target)
     if nest is None or nest.is_ordered:
         return
     limits = limits_of(target)
     if limits.software:
-        if (product := tiled_product(nest, cost.MIN_SOFTWARE_SIDE)) is not None:
+        if (product := find_tiled_product(nest, cost.MIN_SOFTWARE_SIDE)) is not None:
             yield from _register_tiles(nest, product, target)
         return
-    if (product := tiled_product(nest)) is None:
+    if (product := find_tiled_product(nest)) is None:
         return
     total, rows, columns = product.total, product.rows, product.columns
     sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
@@ -261,7 +261,7 @@ class _Shared(NamedTuple):
     contiguous: bool
 
 
-def _shared(total: Sum) -> _Shared:
+def _describe_shared(total: Sum) -> _Shared:
     most = max((rounds(n.ranges) for n in total.loads), default=0)
     strides: dict[UOp, int] = {}
     for n in total.loads:
@@ -286,22 +286,22 @@ def _outer_sums(nest: NestInfo) -> list[_Shared]:
         for n in t.value.toposort()
         if n.op is Ops.REDUCE and not n.ranges.isdisjoint(t.loops)
     }
-    return [_shared(t) for t in nest.sums if t.node not in nested]
+    return [_describe_shared(t) for t in nest.sums if t.node not in nested]
 
 
 def _merged_sums(kernel: UOp, target: Target) -> Decisions:
     """Neighbouring loops of sums as one, which a workgroup shares as a whole."""
-    while (nest := unbound_nest(kernel, target)) is not None:
+    while (nest := find_unbound_nest(kernel, target)) is not None:
         pairs = (pair for total in nest.sums for pair in itertools.pairwise(total.loops))
         constant = (p for p in pairs if all(r.src[0].is_const for r in p))
         found = next((pair for pair in constant if mergeable(nest.node, *pair)), None)
-        if found is None or tiled_product(nest) is not None:
+        if found is None or find_tiled_product(nest) is not None:
             return
         kernel = yield opt_of(OptKind.MERGE, *found)
 
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
-    nest = unbound_nest(kernel, target)
+    nest = find_unbound_nest(kernel, target)
     if nest is None or nest.is_ordered:
         return
     sums = _outer_sums(nest)
@@ -401,12 +401,12 @@ def workgroups_of_sum(nest: NestInfo, total: Sum) -> tuple[int, int]:
     """How many workgroups the only sum of a nest has, about, and how many terms each part of it should have
     that has as many."""
     outputs = rounds(total.outer)
-    if (product := tiled_product(nest)) is not None:
+    if (product := find_tiled_product(nest)) is not None:
         sides = [r.src[0].arg for r in (product.rows, product.columns)]
         tile = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
         tiles = outputs // prod(sides) * prod(ceildiv(side, tile) for side in sides)
         return int(tiles), cost.MIN_PART_TERMS
-    if _shared(total).contiguous:
+    if _describe_shared(total).contiguous:
         return outputs, cost.MIN_PART_ROW
     each = cost.INVOCATIONS if outputs >= cost.MANY_SUMS else cost.GROUP_COLUMNS
     return ceildiv(outputs, each), cost.MIN_PART_TERMS
@@ -416,7 +416,7 @@ def workgroups_of_sum(nest: NestInfo, total: Sum) -> tuple[int, int]:
 
 
 def _flat(kernel: UOp, target: Target) -> Decisions:
-    nest = unbound_nest(kernel, target)
+    nest = find_unbound_nest(kernel, target)
     if nest is None or not nest.parallel:
         return
     write, in_place = nest.write, nest.is_in_place
@@ -478,15 +478,15 @@ def _blocks(nest: NestInfo, written: UOp, read: UOp, limits: Workgroups) -> Deci
         room //= count
 
 
-def _invocations(size: UOp, most: int, in_place: bool) -> int:
+def _invocations(size: UOp, limit: int, in_place: bool) -> int:
     """How many invocations go along a loop."""
     if not size.is_const:
-        return 1 if in_place else min(most, power(max(sint_max(size), 1)))
-    if size.arg <= most:
+        return 1 if in_place else min(limit, power(max(sint_max(size), 1)))
+    if size.arg <= limit:
         return int(size.arg)
     if in_place:
-        return next(n for n in range(most, 0, -1) if size.arg % n == 0)
-    return most
+        return next(n for n in range(limit, 0, -1) if size.arg % n == 0)
+    return limit
 
 
 # --- what invocations go round
@@ -495,8 +495,8 @@ def _invocations(size: UOp, most: int, in_place: bool) -> int:
 def _unrolled(kernel: UOp, target: Target) -> Decisions:
     """Short loops of sums whole, of longer ones some rounds at a time: the loads of one need not wait for
     those of another, and a round costs more than what is added in it."""
-    while (found := _to_unroll(kernel)) is not None:
-        r, count = found
+    while (loop := _to_unroll(kernel)) is not None:
+        r, count = loop
         kernel = yield opt_of(OptKind.UNROLL, r, numbers=(count,))
 
 
@@ -510,14 +510,14 @@ def _to_unroll(kernel: UOp) -> tuple[UOp, int] | None:
         loops = [r for r in total.src[1:] if r.arg.kind is AxisKind.REDUCE] if total.op is Ops.REDUCE else []
         if not loops or not (r := loops[-1]).src[0].is_const or r in fixed:
             continue
-        inside = [n for n in nodes_of(total.src[0]) if r in n.ranges]
+        nodes = [n for n in nodes_of(total.src[0]) if r in n.ranges]
         tile = [q.src[0].arg for q in total.src[0].ranges if is_tile(q)]
         sibling = (*r.arg.id[:-1], 1)  # where this loop is what is left of one, its rounds
         of_rounds = any(q.arg.id == sibling and q.arg.kind is AxisKind.UNROLL for q in total.src[1:])
-        if of_rounds or prod(tile) >= cost.LONG_ROUND or any(n.op is Ops.REDUCE for n in inside):
+        if of_rounds or prod(tile) >= cost.LONG_ROUND or any(n.op is Ops.REDUCE for n in nodes):
             continue
         size = r.src[0].arg
-        work = prod(tile) * (1 + sum(cost.op_cost(n.op) for n in inside if cost.is_counted(n)))
+        work = prod(tile) * (1 + sum(cost.run_cost(n.op) for n in nodes if cost.is_counted(n)))
         if size <= cost.SHORT_LOOP and size * work <= cost.UNROLLED:
             return r, size
         is_short = cost.ROUNDS * work <= cost.UNROLLED and 2 * prod(tile) <= cost.LONG_ROUND

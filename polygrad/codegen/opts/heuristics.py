@@ -67,15 +67,17 @@ def _decisions(target: Target) -> Sequence[Decide]:
 def _partitions(kernel: UOp, target: Target) -> Decisions:
     """The loops of each output nest where conditions on them change few times and far apart, and those where
     windows at their ends look beyond a row."""
-    most = len(kernel.src) * cost.MAX_PARTS
-    while found := next((f for nest in kernel.src if (f := _partition(nest, most - len(kernel.src)))), None):
-        r, bounds = found
+    max_nests = len(kernel.src) * cost.MAX_PARTS
+    while division := next(
+        (f for nest in kernel.src if (f := _partition(nest, max_nests - len(kernel.src)))), None
+    ):
+        r, bounds = division
         kernel = yield _opt(OptKind.PARTITION, r, numbers=bounds)
 
 
-def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
-    """A loop to divide, and where; for up to `most` nests more. Not a loop that a sum is outside of: each
-    part would compute that again."""
+def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | None:
+    """A loop to divide, and where; for up to `max_new_nests` nests more. Not a loop that a sum is outside of:
+    each part would compute that again."""
     info = nest_info(nest)
     if info.is_in_place:
         return None
@@ -85,8 +87,8 @@ def _partition(nest: UOp, most: int) -> tuple[UOp, tuple[int, ...]] | None:
         if not (bounds := changes(nest, r)):
             continue
         sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
-        least = max(sizes) if _looks_beyond(nest, r) else min(sizes)
-        if len(sizes) <= min(cost.MAX_PARTS, most + 1) and least >= cost.MIN_PART:
+        smallest = max(sizes) if _looks_beyond(nest, r) else min(sizes)
+        if len(sizes) <= min(cost.MAX_PARTS, max_new_nests + 1) and smallest >= cost.MIN_PART:
             return r, bounds
     return None
 
@@ -102,12 +104,12 @@ def _periods(kernel: UOp, target: Target) -> Decisions:
     """Loops of output nests in which loads go through the same elements again and again (a repetition), in
     blocks of a period: what is inside of one goes along memory."""
     lanes = cost.native_lanes(target)
-    while found := next((f for nest in kernel.src if (f := _period(nest, lanes))), None):
-        r, period = found
+    while division := next((f for nest in kernel.src if (f := _period(nest, lanes))), None):
+        r, period = division
         kernel = yield _opt(OptKind.SPLIT, r, numbers=(period,))
 
 
-def _period(nest: UOp, least: int) -> tuple[UOp, int] | None:
+def _period(nest: UOp, min_period: int) -> tuple[UOp, int] | None:
     """A loop to divide, and the size of its blocks."""
     info = nest_info(nest)
     for load in info.loads:
@@ -115,7 +117,7 @@ def _period(nest: UOp, least: int) -> tuple[UOp, int] | None:
             if a.op is not Ops.MOD or not a.src[1].is_const or a.src[0] not in info.parallel:
                 continue
             r, period = a.src[0], a.src[1].arg
-            if r.src[0].is_const and r.src[0].arg % period == 0 and period >= least:
+            if r.src[0].is_const and r.src[0].arg % period == 0 and period >= min_period:
                 return r, period
     return None
 
@@ -125,8 +127,8 @@ def _period(nest: UOp, least: int) -> tuple[UOp, int] | None:
 
 def _rows(kernel: UOp, target: Target) -> Decisions:
     """In each output nest, an expensive value that is summed up along a row, and used again along it."""
-    while found := next((f for n in nests_of(kernel) if n.op is Ops.END and (f := _row(n, target))), None):
-        value, k = found
+    while row := next((f for n in nests_of(kernel) if n.op is Ops.END and (f := _row(n, target))), None):
+        value, k = row
         kernel = yield _stage(kernel, value, [k])
 
 
@@ -195,10 +197,10 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
         if nest is None or total is None:
             return
         done.add(total.loops[0].arg)
-        found = _operand(nest, total, target)
-        if found is None:
+        operand = _operand(nest, total, target)
+        if operand is None:
             continue
-        panel, rows = found
+        panel, rows = operand
         extent, innermost = list(panel.reduced), list(rows)
         column, count = _column_block(nest, total, panel, rows, target) if nest in kernel.src else (None, 1)
         value = panel.value
@@ -217,7 +219,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
             innermost.append(tiles_of_block)
         number = sum(n.op is Ops.STAGE for n in kernel.toposort())
         kernel = yield _stage(kernel, value, extent)
-        kernel = yield from _transposed(
+        kernel = yield from _transpose_panel(
             kernel, panel, [k.arg.copy(number, AxisKind.LOOP) for k in panel.reduced]
         )
         loops = sorted(nest.src[1:], key=lambda r: innermost.index(r) if r in innermost else -1)
@@ -225,7 +227,7 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
             kernel = yield _opt(OptKind.REORDER, *loops)
 
 
-def _transposed(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
+def _transpose_panel(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
     """A panel whose lanes jump in memory is copied in blocks, where memory goes along a summed axis (one of
     `axes`, or several as one): the emitter loads along that and transposes."""
     if panel.step in (0, 1):
@@ -234,9 +236,9 @@ def _transposed(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, 
     for outer, inner in reversed(list(itertools.pairwise(fills))):
         stage = filled_over(kernel, outer)
         assert stage is not None
-        found = next((r for r in stage.src[2:] if r.arg == inner.arg), inner)
-        if mergeable(stage, outer, found):
-            kernel = yield _opt(OptKind.MERGE, outer, found)
+        inner_loop = next((r for r in stage.src[2:] if r.arg == inner.arg), inner)
+        if mergeable(stage, outer, inner_loop):
+            kernel = yield _opt(OptKind.MERGE, outer, inner_loop)
     for a in axes:
         r = next((n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a), None)
         stage = filled_over(kernel, r) if r is not None else None
@@ -269,9 +271,9 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
     ks = sorted(total.loops, key=lambda r: r.arg)
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
-    inside = nodes_of(total.value)
+    nodes = nodes_of(total.value)
     around = loops_around(nest)
-    for load in map(Access, (n for n in inside if n.op is Ops.LOAD)):
+    for load in map(Access, (n for n in nodes if n.op is Ops.LOAD)):
         if load.condition is not None or not load.ranges.issuperset(ks):
             continue
         rows = [r for r in nest.src[1:] if r not in load.ranges and r not in around]
@@ -282,7 +284,7 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
         value = (
             load.node
         )  # the longest expression of the load that depends on no other range: computed once, too
-        for node in inside:
+        for node in nodes:
             if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
                 value = node
         if any(not a.ranges.isdisjoint(tile) and a not in tile for a in load.terms):
@@ -296,10 +298,10 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
                 return panel, rows
             continue
         step = abs(load.stride(ks[-1])) * panel.itemsize
-        least = (
+        min_row_tiles = (
             cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, rounds(ks), target) else cost.MIN_ROW_TILES
         )
-        if row_tiles >= least and cost.is_far(step, rounds(ks), target):
+        if row_tiles >= min_row_tiles and cost.is_far(step, rounds(ks), target):
             return panel, rows
     return None
 
@@ -321,8 +323,8 @@ def _column_block(
         return None, 1
     column = columns[-1]
     size = column.src[0].arg
-    most = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // cost.MIN_BLOCKS)
-    fits = [d for d in range(2, most + 1) if size % d == 0]
+    max_tiles = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // cost.MIN_BLOCKS)
+    fits = [d for d in range(2, max_tiles + 1) if size % d == 0]
     return (column, fits[-1]) if fits else (None, 1)
 
 
@@ -337,20 +339,20 @@ def _orders(kernel: UOp, target: Target) -> Decisions:
         loops = list(nest.src[1:])
         if not 1 < len(loops) <= cost.MAX_REORDERED or any(not r.src[0].is_const for r in loops):
             continue
-        inside = frozenset(total.loops)
+        summed = frozenset(total.loops)
 
-        def traffic(order: Sequence[UOp], total: Sum = total, inside: frozenset[UOp] = inside) -> float:
-            return sum(_traffic(n, order, inside, target) for n in total.loads)
+        def traffic(order: Sequence[UOp], total: Sum = total, summed: frozenset[UOp] = summed) -> float:
+            return sum(_traffic(n, order, summed, target) for n in total.loads)
 
         best = min(itertools.permutations(loops), key=traffic)  # the first of equals: as they are
         if traffic(best) * cost.MIN_LESS_TRAFFIC <= traffic(loops):
             kernel = yield _opt(OptKind.REORDER, *best)
 
 
-def _traffic(load: Access, order: Sequence[UOp], inside: frozenset[UOp], target: Target) -> float:
-    """The bytes that a load inside of loops in this `order` fetches from beyond the second cache; `inside`:
-    loops further in."""
-    loops = [r for r in load.ranges if r in inside or is_tile(r)]
+def _traffic(load: Access, order: Sequence[UOp], inner_loops: frozenset[UOp], target: Target) -> float:
+    """The bytes that a load inside of loops in this `order` fetches from beyond the second cache;
+    `inner_loops`: loops further in."""
+    loops = [r for r in load.ranges if r in inner_loops or is_tile(r)]
     touched = rounds(loops) * load.itemsize  # by one round of what is further in
     fetched = float(touched)
     for r in reversed(order):
@@ -369,12 +371,12 @@ def _epilogues(kernel: UOp, target: Target) -> Decisions:
         if total is None:
             continue
         summed = set(total.node.toposort())
-        rest = [n for n in nest.toposort() if n.op in GroupOp.ALU and n.dtype is not dtypes.index]
+        operations = [n for n in nest.toposort() if n.op in GroupOp.ALU and n.dtype is not dtypes.index]
         tile = [r for r in nest.src[0].src[0].ranges if r.arg.kind is AxisKind.UPCAST]
         rows = max(tile, key=lambda r: (r.src[0].arg, r.arg), default=None)
         if rows is None or rows.src[0].arg < cost.MIN_STAGED_ROWS:
             continue
-        if sum(n not in summed for n in rest) >= cost.LONG_EPILOGUE:
+        if sum(n not in summed for n in operations) >= cost.LONG_EPILOGUE:
             kernel = yield _stage(kernel, total.node, [rows])
 
 
@@ -388,14 +390,14 @@ def _parallel(kernel: UOp, target: Target) -> Decisions:
     count, work = target.threads, _work(kernel)
     if count < 2 or any(n.op is not Ops.END for n in kernel.src) or work < cost.PARALLEL:
         return
-    divided = {nest: _divided(nest, count) for nest in kernel.src}
+    divided = {nest: _find_divided_loop(nest, count) for nest in kernel.src}
     loops = [r for r in divided.values() if r is not None]
     left = sum(_work(nest) for nest, r in divided.items() if r is None)
     if loops and left * count * cost.LITTLE <= work:
         yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
 
 
-def _divided(nest: UOp, threads: int) -> UOp | None:
+def _find_divided_loop(nest: UOp, threads: int) -> UOp | None:
     info = nest_info(nest)
     around = frozenset().union(*[total.outer for total in info.sums])
     candidates = (r for r in info.parallel if r.src[0].is_const)
@@ -410,7 +412,7 @@ def _work(kernel: UOp) -> int:
     for node in kernel.toposort():
         if node.op in GroupOp.ALU or node.op in (Ops.LOAD, Ops.STORE):
             loops = [r for r in node.ranges if r.arg.kind is not AxisKind.LANE]
-            total += rounds(loops) * cost.op_cost(node.op)
+            total += rounds(loops) * cost.run_cost(node.op)
     return total
 
 

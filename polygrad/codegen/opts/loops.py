@@ -31,7 +31,7 @@ def require_any_order(*ranges: UOp) -> None:
             raise OptError(f"expected loops that may run in any order, got {axis_name(r.arg.id)}, a SCAN")
 
 
-def replaced(kernel: UOp, nest: UOp, *parts: UOp) -> UOp:
+def replace_loops(kernel: UOp, nest: UOp, *parts: UOp) -> UOp:
     """The kernel with one output nest replaced."""
     return UOp.sink(*(new for n in kernel.src for new in (parts if n is nest else (n,))))
 
@@ -57,7 +57,7 @@ def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
             if s is not inner
         )
     )
-    return replaced(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})
+    return replace_loops(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})
 
 
 def _merge_reduced(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
@@ -142,7 +142,7 @@ def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
     inner = UOp.range(size, r.arg.child(1))
     loops = [x for q in nest.src[1:] for x in ((blocks, inner) if q is r else (q,))]
     store = substituted(nest.src[0], {r: blocks * size + inner})
-    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (store, *loops)))
+    return replace_loops(kernel, nest, UOp(Ops.END, dtypes.void, (store, *loops)))
 
 
 def split_sum(kernel: UOp, r: UOp, size: int) -> UOp:
@@ -185,4 +185,4 @@ def reorder(kernel: UOp, ranges: list[UOp]) -> UOp:
         raise OptError("expected loops")
     order = iter(ranges)
     source = nest.replace(src=tuple(next(order) if s in ranges else s for s in nest.src))
-    return replaced(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})
+    return replace_loops(kernel, nest, source) if nest.op is Ops.END else kernel.substitute({nest: source})

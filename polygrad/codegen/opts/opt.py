@@ -142,15 +142,15 @@ def _fits(count: int, expected: str) -> bool:
 
 
 def _ranges(kernel: UOp, opt: Opt) -> list[UOp]:
-    found = {n.arg.id: n for n in kernel.toposort() if n.op is Ops.RANGE}
+    by_axis = {n.arg.id: n for n in kernel.toposort() if n.op is Ops.RANGE}
     axes = opt.axes
     for axis in axes:
-        if axis not in found:
-            known = ", ".join(map(axis_name, sorted(found)))
-            raise OptError(f"expected an axis of the kernel ({known}), got {axis_name(axis)}")
-        if not found[axis].src[0].is_const and opt.kind not in _OF_ANY_SIZE:
+        if axis not in by_axis:
+            names = ", ".join(map(axis_name, sorted(by_axis)))
+            raise OptError(f"expected an axis of the kernel ({names}), got {axis_name(axis)}")
+        if not by_axis[axis].src[0].is_const and opt.kind not in _OF_ANY_SIZE:
             raise OptError(f"expected axes of constant size, got {axis_name(axis)}")
-    return [found[axis] for axis in axes]
+    return [by_axis[axis] for axis in axes]
 
 
 def _tile(kernel: UOp, r: UOp, tile: Tile, kinds: tuple[AxisKind, ...]) -> UOp:

@@ -33,9 +33,9 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
         raise OptError("expected loops of different output nests, one at least, and at least 2 threads")
     if any(v.arg.name in THREAD_VARIABLES for v in kernel.variables()):
         raise OptError("expected a kernel whose loops are not divided yet")
-    most = PARTS_PER_THREAD * count
-    if all(_is_outermost(nest, r) and most * r.src[0].arg < _INDEX_LIMIT for nest, r in divided.items()):
-        part, parts = UOp.variable(PART, 0, most - 1), UOp.variable(PARTS, 1, most)
+    max_parts = PARTS_PER_THREAD * count
+    if all(_is_outermost(nest, r) and max_parts * r.src[0].arg < _INDEX_LIMIT for nest, r in divided.items()):
+        part, parts = UOp.variable(PART, 0, max_parts - 1), UOp.variable(PARTS, 1, max_parts)
     else:
         part, parts = UOp.variable(THREAD, 0, count - 1), UOp.variable(THREADS, 1, count)
     nests = []

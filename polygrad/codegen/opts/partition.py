@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 
-from polygrad.codegen.opts.loops import nest_of, replaced, require_any_order
+from polygrad.codegen.opts.loops import nest_of, replace_loops, require_any_order
 from polygrad.codegen.opts.split import overlaps, renamed_ranges
 from polygrad.codegen.opts.tile import is_bound
 from polygrad.dtype import dtypes
@@ -38,7 +38,7 @@ def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
     if any(a >= b for a, b in itertools.pairwise(points)):
         raise OptError(f"expected increasing values between 0 and {r.src[0].arg}, got {bounds}")
     parts = [_part(nest, r, a, b, i) for i, (a, b) in enumerate(itertools.pairwise(points))]
-    return replaced(kernel, nest, *parts)
+    return replace_loops(kernel, nest, *parts)
 
 
 def changes(nest: UOp, r: UOp) -> tuple[int, ...]:

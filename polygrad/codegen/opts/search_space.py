@@ -52,19 +52,19 @@ def neighbours(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Opts, 
         prefixes.append(apply(prefixes[-1], opt))
     for i, before in enumerate(prefixes):
         if i < len(opts):
-            yield from _applied(before, opts[:i], opts[i + 1 :])
+            yield from _apply_tail(before, opts[:i], opts[i + 1 :])
             for other in _other_numbers(before, opts[i], target):
-                yield from _applied(before, (*opts[:i], other), opts[i + 1 :], start=i)
+                yield from _apply_tail(before, (*opts[:i], other), opts[i + 1 :], start=i)
         low = _PLACE[opts[i - 1].kind] if i else 0
         high = _PLACE[opts[i].kind] if i < len(opts) else max(_PLACE.values())
         for action in actions(before, target):
             place = _PLACE[action.kind]
             # after all of its own place, so that every sequence is made once
             if low <= place < high or (place == high and i == len(opts)):
-                yield from _applied(before, (*opts[:i], action), opts[i:], start=i)
+                yield from _apply_tail(before, (*opts[:i], action), opts[i:], start=i)
 
 
-def _applied(kernel: UOp, head: Opts, tail: Opts, start: int | None = None) -> Iterator[tuple[Opts, UOp]]:
+def _apply_tail(kernel: UOp, head: Opts, tail: Opts, start: int | None = None) -> Iterator[tuple[Opts, UOp]]:
     """`kernel` has all of `head` carried out but what follows `start`."""
     done = (*head, *tail)
     try:
@@ -131,18 +131,18 @@ def _tiles(nest: UOp, target: Target) -> Iterator[Opt]:
                 yield Opt(kind, (r.arg.id,), (count,))
 
 
-def _workgroups(nest: UOp, most: int) -> Iterator[Opt]:
+def _workgroups(nest: UOp, max_invocations: int) -> Iterator[Opt]:
     for r in nest.src[1:] if nest.op is Ops.END else ():
         if r.arg.kind is AxisKind.LOOP:
             yield Opt(OptKind.GLOBAL, (r.arg.id,))
         if r.arg.kind in (AxisKind.LOOP, AxisKind.GLOBAL):
             for count in _INVOCATIONS:
-                if count <= min(most, r.src[0].vmax):
+                if count <= min(max_invocations, r.src[0].vmax):
                     yield Opt(OptKind.LOCAL, (r.arg.id,), (count,))
     for r in nest.toposort():
         if r.op is Ops.RANGE and r.arg.kind is AxisKind.REDUCE:
             for count in _INVOCATIONS:
-                if count <= min(most, r.src[0].vmax):
+                if count <= min(max_invocations, r.src[0].vmax):
                     yield Opt(OptKind.GROUP, (r.arg.id,), (count,))
 
 

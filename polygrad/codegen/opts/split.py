@@ -93,37 +93,37 @@ def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
         if tile.lanes > 1 and n.op is Ops.RANGE and n.arg.kind is AxisKind.LANE:
             if n.src[0].arg != tile.lanes:
                 raise OptError(f"expected lanes of one width, {n.src[0].arg}, got {tile.lanes}")
-        if tile.lanes > 1 and r in (inside := n.src[0].ranges if n.op in _ENDS else n.ranges):
-            if any(q.arg.kind is AxisKind.LANE for q in inside):
+        if tile.lanes > 1 and r in (loops := n.src[0].ranges if n.op in _ENDS else n.ranges):
+            if any(q.arg.kind is AxisKind.LANE for q in loops):
                 raise OptError("expected values of one SIMD axis, got some that depend on another, too")
 
 
 _ENDS = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
 
 
-def _numbered(segments: list[_Segment]) -> list[_Segment]:
+def _number(segments: list[_Segment]) -> list[_Segment]:
     if len(segments) == 1:
         return segments
     return [_Segment(s.start, s.trips, s.tile, s.overlap, s.counted, i) for i, s in enumerate(segments)]
 
 
 def _output_segments(size: int, tile: Tile, in_place: bool) -> list[_Segment]:
-    whole, rest = divmod(size, tile.size)
-    if rest and whole and not in_place:
+    whole, remainder = divmod(size, tile.size)
+    if remainder and whole and not in_place:
         return [_Segment(0, whole + 1, tile, overlap=True)]
     return _disjoint(size, tile)
 
 
 def _reduce_segments(size: int, tile: Tile) -> list[_Segment]:
-    whole, rest = divmod(size, tile.size)
-    if tile.lanes > 1 and rest and whole:
+    whole, remainder = divmod(size, tile.size)
+    if tile.lanes > 1 and remainder and whole:
         out = [_Segment(0, whole, tile)]
         covered = whole * tile.size
         while covered < size:  # single vectors; the last one reaches back
             start = min(covered, size - tile.lanes)
             out.append(_Segment(start, 1, Tile(tile.lanes, 1), counted=covered - start))
             covered = start + tile.lanes
-        return _numbered(out)
+        return _number(out)
     return _disjoint(size, tile)
 
 
@@ -134,7 +134,7 @@ def _disjoint(size: int, tile: Tile) -> list[_Segment]:
         if trips:
             out.append(_Segment(covered, trips, t))
             covered += trips * t.size
-    return _numbered(out)
+    return _number(out)
 
 
 def overlaps(nest: UOp, r: UOp) -> bool:
@@ -265,10 +265,10 @@ def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
 
 def renamed_ranges(ranges: Iterable[UOp], rename: Callable[[Axis], Axis]) -> dict[UOp, UOp]:
     """RANGEs with other axes; sizes that depend on others of them follow."""
-    wanted = dict.fromkeys(ranges)
+    distinct = dict.fromkeys(ranges)
     new: dict[UOp, UOp] = {}
-    for q in UOp.sink(*wanted).toposort():
-        if q in wanted:
+    for q in UOp.sink(*distinct).toposort():
+        if q in distinct:
             size = q.src[0] if q.src[0].is_const else q.src[0].substitute(new)
             new[q] = UOp(Ops.RANGE, q.dtype, (size,), rename(q.arg))
     return new

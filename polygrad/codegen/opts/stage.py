@@ -94,10 +94,10 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
     if len(nests) != 1:
         raise OptError("expected a value of one output nest")
-    return UOp.sink(*(_staged(kernel, n, value, axes) if n is nests[0] else n for n in kernel.src))
+    return UOp.sink(*(_replace_by_stage(kernel, n, value, axes) if n is nests[0] else n for n in kernel.src))
 
 
-def _staged(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
+def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
     order = kernel.toposort()
     number = sum(n.op is Ops.STAGE for n in order)
     kinds = (AxisKind.LOCAL, AxisKind.SUBGROUP)
@@ -165,15 +165,15 @@ def lower_stages(kernel: UOp) -> UOp:
     for node in kernel.toposort():
         src = tuple([new[s] for s in node.src])
         if node.op is Ops.REDUCE and (loops := tuple(r for r in src[1:] if not is_tile(r))):
-            total = _accumulated(node, src[0], loops, registers)
+            total = _lower_sum(node, src[0], loops, registers)
             left = tuple(r for r in src[1:] if is_tile(r))
             new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
             registers += 1
         elif node.op is Ops.SCAN:
-            new[node] = _scanned(node, src, around[node.src[0]], registers)
+            new[node] = _lower_scan(node, src, around[node.src[0]], registers)
             registers += 1
         elif node.op is Ops.STAGE:
-            new[node] = _filled(node, src, memories, thread, count)
+            new[node] = _fill(node, src, memories, thread, count)
             memories += 1
         elif node.op is Ops.INDEX and node.src[0].op is Ops.STAGE and thread is not None:
             part = simplify(src[1] + thread * node.src[0].arg.size)
@@ -183,7 +183,7 @@ def lower_stages(kernel: UOp) -> UOp:
     return new[kernel]
 
 
-def _filled(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count: int) -> UOp:
+def _fill(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count: int) -> UOp:
     """The memory of a STAGE after it was filled."""
     size = node.arg.size
     pointer = UOp(Ops.PARAM, node.dtype, (), Param(slot, size * count, node.arg.space))
@@ -194,7 +194,7 @@ def _filled(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, coun
     return UOp(Ops.AFTER, node.dtype, (pointer, end))
 
 
-def _scanned(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number: int) -> UOp:
+def _lower_scan(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number: int) -> UOp:
     """The running value in a round of the innermost loop, from a register that is set outside of it."""
     r, value, initial, *factor = src
     zero = UOp.index(0)
@@ -209,7 +209,7 @@ def _scanned(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number: i
     return UOp(Ops.LOAD, node.dtype, (at(step),))
 
 
-def _accumulated(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
+def _lower_sum(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
     outer = sorted((r for r in value.ranges if r not in loops and not is_tile(r)), key=lambda r: r.arg)
     zero = UOp.index(0)
     reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))

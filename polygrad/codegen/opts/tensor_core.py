@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.narrow_storage import narrowed
-from polygrad.codegen.opts.loops import nest_of, replaced
+from polygrad.codegen.kernels.narrow_storage import narrow_value
+from polygrad.codegen.opts.loops import nest_of, replace_loops
 from polygrad.codegen.opts.split import gated, overlaps, substituted
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -55,7 +55,7 @@ def product_of(total: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> _Product
     product = total.src[0]
     if product.op is not Ops.MUL or total.dtype is not core.total:
         return None
-    operands = [narrowed(factor, core.operands) for factor in product.src]
+    operands = [narrow_value(factor, core.operands) for factor in product.src]
     first, second = operands
     if first is None or second is None:
         return None
@@ -90,7 +90,7 @@ def use_tensor_core(kernel: UOp, m: UOp, n: UOp, k: UOp, number: int) -> UOp:
             f"expected one sum of products of {core.operands.name} that has rows, columns and terms along "
             f"{', '.join(axis_name(r.arg.id) for r in (m, n, k))}"
         )
-    return replaced(kernel, nest, _on_core(nest, product, m, n, k, core))
+    return replace_loops(kernel, nest, _on_core(nest, product, m, n, k, core))
 
 
 def _check(kernel: UOp, m: UOp, n: UOp, k: UOp, core: TensorCore) -> UOp:

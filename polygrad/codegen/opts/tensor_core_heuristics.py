@@ -17,11 +17,11 @@ from typing import NamedTuple
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.decisions import Decisions, opt_of, stage_of
 from polygrad.codegen.opts.gpu_heuristics import (
+    find_tiled_product,
+    find_unbound_nest,
     limits_of,
     operand_to_stage,
     power,
-    tiled_product,
-    unbound_nest,
 )
 from polygrad.codegen.opts.opt import AxisId, Opt, OptKind
 from polygrad.codegen.opts.stage import nodes_of
@@ -38,8 +38,8 @@ from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
 
 def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
     """The Opts of a kernel whose sum a tensor core of the target takes."""
-    nest = unbound_nest(kernel, target)
-    product = None if nest is None else tiled_product(nest)
+    nest = find_unbound_nest(kernel, target)
+    product = None if nest is None else find_tiled_product(nest)
     if nest is None or product is None or any(n.op is Ops.SCAN for n in nest.order):
         return
     chosen = _core(product, target)
@@ -98,20 +98,20 @@ def _core(product: Product, target: Target) -> _Chosen | None:
     leave least of its blocks unused. A product of few rows is better one of few columns."""
     total, rows, columns = product.total, product.rows, product.columns
     for core in target.tensor_cores:
-        best, most = None, cost.MIN_CORE_USE
+        best, best_use = None, cost.MIN_CORE_USE
         for m, n in ((rows, columns), (columns, rows)):
             for k in reversed(total.src[1:]):
                 if k.arg.kind is not AxisKind.REDUCE or product_of(total, m, n, k, core) is None:
                     continue
                 use = efficiency(m, n, k, core)
-                if use > most or (best is None and use == most):
-                    best, most = _Chosen(core, m, n, k), use
+                if use > best_use or (best is None and use == best_use):
+                    best, best_use = _Chosen(core, m, n, k), use
         if best is not None:
             return best
     return None
 
 
-def _shares(blocks: Sequence[int], others: int, most: int) -> tuple[list[int], list[int]]:
+def _shares(blocks: Sequence[int], others: int, max_subgroups: int) -> tuple[list[int], list[int]]:
     """How many blocks of rows and of columns a subgroup has, and how many subgroups a workgroup."""
     each = [min(cost.CORE_BLOCKS, power(n)) for n in blocks]
     subgroups = [min(cost.CORE_SUBGROUPS, power(n // e)) for n, e in zip(blocks, each, strict=True)]
@@ -120,7 +120,7 @@ def _shares(blocks: Sequence[int], others: int, most: int) -> tuple[list[int], l
         sizes = zip(blocks, each, subgroups, strict=True)
         return others * int(prod(ceildiv(n, e * s) for n, e, s in sizes))
 
-    while prod(subgroups) > most:
+    while prod(subgroups) > max_subgroups:
         subgroups[subgroups.index(max(subgroups))] //= 2
     while workgroups() < cost.MIN_WORKGROUPS and max(each) > 1:
         each[each.index(max(each))] //= 2

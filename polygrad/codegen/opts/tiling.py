@@ -84,7 +84,7 @@ class Tiling:
             if node.op is Ops.LOAD and not loops.isdisjoint(self.reduced):
                 reads = rounds(around[node] - self.reduced - loops)
                 far = self._is_far(node, strides)
-            weight = cost.op_cost(node.op)
+            weight = cost.run_cost(node.op)
             width, runs = _width(node), rounds(loops)
             out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
         return out
@@ -98,6 +98,8 @@ class Tiling:
         """How much work the nest is with the `chosen` ranges in SIMD lanes."""
         # how many columns of a register tile share a scalar load
         width = lanes * min([cost.VECTORS, *(r.src[0].arg // lanes for r in chosen)])
+        # The last SIMD value of a sum overlaps the one before: its lanes are partly masked.
+        terms = {r: lanes * (cost.used(r.src[0].arg, lanes) if r in self.reduced else 1.0) for r in chosen}
         total = 0.0
         for item in self.items:
             vector = not item.loops.isdisjoint(chosen)
@@ -120,8 +122,11 @@ class Tiling:
                 runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
                 if item.far and not vector and chosen and self.reduced.isdisjoint(chosen):
                     total += cost.FAR_LOAD * item.runs
-            total += weight * runs / lanes if vector else weight * runs
-        return total * cost.ACROSS_LANES if chosen and self.reduced.issuperset(chosen) else total
+            total += weight * runs / min((n for r, n in terms.items() if r in item.loops), default=1.0)
+        if not chosen or not self.reduced.issuperset(chosen):
+            return total
+        results = sum(rounds(i.loops - self.reduced) for i in self.items if i.op is Ops.REDUCE)
+        return total * cost.ACROSS_LANES + results * (lanes.bit_length() - 1)
 
     def choose(self) -> dict[UOp, Tile]:
         """The ranges to tile, and how."""
@@ -131,15 +136,15 @@ class Tiling:
         if not chosen:
             return self.running_values()
         body = sum(
-            cost.op_cost(n.op)
+            cost.run_cost(n.op)
             for n in self.order
             if n.op in GroupOp.ALU
             and n.dtype is not dtypes.index
             and (not self.reduced or not n.ranges.isdisjoint(self.reduced))
         )
         if len(chosen) > 1:
-            most = 4 if body < 2 * cost.SMALL_BODY else 1
-            return {r: Tile(lanes, _fit(r.src[0].arg // lanes, most)) for r in chosen}
+            max_unroll = 4 if body < 2 * cost.SMALL_BODY else 1
+            return {r: Tile(lanes, _fit(r.src[0].arg // lanes, max_unroll)) for r in chosen}
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
@@ -209,7 +214,8 @@ class Tiling:
     def tile_for_reuse(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
         """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all
         of them. Without such a loop, several accumulators hide the latency of the sum."""
-        loads = [n.ranges for n in self.order if n.op is Ops.LOAD and not n.ranges.isdisjoint(self.reduced)]
+        summed = [i for i in self.items if i.op is Ops.LOAD and not i.loops.isdisjoint(self.reduced)]
+        loads = [i.loops for i in summed]
 
         def reuse(r: UOp) -> int:
             """How many loads a tile of `r` shares; that of a whole SIMD value saves more than a scalar's."""
@@ -227,8 +233,8 @@ class Tiling:
         ]
         if not reused:
             far = any(item.far and lane in item.loops for item in self.items)
-            most = cost.FAR_BYTES // self.target.simd_bytes if far else 0
-            tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, most)))}
+            max_vectors = cost.FAR_BYTES // self.target.simd_bytes if far else 0
+            tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, max_vectors)))}
             return tiles if lane in self.reduced else tiles | self.small_sums(lane)
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
@@ -241,29 +247,29 @@ class Tiling:
             if len(reused) > 1:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
-        return self.register_tile(lane, lanes, loads, reused)
+        return self.register_tile(lane, lanes, summed, reused)
 
-    def register_tile(
-        self, lane: UOp, lanes: int, loads: list[frozenset[UOp]], reused: list[UOp]
-    ) -> dict[UOp, Tile]:
+    def register_tile(self, lane: UOp, lanes: int, loads: list[_Item], reused: list[UOp]) -> dict[UOp, Tile]:
         """The tile with the most useful multiply-adds per time: vectors along the lanes, and up to two other
-        axes. Each of `loads`, known by its ranges, has a value for each element of the axes it depends on."""
+        axes. Each of `loads` has a value for each element of the axes it depends on."""
         best: dict[UOp, int] = {}
         best_speed = 0.0
         registers = max(lanes * self.itemsize // self.target.simd_bytes, 1)  # of a SIMD value
+        vector_loads = [(i, self._registers_of_vector(i, lane, lanes)) for i in loads if lane in i.loops]
+        scalar_loads = [i for i in loads if lane not in i.loops]
 
         def consider(tile: dict[UOp, int]) -> None:
             nonlocal best, best_speed
-            counts = [(lane in loops, prod(n for r, n in tile.items() if r in loops)) for loops in loads]
-            vectors, scalars = (sum(n for wide, n in counts if wide is w) for w in (True, False))
+            vectors = sum(count * _elements(tile, i) for i, count in vector_loads)
+            scalars = sum(_elements(tile, i) for i in scalar_loads)
             speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers)
             for r, n in tile.items():
                 speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
             if speed > best_speed:
                 best, best_speed = tile, speed
 
-        most = min(cost.VECTORS, lane.src[0].arg // lanes)
-        for vectors in range(most, 0, -1):  # of equals, the widest along the lanes
+        max_vectors = min(cost.VECTORS, lane.src[0].arg // lanes)
+        for vectors in range(max_vectors, 0, -1):  # of equals, the widest along the lanes
             room = (self.target.registers - 1) // vectors
             for i, first in enumerate(reused[: cost.MAX_REORDERED]):
                 for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):
@@ -272,6 +278,13 @@ class Tiling:
                         for more in range(2, min(second.src[0].arg, cost.VECTORS, room // rows) + 1):
                             consider({lane: vectors, first: rows, second: more})
         return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
+
+    def _registers_of_vector(self, load: _Item, lane: UOp, lanes: int) -> float:
+        """How many registers a vector of a load takes while it is made, of the size of a SIMD value."""
+        stride, block = abs(load.strides.get(lane, 0)), max(self.target.simd_bytes // load.itemsize, 1)
+        if stride < 2 or load.reads >= cost.STAGED_READS or not cost.in_blocks(stride, lanes, block):
+            return 1.0
+        return cost.STRIDED_REGISTERS
 
     def small_sums(self, lane: UOp) -> dict[UOp, Tile]:
         """Reduced loops of a few rounds (a pooling window), unrolled whole, the innermost first: not those
@@ -288,6 +301,11 @@ class Tiling:
                 tiles[r] = Tile(1, size)
                 values *= size
         return tiles
+
+
+def _elements(tile: dict[UOp, int], load: _Item) -> int:
+    """How many values of a load a tile has."""
+    return int(prod(n for r, n in tile.items() if r in load.loops))
 
 
 def _width(node: UOp) -> int:
@@ -309,9 +327,9 @@ def _lanes(native: int, size: int) -> int:
     return lanes if lanes >= min(native, 4) else 1
 
 
-def _fit(count: int, most: int) -> int:
-    """The greatest of 1, 2, 4, ... `most` that is at most `count`, a divisor of it if one is near."""
+def _fit(count: int, limit: int) -> int:
+    """The greatest of 1, 2, 4, ... `limit` that is at most `count`, a divisor of it if one is near."""
     best = 1
-    while best * 2 <= min(count, most):
+    while best * 2 <= min(count, limit):
         best *= 2
     return best if count % best == 0 or count >= 4 * best else max(best // 2, 1)

@@ -14,7 +14,7 @@ bind.py makes numbers of workgroups and invocations of these axes.
 
 from __future__ import annotations
 
-from polygrad.codegen.opts.loops import nest_of, replaced, require_any_order, with_sums_over
+from polygrad.codegen.opts.loops import nest_of, replace_loops, require_any_order, with_sums_over
 from polygrad.codegen.opts.split import gated, overlaps, substituted
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
@@ -87,7 +87,7 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
     if gate is not None:
         store = gated(store, gate)
     ranges = [x for q in nest.src[1:] for x in (loops if q is r else [q])]
-    return replaced(kernel, nest, UOp(Ops.END, dtypes.void, (store, *ranges)))
+    return replace_loops(kernel, nest, UOp(Ops.END, dtypes.void, (store, *ranges)))
 
 
 def group(kernel: UOp, r: UOp, size: int) -> UOp:

@@ -16,13 +16,13 @@ from polygrad.runtime.cuda.native import open_host
 from polygrad.uop.node import UOp
 
 
-def _made() -> CUDARuntime:
+def _make() -> CUDARuntime:
     host = open_host()
     compile = functools.partial(compile_cuda, architecture=host.gpu.architecture)
     return CUDARuntime(host, cached(compile, target_of(host.gpu).key))
 
 
-_opened = [_made()]
+_opened = [_make()]
 _target = target_of(_opened[0].host.gpu)
 architectures()  # a device without a compiler is none
 
@@ -30,7 +30,7 @@ architectures()  # a device without a compiler is none
 def _open() -> CUDARuntime:
     """The runtime that the target is of, or another where that one is lost."""
     if _opened[0].lost:
-        _opened[0] = _made()
+        _opened[0] = _make()
     return _opened[0]
 
 

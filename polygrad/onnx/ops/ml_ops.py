@@ -180,6 +180,7 @@ _TESTS = {
     5: lambda x, t: x.ne(t),
 }
 _MEMBER = 6
+_MOST_TARGETS = 1 << 16  # a number in the file must not decide how much memory it takes
 
 
 @op("TreeEnsemble", 5, domain=DOMAIN)
@@ -204,6 +205,8 @@ def tree_ensemble(
     tree_roots: list[int],
 ) -> Tensor:
     """Every node's test for every row at once; a leaf counts where all tests on its way hold."""
+    if not 0 < n_targets <= _MOST_TARGETS:
+        raise OnnxError(f"n_targets: expected 1 to {_MOST_TARGETS}, got {n_targets}")
     modes, splits = numbers_of(nodes_modes), numbers_of(nodes_splits)
     weights = numbers_of(leaf_weights)
     members = _member_sets([] if membership_values is None else numbers_of(membership_values))

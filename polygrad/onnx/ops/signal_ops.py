@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from polygrad.errors import OnnxError
 from polygrad.onnx.elements import element_of
 from polygrad.onnx.op_table import Float, Int, op
 from polygrad.tensor.tensor import Tensor
@@ -52,9 +53,17 @@ def stft(
 
 # --- windows: sums of cosines
 
+_MOST_NUMBERS = 1 << 22  # that are made on the host
+
+
+def _check_host(what: str, count: int) -> None:
+    if count > _MOST_NUMBERS:
+        raise OnnxError(f"{what}: expected up to {_MOST_NUMBERS} numbers, got {count}")
+
 
 def _window(coefficients: Sequence[float]) -> Callable[..., Tensor]:
     def window(size: Int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
+        _check_host("the window", size)
         turns = size if periodic else size - 1
         values = [
             sum(c * math.cos(2 * math.pi * k * n / turns) for k, c in enumerate(coefficients))
@@ -77,6 +86,7 @@ def mel_weight_matrix(
     bins: Int, length: Int, sample_rate: Int, low: Float, high: Float, *, output_datatype: int = 1
 ) -> Tensor:
     """Weights that gather the bins of a spectrum into bands of equal width in mel: (spectrum, bands)."""
+    _check_host("the matrix", max(bins, 1) * max(length // 2 + 1, 1))
     lowest, highest = (2595.0 * math.log10(1.0 + hertz / 700.0) for hertz in (low, high))
     step = (highest - lowest) / (bins + 2)
     edges = [

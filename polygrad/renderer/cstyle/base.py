@@ -315,7 +315,7 @@ class CStyleBuilder(Builder):
         t = self.type(dtypes.index, lanes)
         if op is Ops.SHL and a.data.value is not None:  # a literal may be narrower
             a = self.convert(a, t, a.data)
-        return self.binary(op, a, b, t, _combined(op, a.data, b.data), "p")
+        return self.binary(op, a, b, t, _combine(op, a.data, b.data), "p")
 
     def integer(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
         """ADD, SUB, MUL, shifts and bitwise operations of integers that wrap around."""
@@ -566,7 +566,7 @@ def _multiple(dtype: DType, value: Any) -> int:
     return abs(int(value)) if dtype.is_int else 1
 
 
-def _combined(op: Ops, a: Known, b: Known) -> Known:
+def _combine(op: Ops, a: Known, b: Known) -> Known:
     """What is known of an index that is made of two."""
     if op in (Ops.ADD, Ops.SUB):
         return Known(multiple=math.gcd(a.multiple, b.multiple))

@@ -40,7 +40,7 @@ def c_compiler() -> list[str]:
             return [path, *asked[1:]]
     wanted = f"the C compiler that CC names, {asked[0]}" if asked else "a C compiler (cc, clang or gcc)"
     raise DeviceError(
-        f"device CC: expected {wanted} on the PATH, got none: install GCC 12 or Clang "
+        f"device CC: {wanted} was not found on the PATH: install GCC 12 or Clang "
         "(Debian: apt install gcc; macOS: xcode-select --install), or set CC to one"
     )
 
@@ -106,27 +106,27 @@ def compile_c(source: str) -> bytes:
 
     Raises CompileError, which says the line, when the compiler does not take it.
     """
-    return _compiled(source, "kernels.so", "-lm")
+    return _compile(source, "kernels.so", "-lm")
 
 
 def assembly_of(source: str) -> str:
     """The assembly that the compiler makes of C source. Raises CompileError."""
-    return _compiled(source, "kernels.s", "-S", "-fno-asynchronous-unwind-tables").decode(errors="replace")
+    return _compile(source, "kernels.s", "-S", "-fno-asynchronous-unwind-tables").decode(errors="replace")
 
 
-def _compiled(source: str, name: str, *options: str) -> bytes:
+def _compile(source: str, name: str, *options: str) -> bytes:
     """The file `name` that the compiler makes of C source with more `options`. Raises CompileError."""
     with tempfile.TemporaryDirectory(prefix="polygrad-") as folder:
         path = os.path.join(folder, name)
         command = [*c_compiler(), *_FLAGS, "-", "-o", path, *options]
         done = subprocess.run(command, input=source, capture_output=True, text=True, errors="replace")
         if done.returncode:
-            raise _refused(source, done.stderr)
+            raise _explain_refusal(source, done.stderr)
         with open(path, "rb") as file:
             return file.read()
 
 
-def _refused(source: str, messages: str) -> CompileError:
+def _explain_refusal(source: str, messages: str) -> CompileError:
     lines, found = source.splitlines(), _ERROR.search(messages)
     if found is None or int(found[1]) > len(lines):
         return CompileError(f"internal: the C compiler could not compile a kernel: {messages.strip()}")

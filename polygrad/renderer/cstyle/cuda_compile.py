@@ -34,14 +34,14 @@ def architectures() -> tuple[int, ...]:
     except RuntimeError as e:  # of the bindings, for a library that is not there
         if isinstance(e, DeviceError):
             raise
-        raise DeviceError(f"device CUDA: expected NVRTC, the compiler, got none ({e}): {_ADVICE}") from e
+        raise DeviceError(f"device CUDA: NVRTC, the compiler, was not found ({e}): {_ADVICE}") from e
 
 
 @functools.cache
 def _headers() -> str:
     folder = cuda.pathfinder.find_nvidia_header_directory("cudart")
     if folder is None:
-        raise DeviceError(f"device CUDA: expected the headers of CUDA (cuda_fp16.h), got none: {_ADVICE}")
+        raise DeviceError(f"device CUDA: the headers of CUDA (cuda_fp16.h) were not found: {_ADVICE}")
     return str(folder)
 
 
@@ -49,12 +49,12 @@ def compile_cuda(source: str, architecture: str) -> bytes:
     """Machine code of CUDA C++ for an architecture (sm_90), or what its driver makes that of, where this
     NVRTC is older than the architecture. Raises CompileError with what the compiler says."""
     newest = _newest(architecture)
-    return _compiled(source, architecture if f"sm_{newest}" == architecture else f"compute_{newest}")
+    return _compile(source, architecture if f"sm_{newest}" == architecture else f"compute_{newest}")
 
 
 def compile_ptx(source: str, architecture: str) -> str:
     """What the driver makes machine code of, NVIDIA's virtual assembly. Raises CompileError."""
-    return _compiled(source, f"compute_{_newest(architecture)}").rstrip(b"\0").decode(errors="replace")
+    return _compile(source, f"compute_{_newest(architecture)}").rstrip(b"\0").decode(errors="replace")
 
 
 def _newest(architecture: str) -> int:
@@ -69,7 +69,7 @@ def _newest(architecture: str) -> int:
     return max(fitting)
 
 
-def _compiled(source: str, target: str) -> bytes:
+def _compile(source: str, target: str) -> bytes:
     """Code of CUDA C++ for a `target`: machine code for sm_90, PTX for compute_90. Raises CompileError."""
     options = [f"--gpu-architecture={target}", "--fmad=false", "--std=c++17"]
     if "#include" in source:

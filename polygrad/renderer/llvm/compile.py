@@ -127,15 +127,15 @@ def compile_ir(text: str) -> bytes:
 
     Raises CompileError when LLVM does not take the text.
     """
-    return _emitted(text, _OBJECT)
+    return _emit(text, _OBJECT)
 
 
 def assembly_of(text: str) -> str:
     """The assembly that this machine's processor runs for a module of LLVM IR. Raises CompileError."""
-    return _emitted(text, _ASSEMBLY).decode(errors="replace")
+    return _emit(text, _ASSEMBLY).decode(errors="replace")
 
 
-def _emitted(text: str, kind: int) -> bytes:
+def _emit(text: str, kind: int) -> bytes:
     """The file of a `kind`, in LLVM's numbers, that a module becomes."""
     if _thread.machine is None:
         _thread.machine = _make_target_machine()
@@ -143,14 +143,14 @@ def _emitted(text: str, kind: int) -> bytes:
     context = lib.LLVMPY_ContextCreate()
     module = None
     try:
-        module = lib.LLVMPY_ParseAssembly(context, _declared(text).encode(), ctypes.byref(error))
+        module = lib.LLVMPY_ParseAssembly(context, _declare(text).encode(), ctypes.byref(error))
         if not module:
-            raise _refused(lib, "parse", error, text)
+            raise _explain_refusal(lib, "parse", error, text)
         if env_int("POLYGRAD_VERIFY", 0) and lib.LLVMPY_VerifyModule(module, ctypes.byref(error)):
-            raise _refused(lib, "verify", error, text)
+            raise _explain_refusal(lib, "verify", error, text)
         buffer = lib.LLVMPY_TargetMachineEmitToMemory(_thread.machine, module, kind, ctypes.byref(error))
         if not buffer:
-            raise _refused(lib, "compile", error, text)
+            raise _explain_refusal(lib, "compile", error, text)
         code = ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))
         lib.LLVMPY_DisposeMemoryBuffer(buffer)
         return code
@@ -160,7 +160,7 @@ def _emitted(text: str, kind: int) -> bytes:
         lib.LLVMPY_ContextDispose(context)
 
 
-def _declared(text: str) -> str:
+def _declare(text: str) -> str:
     """`text` with declarations of the dot products in it. Later LLVMs have other operands for them: what is
     declared with the former ones is converted."""
     if not any(name in text for name in X86_DOTS.values()):
@@ -170,7 +170,7 @@ def _declared(text: str) -> str:
     return text + "".join(f"declare {t} @{name}({t}, {t}, {t})\n" for name, t in types)
 
 
-def _refused(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> CompileError:
+def _explain_refusal(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> CompileError:
     reason = (error.value or b"no reason given").decode(errors="replace").strip()
     if error.value is not None:
         lib.LLVMPY_DisposeString(error)

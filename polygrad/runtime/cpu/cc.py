@@ -54,7 +54,7 @@ class Library:
         try:
             return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
         except ValueError as e:
-            raise CompileError(f"shared object: expected a symbol {name}, got none") from e
+            raise CompileError(f"shared object: it has no symbol {name}") from e
 
 
 class _SharedObjectLinker(Linker):

@@ -69,7 +69,7 @@ class NativeHeap:
                 except (MemoryError, OSError, ValueError, OverflowError):
                     pass
         raise OutOfMemoryError(
-            f"device {self.device}: expected room for an allocation of {nbytes} bytes, got none "
+            f"device {self.device}: no room for an allocation of {nbytes} bytes "
             f"({len(self.live)} blocks are in use): free tensors, or use smaller ones"
         )
 

@@ -55,7 +55,7 @@ def _device() -> Any:
         (error,) = driver.cuInit(0)
     except RuntimeError as e:  # of the bindings, for a library that is not there
         raise DeviceError(
-            f"device CUDA: expected NVIDIA's driver (libcuda), got none ({e}): install the driver of the GPU "
+            f"device CUDA: NVIDIA's driver (libcuda) was not found ({e}): install the driver of the GPU "
             "(https://www.nvidia.com/drivers)"
         ) from e
     count = 0
@@ -189,7 +189,7 @@ class _NativeHost(CUDAHost):
         if error == _OK:
             return values[0] if values else None
         if error == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
-            raise OutOfMemoryError(f"device CUDA: expected room for {what}, got none: free some, or use less")
+            raise OutOfMemoryError(f"device CUDA: no room for {what}: free some, or use less")
         if error in _FATAL:
             self._lost = _name(error)
             raise DeviceError(

@@ -35,7 +35,7 @@ class InterpRuntime(Runtime):
             return bytearray(b"\xff") * nbytes
         except (MemoryError, OverflowError) as e:
             raise OutOfMemoryError(
-                f"device INTERP: expected room for an allocation of {nbytes} bytes, got none: "
+                f"device INTERP: no room for an allocation of {nbytes} bytes: "
                 "free tensors, or use smaller ones"
             ) from e
 

@@ -22,7 +22,7 @@ def open_host() -> MetalHost:
     """The system's default GPU. Raises DeviceError where there is none."""
     device = Metal.MTLCreateSystemDefaultDevice()
     if device is None:
-        raise DeviceError("device METAL: expected a GPU that has Metal, got none: use CPU or WEBGPU")
+        raise DeviceError("device METAL: no GPU with Metal was found: use CPU or WEBGPU")
     return _NativeHost(device)
 
 
@@ -58,7 +58,7 @@ class _NativeHost(MetalHost):
     def create_buffer(self, nbytes: int) -> int:
         buffer = self._device.newBufferWithLength_options_(nbytes, Metal.MTLResourceStorageModeShared)
         if buffer is None:
-            raise OutOfMemoryError(f"device METAL: expected room for {nbytes} bytes, got none: free some")
+            raise OutOfMemoryError(f"device METAL: no room for {nbytes} bytes: free some")
         self.counters.buffers += 1
         return self._add(self._buffers, buffer)
 

@@ -42,7 +42,7 @@ def open_host() -> JsWebGPUHost:
     device = _result(polygrad_host.openGpu, (), "open the GPU")
     if device is None:
         raise DeviceError(
-            "device WEBGPU: expected a GPU adapter, got none: use a browser with WebGPU, on a page served by "
+            "device WEBGPU: no GPU adapter was found: use a browser with WebGPU, on a page served by "
             'https or from localhost; in Node, npm install webgpu and a driver; or device="WASM"'
         )
     return JsWebGPUHost(device)
@@ -133,9 +133,7 @@ class JsWebGPUHost(WebGPUHost):
             made = run_sync(made)
         if not made:
             self._device.destroyBuffer(number)
-            raise OutOfMemoryError(
-                f"allocate {nbytes} bytes: expected room for it on the GPU, got none: free tensors"
-            )
+            raise OutOfMemoryError(f"allocate {nbytes} bytes: no room on the GPU: free tensors")
         return number
 
     def destroy_buffer(self, buffer: int) -> None:

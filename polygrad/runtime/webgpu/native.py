@@ -102,7 +102,7 @@ def open_host() -> NativeHost:
     """The best adapter of this machine. Raises DeviceError when there is none."""
     adapters = find_adapters()
     if not adapters:
-        raise DeviceError(f"device WEBGPU: expected a GPU adapter, got none: {_ADVICE}")
+        raise DeviceError(f"device WEBGPU: no GPU adapter was found: {_ADVICE}")
     return NativeHost(adapters[0])
 
 
@@ -149,14 +149,10 @@ class NativeHost(WebGPUHost):
         try:
             return call()
         except wgpu.GPUOutOfMemoryError as e:
-            raise OutOfMemoryError(
-                f"{what}: expected room for it on the GPU, got none ({e}): free tensors"
-            ) from e
+            raise OutOfMemoryError(f"{what}: no room on the GPU ({e}): free tensors") from e
         except wgpu.GPUError as e:
             if "Not enough memory" in str(e):  # of wgpu-native, whose class of error says otherwise
-                raise OutOfMemoryError(
-                    f"{what}: expected room for it on the GPU, got none: free tensors"
-                ) from e
+                raise OutOfMemoryError(f"{what}: no room on the GPU: free tensors") from e
             if "lost" in str(e).lower():
                 self._lost = str(e).splitlines()[0]
                 self._check()

@@ -70,7 +70,7 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
         )
 
 
-def said_dtype(size: UOp) -> DType | None:
+def declared_dtype(size: UOp) -> DType | None:
     """The dtype that the Variables of a symbolic integer were said to have as numbers; None: none was."""
     out: DType | None = None
     for node in size.toposort():
@@ -81,9 +81,11 @@ def said_dtype(size: UOp) -> DType | None:
 
 
 class BufferRole(NamedTuple):
-    """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model."""
+    """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model.
+    `keeps_dtype`: it is part of a format; converting the model to another dtype leaves it as it is."""
 
     persistent: bool
+    keeps_dtype: bool = False
 
 
 class TensorBase(metaclass=TensorType):
@@ -437,7 +439,7 @@ class TensorBase(metaclass=TensorType):
         """
         if x.dtype.is_float:
             return self._scalar(0.0)
-        if (said := said_dtype(x)) is not None:
+        if (said := declared_dtype(x)) is not None:
             return promote(self.uop.dtype, said)
         if x.dtype is not dtypes.index:
             return promote(self.uop.dtype, x.dtype)

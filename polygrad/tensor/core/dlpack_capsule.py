@@ -173,7 +173,7 @@ def take(capsule: Any) -> Imported:
     elif _is_valid(capsule, _NAME):
         name, used, kind = _NAME, _USED, _Managed
     else:
-        raise ArgumentError("from_dlpack: expected a DLPack capsule that nobody has taken, got another")
+        raise ArgumentError("from_dlpack: the DLPack capsule was taken before, or is not one")
     place = _pointer(capsule, name)
     managed = kind.from_address(place)
     tensor = managed.tensor

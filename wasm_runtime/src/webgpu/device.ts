@@ -199,9 +199,7 @@ export class WebGPUDevice {
   /** Let the next read tell that there was no room for a buffer; for those who cannot wait for `createBuffer`. */
   async reportBuffer(nbytes: number, made: Promise<boolean>): Promise<void> {
     if (await made) return;
-    this.#errors.push(
-      new OutOfMemoryError(`allocate ${nbytes} bytes: expected room on the GPU, got none: free tensors`),
-    );
+    this.#errors.push(new OutOfMemoryError(`allocate ${nbytes} bytes: no room on the GPU: free tensors`));
   }
 
   destroyBuffer(number: number): void {

@@ -86,9 +86,7 @@ export class GpuProgram {
     });
     if ((await Promise.all(made)).includes(false)) {
       const nbytes = sizes.reduce((a, b) => a + b, program.arena);
-      throw new OutOfMemoryError(
-        `load: expected room for ${nbytes} bytes on the GPU, got none: load smaller models`,
-      );
+      throw new OutOfMemoryError(`load: no room for ${nbytes} bytes on the GPU: load smaller models`);
     }
     await device.compiled(numbers.firstPipeline, sources);
     device.prepare(numbers.steps, loaded.#stepNumbers());

@@ -309,6 +309,8 @@ export type BatchNormArguments =
 /**
  * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
  *
+ * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
+ * `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
  * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
  */
 export class BatchNorm extends PythonObject {
@@ -1306,7 +1308,7 @@ export class Optimizer extends PythonObject {
     this.assign("lr", value);
   }
 
-  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0. */
+  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place. */
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
   ): void {
@@ -3691,6 +3693,8 @@ export interface Layers {
   /**
    * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
    *
+   * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
+   * `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
    * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;

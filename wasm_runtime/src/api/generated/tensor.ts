@@ -1472,7 +1472,8 @@ export class Tensor extends TensorBase {
    *
    * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
    * this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
-   * computed before a write has the gradient at the values that it was computed from.
+   * computed before a write has the gradient at the values that it was computed from. A gradient that is
+   * constant, be it in pieces (of `abs`, `relu`, `where`), is data: it has `requires_grad=False`.
    *
    * Throws ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
    * none of which says `requires_grad=True` is data once it is computed.
@@ -3188,7 +3189,8 @@ export class Tensor extends TensorBase {
   declare is_class: Tensor["isClass"];
 
   /**
-   * 1 (int32) at the class each integer names, along a new last axis.
+   * 1 (int32) at the class each integer names, along a new last axis; zeros for a number that names
+   * none, which torch refuses.
    *
    * Throws DTypeError, ArgumentError.
    */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor, dtypes
-from polygrad.codegen.kernels.narrow_storage import narrow, narrowed
+from polygrad.codegen.kernels.narrow_storage import narrow_storage, narrow_value
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
@@ -25,7 +25,7 @@ def data(*shape, dtype="float16"):
 def stored(*tensors, target=GPU):
     """The dtypes of what each kernel of a graph stores."""
     plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True)
-    calls = narrow(list(plan.calls), set(plan.roots), target)
+    calls = narrow_storage(list(plan.calls), set(plan.roots), target)
     for call in calls:
         verify(call.ast.toposort(), "kernel")
         params = [n for n in call.ast.toposort() if n.op is Ops.PARAM]
@@ -46,7 +46,7 @@ def test_each_narrower_buffer_is_one_of_its_own():
     x, w = data(32, 64), [data(64, 64) for _ in range(3)]
     q, k, v = ((x @ m).exp() for m in w)
     plan = schedule(normalize(UOp.sink(((q @ k.T).exp() @ v).uop.base)).sink, True)
-    calls = narrow(list(plan.calls), set(plan.roots), GPU)
+    calls = narrow_storage(list(plan.calls), set(plan.roots), GPU)
     assert len({call.args[0] for call in calls}) == len(calls) == 5
 
 
@@ -91,4 +91,4 @@ def test_all_that_read_it_convert():
 def test_narrowed(value, wanted):
     place = UOp(Ops.INDEX, dtypes.float16, (data(4).uop.base.replace(), UOp.index(0)))
     x = UOp(Ops.LOAD, dtypes.float16, (place,))
-    assert narrowed(value(x), dtypes.float16) is wanted(x)
+    assert narrow_value(value(x), dtypes.float16) is wanted(x)

@@ -1,0 +1,47 @@
+"""polygrad comes in two parts: what tensors and training take, and the packages that stand on it (models,
+tokenizers, ONNX), which a page fetches when one of them is first imported.
+
+This module is in the first part of the standard library, and knows the packages of the second by name.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+APPLICATIONS: frozenset[str] = frozenset()  # packages of the second part; the build writes them in
+PLACE = "/lib/polygrad-applications.zip"
+
+
+class ApplicationsFinder:
+    """A finder for what nobody else found: a package of the second part brings that part in."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in APPLICATIONS:
+            return None
+        complete()
+        return PathFinder.find_spec(name, path)
+
+
+_finder = ApplicationsFinder()
+
+
+def install() -> None:
+    """Have imports look at the second part when nothing else has the package."""
+    sys.meta_path.append(_finder)
+
+
+def complete() -> None:
+    """Add the second part to the places of polygrad's packages. Raises ImportError when it cannot be read."""
+    if _finder not in sys.meta_path:
+        return
+    try:
+        importlib.import_module("polygrad_host").completePackage(PLACE)
+    except Exception as error:
+        raise ImportError(f"the rest of polygrad could not be read: {error}") from error
+    sys.modules["polygrad"].__path__.append(f"{PLACE}/polygrad")
+    sys.meta_path.remove(_finder)
+    importlib.invalidate_caches()

@@ -1,0 +1,344 @@
+"""GGUF files as models: their metadata as a configuration, and their tensors under a family's own names.
+
+What keys and tensors are called is in ggml's `docs/gguf.md` and llama.cpp's converter. Three things differ
+from the checkpoints that were converted: rows of Llama's queries and keys are in another order, Gemma's norms
+have 1 added, and the factors of long contexts are tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.dtype import DType, dtypes
+from polygrad.errors import ArgumentError, ModelError
+from polygrad.models.fields import Fields
+from polygrad.models.names import Names
+from polygrad.nn.files import tensor_of_bytes
+from polygrad.nn.gguf import Blocks, read_gguf
+from polygrad.nn.packed import PackedWeight
+from polygrad.nn.quantization import dequantize
+from polygrad.tensor.tensor import Tensor
+
+Shape = tuple[int, ...]
+_TABLES = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
+_LARGEST_TABLE = 1 << 16  # numbers of a table of rotary factors
+
+
+class GGUFCheckpoint:
+    """The tensors of a GGUF file. Those in blocks of few bits are read as PackedWeights. `row_pairs`: for the
+    tensors, by how their names end, whose rows are pairs in the file and halves here, the heads that they
+    have. `offset_norms`: norms have 1 added."""
+
+    def __init__(self, where: str, tensors: Mapping[str, Blocks]) -> None:
+        self.where, self._tensors = where, tensors
+        self.shapes: dict[str, Shape] = {name: t.shape for name, t in tensors.items()}
+        self.row_pairs: dict[str, int] = {}
+        self.offset_norms = False
+
+    def dtype(self, name: str) -> DType:
+        """The dtype in the file; of blocks that of their numbers."""
+        return self._tensors[name].encoding.dtype or dtypes.float32
+
+    def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
+        """The tensor, in memory of its own."""
+        found = self._tensors[name]
+        heads = next((n for end, n in self.row_pairs.items() if name.endswith(end)), None)
+        if found.encoding.dtype is not None:
+            value = tensor_of_bytes(found.data, found.encoding.dtype, found.shape, device)
+            if self.offset_norms and name.endswith("norm.weight"):
+                return value.float() - 1
+            return value if heads is None else _halves(value, heads)
+        *rows, columns = found.shape
+        count = columns // found.encoding.elements
+        blocks = tensor_of_bytes(found.data, dtypes.uint8, (*rows, count, found.encoding.nbytes), device)
+        blocks = blocks if heads is None else _halves(blocks, heads)
+        if len(rows) and len(blocks.shape) > 2 and 0 not in found.shape:
+            return PackedWeight.of_blocks(blocks, found.encoding.name)
+        return dequantize(found.encoding.name, blocks).reshape(found.shape)
+
+    def numbers(self, name: str) -> list[float]:
+        """A short tensor of floats."""
+        found = self._tensors[name]
+        if found.encoding.dtype is not dtypes.float32 or not 0 < found.shape[0] <= _LARGEST_TABLE:
+            raise ModelError(f"{self.where}: {name}: expected some float32, got {found.encoding.name}")
+        return [float(x) for x in found.data.cast("f")]
+
+
+def _halves(x: Tensor, heads: int) -> Tensor:
+    """Rows of `heads` heads, in each of which pairs to be rotated are neighbours, with all first of them in
+    the first half."""
+    rows, *others = x.shape
+    return x.reshape(heads, rows // heads // 2, 2, *others).transpose(1, 2).reshape(rows, *others)
+
+
+@dataclass(frozen=True)
+class GGUFModel:
+    """A GGUF file: its configuration as a config.json has it, its tensors, what they are called, and all
+    metadata, of which some describe the tokenizer."""
+
+    config: Fields
+    checkpoint: GGUFCheckpoint
+    names: Names
+    metadata: Mapping[str, Any]
+
+
+def open_gguf(where: str, data: memoryview) -> GGUFModel:
+    """The GGUF file `data`; `where`: its name, for messages. Raises ModelError."""
+    try:
+        metadata, tensors = read_gguf(data)
+    except ArgumentError as e:
+        raise ModelError(f"{where}: {e}") from e
+    fields = Fields(metadata, where)
+    if fields.integer("split.count", 1, least=0) > 1:
+        raise fields.refuse("split.count", "a whole file: join the parts by llama-gguf-split --merge")
+    family = fields.choice("general.architecture", _FAMILIES)
+    checkpoint = GGUFCheckpoint(where, tensors)
+    read = _Reader(fields, family, checkpoint)
+    config, names = _FAMILIES[family](read)
+    for table in _TABLES:  # they are part of the configuration now
+        checkpoint.shapes.pop(table, None)
+    for entry in ("bos", "eos"):
+        token = fields.integer(f"tokenizer.ggml.{entry}_token_id", None, least=0)
+        if token is not None:
+            config[f"{entry}_token_id"] = token
+    return GGUFModel(Fields(config, where), checkpoint, names, metadata)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Entries of a family: `integer("block_count")` is that of `llama.block_count`."""
+
+    fields: Fields
+    family: str
+    checkpoint: GGUFCheckpoint
+
+    def integer(self, name: str, *default: Any) -> Any:
+        return self.fields.integer(f"{self.family}.{name}", *default)
+
+    def number(self, name: str, *default: Any) -> Any:
+        """A float32 of the file, as short as it can be written."""
+        found = self.fields.number(f"{self.family}.{name}", *default)
+        return found if found is None else float(f"{found:.7g}")
+
+    def refuse(self, name: str, expected: str) -> ModelError:
+        return self.fields.refuse(f"{self.family}.{name}", expected)
+
+    def has(self, tensor: str) -> bool:
+        return tensor in self.checkpoint.shapes
+
+    @property
+    def vocabulary(self) -> int:
+        """Rows of the embedding."""
+        shape = self.checkpoint.shapes.get("token_embd.weight", ())
+        if len(shape) != 2:
+            raise ModelError(
+                f"{self.fields.where}: token_embd.weight: expected a matrix, got {shape or 'none'}"
+            )
+        return shape[0]
+
+
+_DECODER = (
+    ("model.layers.{}", "blk.{}"),
+    ("model.embed_tokens", "token_embd"),
+    ("model.norm", "output_norm"),
+    ("lm_head", "output"),
+    *((f"self_attn.{part}_proj", f"attn_{part}") for part in ("q", "k", "v")),
+    *((f"self_attn.{part}_norm", f"attn_{part}_norm") for part in ("q", "k")),
+    ("self_attn.o_proj", "attn_output"),
+    ("input_layernorm", "attn_norm"),
+)
+_GATED = tuple((f"mlp.{part}_proj", f"ffn_{part}") for part in ("gate", "up", "down"))
+_EXPERTS = (
+    ("mlp.router", "ffn_gate_inp"),
+    *((f"mlp.{part}_proj", f"ffn_{part}_exps.weight") for part in ("gate", "up", "down")),
+)
+_PRE_NORM = (("post_attention_layernorm", "ffn_norm"),)
+_SANDWICH = (
+    ("post_attention_layernorm", "post_attention_norm"),
+    ("pre_feedforward_layernorm", "ffn_norm"),
+    ("post_feedforward_layernorm", "post_ffw_norm"),
+)
+
+
+def _decoder(read: _Reader, architecture: str, model_type: str) -> dict[str, Any]:
+    """What all configurations of Llama's kind have."""
+    hidden, heads = read.integer("embedding_length"), read.integer("attention.head_count")
+    if "attention.key_length" not in read.fields and hidden % heads:
+        raise read.refuse("attention.head_count", f"a divisor of embedding_length, {hidden}")
+    size = read.integer("attention.key_length", hidden // heads)
+    if read.integer("attention.value_length", size) != size:
+        raise read.refuse("attention.value_length", f"that of keys, {size}")
+    return {
+        "architectures": [architecture],
+        "model_type": model_type,
+        "vocab_size": read.vocabulary,
+        "hidden_size": hidden,
+        "intermediate_size": read.integer("feed_forward_length"),
+        "num_hidden_layers": read.integer("block_count"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": read.integer("attention.head_count_kv", heads),
+        "head_dim": size,
+        "max_position_embeddings": read.integer("context_length"),
+        "rms_norm_eps": read.number("attention.layer_norm_rms_epsilon"),
+        "tie_word_embeddings": not read.has("output.weight"),
+        "rope_parameters": _rope(read, size),
+    }
+
+
+def _rope(read: _Reader, size: int) -> dict[str, Any]:
+    """The rotary embedding, as `polygrad.models.rotary` reads it."""
+    out: dict[str, Any] = {"rope_type": "default", "rope_theta": read.number("rope.freq_base", 10000.0)}
+    turned = read.integer("rope.dimension_count", size)
+    if turned != size:
+        out["partial_rotary_factor"] = turned / size
+    entry = f"{read.family}.rope.scaling.type"
+    scaling = read.fields.choice(entry, ("none", "linear", "yarn", "longrope"), "none")
+    original = read.integer("rope.scaling.original_context_length", read.integer("context_length"))
+    if read.has("rope_freqs.weight"):  # as Llama 3: what each frequency is divided by
+        factors = read.checkpoint.numbers("rope_freqs.weight")
+        tables = {"short_factor": factors, "long_factor": factors}
+        return out | tables | {"rope_type": "longrope", "attention_factor": 1.0,
+                               "original_max_position_embeddings": original}  # fmt: skip
+    if read.has("rope_factors_long.weight"):
+        for kind in ("short", "long"):
+            out[f"{kind}_factor"] = read.checkpoint.numbers(f"rope_factors_{kind}.weight")
+        scale = read.number("rope.scaling.attn_factor", None)
+        out |= {} if scale is None else {"attention_factor": scale}
+        return out | {"rope_type": "longrope", "original_max_position_embeddings": original}
+    if scaling in ("linear", "yarn"):
+        out |= {"rope_type": scaling, "factor": read.number("rope.scaling.factor")}
+    if scaling == "yarn":
+        out["original_max_position_embeddings"] = original
+    return out
+
+
+Model = tuple[dict[str, Any], Names]
+
+
+def _llama(read: _Reader) -> Model:
+    """Llama and Mistral, and with experts Mixtral."""
+    config = _decoder(read, "LlamaForCausalLM", "llama")
+    heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
+    for end, n in (("attn_q", heads), ("attn_k", groups)):
+        read.checkpoint.row_pairs |= {f".{end}.weight": n, f".{end}.bias": n}
+    config["attention_bias"] = read.has("blk.0.attn_q.bias")
+    config["mlp_bias"] = read.has("blk.0.ffn_down.bias")
+    if not read.integer("expert_count", 0, 0):
+        return config, Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
+    config |= {
+        "architectures": ["MixtralForCausalLM"],
+        "model_type": "mixtral",
+        "num_local_experts": read.integer("expert_count"),
+        "num_experts_per_tok": read.integer("expert_used_count"),
+    }
+    return config, Names(renames=(*_DECODER, *_PRE_NORM, *_EXPERTS))
+
+
+def _qwen2(read: _Reader) -> Model:
+    return _decoder(read, "Qwen2ForCausalLM", "qwen2"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
+
+
+def _qwen3(read: _Reader) -> Model:
+    return _decoder(read, "Qwen3ForCausalLM", "qwen3"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
+
+
+def _qwen3_experts(read: _Reader) -> Model:
+    experts = {
+        "num_experts": read.integer("expert_count"),
+        "num_experts_per_tok": read.integer("expert_used_count"),
+        "moe_intermediate_size": read.integer("expert_feed_forward_length"),
+        "norm_topk_prob": True,
+    }
+    config = _decoder(read, "Qwen3MoeForCausalLM", "qwen3_moe")
+    return config | experts, Names(renames=(*_DECODER, *_PRE_NORM, *_EXPERTS))
+
+
+def _gemma(read: _Reader) -> Model:
+    read.checkpoint.offset_norms = True
+    config = _decoder(read, "GemmaForCausalLM", "gemma") | {"hidden_act": "gelu_pytorch_tanh"}
+    return config, Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
+
+
+def _later_gemma(read: _Reader, architecture: str, model_type: str, largest: int) -> Model:
+    """`largest`: how many layers the largest model has, whose scores are scaled in another way."""
+    read.checkpoint.offset_norms = True
+    config = _decoder(read, architecture, model_type)
+    is_largest = config["num_hidden_layers"] == largest
+    scale = config["hidden_size"] // config["num_attention_heads"] if is_largest else config["head_dim"]
+    config |= {
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": scale,
+        "sliding_window": read.integer("attention.sliding_window", 4096),
+        "attn_logit_softcapping": read.number("attn_logit_softcapping", None),
+        "final_logit_softcapping": read.number("final_logit_softcapping", None),
+    }
+    return config, Names(renames=(*_DECODER, *_SANDWICH, *_GATED))
+
+
+def _gemma2(read: _Reader) -> Model:
+    return _later_gemma(read, "Gemma2ForCausalLM", "gemma2", largest=46)
+
+
+def _gemma3(read: _Reader) -> Model:
+    """Layers that see a window have a rotary table of their own."""
+    config, names = _later_gemma(read, "Gemma3ForCausalLM", "gemma3_text", largest=62)
+    pattern = read.integer("attention.sliding_window_pattern", 6)
+    layers = range(config["num_hidden_layers"])
+    kinds = ["full_attention" if (i + 1) % pattern == 0 else "sliding_attention" for i in layers]
+    local = {"rope_type": "default", "rope_theta": read.number("rope.freq_base_swa", 10000.0)}
+    rope = {"full_attention": config["rope_parameters"], "sliding_attention": local}
+    return config | {"layer_types": kinds, "rope_parameters": rope}, names
+
+
+def _phi3(read: _Reader) -> Model:
+    config = _decoder(read, "Phi3ForCausalLM", "phi3")
+    config["sliding_window"] = read.integer("attention.sliding_window", None)
+    config["original_max_position_embeddings"] = read.integer(
+        "rope.scaling.original_context_length", config["max_position_embeddings"]
+    )
+    joined = (("attn_qkv", ("q_proj", "k_proj", "v_proj")), ("ffn_up", ("gate_proj", "up_proj")))
+    renames = (*_DECODER, *_PRE_NORM, *_GATED, ("self_attn.attn_qkv", "attn_qkv"), ("mlp.ffn_up", "ffn_up"))
+    return config, Names(renames=renames, joined=joined)
+
+
+def _gpt2(read: _Reader) -> Model:
+    config = {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "vocab_size": read.vocabulary,
+        "n_embd": read.integer("embedding_length"),
+        "n_head": read.integer("attention.head_count"),
+        "n_layer": read.integer("block_count"),
+        "n_positions": read.integer("context_length"),
+        "n_inner": read.integer("feed_forward_length"),
+        "layer_norm_epsilon": read.number("attention.layer_norm_epsilon"),
+        "tie_word_embeddings": not read.has("output.weight"),
+    }
+    renames = (
+        ("h.{}", "blk.{}"),
+        ("wte", "token_embd"),
+        ("wpe", "position_embd"),
+        ("ln_f", "output_norm"),
+        ("lm_head", "output"),
+        ("ln_1", "attn_norm"),
+        ("ln_2", "ffn_norm"),
+        ("attn.attn_qkv", "attn_qkv"),
+        ("attn.o_proj", "attn_output"),
+        *_GATED,
+    )
+    return config, Names(renames=renames, joined=(("attn_qkv", ("q_proj", "k_proj", "v_proj")),))
+
+
+_FAMILIES: dict[str, Callable[[_Reader], Model]] = {
+    "gemma": _gemma,
+    "gemma2": _gemma2,
+    "gemma3": _gemma3,
+    "gpt2": _gpt2,
+    "llama": _llama,
+    "phi3": _phi3,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "qwen3moe": _qwen3_experts,
+}

@@ -1,0 +1,122 @@
+"""Instances that read one sequence and write another: T5, Whisper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from polygrad.errors import ArgumentError
+from polygrad.generation.engine import Engine
+from polygrad.generation.requests import Completion, NoText, Request, joined
+from polygrad.generation.sampling import Sampling
+from polygrad.generation.scheduler import Scheduler
+from polygrad.hf.instances import HFInstance
+from polygrad.models.instance import NOT_QUANTIZED
+from polygrad.models.log_mel import log_mel
+from polygrad.tensor.tensor import Tensor
+
+_PIECES = 100  # a second has as many
+_CAPACITY = 512  # tokens of an answer, where the model has no limit of its own
+
+
+class SequenceToSequence(HFInstance):
+    """A model that reads a sequence as a whole and writes another. `max_batch` sequences are read and written
+    side by side."""
+
+    def generate(
+        self,
+        inputs: Any,
+        max_new_tokens: int | None = None,
+        prefix: Iterable[int] | None = None,
+        stop_tokens: Iterable[int] | None = None,
+        **sampling: Any,
+    ) -> Any:
+        """What the model writes for an input, a Completion; for a list of them a list.
+
+        An input is text, a list of token ids, or of Whisper sound: float samples, 16,000 a second, as a
+        Tensor or an array, or what `log_mel` makes of them, (bands, pieces).
+
+        `prefix`: the tokens that the answer begins with; None: the start token and what the model's files
+        name (`forced_decoder_ids`). Others are those of `LanguageModel.request`.
+        """
+        items, is_one = _items(inputs)
+        begin = tuple(self._prefix() if prefix is None else prefix)
+        ends = frozenset(self.end_tokens() if stop_tokens is None else stop_tokens)
+        count = self.defaults.integer("max_new_tokens", 128) if max_new_tokens is None else max_new_tokens
+        request = Request(begin, count, Sampling(**sampling), ends)
+        answers: list[Completion] = []
+        for first in range(0, len(items), self.max_batch):
+            answers += self._answers(
+                [self._encoded(x) for x in items[first : first + self.max_batch]], request
+            )
+        return answers[0] if is_one else answers
+
+    def _answers(self, inputs: list[Tensor], request: Request) -> list[Completion]:
+        length = max(self._length(x) for x in inputs)
+        scheduler, memory = self._reader(length)
+        with Tensor.no_grad():
+            for slot, x in enumerate(inputs):
+                self.module.remember(memory, slot, x)
+        sequences = [scheduler.submit(request, slot) for slot in range(len(inputs))]
+        while not all(s.is_done for s in sequences):
+            scheduler.step()
+        return [joined(list(s.pieces), len(request.tokens)) for s in sequences]
+
+    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+        """See `Instance.quantize`. Raises ArgumentError."""
+        super().quantize(kind, skip)
+        self.__dict__.pop("_made", None)  # captured Programs read the weights that there were
+
+    def _reader(self, length: int) -> tuple[Scheduler, Any]:
+        """What runs requests on inputs of up to `length` positions; made anew for longer ones than before."""
+        made = self.__dict__.get("_made")
+        if made is None or made[0] < length:
+            room = 1 << (length - 1).bit_length()
+            memory = self.module.new_memory(self.max_batch, room)
+            capacity = min(self.max_seq_len or _CAPACITY, self.module.max_length)
+            engine = Engine(self.module.reading(memory), self.max_batch, capacity)
+            scheduler = Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
+            made = self.__dict__["_made"] = (room, scheduler, memory)
+        return made[1], made[2]
+
+    def _length(self, x: Tensor) -> int:
+        """Positions that the encoder's output has for an input."""
+        return int(x.shape[1]) if self.architecture.task == "text-to-text" else int(x.shape[2]) // 2
+
+    def _encoded(self, item: Any) -> Tensor:
+        if self.architecture.task == "speech-to-text":
+            return self._heard(item if isinstance(item, Tensor) else Tensor(item))
+        if isinstance(item, str):
+            if self.tokenizer is None:
+                raise ArgumentError("inputs: text needs a tokenizer, and the model's folder has none")
+            item = self.tokenizer.encode(item)
+        return Tensor([list(item)], self.device, "int32")
+
+    def _heard(self, sound: Tensor) -> Tensor:
+        if sound.ndim not in (1, 2):
+            raise ArgumentError(
+                f"sound: expected samples, or bands of pieces, got shape {tuple(sound.shape)}"
+            )
+        encoder = self.module.encoder
+        pieces = 2 * encoder.length
+        if sound.ndim == 2:
+            return sound.unsqueeze(0)
+        if pieces % _PIECES:
+            raise ArgumentError(f"sound: the model reads {pieces} pieces, no whole seconds: give log_mel's")
+        return log_mel(sound, encoder.bands, pieces // _PIECES)
+
+    def _prefix(self) -> list[int]:
+        start = self.module.start_token
+        if start is None:
+            raise ArgumentError("prefix: the model's configuration names no start token: give one")
+        forced = self.defaults.values.get("forced_decoder_ids") or []
+        return [start, *(token for _, token in sorted(forced) if token is not None)]
+
+
+def _items(inputs: Any) -> tuple[list[Any], bool]:
+    """The inputs, and whether one was given and not a list of them."""
+    if isinstance(inputs, (str, Tensor)) or not isinstance(inputs, (list, tuple)):
+        return [inputs], True
+    if not inputs:
+        raise ArgumentError("inputs: expected text, token ids or sound, got an empty list")
+    return ([list(inputs)], True) if isinstance(inputs[0], (int, float)) else (list(inputs), False)

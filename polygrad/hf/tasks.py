@@ -1,0 +1,17 @@
+"""Which Instance a model gets, by the task of its Architecture."""
+
+from __future__ import annotations
+
+from polygrad.hf.instances import HFInstance, LanguageModel
+from polygrad.hf.sequence_to_sequence import SequenceToSequence
+
+_CLASSES: dict[str, type[HFInstance]] = {
+    "causal-lm": LanguageModel,
+    "text-to-text": SequenceToSequence,
+    "speech-to-text": SequenceToSequence,
+}
+
+
+def instance_class(task: str) -> type[HFInstance]:
+    """The class of Instances for a task; those without one of their own have `forward` alone."""
+    return _CLASSES.get(task, HFInstance)

@@ -1,0 +1,192 @@
+"""DistilBERT (Sanh et al., 2019): half of BERT's layers, no types of tokens, no pooler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad import nn
+from polygrad.models.architecture import Architecture
+from polygrad.models.blocks import run_layers
+from polygrad.models.encoder import (
+    EncoderConfig,
+    EntryNames,
+    PostNormLayer,
+    check_length,
+    features,
+    read_encoder,
+    whole_sequence,
+)
+from polygrad.models.fields import Fields
+from polygrad.models.labels import MaskedLMHead, prediction, read_labels, token_loss
+from polygrad.models.names import Names
+from polygrad.nn.layer import Layer
+from polygrad.tensor.tensor import Tensor
+
+_EPS = 1e-12
+_ENTRIES = EntryNames(hidden="dim", heads="n_heads", layers="n_layers", inner="hidden_dim", act="activation")
+
+
+def _read(config: Fields) -> EncoderConfig:
+    return read_encoder(config, _ENTRIES, eps=_EPS)
+
+
+class DistilBertEmbeddings(Layer):
+    """Sums of the embeddings of tokens and of positions, normalised."""
+
+    def __init__(self, config: Fields, hidden: int) -> None:
+        self.longest = config.integer("max_position_embeddings")
+        self.words = nn.Embedding(config.integer("vocab_size"), hidden)
+        self.positions = nn.Embedding(self.longest, hidden)
+        self.norm = nn.LayerNorm(hidden, _EPS)
+
+    def __call__(self, input_ids: Tensor, position_ids: Tensor | None) -> Tensor:
+        """Integers (batch, length) to (batch, length, hidden). Raises ArgumentError."""
+        check_length("input_ids", input_ids, self.longest)
+        positions = self.positions.weight[: input_ids.shape[1]]
+        if position_ids is not None:
+            positions = self.positions(position_ids)
+        return self.norm(self.words(input_ids).float() + positions)
+
+
+class DistilBertModel(Layer):
+    """Hidden states of tokens.
+
+    >>> sizes = {"dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
+    >>> model = DistilBertModel(Fields({**sizes, "vocab_size": 50, "max_position_embeddings": 16}))
+    >>> model.forward(Tensor([[2, 7, 3]]))["last_hidden_state"].shape
+    (1, 3, 8)
+    """
+
+    def __init__(self, config: Fields) -> None:
+        c = _read(config)
+        self.embeddings = DistilBertEmbeddings(config, c.hidden)
+        self.layers = [PostNormLayer(c) for _ in range(c.layers)]
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> dict[str, Any]:
+        """`last_hidden_state` (batch, length, hidden), and `hidden_states`, if asked for.
+
+        input_ids: (batch, length); attention_mask: the same, 0 for padding. Raises ArgumentError, ShapeError.
+        """
+        x = self.embeddings(input_ids, position_ids)
+        states = run_layers(self.layers, x, whole_sequence(input_ids, attention_mask))
+        return features(states, output_hidden_states)
+
+
+class DistilBertForMaskedLM(Layer):
+    """Scores of the tokens that stand where the input has masks."""
+
+    def __init__(self, config: Fields) -> None:
+        c = _read(config)
+        self.trunk = DistilBertModel(config)
+        is_tied = config.flag("tie_word_embeddings", True)
+        norm = nn.LayerNorm(c.hidden, _EPS)
+        self.head = MaskedLMHead(c.hidden, config.integer("vocab_size"), c.act, norm, is_tied)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> dict[str, Any]:
+        """`logits` (batch, length, vocabulary); with `labels` (batch, length), -100 where none counts,
+        `loss`. The other arguments are those of `DistilBertModel.forward`."""
+        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
+        logits = self.head(out["last_hidden_state"], self.trunk.embeddings.words.weight)
+        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+
+
+class DistilBertForSequenceClassification(Layer):
+    """Labels of whole texts, by the first token."""
+
+    def __init__(self, config: Fields) -> None:
+        hidden = config.integer("dim")
+        self.trunk = DistilBertModel(config)
+        self.labels = read_labels(config)
+        self.pre_classifier = nn.Linear(hidden, hidden)
+        self.classifier = nn.Linear(hidden, self.labels.count)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> dict[str, Any]:
+        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
+        `DistilBertModel.forward`."""
+        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
+        logits = self.classifier(self.pre_classifier(out["last_hidden_state"][:, 0]).relu())
+        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+
+
+class DistilBertForTokenClassification(Layer):
+    """Labels of tokens."""
+
+    def __init__(self, config: Fields) -> None:
+        self.trunk = DistilBertModel(config)
+        self.classifier = nn.Linear(config.integer("dim"), read_labels(config).count)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> dict[str, Any]:
+        """`logits` (batch, length, labels); with `labels` (batch, length), -100 where none counts, `loss`.
+        The other arguments are those of `DistilBertModel.forward`."""
+        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
+        logits = self.classifier(out["last_hidden_state"])
+        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+
+
+_NAMES = Names(
+    renames=(
+        ("attention.q_proj", "attention.q_lin"),
+        ("attention.k_proj", "attention.k_lin"),
+        ("attention.v_proj", "attention.v_lin"),
+        ("attention.o_proj", "attention.out_lin"),
+        ("feed_forward.up_proj", "ffn.lin1"),
+        ("feed_forward.down_proj", "ffn.lin2"),
+        ("attention_norm", "sa_layer_norm"),
+        ("layers.{}.norm", "layers.{}.output_layer_norm"),
+        ("layers.{}", "transformer.layer.{}"),
+        ("embeddings.words", "embeddings.word_embeddings"),
+        ("embeddings.positions", "embeddings.position_embeddings"),
+        ("embeddings.norm", "embeddings.LayerNorm"),
+        ("trunk", "distilbert"),
+        ("head.dense", "vocab_transform"),
+        ("head.norm", "vocab_layer_norm"),
+        ("head.decoder", "vocab_projector"),
+        ("head", "vocab_projector"),
+    ),
+)
+
+ARCHITECTURES = (
+    Architecture(
+        "DistilBertModel",
+        "text-features",
+        DistilBertModel,
+        _NAMES.within("distilbert", "embeddings", "transformer"),
+    ),
+    Architecture("DistilBertForMaskedLM", "masked-lm", DistilBertForMaskedLM, _NAMES),
+    Architecture(
+        "DistilBertForSequenceClassification",
+        "text-classification",
+        DistilBertForSequenceClassification,
+        _NAMES,
+    ),
+    Architecture(
+        "DistilBertForTokenClassification", "token-classification", DistilBertForTokenClassification, _NAMES
+    ),
+)

@@ -1,0 +1,157 @@
+"""A model's forward captured once for all sizes of its symbolic dimensions, and saved as a file that runs
+without it.
+
+Inputs lie at the start of memory that is as large as they may get, with Variables in their shapes: any sizes
+within the bounds replay the same Program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from polygrad.capture.jit import TinyJit
+from polygrad.errors import ArgumentError, OnnxError, ShapeError
+from polygrad.helpers import THREAD_VARIABLES, prod
+from polygrad.onnx.ports import Port, from_host, to_host
+from polygrad.tensor.core.sizes import value_with
+from polygrad.tensor.tensor import Tensor
+from polygrad.tensor.variable import Variable
+from polygrad.uop.node import UOp
+
+
+class CapturedForward:
+    """What `Instance.capture` gives. `variables`: the Variable of each symbolic size that is not fixed."""
+
+    def __init__(
+        self,
+        forward: Callable[[dict[str, Any]], dict[str, Any]],
+        ports: tuple[Port, ...],
+        parameters: Mapping[str, Tensor],
+        device: str | None,
+        bounds: Mapping[str, int | tuple[int, int]],
+    ) -> None:
+        self._ports, self._parameters, self._device = tuple(map(_named, ports)), parameters, device
+        self._bounds = _checked(self._ports, bounds)
+        self.variables = _variables(self._bounds)
+
+        def call(**inputs: Any) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for name, y in forward(inputs).items():
+                if not isinstance(y, Tensor):
+                    raise OnnxError(f"capture: output {name!r} is no tensor")
+                found[name] = y.clone()  # it may be an input, a parameter, or another output
+            return found
+
+        self._jit = TinyJit(call)
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Tensor]:
+        """The outputs by name, for inputs as `Instance.forward` takes them. The next call overwrites them.
+
+        Raises ArgumentError, ShapeError, DTypeError for inputs that do not fit; CaptureError for a model in
+        which computed numbers decide what is computed next.
+        """
+        given = {**(inputs or {}), **more}
+        names = [port.name for port in self._ports]
+        if set(names) != set(given):
+            raise ArgumentError(f"forward: expected the inputs {names}, got {list(given)}")
+        sizes: dict[str, Any] = {}
+        tensors = {p.name: _tensor(p, given[p.name], sizes, self._device) for p in self._ports}
+        for name, (lo, hi) in self._bounds.items():
+            if not lo <= sizes[name] <= hi:
+                wanted = f"from {lo} to {hi}" if hi > lo else str(hi)
+                raise ShapeError(f"forward: expected size {name!r} to be {wanted}, got {sizes[name]}")
+        bound = {name: v.bind(sizes[name]) for name, v in self.variables.items()}
+        arguments = {p.name: self._placed(p, tensors[p.name], bound) for p in self._ports}
+        return {name: _cut(y) for name, y in self._jit(**arguments).items()}
+
+    def _placed(self, port: Port, x: Tensor, bound: Mapping[str, Any]) -> Tensor:
+        """An input in memory for its largest size, with Variables in its shape."""
+        assert port.shape is not None
+        named = {i: n for i, n in enumerate(port.shape) if isinstance(n, str) and n in bound}
+        if not named:
+            return x.realize()
+        largest = [self._bounds[named[i]][1] if i in named else n for i, n in enumerate(x.shape)]
+        shape = [bound[named[i]] if i in named else n for i, n in enumerate(x.shape)]
+        raw = x.data().cast("B") if x.numel() else b""
+        # Padded on the host: on the device each size would need a kernel of its own.
+        whole = Tensor(bytes(raw).ljust(prod(largest) * x.dtype.itemsize, b"\0"), x.device, x.dtype).realize()
+        return whole[: prod(shape)].reshape(shape)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was captured to a `.pgrd` file, for `polygrad.export.load` and `polygrad/runtime`.
+
+        Raises CaptureError before the second call, ArgumentError for an output with a size that is computed
+        from symbolic ones.
+        """
+        self._jit.save(path, dict(self._parameters))
+
+    def warm(self) -> None:
+        """Capture with zeros of the largest sizes."""
+        largest = {name: hi for name, (_, hi) in self._bounds.items()}
+        for _ in range(2):
+            self(
+                {
+                    p.name: Tensor.zeros(p.sizes(largest), dtype=p.dtype, device=self._device)
+                    for p in self._ports
+                }
+            )
+
+
+def _named(port: Port) -> Port:
+    """An input whose sizes all have names: `x.0` where the file has none."""
+    if port.shape is None:
+        return port
+    return replace(
+        port, shape=tuple([f"{port.name}.{i}" if n is None else n for i, n in enumerate(port.shape)])
+    )
+
+
+def _checked(
+    ports: tuple[Port, ...], bounds: Mapping[str, int | tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """The least and the largest of each symbolic size. Raises ArgumentError."""
+    for port in ports:
+        if port.kind != "tensor" or port.dtype is None or port.shape is None:
+            raise ArgumentError(f"capture: expected inputs that are tensors of a known rank, got {port}")
+    names = dict.fromkeys(n for p in ports for n in p.shape or () if isinstance(n, str))
+    if set(names) != set(bounds):
+        raise ArgumentError(f"capture: expected bounds of the sizes {list(names)}, got {dict(bounds)}")
+    pairs = {n: (b, b) if isinstance(b, int) else (b[0], b[1]) for n, b in bounds.items()}
+    for name, (lo, hi) in pairs.items():
+        if not 0 < lo <= hi:
+            raise ArgumentError(f"capture: expected bounds of {name!r} from 1 in order, got {bounds[name]}")
+    return {name: pairs[name] for name in names}
+
+
+def _variables(bounds: Mapping[str, tuple[int, int]]) -> dict[str, UOp]:
+    """A Variable for each size that is not fixed; its name stands in kernels, so it is an identifier."""
+    taken: dict[str, str] = {}
+    for name in bounds:
+        plain = re.sub(
+            r"\W",
+            "_",
+            f"n_{name}" if name in THREAD_VARIABLES or name[:1].isdigit() else name,
+            flags=re.ASCII,
+        )
+        while plain in taken.values():
+            plain += "_"
+        taken[name] = plain
+    return {name: Variable(taken[name], lo, hi) for name, (lo, hi) in bounds.items() if lo < hi}
+
+
+def _tensor(port: Port, value: Any, sizes: dict[str, Any], device: str | None) -> Tensor:
+    """An input as a Tensor, also where integers could stay on the host. Raises ShapeError, DTypeError."""
+    found = to_host(from_host(port, value, sizes, device), device)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def _cut(y: Tensor) -> Tensor:
+    """A result with ints for its sizes."""
+    if all(isinstance(n, int) for n in y.shape):
+        return y
+    return y[tuple([slice(0, value_with(n)) for n in y.shape])]

@@ -1,0 +1,65 @@
+"""The cost model of the schedule: what operations cost, and from what sizes on a graph is fused or divided.
+
+A cost of running is in multiply-adds of one SIMD value; `bench/calibrate.py` prints each beside what it
+measures. A cost of compiling is in operations that compilers take as long for. What depends on a Target is in
+codegen/opts/cost.py.
+"""
+
+from __future__ import annotations
+
+from polygrad.uop.ops import Ops
+
+# operations that cost more than one to run
+_RUN_COST = {
+    Ops.EXP2: 20,
+    Ops.LOG2: 25,
+    Ops.SIN: 30,
+    Ops.POW: 90,
+    Ops.THREEFRY: 80,
+    Ops.FDIV: 4,
+    Ops.RECIPROCAL: 4,
+    Ops.SQRT: 4,
+}
+
+# operations that become many
+_COMPILE_COST = {Ops.SIN: 100, Ops.EXP2: 20, Ops.LOG2: 20, Ops.POW: 40, Ops.THREEFRY: 100}
+
+# fusion_partition.py: what is computed again in each consumer, instead of stored once
+MAX_BUFFERS = 3  # that a duplicated expression reads
+MAX_COPIES = 32  # a kernel computes a node at no more indices than this
+MAX_BROADCAST = 1 << 18  # cost of running that a broadcast may repeat
+CHEAP = 4  # cost of running of a value that any broadcast may repeat
+MAX_TILE_ROWS = 8  # of a product's register tile, in which each value of the other operand is used
+MAX_TILE_WORK = 24  # cost of running of a value of an operand that such tiles compute again
+MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
+
+# operation_limit.py
+MAX_OPERATIONS = 1000  # cost of compiling of a kernel
+
+# reduction_fusion.py
+MIN_ROWS = 8  # with fewer, lanes and threads divide the passes over a row better in kernels of their own
+
+# products.py, isolated_products.py: products in kernels of their own
+MIN_PRODUCT = 1 << 15  # terms of a product that is worth a launch
+MIN_REUSE = 4  # how often it reads each element of its operands
+MIN_USED_SHARE = 2  # one element of so many has to be used; else it is computed where it is used
+
+# split_reduction.py: reductions to few elements, in parts that threads divide
+MIN_REDUCED = 1 << 17  # elements that one reduction takes in
+MAX_OUTPUTS = 16  # with more of them there is enough to divide
+MIN_PARTS, PARTS, MAX_PARTS = 8, 64, 256
+LONG_PART = 1 << 14  # elements: with more of them in each part there are more than PARTS
+# ... and products of long sums, in parts whose operands stay in the cache
+MIN_SPLIT_TERMS, MAX_PART_TERMS = 6 << 10, 4 << 10
+MIN_SPLIT_REUSE = 16  # how often such a product reads each element of both operands
+MAX_STORED = 1 << 22  # elements that the parts have in all
+
+
+def run_cost(op: Ops) -> int:
+    """What one value of `op` costs to run."""
+    return _RUN_COST.get(op, 1)
+
+
+def compile_cost(op: Ops) -> int:
+    """What one `op` of a kernel costs to compile."""
+    return _COMPILE_COST.get(op, 1)

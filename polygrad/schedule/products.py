@@ -1,0 +1,42 @@
+"""What a product is in a tensor graph; `KernelInfo` says it of a kernel.
+
+A product is a reduction whose terms are computed of two or more values, each of which is broadcast: of
+matrices, but also of the rows of two matrices whose distances are asked for, or of an image's windows and
+weights.
+"""
+
+from __future__ import annotations
+
+from polygrad.schedule import cost
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import max_numel
+
+_COMPUTED = GroupOp.Elementwise | GroupOp.Movement
+
+
+def is_product(reduction: UOp, min_reuse: int = cost.MIN_REUSE) -> bool:
+    """Whether the terms of a REDUCE_AXIS are computed of two or more values, each element of which is read
+    `min_reuse` times or more."""
+    size = max_numel(reduction.src[0].shape)
+    operands: set[UOp] = set()
+    stack, seen = [reduction.src[0]], set()
+    while stack:
+        value = stack.pop()
+        if value in seen or not value.shape:
+            continue
+        seen.add(value)
+        if min_reuse * max_numel(value.shape) <= size:
+            operands.add(value)
+        elif value.op in _COMPUTED:
+            stack += value.src
+        else:
+            return False
+    return len(operands) > 1
+
+
+def is_large_product(node: UOp) -> bool:
+    """Whether a node is a product that is worth a kernel of its own."""
+    return (
+        node.op is Ops.REDUCE_AXIS and max_numel(node.src[0].shape) >= cost.MIN_PRODUCT and is_product(node)
+    )

@@ -1,0 +1,38 @@
+"""Files whose bytes were changed raise nothing but our errors, and their memory is bounded by their size.
+
+A million of them: `python tests/onnx_fuzz.py 1000000`.
+"""
+
+from __future__ import annotations
+
+import random
+
+import onnx_fuzz
+import pytest
+
+
+def test_changed_files_raise_nothing_but_our_errors():
+    found = onnx_fuzz.fuzz(5_000, seed=0)
+    assert min(found[end] for end in ("refused", "loaded", "ran")) > 100
+
+
+def test_the_memory_of_changed_files_is_bounded_by_their_size():
+    assert onnx_fuzz.fuzz(1_000, seed=1, measured=True).total() == 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_many_changed_files_raise_nothing_but_our_errors():
+    assert onnx_fuzz.fuzz(200_000, seed=2).total() == 200_000
+
+
+def test_the_parser_of_the_fuzzer_keeps_a_file_as_it_is():
+    for data in onnx_fuzz.corpus():
+        fields = onnx_fuzz.parsed(data)
+        assert fields is not None and onnx_fuzz.written(fields) == data
+
+
+def test_changes_reach_deep_fields():
+    rng, files = random.Random(0), onnx_fuzz.corpus()
+    changed = [onnx_fuzz.change_a_field(files[-1], rng, files) for _ in range(200)]
+    assert sum(onnx_fuzz.parsed(data) is not None and data != files[-1] for data in changed) > 150
