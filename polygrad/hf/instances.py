@@ -22,7 +22,8 @@ from polygrad.hf.files import has_tokenizer, json_fields
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
-from polygrad.models.instance import NOT_QUANTIZED, Instance
+from polygrad.models.instance import Instance
+from polygrad.models.low_rank import has_adapters
 from polygrad.nn.quantize import find_places
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
@@ -78,7 +79,13 @@ class HFInstance(Instance):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
-        tokenizer's files as they came. Packed weights are written as the floats that they stand for."""
+        tokenizer's files as they came. Packed weights are written as the floats that they stand for. Raises
+        ModelError for a model with adapters."""
+        if has_adapters(self.module):
+            raise ModelError(
+                "save: the model has adapters, which its own files have no place for: "
+                "polygrad.tuning.save_adapters writes them, polygrad.tuning.merge adds them to the weights"
+            )
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name, data in self._files.items():
@@ -134,10 +141,8 @@ class LanguageModel(HFInstance):
             raise ModelError(f"{what}: text needs a tokenizer, and the model's folder has none")
         return self.tokenizer
 
-    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
-        """See `Instance.quantize`. Raises ArgumentError."""
-        super().quantize(kind, skip)
-        # captured Programs read the weights that there were
+    def forget_captures(self) -> None:
+        super().forget_captures()
         self._scheduler, self._beam_engines = None, {}
 
     @property

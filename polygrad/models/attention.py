@@ -20,12 +20,15 @@ class Visibility:
     """Which keys a query sees.
 
     `rows`: the indices of the queries among the keys, int32 (queries,) or (batch, queries). `keys`: those of
-    the keys, (keys,). `padding`: bool (batch, keys), True for tokens; None: there is no padding.
+    the keys, (keys,). `padding`: bool (batch, keys), True for tokens; None: there is no padding. `texts`:
+    integers (batch, length), the number of the text that each token belongs to, where a row has several: a
+    query sees the keys of its own text.
     """
 
     rows: Tensor
     keys: Tensor
     padding: Tensor | None = None
+    texts: Tensor | None = None
 
     def mask(self, is_causal: bool, window: int | None = None, radius: int | None = None) -> Tensor | None:
         """True where a query sees a key, (batch or 1, 1, queries, keys); None: everywhere.
@@ -44,6 +47,10 @@ class Visibility:
         if self.padding is not None:
             batch, keys = self.padding.shape
             seen = _both(seen, self.padding.reshape(batch, 1, 1, keys))
+        if self.texts is not None:
+            batch, length = self.texts.shape
+            own = self.texts.reshape(batch, 1, length, 1).eq(self.texts.reshape(batch, 1, 1, length))
+            seen = _both(seen, own)
         return seen
 
 
@@ -80,12 +87,14 @@ def attend(
     scale: float | None = None,
     softcap: float | None = None,
     bias: Tensor | None = None,
+    dropout: float = 0.0,
 ) -> Tensor:
     """softmax(query @ keyᵀ * scale + bias) @ value; (batch, heads, queries, size) to the same.
 
     key, value: (batch, groups, keys, size), each for heads / groups heads in a row. `mask`: bool (batch or 1,
     1, queries, keys), True is seen. `scale`: 1 / sqrt(size) unless given. `softcap`: c * tanh(score / c).
-    `bias`: (batch or 1, heads, queries, keys).
+    `bias`: (batch or 1, heads, queries, keys). `dropout`: the part of the weights that is dropped in training
+    mode.
 
     The heads of a group are rows of one product, so that its keys are read once.
     """
@@ -100,7 +109,10 @@ def attend(
         scores = scores + bias
     if mask is not None:
         scores = mask.where(scores, _HIDDEN_SCORE)
-    weights = scores.softmax(-1).reshape(batch, groups, heads // groups * queries, keys)
+    weights = scores.softmax(-1)
+    if dropout:
+        weights = weights.dropout(dropout)
+    weights = weights.reshape(batch, groups, heads // groups * queries, keys)
     return weights.dot(value).reshape(batch, heads, queries, value.shape[-1])
 
 
@@ -123,7 +135,7 @@ class AttentionConfig:
     `qkv_bias`, `out_bias`: of the projections; `key_bias`: of that of the keys, if it differs. `norm_eps`:
     queries and keys are normalised (RMSNorm) with it. `norm`: the class of that normalisation. `window`,
     `radius`, `softcap`, `scale`: see `Visibility.mask` and `attend`. `rotation`: the name of the table that
-    turns queries and keys; None: none does.
+    turns queries and keys; None: none does. `dropout`: see `attend`.
     """
 
     hidden: int
@@ -140,6 +152,7 @@ class AttentionConfig:
     softcap: float | None = None
     scale: float | None = None
     rotation: str | None = None
+    dropout: float = 0.0
 
 
 class Projections(Layer):
@@ -181,7 +194,7 @@ class SelfAttention(Projections):
         if step.cache is not None:
             k, v = step.cache.extend(self.index, k, v)
         mask = step.visibility.mask(self.is_causal, c.window, c.radius)
-        return self.o_proj(join_heads(attend(q, k, v, mask, c.scale, c.softcap, bias)))
+        return self.o_proj(join_heads(attend(q, k, v, mask, c.scale, c.softcap, bias, c.dropout)))
 
 
 class CausalSelfAttention(SelfAttention):

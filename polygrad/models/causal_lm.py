@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError
 from polygrad.models.attention import Step, Visibility
+from polygrad.models.blocks import run_layers
 from polygrad.models.cache import KeyValueCache, NextTokens, Run
 from polygrad.models.rotary import Rotary
 from polygrad.nn.layer import Layer
@@ -19,12 +21,15 @@ class CausalLM(Layer):
     """A model that predicts the next token.
 
     A family gives the attributes below, `hidden_states` and `logits`. `rotaries`: tables by name.
+    `recomputes`: in training, what is inside of a layer is computed again for its gradient instead of being
+    kept (Chen et al., 2016): less memory, a third more work.
     """
 
     vocabulary: int
     max_length: int
     cache_shape: tuple[int, int, int]  # layers, heads, size of a head
     rotaries: dict[str, Rotary]
+    recomputes: bool = False
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
         """What goes into the first layer, and what comes out of each, the last normalised; each (batch,
@@ -47,9 +52,14 @@ class CausalLM(Layer):
         position_ids: Tensor | None = None,
         labels: Tensor | None = None,
         output_hidden_states: bool = False,
+        text_ids: Tensor | None = None,
     ) -> dict[str, Any]:
-        """`logits`; with `labels` `loss`; `hidden_states`, a list, if asked for. See `__call__`."""
-        states = self.all_hidden_states(input_ids, attention_mask, position_ids)
+        """`logits`; with `labels` `loss`; `hidden_states`, a list, if asked for. See `__call__`.
+
+        `text_ids`: (batch, length), where a row has several texts: which one each token belongs to. A token
+        sees those of its own text; give `position_ids`, too, which begin anew with each text.
+        """
+        states = self.all_hidden_states(input_ids, attention_mask, position_ids, text_ids)
         out: dict[str, Any] = {"logits": self.logits(states[-1])}
         if labels is not None:
             out = {"loss": next_token_loss(out["logits"], labels), **out}
@@ -68,15 +78,23 @@ class CausalLM(Layer):
         return self.logits(self.all_hidden_states(tokens, attention_mask, positions)[-1])
 
     def all_hidden_states(
-        self, tokens: Tensor, attention_mask: Tensor | None = None, positions: Tensor | None = None
+        self,
+        tokens: Tensor,
+        attention_mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        texts: Tensor | None = None,
     ) -> list[Tensor]:
-        """As `__call__`, but the hidden states."""
+        """As `__call__`, but the hidden states. `texts`: see `forward`."""
         length = tokens.shape[1]
         at = Tensor.arange(length, dtype="int32", device=tokens.device)
         positions = at.unsqueeze(0) if positions is None else positions
         padding = None if attention_mask is None else attention_mask.cast("bool")
-        step = self._step(Visibility(at, at, padding), positions, length, None)
+        step = self._step(Visibility(at, at, padding, texts), positions, length, None)
         return self.hidden_states(tokens, positions, step)
+
+    def run_layers(self, layers: Sequence[Any], x: Tensor, step: Step) -> list[Tensor]:
+        """`x`, and what comes out of each layer."""
+        return run_layers(layers, x, step, self.recomputes)
 
     def next_logits(self, tokens: Tensor, view: Run | NextTokens, last: Any = None) -> Tensor:
         """Scores of what follows the tokens of a view of a cache, which then holds them, too.

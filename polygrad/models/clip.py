@@ -9,12 +9,12 @@ from typing import Any
 from polygrad import nn
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import CausalSelfAttention
+from polygrad.models.blocks import run_layers
 from polygrad.models.encoder import (
     PreNormLayer,
     check_length,
     features,
     read_encoder,
-    run_layers,
     whole_sequence,
 )
 from polygrad.models.fields import Fields

@@ -6,6 +6,7 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.models.architecture import Architecture
+from polygrad.models.blocks import run_layers
 from polygrad.models.encoder import (
     EncoderConfig,
     EntryNames,
@@ -13,7 +14,6 @@ from polygrad.models.encoder import (
     check_length,
     features,
     read_encoder,
-    run_layers,
     whole_sequence,
 )
 from polygrad.models.fields import Fields

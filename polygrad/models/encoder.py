@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,14 +119,6 @@ def padding_mask(name: str, mask: Tensor | None, x: Tensor) -> Tensor | None:
     if tuple(mask.shape) != tuple(x.shape[:2]):
         raise ShapeError(f"{name}: expected shape {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
     return mask.cast("bool")
-
-
-def run_layers(layers: Sequence[Any], x: Tensor, step: Step) -> list[Tensor]:
-    """`x`, and what comes out of each layer."""
-    states = [x]
-    for layer in layers:
-        states.append(layer(states[-1], step))
-    return states
 
 
 def check_length(name: str, x: Tensor, longest: int) -> None:

@@ -56,9 +56,8 @@ class Gemma(Decoder):
         self.softcap, self.scale = softcap, math.sqrt(config.hidden)
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
-        states = [self.model.embed_tokens(tokens).float() * self.scale]
-        for layer in self.model.layers:
-            states.append(layer(states[-1], step))
+        x = self.model.embed_tokens(tokens).float() * self.scale
+        states = self.run_layers(self.model.layers, x, step)
         return [*states[:-1], self.model.norm(states[-1])]
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import AttentionConfig, CausalSelfAttention, Step
 from polygrad.models.causal_lm import CausalLM
+from polygrad.models.dropout import dropout
 from polygrad.models.feed_forward import FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
@@ -32,8 +33,19 @@ class GPT2Layer(Layer):
         )
         self.ln_1, self.ln_2 = nn.LayerNorm(hidden, eps), nn.LayerNorm(hidden, eps)
         self.attn = CausalSelfAttention(
-            AttentionConfig(hidden, heads, heads, size, qkv_bias=True, out_bias=True, scale=scale), index
+            AttentionConfig(
+                hidden,
+                heads,
+                heads,
+                size,
+                qkv_bias=True,
+                out_bias=True,
+                scale=scale,
+                dropout=dropout(config, "attn_pdrop", 0.1),
+            ),
+            index,
         )
+        self.dropout = dropout(config, "resid_pdrop", 0.1)
         self.mlp = FeedForward(
             hidden,
             config.integer("n_inner", 4 * hidden),
@@ -41,8 +53,8 @@ class GPT2Layer(Layer):
         )
 
     def __call__(self, x: Tensor, step: Step) -> Tensor:
-        x = x + self.attn(self.ln_1(x), step)
-        return x + self.mlp(self.ln_2(x))
+        x = x + self.attn(self.ln_1(x), step).dropout(self.dropout)
+        return x + self.mlp(self.ln_2(x)).dropout(self.dropout)
 
 
 class GPT2(CausalLM):
@@ -53,6 +65,7 @@ class GPT2(CausalLM):
         layers, self.max_length = config.count("n_layer"), config.integer("n_positions")
         self.cache_shape, self.rotaries = (layers, heads, hidden // heads), {}
         self.vocabulary = config.integer("vocab_size")
+        self.dropout = dropout(config, "embd_pdrop", 0.1)
         self.wte = nn.Embedding(self.vocabulary, hidden)
         self.wpe = PositionTable(self.max_length, hidden)
         self.h = [GPT2Layer(config, i) for i in range(layers)]
@@ -61,14 +74,14 @@ class GPT2(CausalLM):
         self.lm_head = None if is_tied else nn.Linear(hidden, self.vocabulary, bias=False)
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
-        states = [self.wte(tokens).float() + self.wpe(positions)]
-        for layer in self.h:
-            states.append(layer(states[-1], step))
+        x = (self.wte(tokens).float() + self.wpe(positions)).dropout(self.dropout)
+        states = self.run_layers(self.h, x, step)
         return [*states[:-1], self.ln_f(states[-1])]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        head = self.wte if self.lm_head is None else self.lm_head
-        return hidden.linear(head.weight.transpose())
+        if self.lm_head is not None:
+            return self.lm_head(hidden)
+        return hidden.linear(self.wte.weight.transpose())
 
 
 _NAMES = Names(

@@ -80,7 +80,7 @@ class Instance:
         `train_step` trains what is left, biases and norms, from then on. Raises ArgumentError.
         """
         quantize(self.module, kind, skip)
-        self._optimizer, self._steps = None, {}
+        self.forget_captures()
 
     @property
     def optimizer(self) -> Optimizer | OptimizerGroup:
@@ -94,6 +94,11 @@ class Instance:
     @optimizer.setter
     def optimizer(self, value: Optimizer | OptimizerGroup) -> None:
         self._optimizer, self._steps = value, {}
+
+    def forget_captures(self) -> None:
+        """Let the next call capture anew, with an optimizer for what requires gradients then: layers or
+        weights were replaced."""
+        self._optimizer, self._steps = None, {}
 
     def train_step(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Tensor:
         """One step of training on a batch, with `labels`, as one Program; its loss, a Tensor of one element.

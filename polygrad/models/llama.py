@@ -15,6 +15,7 @@ from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import AttentionConfig, CausalSelfAttention, Step
 from polygrad.models.causal_lm import CausalLM
+from polygrad.models.dropout import dropout
 from polygrad.models.feed_forward import GatedFeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
@@ -83,14 +84,13 @@ class Decoder(CausalLM):
         self.lm_head = None if config.is_tied else nn.Linear(config.hidden, config.vocabulary, bias=False)
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
-        states = [self.model.embed_tokens(tokens).float()]
-        for layer in self.model.layers:
-            states.append(layer(states[-1], step))
+        states = self.run_layers(self.model.layers, self.model.embed_tokens(tokens).float(), step)
         return [*states[:-1], self.model.norm(states[-1])]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        head = self.model.embed_tokens if self.lm_head is None else self.lm_head
-        return hidden.linear(head.weight.transpose())
+        if self.lm_head is not None:
+            return self.lm_head(hidden)
+        return hidden.linear(self.model.embed_tokens.weight.transpose())
 
 
 def read_config(config: Fields) -> DecoderConfig:
@@ -103,7 +103,9 @@ def read_config(config: Fields) -> DecoderConfig:
         raise config.refuse("num_attention_heads", f"a divisor of hidden_size, {hidden}")
     head_size = config.integer("head_dim", hidden // heads)
     bias = config.flag("attention_bias", False)
-    attention = AttentionConfig(hidden, heads, kv_heads, head_size, bias, bias, rotation=ROTATION)
+    attention = AttentionConfig(
+        hidden, heads, kv_heads, head_size, bias, bias, rotation=ROTATION, dropout=dropout(config)
+    )
     act = activation(config, "hidden_act", "silu")
     inner, mlp_bias = config.integer("intermediate_size"), config.flag("mlp_bias", False)
     return DecoderConfig(

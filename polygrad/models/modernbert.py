@@ -10,12 +10,12 @@ from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import AttentionConfig, SelfAttention, Step
+from polygrad.models.blocks import run_layers
 from polygrad.models.encoder import (
     check_length,
     features,
     head_size,
     padding_mask,
-    run_layers,
     whole_sequence,
 )
 from polygrad.models.feed_forward import Activation, GatedFeedForward

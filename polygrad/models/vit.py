@@ -9,7 +9,8 @@ from polygrad import nn
 from polygrad.errors import ShapeError
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
-from polygrad.models.encoder import PreNormLayer, features, read_encoder, run_layers, whole_sequence
+from polygrad.models.blocks import run_layers
+from polygrad.models.encoder import PreNormLayer, features, read_encoder, whole_sequence
 from polygrad.models.fields import Fields
 from polygrad.models.labels import prediction, read_labels
 from polygrad.models.names import Names

@@ -10,12 +10,12 @@ from polygrad import nn
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import CausalSelfAttention, CrossAttention, Step
+from polygrad.models.blocks import run_layers
 from polygrad.models.encoder import (
     EncoderConfig,
     EntryNames,
     PreNormLayer,
     read_encoder,
-    run_layers,
     whole_sequence,
 )
 from polygrad.models.encoder_decoder import EncoderDecoder, Memory, read_tokens

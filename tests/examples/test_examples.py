@@ -27,12 +27,16 @@ DATA = {
     "characters": "sonnets.txt",
     "convolutional": "digits.safetensors",
     "autoencoder": "digits.safetensors",
+    "lora": "sonnets.txt",
+    "tables": "digits.safetensors",
 }
 SHORT = {
     "convolutional": ("--epochs=1",),
     "autoencoder": ("--epochs=2",),
     "uncertainty": ("--epochs=3",),
     "characters": ("--steps=3", "--letters=8"),
+    "lora": ("--epochs=1", "--letters=8"),
+    "tables": ("--epochs=2",),
 }
 ROOT = EXAMPLES.parent
 
@@ -116,6 +120,22 @@ def test_the_ensemble_knows_what_it_does_not_know(device: str, tmp_path: Path) -
     inside, among, gap = numbers(run("uncertainty", tmp_path, device=device))
     assert 90 < inside <= 100
     assert gap > 2 * among
+
+
+@pytest.mark.slow
+def test_adapters_learn_capitals_and_are_a_small_part(tmp_path: Path) -> None:
+    first, last = numbers(run("lora", tmp_path))[-2:]
+    assert last < first - 0.8 and last < 2.7
+    assert {p.name for p in (tmp_path / "lora_adapters").iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    }
+
+
+@pytest.mark.slow
+def test_models_for_tables_know_digits_and_prices(tmp_path: Path) -> None:
+    *digits, price = numbers(run("tables", tmp_path))
+    assert min(digits) > 94 and price > 0.95
 
 
 @pytest.mark.slow

@@ -114,6 +114,17 @@ class Generator:
         self._starts.clear()
         self.positions.clear()
 
+    @contextlib.contextmanager
+    def restored(self) -> Iterator[None]:
+        """`with generator.restored():` draws go on afterwards as if there had been none, nor a reset, inside."""
+        seed, positions = self.seed, dict(self.positions)
+        try:
+            yield
+        finally:
+            if seed is not None:
+                self.reset(seed)
+                self.positions.update(positions)
+
     def state(self, device: str) -> tuple[int, int]:
         """The seed and the number of elements drawn."""
         if self.seed is None:

@@ -1,0 +1,26 @@
+"""The layers of a transformer one after the other, kept or computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.models.attention import Step
+from polygrad.tensor.custom_gradient import checkpoint
+from polygrad.tensor.tensor import Tensor
+
+
+def run_layers(layers: Sequence[Any], x: Tensor, step: Step, recomputes: bool = False) -> list[Tensor]:
+    """`x`, and what comes out of each of the layers, which are called with a hidden state and the step.
+
+    `recomputes`: in training mode the gradient of a layer computes its inside again (`polygrad.checkpoint`),
+    so that only what goes in is kept.
+    """
+    states = [x]
+    for layer in layers:
+        x = states[-1]
+        if recomputes and Tensor.training:
+            states.append(checkpoint(lambda x, layer=layer: layer(x, step), x))
+        else:
+            states.append(layer(x, step))
+    return states

@@ -1,0 +1,145 @@
+"""How networks for tables are fitted: standardised, in batches, until a held-out part gets no better."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from polygrad import nn
+from polygrad.capture.jit import TinyJit
+from polygrad.capture.step import compile_step
+from polygrad.models.tables.networks import TableNetwork
+from polygrad.tensor.tensor import Tensor
+
+_FEW = 10  # with fewer rows nothing is held out
+_PREDICTED = 256  # rows that are predicted at a time: one shape, so one kernel, whatever is asked
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Means and deviations of columns, float32 (columns,), by which they are standardised. A column that is
+    constant has the deviation 1."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    @classmethod
+    def of(cls, values: Tensor) -> Standard:
+        """Of float32 (rows, columns)."""
+        mean = values.mean(0).realize()
+        deviation = (values - mean).square().mean(0).sqrt()
+        return cls(mean, (deviation > 1e-7 * (mean.abs() + 1e-30)).where(deviation, 1.0).realize())
+
+    def apply(self, values: Tensor) -> Tensor:
+        return (values - self.mean) / self.deviation
+
+    def undo(self, values: Tensor) -> Tensor:
+        return values * self.deviation + self.mean
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to fit. `max_iter`: epochs. `patience`: epochs without a better loss of the held-out part, which is
+    `validation_fraction` of all; 0: all rows are trained on, for all epochs."""
+
+    max_iter: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    validation_fraction: float
+    patience: int
+    seed: int
+
+
+@dataclass
+class Fitted:
+    """`losses`: the mean of each epoch. `held_out`: the loss of the held-out part behind each; empty where
+    there is none. `best`: the 0-based epoch whose weights are kept."""
+
+    losses: list[float]
+    held_out: list[float]
+    best: int
+
+
+def split_rows(rows: int, recipe: Recipe, groups: Sequence[int] | None) -> tuple[list[int], list[int]]:
+    """Rows to train on, and those held out; of each of `groups`, classes, the same part."""
+    fraction = recipe.validation_fraction if recipe.patience else 0.0
+    if rows < _FEW or not fraction:
+        return list(range(rows)), []
+    order = list(range(rows))
+    random.Random(recipe.seed).shuffle(order)
+    if groups is None:
+        count = max(1, round(fraction * rows))
+        return order[count:], order[:count]
+    kept: list[int] = []
+    held: list[int] = []
+    of: dict[int, list[int]] = {}
+    for i in order:
+        of.setdefault(groups[i], []).append(i)
+    for own in of.values():
+        count = round(fraction * len(own))
+        held += own[:count]
+        kept += own[count:]
+    random.Random(recipe.seed).shuffle(kept)
+    return kept, held
+
+
+def fit_network(
+    make: Callable[[], TableNetwork], x: Tensor, y: Tensor, parts: tuple[list[int], list[int]], recipe: Recipe
+) -> tuple[TableNetwork, Fitted]:
+    """A network fitted to standardised rows x (rows, features) and targets y."""
+    Tensor.manual_seed(recipe.seed)
+    network = make()
+    kept, held = parts
+    params = nn.state.get_parameters(network)
+    optimizer = nn.optim.AdamW(params, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    own = [t[Tensor(kept, dtype="int32")].realize() for t in (x, y)]
+    out = [t[Tensor(held, dtype="int32")].realize() for t in (x, y)] if held else []
+    size = min(recipe.batch_size, len(kept))
+
+    def loss_of(network: TableNetwork, x: Tensor, y: Tensor) -> Tensor:
+        loss: Tensor = network.forward(x, y)["loss"]
+        return loss
+
+    @TinyJit
+    def held_out_loss(x: Tensor, y: Tensor) -> Tensor:
+        return loss_of(network, x, y)
+
+    step = None
+    found = Fitted([], [], 0)
+    best: dict[str, Tensor] = {}
+    for epoch in range(recipe.max_iter):
+        total = []
+        for a, b in nn.data.batches(own, size, drop_last=True, seed=recipe.seed + epoch):
+            step = step or compile_step(loss_of, network, optimizer, a, b)
+            step.run(a, b)
+            total.append(step.loss_value())
+        found.losses.append(sum(total) / len(total))
+        if not held:
+            found.best = epoch
+            continue
+        with Tensor.no_grad():
+            found.held_out.append(held_out_loss(*out).item())
+        if found.held_out[-1] == min(found.held_out):
+            found.best = epoch
+            best = {k: t.detach().clone().realize() for k, t in nn.state.get_state_dict(network).items()}
+        elif epoch - found.best >= recipe.patience:
+            break
+    if best:
+        nn.state.load_state_dict(network, best, verbose=False)
+    return network, found
+
+
+def predicted(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """`function` of rows x (rows, features), some at a time: so each row has the same bits whatever stands
+    beside it."""
+    rows = x.shape[0]
+    out = []
+    with Tensor.no_grad():
+        for start in range(0, rows, _PREDICTED):
+            part = x[start : start + _PREDICTED]
+            count = part.shape[0]
+            whole = part.pad(((0, _PREDICTED - count), (0, 0))).contiguous().realize()
+            out.append(function(whole).contiguous().realize()[:count])
+        return out[0].cat(*out[1:]).realize() if len(out) > 1 else out[0].contiguous().realize()

@@ -1,0 +1,121 @@
+"""The state of a training run as one file, from which it goes on to the last bit.
+
+What is random is a function of the seed and the number of the step, so the state has no generators: weights
+that are trained, the optimizer, the number of steps, what was measured, and what the run was started with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polygrad import nn
+from polygrad.errors import ArgumentError, ModelError
+from polygrad.models.fields import Fields
+from polygrad.nn.files import file_bytes
+from polygrad.tensor.tensor import Tensor
+from polygrad.tuning.texts import Example
+
+FILE = "checkpoint.safetensors"
+_VERSION = "1"
+
+
+@dataclass
+class RunState:
+    """`step`: how many are done. `losses`: of each. `validation`: (step, loss) pairs. `settings`: what the
+    run was started with, as JSON."""
+
+    settings: Mapping[str, Any]
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    validation: list[tuple[int, float]] = field(default_factory=list)
+
+
+def save_state(path: Path, state: RunState, weights: Mapping[str, Tensor], optimizer: Any) -> None:
+    """Write the state to a file, which is whole at any time. Raises OSError."""
+    tensors = {f"weights.{k}": t.detach() for k, t in weights.items()}
+    tensors |= {f"optimizer.{k}": t.detach() for k, t in optimizer.state_dict().items()}
+    text = json.dumps(
+        {
+            "settings": state.settings,
+            "step": state.step,
+            "losses": state.losses,
+            "validation": state.validation,
+        }
+    )
+    data = nn.state.safe_save(tensors, metadata={"polygrad_run": _VERSION, "state": text})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def load_state(
+    path: Path, settings: Mapping[str, Any], weights: Mapping[str, Tensor], optimizer: Any
+) -> RunState:
+    """Give weights and optimizer what the file says. Raises ArgumentError where the run was started with
+    other settings, ModelError for a file that is damaged or of another model."""
+    try:
+        data = file_bytes(path, "resume")
+        _, header = nn.state.safe_load_metadata(data)
+        tensors = nn.state.safe_load(data)
+    except ArgumentError as e:
+        raise ModelError(f"{path}: {e}") from e
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or metadata.get("polygrad_run") != _VERSION:
+        raise ModelError(f"{path}: no state of a training run, or of another version than {_VERSION}")
+    try:
+        fields = Fields(json.loads(metadata.get("state", "")), str(path))
+    except (ValueError, RecursionError) as e:
+        raise ModelError(f"{path}: state: no JSON: {e}") from e
+    before = fields.section("settings").values
+    for name in {*settings, *before}:
+        if before.get(name) != settings.get(name):
+            raise ArgumentError(
+                f"resume: the run in {path} was started with another {name}: {before.get(name)!r}, "
+                f"not {settings.get(name)!r}"
+            )
+    state = RunState(
+        settings,
+        fields.integer("step", least=0),
+        [float(x) for x in fields.items("losses", (int, float))],
+        [(int(step), float(loss)) for step, loss in fields.items("validation", list)],
+    )
+    for name, t in weights.items():
+        found = tensors.get(f"weights.{name}")
+        if found is None or found.shape != t.shape or found.dtype is not t.dtype:
+            raise ModelError(f"{path}: weights.{name}: expected {t.dtype} of shape {t.shape}")
+    start = "optimizer."
+    own = {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
+    try:
+        optimizer.load_state_dict(own)
+    except ArgumentError as e:
+        raise ModelError(f"{path}: {e}") from e
+    with Tensor.no_grad():
+        for name, t in weights.items():
+            t.assign(tensors[f"weights.{name}"].to(t.device))
+    if weights:
+        first, *others = weights.values()
+        first.realize(*others)
+    return state
+
+
+def digest(examples: Sequence[Example]) -> str:
+    """What tells data apart, of tokens and labels."""
+    found = hashlib.sha256()
+    for x in examples:
+        found.update(repr((x.ids, x.labels)).encode())
+    return found.hexdigest()[:16]
+
+
+def seed_of(seed: int, step: int) -> int:
+    """The seed of the random numbers of one step."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:7], "little")
