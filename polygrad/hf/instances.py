@@ -124,9 +124,16 @@ class LanguageModel(HFInstance):
     def scheduler(self) -> Scheduler:
         """What runs requests, with a cache for `max_batch` sequences; made when it is first used."""
         if self._scheduler is None:
-            engine = Engine(self.module, self.max_batch, self.max_seq_len or None, self.cache_dtype)
-            self._scheduler = Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
+            self._scheduler = self._new_scheduler()
         return self._scheduler
+
+    def _new_scheduler(self) -> Scheduler:
+        engine = Engine(self.module, self.max_batch, self.max_seq_len or None, self.cache_dtype)
+        return Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
+
+    def reset(self) -> None:
+        """Forget what runs and waits, and the cache with it: after a failure in the midst of a step."""
+        self._scheduler = self._new_scheduler()
 
     def generate(self, prompt: Prompt, **options: Any) -> Any:
         """The answer to a prompt, a Completion; to a list of prompts a list of them.
