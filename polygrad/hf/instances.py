@@ -194,8 +194,11 @@ class LanguageModel(HFInstance):
         prompts, is_one = _prompts(prompt)
         if not is_one:
             raise ArgumentError(f"stream: expected one prompt, got {len(prompts)}: use generate")
-        sequence = self.scheduler.submit(self.request(prompts[0], **options))
-        return self._pieces(sequence)
+        return self.run(self.request(prompts[0], **options))
+
+    def run(self, request: Request) -> Iterator[Piece]:
+        """The answer to a request, piece by piece. Raises ArgumentError, at once."""
+        return self._pieces(self.scheduler.submit(request))
 
     def _pieces(self, sequence: Sequence) -> Iterator[Piece]:
         try:

@@ -46,7 +46,8 @@ def read_pooling(files: Mapping[str, bytes]) -> Pooling:
     here."""
     if "modules.json" not in files:
         return Pooling(_modes(json_fields(files, "1_Pooling/config.json", missing={})))
-    modes, normalizes = ("mean",), False
+    modes: tuple[str, ...] = ("mean",)
+    normalizes = False
     steps = Fields({"modules": _module_list(files)}, "modules.json")
     for i, values in enumerate(steps.items("modules", dict)):
         step = Fields(values, f"modules.json: {i}")

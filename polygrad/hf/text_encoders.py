@@ -36,7 +36,12 @@ class _TextReader(HFInstance):
         own = (getattr(place, name, None) for place in places for name in names)
         found = min((n for n in own if isinstance(n, int)), default=_LONGEST_UNBOUNDED)
         files = json_fields(self._files, "sentence_bert_config.json", missing={})
-        return min(found, files.integer("max_seq_length", None) or found, self.max_seq_len or found)
+        return min(found, files.integer("max_seq_length", found), self.max_seq_len or found)
+
+    @property
+    def batch_size(self) -> int:
+        """How many texts one Program reads at most."""
+        return max(_BATCH, self.max_batch)
 
     def tokens_of(self, text: str) -> list[int]:
         """The tokens of a text, however many they are. Raises ModelError, ArgumentError."""
@@ -55,7 +60,7 @@ class _TextReader(HFInstance):
         if not rows:
             raise ArgumentError("texts: expected at least one, got none")
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))  # rows of a batch have like lengths
-        size = max(_BATCH, self.max_batch)
+        size = self.batch_size
         parts = [
             self._run([rows[i] for i in order[first : first + size]]) for first in range(0, len(rows), size)
         ]
@@ -70,13 +75,21 @@ class _TextReader(HFInstance):
             row: list[int] = batch.ids[0]
         else:
             row = list(text)[: self.max_tokens]
-        size = getattr(getattr(self.module, "trunk", self.module), "vocabulary", self.config.integer("vocab_size"))
-        wrong = next((t for t in row if type(t) is not int or not 0 <= t < size), None)
-        if wrong is not None:
-            raise ArgumentError(f"texts[{index}]: expected ids of the model's {size} tokens, got {wrong!r:.80}")
-        if not row:
-            raise ArgumentError(f"texts[{index}]: expected at least one token, got none")
+        self.check_tokens([row], index)
         return row
+
+    def check_tokens(self, rows: Iterable[Sequence[int]], first: int = 0) -> None:
+        """Raises ArgumentError, which names the row, for tokens that do not exist, and a row without any.
+        `first`: the number of the first row."""
+        size = self.config.integer("vocab_size")
+        for i, row in enumerate(rows, first):
+            wrong = next((t for t in row if type(t) is not int or not 0 <= t < size), None)
+            if wrong is not None:
+                raise ArgumentError(
+                    f"texts[{i}]: expected ids of the model's {size} tokens, got {wrong!r:.80}"
+                )
+            if not row:
+                raise ArgumentError(f"texts[{i}]: expected at least one token, got none")
 
     def _run(self, rows: list[list[int]]) -> Tensor:
         length = _SHORTEST
