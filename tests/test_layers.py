@@ -29,7 +29,9 @@ ORDER = [
     {"tensor", "capture", "nn"},
     {"models"},
     {"generation"},
-    {"hf", "onnx", "export", "cli"},
+    {"hf", "onnx", "export"},
+    {"serve"},
+    {"cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
     {"manifest"},  # describes it
     {"bridge"},  # lets other languages call it
