@@ -1,8 +1,8 @@
 """A small Whisper learns to hear: dialled numbers become digits: `python examples/speech.py`.
 
-A telephone key is a sum of two tones. The sounds are made here, with other numbers, pauses, loudness and noise
-each time; what the model reads are the energies of frequencies (`log_mel`), what it writes are tokens. The
-loss goes to speech.svg. The same file runs under CPython, in Node (`npx polygrad-node`) and in a page.
+A telephone key is a sum of two tones. The sounds are made here, with other numbers, pauses, loudness and
+noise each time; what the model reads are the energies of frequencies (`log_mel`), what it writes are tokens.
+The loss goes to speech.svg. The same file runs under CPython, in Node (`npx polygrad-node`) and in a page.
 """
 
 import argparse

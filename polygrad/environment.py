@@ -76,6 +76,7 @@ VARIABLES = {
             "a folder; 0 or empty for none on disk",
         ),
         _text("POLYGRAD_DATA", "the folder of data sets", "`~/.cache/polygrad/datasets`", "a folder"),
+        _text("POLYGRAD_API_KEY", "what clients of `polygrad serve` have to send", "no key", "a key"),
         _switch("POLYGRAD_VERIFY", "LLVM verifies the code of device CPU before it compiles it"),
         _integer("WASM_MEMORY_LIMIT", "the most bytes of memory of device WASM", (1 << 32) - (1 << 16)),
         _switch("WEBGPU_F16", "device WEBGPU uses float16 where the adapter has it", 1),

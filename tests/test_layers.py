@@ -31,6 +31,7 @@ ORDER = [
     {"generation"},
     {"hf", "onnx", "export"},
     {"tuning"},
+    {"serve"},
     {"cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
     {"manifest"},  # describes it

@@ -12,6 +12,8 @@ from polygrad.generation.guesses import Guesser
 from polygrad.generation.requests import NoText, Piece, Request, StopStrings, TokenLog, TokenText
 from polygrad.generation.sampling import Draw, Needs
 
+_LOG_COUNTS = (0, 5, 20)
+
 
 class Sequence:
     """A request on its way: `pieces` that came and were not taken yet, and whether it `is_done`."""
@@ -26,7 +28,7 @@ class Sequence:
         self.needs = replace(
             request.sampling.needs,
             mask=request.grammar is not None,
-            log_probabilities=-1 if request.log_probabilities is None else request.log_probabilities,
+            log_probabilities=_log_count(request.log_probabilities),
         )
 
     def add(self, token: int, log: TokenLog | None) -> None:
@@ -90,8 +92,15 @@ class Scheduler:
 
     def submit(self, request: Request, slot: int | None = None) -> Sequence:
         """Take a request; its answer comes with calls of `step`. `slot`: the one that it gets, whose keys and
-        values are not those of the same tokens before; None: any. Raises ArgumentError for a prompt that does
-        not fit, and tokens that do not exist."""
+        values are not those of the same tokens before; None: any. Raises ArgumentError as `check` does."""
+        room = self.check(request)
+        sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text(), slot)
+        self._waiting.append(sequence)
+        return sequence
+
+    def check(self, request: Request) -> int:
+        """How many tokens there is room for behind a prompt. Raises ArgumentError for a prompt that does not
+        fit, and tokens that do not exist."""
         room = self.engine.capacity - len(request.tokens)
         if room < 1:
             raise ArgumentError(
@@ -99,12 +108,11 @@ class Scheduler:
                 "max_seq_len, or shorten it"
             )
         vocabulary = self.engine.model.vocabulary
-        wrong = next((t for t in request.tokens if not 0 <= t < vocabulary), None)
-        if wrong is not None:
-            raise ArgumentError(f"prompt: token {wrong} is not one of the model's {vocabulary}")
-        sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text(), slot)
-        self._waiting.append(sequence)
-        return sequence
+        for name, tokens in (("prompt", request.tokens), ("logit_bias", request.sampling.logit_bias)):
+            wrong = next((t for t in tokens if not 0 <= t < vocabulary), None)
+            if wrong is not None:
+                raise ArgumentError(f"{name}: token {wrong} is not one of the model's {vocabulary}")
+        return room
 
     def step(self) -> None:
         """One run of a prompt, if one waits and there is room, and one token of each running sequence."""
@@ -204,6 +212,12 @@ def _common(a: list[int], b: tuple[int, ...]) -> int:
             break
         n += 1
     return n
+
+
+def _log_count(count: int | None) -> int:
+    """How many of the likeliest tokens a Program tells where `count` are asked for, -1 for none at all. Few
+    numbers, so that there are few Programs."""
+    return -1 if count is None else next(n for n in _LOG_COUNTS if n >= count)
 
 
 def _logs(draw: Draw) -> list[TokenLog | None]:

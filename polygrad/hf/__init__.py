@@ -19,6 +19,7 @@ from polygrad.hf.download import download_hf
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import from_config, load_hf, load_hf_bytes
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
+from polygrad.hf.text_encoders import TextClassifier, TextEncoder
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "Request",
     "Sampling",
     "SequenceToSequence",
+    "TextClassifier",
+    "TextEncoder",
     "TokenStream",
     "Tokenizer",
     "download_hf",

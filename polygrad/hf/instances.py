@@ -149,9 +149,16 @@ class LanguageModel(HFInstance):
     def scheduler(self) -> Scheduler:
         """What runs requests, with a cache for `max_batch` sequences; made when it is first used."""
         if self._scheduler is None:
-            engine = Engine(self.module, self.max_batch, self.max_seq_len or None, self.cache_dtype)
-            self._scheduler = Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
+            self._scheduler = self._new_scheduler()
         return self._scheduler
+
+    def _new_scheduler(self) -> Scheduler:
+        engine = Engine(self.module, self.max_batch, self.max_seq_len or None, self.cache_dtype)
+        return Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
+
+    def reset(self) -> None:
+        """Forget what runs and waits, and the cache with it: after a failure in the midst of a step."""
+        self._scheduler = self._new_scheduler()
 
     def generate(self, prompt: Prompt, **options: Any) -> Any:
         """The answer to a prompt, a Completion; to a list of prompts a list of them.
@@ -212,8 +219,11 @@ class LanguageModel(HFInstance):
         prompts, is_one = _prompts(prompt)
         if not is_one:
             raise ArgumentError(f"stream: expected one prompt, got {len(prompts)}: use generate")
-        sequence = self.scheduler.submit(self.request(prompts[0], **options))
-        return self._pieces(sequence)
+        return self.run(self.request(prompts[0], **options))
+
+    def run(self, request: Request) -> Iterator[Piece]:
+        """The answer to a request, piece by piece. Raises ArgumentError, at once."""
+        return self._pieces(self.scheduler.submit(request))
 
     def _pieces(self, sequence: Sequence) -> Iterator[Piece]:
         try:

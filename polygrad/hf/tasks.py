@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
+from polygrad.hf.text_encoders import TextClassifier, TextEncoder
 
 _CLASSES: dict[str, type[HFInstance]] = {
     "causal-lm": LanguageModel,
     "text-to-text": SequenceToSequence,
     "speech-to-text": SequenceToSequence,
+    "text-classification": TextClassifier,
+    "text-features": TextEncoder,
 }
 
 

@@ -95,7 +95,7 @@ class CLIPVisionModel(Layer):
         """
         patches = self.patches(pixel_values)
         first = self.class_embedding.float().expand(patches.shape[0], 1, patches.shape[2])
-        x = self.first_norm(first.cat(patches, dim=1) + self.positions.weight[:])
+        x = self.first_norm(first.cat(patches, dim=1) + self.positions.weight)
         states = run_layers(self.layers, x, whole_sequence(x))
         return features(states, output_hidden_states, pooled=self.final_norm(states[-1][:, 0]))
 

@@ -1,0 +1,162 @@
+"""Instances that read texts: vectors of them (`TextEncoder`), and labels (`TextClassifier`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from polygrad.capture.jit import TinyJit
+from polygrad.errors import ArgumentError, ModelError
+from polygrad.hf.files import json_fields
+from polygrad.hf.instances import HFInstance
+from polygrad.hf.pooling import read_pooling
+from polygrad.tensor.tensor import Tensor
+
+_SHORTEST = 16  # tokens; longer rows are padded to twice that, and so on
+_LONGEST_UNBOUNDED = 512  # tokens, where the model has no limit of its own
+_BATCH = 32  # texts in one Program, unless max_batch is more
+
+
+class _TextReader(HFInstance):
+    """Reads texts in batches. Batches and rows are padded to powers of two, and each pair of sizes is one
+    captured Program."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._programs: dict[tuple[int, int], TinyJit] = {}
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """How many tokens a text may have: what the model takes, or less if its files say so, or
+        `max_seq_len`."""
+        trunk = getattr(self.module, "trunk", self.module)
+        places = (trunk, getattr(trunk, "embeddings", None))
+        names = ("longest", "max_length")
+        own = (getattr(place, name, None) for place in places for name in names)
+        found = min((n for n in own if isinstance(n, int)), default=_LONGEST_UNBOUNDED)
+        files = json_fields(self._files, "sentence_bert_config.json", missing={})
+        return min(found, files.integer("max_seq_length", found), self.max_seq_len or found)
+
+    @property
+    def batch_size(self) -> int:
+        """How many texts one Program reads at most."""
+        return max(_BATCH, self.max_batch)
+
+    def tokens_of(self, text: str) -> list[int]:
+        """The tokens of a text, however many they are. Raises ModelError, ArgumentError."""
+        return self._tokenizer().encode(text)
+
+    def _tokenizer(self) -> Any:
+        if self.tokenizer is None:
+            raise ModelError("texts: they need a tokenizer, and the model's folder has none: pass token ids")
+        return self.tokenizer
+
+    def _read(self, texts: Iterable[str | Sequence[int]]) -> Tensor:
+        """What `_outputs` gives for texts, or for the tokens of texts; (n, ...) float32."""
+        if isinstance(texts, (str, bytes)):
+            raise ArgumentError("texts: expected a list of texts, got one")
+        rows = [self._row(text, i) for i, text in enumerate(texts)]
+        if not rows:
+            raise ArgumentError("texts: expected at least one, got none")
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))  # rows of a batch have like lengths
+        size = self.batch_size
+        parts = [
+            self._run([rows[i] for i in order[first : first + size]]) for first in range(0, len(rows), size)
+        ]
+        out = parts[0] if len(parts) == 1 else Tensor.cat(*parts)
+        places = sorted(range(len(rows)), key=order.__getitem__)
+        with Tensor.no_grad():
+            return (out if order == places else out[Tensor(places, dtype="int32")]).realize()
+
+    def _row(self, text: str | Sequence[int], index: int) -> list[int]:
+        if isinstance(text, str):
+            batch = self._tokenizer().encode_batch([text], max_length=self.max_tokens)
+            row: list[int] = batch.ids[0]
+        else:
+            row = list(text)[: self.max_tokens]
+        self.check_tokens([row], index)
+        return row
+
+    def check_tokens(self, rows: Iterable[Sequence[int]], first: int = 0) -> None:
+        """Raises ArgumentError, which names the row, for tokens that do not exist, and a row without any.
+        `first`: the number of the first row."""
+        size = self.config.integer("vocab_size")
+        for i, row in enumerate(rows, first):
+            wrong = next((t for t in row if type(t) is not int or not 0 <= t < size), None)
+            if wrong is not None:
+                raise ArgumentError(
+                    f"texts[{i}]: expected ids of the model's {size} tokens, got {wrong!r:.80}"
+                )
+            if not row:
+                raise ArgumentError(f"texts[{i}]: expected at least one token, got none")
+
+    def _run(self, rows: list[list[int]]) -> Tensor:
+        length = _SHORTEST
+        while length < max(len(row) for row in rows):
+            length *= 2
+        length = min(length, self.max_tokens)
+        count = 1 << (len(rows) - 1).bit_length()
+        pad = self.config.integer("pad_token_id", None, least=0)
+        if pad is None:
+            pad = 0 if self.tokenizer is None else self.tokenizer.pad_id or 0
+        filled = [*rows, *[rows[0]] * (count - len(rows))]
+        ids = [[*row, *[pad] * (length - len(row))] for row in filled]
+        mask = [[1] * len(row) + [0] * (length - len(row)) for row in filled]
+        program = self._programs.setdefault((count, length), TinyJit(self._outputs))
+        with Tensor.no_grad():
+            found = program(Tensor(ids, self.device, dtype="int32"), Tensor(mask, self.device, dtype="int32"))
+            return found[: len(rows)].clone().realize()  # the next run writes into the same memory
+
+    def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class TextEncoder(_TextReader):
+    """A model that gives the vectors of tokens, and so of texts."""
+
+    @cached_property
+    def pooling(self) -> Any:
+        """How vectors of tokens become that of their text: by modules.json and the files that it names, as
+        sentence-transformers writes them; without them their mean."""
+        return read_pooling(self._files)
+
+    def embed(self, texts: Iterable[str | Sequence[int]]) -> Tensor:
+        """A vector of each text, float32 (n, hidden). A text is a string, or the ids of its tokens; longer
+        ones than the model takes lose their ends.
+
+        Raises ArgumentError, ModelError.
+        """
+        return self._read(texts)
+
+    def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
+        states = self.module.forward(input_ids=ids, attention_mask=mask)["last_hidden_state"]
+        return self.pooling(states, mask).contiguous()
+
+
+class TextClassifier(_TextReader):
+    """A model that gives the labels of texts."""
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The names of the labels, by `id2label` of config.json."""
+        count = self.module.labels.count
+        names = self.config.section("id2label", {}).values
+        return [str(names.get(str(i), f"LABEL_{i}")) for i in range(count)]
+
+    def classify(self, texts: Iterable[str | Sequence[int]]) -> list[dict[str, float]]:
+        """The probability of each label, for each text, as `embed` takes them. Labels exclude each other
+        unless config.json's `problem_type` says that several may hold; a model of one number gives that.
+
+        Raises ArgumentError, ModelError.
+        """
+        rows = self._read(texts).tolist()
+        return [dict(zip(self.labels, row, strict=True)) for row in rows]
+
+    def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
+        logits = self.module.forward(input_ids=ids, attention_mask=mask)["logits"].float()
+        problem = self.module.labels.problem
+        if problem == "regression":
+            return logits.contiguous()
+        several = problem == "multi_label_classification" or self.module.labels.count == 1
+        return (logits.sigmoid() if several else logits.softmax(-1)).contiguous()

@@ -1,0 +1,145 @@
+"""A request's body: a JSON object whose entries are checked when they are read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from polygrad.serve.refusal import Refusal
+
+_DEEPEST = 64
+
+
+def parse_body(data: bytes) -> Body:
+    """Raises Refusal, with status 400, for what is no JSON object."""
+    try:
+        values = json.loads(data, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise Refusal(400, "body: expected fewer lists and objects in one another") from None
+    except ValueError as e:
+        raise Refusal(400, f"body: no JSON: {e!s:.200}") from None
+    if not isinstance(values, dict):
+        raise Refusal(400, f"body: expected a JSON object, got {_kind(values)}")
+    _check_text(values)
+    return Body(values)
+
+
+class Body:
+    """The entries of an object. `where`: the path of the object in the body. null is as good as missing."""
+
+    def __init__(self, values: dict[str, Any], where: str = "") -> None:
+        self._values, self._where = values, where
+        self._read: set[str] = set()
+
+    def value(self, name: str) -> Any:
+        """Whatever it is; None if it is missing."""
+        self._read.add(name)
+        return self._values.get(name)
+
+    def needed(self, name: str) -> Any:
+        """Whatever it is."""
+        found = self.value(name)
+        if found is None:
+            raise Refusal(
+                400, f"{self._where}{name}: missing", self._where + name, "missing_required_parameter"
+            )
+        return found
+
+    def integer(self, name: str, least: int, most: int) -> int | None:
+        """From `least` to `most`."""
+        found = self.value(name)
+        if found is not None and (type(found) is not int or not least <= found <= most):
+            raise self.wrong(name, f"an integer from {least} to {most}", found)
+        return found
+
+    def number(self, name: str, least: float, most: float) -> float | None:
+        """From `least` to `most`."""
+        found = self.value(name)
+        if found is None:
+            return None
+        if type(found) not in (int, float) or not least <= found <= most:
+            raise self.wrong(name, f"a number from {least:g} to {most:g}", found)
+        return float(found)
+
+    def flag(self, name: str) -> bool:
+        """false unless it is there."""
+        found = self.value(name)
+        if found is not None and not isinstance(found, bool):
+            raise self.wrong(name, "true or false", found)
+        return bool(found)
+
+    def text(self, name: str) -> str | None:
+        """A string."""
+        found = self.value(name)
+        if found is not None and not isinstance(found, str):
+            raise self.wrong(name, "a string", found)
+        return found
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """One of some strings, the first of which is the default."""
+        found = self.value(name)
+        if found is None:
+            return choices[0]
+        if not isinstance(found, str) or found not in choices:
+            raise self.wrong(name, f"one of {', '.join(choices)}", found)
+        return found
+
+    def section(self, name: str) -> Body | None:
+        """An object in this one."""
+        found = self.value(name)
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise self.wrong(name, "an object", found)
+        return Body(found, f"{self._where}{name}.")
+
+    def ignore(self, *names: str) -> None:
+        """Entries that change nothing here."""
+        self._read |= set(names)
+
+    def refuse_others(self) -> None:
+        """Raises Refusal for an entry that nobody has read."""
+        for name, value in self._values.items():
+            if name not in self._read and value is not None:
+                path = self._where + name
+                raise Refusal(400, f"{path}: there is no such parameter", path, "unknown_parameter")
+
+    def wrong(self, name: str, expected: str, found: Any) -> Refusal:
+        """The error of an entry of another kind or range."""
+        path = self._where + name
+        shown = _kind(found) if isinstance(found, (dict, list)) else f"{found!r:.80}"
+        return Refusal(400, f"{path}: expected {expected}, got {shown}", path, "invalid_value")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "an object"
+    return f"{value!r:.80}"
+
+
+def _check_text(values: Any) -> None:
+    """Raises Refusal for text that is no Unicode, numbers that are infinite, and what is too deep."""
+    pending: list[tuple[Any, int]] = [(values, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > _DEEPEST:
+            raise Refusal(400, f"body: expected at most {_DEEPEST} lists and objects in one another")
+        if isinstance(value, dict):
+            pending += [(x, depth + 1) for x in (*value, *value.values())]
+        elif isinstance(value, list):
+            pending += [(x, depth + 1) for x in value]
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise Refusal(400, "body: a number is too large")
+        elif isinstance(value, str) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise Refusal(400, "body: a string has a lone surrogate, which is no text") from None
