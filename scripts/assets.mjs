@@ -29,7 +29,7 @@ const NATIVE = new RegExp(
     String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|msl)|llvm/\w+)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
-    String.raw`^polygrad/(__main__|cli/.*)\.py$`,
+    String.raw`^polygrad/(__main__|(cli|serve)/.*)\.py$`,
     String.raw`\.dist-info/RECORD$`,
   ].join("|"),
 );
@@ -38,7 +38,7 @@ const NATIVE = new RegExp(
 const COMPILER = /^polygrad\/(codegen|export|manifest|renderer|schedule|uop|wasm)\//;
 
 /** Packages that a page fetches when one of them is imported. */
-const APPLICATIONS = ["generation", "hf", "models", "onnx", "serve", "tuning"];
+const APPLICATIONS = ["generation", "hf", "models", "onnx", "tuning"];
 const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */

@@ -116,7 +116,7 @@ class Generator:
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
-        """`with generator.restored():` draws go on afterwards as if there had been none inside, nor a reset."""
+        """`with generator.restored():` draws go on afterwards as if there had been none."""
         seed, positions = self.seed, dict(self.positions)
         try:
             yield
