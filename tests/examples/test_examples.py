@@ -31,6 +31,7 @@ DATA = {
     "tables": "digits.safetensors",
 }
 SHORT = {
+    "speech": ("--epochs=1", "--sounds=32"),
     "convolutional": ("--epochs=1",),
     "autoencoder": ("--epochs=2",),
     "uncertainty": ("--epochs=3",),
@@ -136,6 +137,13 @@ def test_adapters_learn_capitals_and_are_a_small_part(tmp_path: Path) -> None:
 def test_models_for_tables_know_digits_and_prices(tmp_path: Path) -> None:
     *digits, price = numbers(run("tables", tmp_path))
     assert min(digits) > 94 and price > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_whisper_hears_most_numbers(tmp_path: Path) -> None:
+    right, sounds = re.findall(r"(\d+) of (\d+) numbers right", run("speech", tmp_path, timeout=800))[0]
+    assert int(right) > int(sounds) / 2
 
 
 @pytest.mark.slow
