@@ -116,7 +116,7 @@ class Generator:
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
-        """`with generator.restored():` draws go on afterwards as if there had been none, nor a reset, inside."""
+        """`with generator.restored():` draws go on afterwards as if nothing had been drawn inside."""
         seed, positions = self.seed, dict(self.positions)
         try:
             yield
