@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polygrad import nn
-from polygrad.errors import ArgumentError, ModelError
+from polygrad.errors import ArgumentError, ModelError, ShapeError
 from polygrad.models.fields import Fields
 from polygrad.nn.files import file_bytes
 from polygrad.tensor.tensor import Tensor
@@ -87,7 +87,7 @@ def load_state(
         settings,
         fields.integer("step", least=0),
         [float(x) for x in fields.items("losses", (int, float))],
-        [(int(step), float(loss)) for step, loss in fields.items("validation", list)],
+        _pairs(fields),
     )
     for name, t in weights.items():
         found = tensors.get(f"weights.{name}")
@@ -97,7 +97,7 @@ def load_state(
     own = {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
     try:
         optimizer.load_state_dict(own)
-    except ArgumentError as e:
+    except (ArgumentError, ShapeError) as e:
         raise ModelError(f"{path}: {e}") from e
     with Tensor.no_grad():
         for name, t in weights.items():
@@ -106,6 +106,15 @@ def load_state(
         first, *others = weights.values()
         first.realize(*others)
     return state
+
+
+def _pairs(fields: Fields) -> list[tuple[int, float]]:
+    """The validation losses with their steps. Raises ModelError."""
+    found = fields.items("validation", list)
+    for pair in found:
+        if len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) not in (int, float):
+            raise fields.refuse("validation", "pairs of a step and a loss")
+    return [(step, float(loss)) for step, loss in found]
 
 
 def digest(examples: Sequence[Example]) -> str:

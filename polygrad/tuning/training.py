@@ -170,6 +170,12 @@ def train(
         raise ArgumentError(f"checkpoint_every: expected at least 1, got {checkpoint_every}")
     if not 2 <= max_length <= module.max_length:
         raise ArgumentError(f"max_length: expected 2 to {module.max_length}, got {max_length}")
+    for table in module.rotaries.values():
+        if packing and table.long is not None and max_length > table.short_length:
+            raise ArgumentError(
+                f"packing: rows of more than {table.short_length} tokens have other positions in this model, "
+                "and so would short texts in them: expected packing=False, or a max_length of at most that"
+            )
     lr = lr if lr is not None else _RATE if adapters is None else _ADAPTER_RATE
     settings = Settings(epochs, batch_size, accumulate, float(lr), warmup, schedule, weight_decay, max_norm,
                         max_length, packing, recompute, seed)  # fmt: skip

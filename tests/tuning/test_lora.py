@@ -146,7 +146,7 @@ def test_new_adapters_change_nothing_and_only_they_are_trained() -> None:
     instance, ids = hf_models.ours("llama"), hf_models.token_ids(2, 9)
     before, weights = ours_logits(instance, ids), {k: t.numpy().copy() for k, t in instance.weights().items()}
     adapters = add_lora(instance, rank=2, alpha=4)
-    assert np.array_equal(ours_logits(instance, ids), before)
+    assert hf_models.worst(ours_logits(instance, ids), before) < 1e-6
     first = instance.train_step(input_ids=ids, labels=ids).item()
     for _ in range(5):
         last = instance.train_step(input_ids=ids, labels=ids).item()

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
+import hf_models
 import numpy as np
 import peft
 import pytest
@@ -19,7 +20,7 @@ from tuning_models import TEXTS
 
 from polygrad import Tensor, hf, nn
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.tuning import Report, add_lora, load_adapters, train
+from polygrad.tuning import Example, Report, add_lora, load_adapters, train
 from polygrad.tuning.run_state import FILE
 
 RECORDS = [{"text": t} for t in TEXTS]
@@ -105,7 +106,9 @@ def test_a_checkpoint_of_other_settings_or_of_nothing_is_refused(tmp_path: Path)
     with pytest.raises(ArgumentError, match=r"no file"):
         run(tmp_path / "nowhere", resume=True)
     data = (tmp_path / FILE).read_bytes()
-    for damaged in (data[:-8], data[:100], b"", nn.state.safe_save({"a": Tensor([1.0])})):
+    other = data.replace(b'\\"validation\\": []', b'\\"validation\\": 12')
+    assert other != data
+    for damaged in (other, data[:-8], data[:100], b"", nn.state.safe_save({"a": Tensor([1.0])})):
         (tmp_path / FILE).write_bytes(damaged)
         with pytest.raises(ModelError, match=re.escape(FILE)):
             run(tmp_path, epochs=1, resume=True)
@@ -154,6 +157,14 @@ def test_what_cannot_be_trained_is_named() -> None:
         train(nn.Linear(2, 2), RECORDS)
     with pytest.raises(ArgumentError, match="at least one record"):
         train(loaded(), [], max_length=32)
+
+
+def test_short_texts_are_not_packed_where_positions_depend_on_the_length_of_a_row() -> None:
+    data = [Example(tuple(range(3, 13)), (-100, *range(4, 13)))]
+    with pytest.raises(ArgumentError, match="rows of more than 16 tokens"):
+        train(hf_models.ours("phi3, long"), data, max_length=32)
+    assert train(hf_models.ours("phi3, long"), data, max_length=32, packing=False).is_done
+    assert train(hf_models.ours("phi3, long"), data, max_length=16).is_done
 
 
 def test_it_needs_neither_numpy_nor_torch(tmp_path: Path) -> None:
