@@ -106,8 +106,7 @@ def test_a_stop_lets_answers_end_and_takes_no_new_ones():
     with serving(tiny_text_models.talker(), "--max-batch", "2") as server:
         server.post(CHAT, SHORT)
         running = asked(server, {**ENDLESS, "max_tokens": 300, "stream": True})
-        begin = running.recv(100)
-        assert begin.startswith(b"HTTP/1.1 200")
+        assert running.recv(1, socket.MSG_PEEK) == b"H"  # the first piece is there
         server.process.send_signal(signal.SIGTERM)
         assert soon(lambda: not can_connect(server))
         _, body = response(running)
@@ -119,7 +118,7 @@ def test_a_stop_lets_answers_end_and_takes_no_new_ones():
 def test_a_stop_ends_what_takes_longer_than_its_limit():
     with serving(tiny_text_models.talker(), "--max-batch", "1", "--stop-time", "0") as server:
         streamed = asked(server, {**ENDLESS, "n": 16, "stream": True})
-        assert streamed.recv(100).startswith(b"HTTP/1.1 200")
+        assert streamed.recv(1, socket.MSG_PEEK) == b"H"
         whole = asked(server, {**ENDLESS, "n": 16})
         assert soon(lambda: server.health()["pending"] > 16)
         server.process.send_signal(signal.SIGTERM)
