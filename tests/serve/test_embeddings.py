@@ -35,7 +35,7 @@ def test_vectors_are_those_of_embed_within_1e_6(server, encoding):
     if encoding == "base64":  # openai's package decodes only what it asked for itself
         vectors = [np.frombuffer(base64.b64decode(v), np.float32) for v in vectors]
     assert abs(np.array(vectors) - expected(TEXTS)).max() < 1e-6
-    assert [d.index for d in answer.data] == [0, 1, 2] and answer.usage.prompt_tokens == 5 + 9 + 3
+    assert [d.index for d in answer.data] == [0, 1, 2] and answer.usage.prompt_tokens == 5 + 10 + 3
 
 
 def test_many_clients_get_their_own_vectors(server):
