@@ -52,8 +52,8 @@ def test_many_clients_get_their_own_vectors(server):
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"input": ""}, {"input": []}, {"input": [""]}, {"input": [[99]]}, {"input": 3}, {"input": "cat " * 99},
-     {"input": "cat", "dimensions": 8}, {"input": "cat", "encoding_format": "hex"}],
+    [{}, {"input": ""}, {"input": []}, {"input": [""]}, {"input": [[99]]}, {"input": 3},
+     {"input": "cat " * 99}, {"input": "cat", "dimensions": 8}, {"input": "cat", "encoding_format": "hex"}],
     ids=lambda body: repr(body)[:40],
 )  # fmt: skip
 def test_what_cannot_be_embedded_is_a_400(server, body):
