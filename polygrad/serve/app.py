@@ -307,10 +307,8 @@ class _Endpoint:
         status = _GONE
         try:
             response = await self._response(request)
-            status = response.status_code
             await response(scope, receive, send)
-            if isinstance(response, _EventStream):
-                status = response.final_status
+            status = response.final_status if isinstance(response, _EventStream) else response.status_code
         except ClientGoneError:
             pass
         finally:

@@ -48,6 +48,13 @@ def test_vectors_of_one_call_stay_when_another_is_made():
     assert abs(np.concatenate([c.numpy() for c in calls]) - expected).max() < 1e-5
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
+def test_vectors_are_in_the_order_of_the_texts(order):
+    texts = [("cat", "the cat", "the cat sat")[i] for i in order]
+    got = hf.load_hf(tiny_text_models.embedder()[0]).embed(texts).numpy()
+    assert abs(got - mean(texts)).max() < 1e-5
+
+
 def test_tokens_are_taken_like_texts_and_long_ones_are_cut():
     folder, tokenizer, _ = tiny_text_models.embedder()
     model = hf.load_hf(folder)

@@ -57,19 +57,21 @@ def soon(holds: Callable[[], bool]) -> bool:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("leave", [kill, socket.socket.close])
 def test_a_client_that_leaves_frees_its_place(server, leave, stream):
-    before = server.metric("disconnected_total")
-    connections = [asked(server, {**ENDLESS, "n": 8, "stream": stream}) for _ in range(4)]
-    assert soon(lambda: server.health()["pending"] >= 8)
+    names = ("disconnected_total", "answer_tokens_total")
+    left, tokens = [server.metric(name) for name in names]
+    connections = [asked(server, {**ENDLESS, "n": 16, "stream": stream}) for _ in range(8)]
+    assert soon(lambda: server.metric("active_requests") == 8)
     if stream:
         assert connections[0].recv(1000).startswith(b"HTTP/1.1 200")
     for connection in connections:
         leave(connection)
-    # what they asked for takes 32 times as long as one answer, which is not waited for
     status, answer = server.post(CHAT, SHORT)
     assert status == 200 and answer["usage"]["completion_tokens"] == 3
     assert soon(lambda: server.health()["pending"] == 0)
-    assert soon(lambda: server.metric("disconnected_total") == before + 4)
-    assert server.metric("active_requests") == 0
+    assert soon(lambda: server.metric("active_requests") == 0)
+    # not one answer of the last client has begun by now, and none is made
+    assert server.metric("disconnected_total") > left
+    assert server.metric("answer_tokens_total") - tokens < 7 * 16 * 512
 
 
 def test_openais_client_that_closes_a_stream_frees_its_place(server):
@@ -106,8 +108,7 @@ def test_a_stop_lets_answers_end_and_takes_no_new_ones():
     with serving(tiny_text_models.talker(), "--max-batch", "2") as server:
         server.post(CHAT, SHORT)
         running = asked(server, {**ENDLESS, "max_tokens": 300, "stream": True})
-        begin = running.recv(100)
-        assert begin.startswith(b"HTTP/1.1 200")
+        assert running.recv(1, socket.MSG_PEEK) == b"H"  # the first piece is there
         server.process.send_signal(signal.SIGTERM)
         assert soon(lambda: not can_connect(server))
         _, body = response(running)
@@ -119,7 +120,7 @@ def test_a_stop_lets_answers_end_and_takes_no_new_ones():
 def test_a_stop_ends_what_takes_longer_than_its_limit():
     with serving(tiny_text_models.talker(), "--max-batch", "1", "--stop-time", "0") as server:
         streamed = asked(server, {**ENDLESS, "n": 16, "stream": True})
-        assert streamed.recv(100).startswith(b"HTTP/1.1 200")
+        assert streamed.recv(1, socket.MSG_PEEK) == b"H"
         whole = asked(server, {**ENDLESS, "n": 16})
         assert soon(lambda: server.health()["pending"] > 16)
         server.process.send_signal(signal.SIGTERM)
