@@ -47,9 +47,9 @@ class Engine:
             raise ArgumentError(f"capacity: expected 1 to {model.max_length}, got {capacity}")
         self.model, self.slots, self.capacity = model, slots, capacity
         self.cache = model.new_cache(slots, capacity, cache_dtype)
-        self.sampler = Sampler(slots, model.vocabulary)
-        self._tokens = nn.Buffer(Tensor.zeros(slots, dtype="int32"), persistent=False)
-        self._positions = nn.Buffer(Tensor.full((slots,), capacity, dtype="int32"), persistent=False)
+        self.sampler = Sampler(slots, model.vocabulary, self.cache.device)
+        self._tokens = nn.Buffer(self._integers([0] * slots), persistent=False)
+        self._positions = nn.Buffer(self._integers([capacity] * slots), persistent=False)
         self._programs: dict[Any, TinyJit] = {}
         self._slot = Variable("slot", 0, slots - 1)
         self._length = Variable("length", 1, capacity)
@@ -77,8 +77,8 @@ class Engine:
         start = Variable(f"start{CHECKED}", 0, self.capacity - CHECKED)
         with Tensor.no_grad():
             drawn, count = self._programs[key](
-                Tensor([[tokens[-1], *guess, *[0] * padding]], dtype="int32"),
-                Tensor([*guess, *[-1] * (padding + 1)], dtype="int32"),
+                self._integers([[tokens[-1], *guess, *[0] * padding]]),
+                self._integers([*guess, *[-1] * (padding + 1)]),
                 self._slot.bind(slot),
                 start.bind(len(tokens) - 1),
             )
@@ -94,7 +94,7 @@ class Engine:
         if "rearrange" not in self._programs:
             self._programs["rearrange"] = TinyJit(self._move)
         with Tensor.no_grad():
-            self._programs["rearrange"](Tensor(order, dtype="int32"), Tensor(tokens, dtype="int32"))
+            self._programs["rearrange"](self._integers(order), self._integers(tokens))
 
     def release(self, slot: int) -> None:
         """Nothing more is written for the sequence in `slot`, though the tokens of others are drawn."""
@@ -128,11 +128,14 @@ class Engine:
         last = Variable(f"last{length}", 0, length - 1)
         with Tensor.no_grad():
             return self._programs[key](
-                Tensor([padded], dtype="int32"),
+                self._integers([padded]),
                 self._slot.bind(slot),
                 start.bind(first),
                 last.bind(len(chosen) - 1),
             )
+
+    def _integers(self, values: Any) -> Tensor:
+        return Tensor(values, self.cache.device, "int32")
 
     def _fill(self, length: int) -> Any:
         def fill(tokens: Tensor, slot: Any, start: Any, last: Any) -> None:

@@ -116,13 +116,13 @@ class Draw(NamedTuple):
 
 
 class Sampler:
-    """Draws tokens of `slots` sequences over `vocabulary` tokens. Its buffers are what the captured Programs
-    read; large ones are made when they are first needed."""
+    """Draws tokens of `slots` sequences over `vocabulary` tokens, on `device`. Its buffers are
+    what the captured Programs read; large ones are made when they are first needed."""
 
-    def __init__(self, slots: int, vocabulary: int) -> None:
-        self.slots, self.vocabulary = slots, vocabulary
-        self._numbers = _buffer(slots, 7, dtype="float32")
-        self._seeds = _buffer(slots, dtype="uint64")
+    def __init__(self, slots: int, vocabulary: int, device: str | None = None) -> None:
+        self.slots, self.vocabulary, self.device = slots, vocabulary, device
+        self._numbers = self._buffer(slots, 7, dtype="float32")
+        self._seeds = self._buffer(slots, dtype="uint64")
         self._bias: Tensor | None = None
         self._is_seen: Tensor | None = None
         self._counts: Tensor | None = None
@@ -133,8 +133,8 @@ class Sampler:
         s = sampling
         numbers = [s.temperature, float(s.top_k or self.vocabulary), s.top_p, s.min_p]
         numbers += [s.repetition_penalty, s.presence_penalty, s.frequency_penalty]
-        self._numbers[slot].assign(Tensor(numbers, dtype="float32")).realize()
-        self._seeds[slot].assign(Tensor(s.seed, dtype="uint64")).realize()
+        self._numbers[slot].assign(Tensor(numbers, self.device, "float32")).realize()
+        self._seeds[slot].assign(Tensor(s.seed, self.device, "uint64")).realize()
         self._make(s.needs)
         if self._bias is not None:
             self._bias[slot].assign(self._row(s.logit_bias)).realize()
@@ -142,9 +142,11 @@ class Sampler:
             seen = bytearray(self.vocabulary)
             for token in prompt:
                 seen[token] = 1
-            self._is_seen[slot].assign(Tensor(bytes(seen), dtype="uint8")).realize()
+            self._is_seen[slot].assign(Tensor(bytes(seen), self.device, "uint8")).realize()
         if self._counts is not None:
-            self._counts[slot].assign(Tensor.zeros(self.vocabulary, dtype="int32")).realize()
+            self._counts[slot].assign(
+                Tensor.zeros(self.vocabulary, dtype="int32", device=self.device)
+            ).realize()
 
     def allow(self, slot: int, bits: bytes | None) -> None:
         """The next token of the sequence in `slot` is one whose bit is set, low bits first; None: any is."""
@@ -154,7 +156,7 @@ class Sampler:
             bits = b"\xff" * self._mask.shape[1]
         self._make(Needs(mask=True))
         assert self._mask is not None
-        self._mask[slot].assign(Tensor(bits, dtype="uint8")).realize()
+        self._mask[slot].assign(Tensor(bits, self.device, "uint8")).realize()
 
     def sample(
         self, logits: Tensor, first: Any, positions: Tensor, needs: Needs, is_one_slot: bool = False
@@ -198,15 +200,19 @@ class Sampler:
 
     def _make(self, needs: Needs) -> None:
         if needs.bias and self._bias is None:
-            self._bias = _buffer(self.slots, self.vocabulary, dtype="float32")
+            self._bias = self._buffer(self.slots, self.vocabulary, dtype="float32")
         if needs.repetition and self._is_seen is None:
-            self._is_seen = _buffer(self.slots, self.vocabulary, dtype="uint8")
+            self._is_seen = self._buffer(self.slots, self.vocabulary, dtype="uint8")
         if needs.counts and self._counts is None:
-            self._counts = _buffer(self.slots, self.vocabulary, dtype="int32")
+            self._counts = self._buffer(self.slots, self.vocabulary, dtype="int32")
         if needs.mask and self._mask is None:
             self._mask = nn.Buffer(
-                Tensor.full((self.slots, -(-self.vocabulary // 8)), 255, dtype="uint8"), False
+                Tensor.full((self.slots, -(-self.vocabulary // 8)), 255, dtype="uint8", device=self.device),
+                False,
             )
+
+    def _buffer(self, *shape: int, dtype: str) -> Tensor:
+        return nn.Buffer(Tensor.zeros(*shape, dtype=dtype, device=self.device), persistent=False)
 
     def _row(self, bias: Mapping[int, float]) -> Tensor:
         values = [0.0] * self.vocabulary
@@ -214,11 +220,7 @@ class Sampler:
             if not 0 <= token < self.vocabulary:
                 raise ArgumentError(f"logit_bias: token {token} is not one of {self.vocabulary}")
             values[token] = max(value, -1e30)
-        return Tensor(values, dtype="float32")
-
-
-def _buffer(*shape: int, dtype: str) -> Tensor:
-    return nn.Buffer(Tensor.zeros(*shape, dtype=dtype), persistent=False)
+        return Tensor(values, self.device, "float32")
 
 
 def _unit(seeds: Tensor, positions: Tensor) -> Tensor:

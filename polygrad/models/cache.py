@@ -11,20 +11,38 @@ from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
 
+def device_of(model: Any) -> str | None:
+    """The device that a model's weights are on; None for a model without any."""
+    found = next(iter(nn.state.get_parameters(model)), None)
+    return None if found is None else found.device
+
+
 class KeyValueCache:
     """For each layer keys and values of `slots` sequences of up to `capacity` tokens, as buffers (slots,
-    heads, capacity, size) of `dtype`."""
+    heads, capacity, size) of `dtype`, on `device`."""
 
     def __init__(
-        self, layers: int, slots: int, heads: int, capacity: int, size: int, dtype: DTypeLike = "float32"
+        self,
+        layers: int,
+        slots: int,
+        heads: int,
+        capacity: int,
+        size: int,
+        dtype: DTypeLike = "float32",
+        device: str | None = None,
     ) -> None:
-        self.slots, self.capacity = slots, capacity
+        self.slots, self.capacity, self.device = slots, capacity, device
 
         def buffers() -> list[Tensor]:
             shape = (slots, heads, capacity, size)
-            return [nn.Buffer(Tensor.zeros(*shape, dtype=dtype), persistent=False) for _ in range(layers)]
+            zeros = Tensor.zeros(*shape, dtype=dtype, device=device)
+            return [nn.Buffer(zeros, persistent=False) for _ in range(layers)]
 
         self.keys, self.values = buffers(), buffers()
+
+    def arange(self, count: int) -> Tensor:
+        """0 to `count - 1`, int32, on the cache's device."""
+        return Tensor.arange(count, dtype="int32", device=self.device)
 
     @property
     def nbytes(self) -> int:
@@ -47,12 +65,12 @@ class Run:
     @property
     def positions(self) -> Tensor:
         """Of the tokens, int32 (1, length)."""
-        return (Tensor.arange(self.length, dtype="int32") + self.start).unsqueeze(0)
+        return (self.cache.arange(self.length) + self.start).unsqueeze(0)
 
     @property
     def visibility(self) -> Visibility:
         end = self.start + self.length
-        return Visibility(self.positions, Tensor.arange(self.cache.capacity, dtype="int32")[:end])
+        return Visibility(self.positions, self.cache.arange(self.cache.capacity)[:end])
 
     def rows(self, x: Tensor) -> Tensor:
         """What is this sequence's of x (slots, ...)."""
@@ -84,7 +102,7 @@ class NextTokens:
 
     @property
     def visibility(self) -> Visibility:
-        return Visibility(self.positions, Tensor.arange(self.cache.capacity, dtype="int32")[: self.length])
+        return Visibility(self.positions, self.cache.arange(self.cache.capacity)[: self.length])
 
     def rows(self, x: Tensor) -> Tensor:
         """What is these sequences' of x (slots, ...): all."""
@@ -93,8 +111,8 @@ class NextTokens:
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """See `CacheView`."""
         slots, heads = key.shape[:2]
-        slot = Tensor.arange(slots, dtype="int32").reshape(slots, 1)
-        head = Tensor.arange(heads, dtype="int32").reshape(1, heads)
+        slot = self.cache.arange(slots).reshape(slots, 1)
+        head = self.cache.arange(heads).reshape(1, heads)
         at = self.token_positions.reshape(slots, 1)
         found = []
         for buffer, new in ((self.cache.keys[layer], key), (self.cache.values[layer], value)):

@@ -8,7 +8,7 @@ from typing import Any
 from polygrad.errors import ArgumentError
 from polygrad.models.attention import Step, Visibility
 from polygrad.models.blocks import run_layers
-from polygrad.models.cache import KeyValueCache, NextTokens, Run
+from polygrad.models.cache import KeyValueCache, NextTokens, Run, device_of
 from polygrad.models.rotary import Rotary
 from polygrad.nn.layer import Layer
 from polygrad.tensor.core.base import DTypeLike
@@ -43,7 +43,7 @@ class CausalLM(Layer):
     def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
         """An empty cache for `slots` sequences of up to `capacity` tokens."""
         layers, heads, size = self.cache_shape
-        return KeyValueCache(layers, slots, heads, capacity, size, dtype)
+        return KeyValueCache(layers, slots, heads, capacity, size, dtype, device_of(self))
 
     def forward(
         self,

@@ -18,7 +18,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.models.attention import Step, Visibility
-from polygrad.models.cache import KeyValueCache, NextTokens, Run
+from polygrad.models.cache import KeyValueCache, NextTokens, Run, device_of
 from polygrad.models.causal_lm import IGNORED_LABEL
 from polygrad.models.encoder import check_length, padding_mask
 from polygrad.models.fields import Fields
@@ -88,17 +88,19 @@ class EncoderDecoder(Layer):
     def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
         """An empty cache for what the decoder of `slots` sequences reads of up to `capacity` tokens."""
         layers, heads, size = self.cache_shape
-        return KeyValueCache(layers, slots, heads, capacity, size, dtype)
+        return KeyValueCache(layers, slots, heads, capacity, size, dtype, device_of(self))
 
     def new_memory(self, slots: int, length: int, dtype: DTypeLike = "float32") -> Memory:
         """Buffers for the memory of `slots` sequences of up to `length` positions of the encoder's output."""
         layers, heads, size = self.cache_shape
+        device = device_of(self)
 
         def buffers() -> list[Tensor]:
             shape = (slots, heads, length, size)
-            return [nn.Buffer(Tensor.zeros(*shape, dtype=dtype), persistent=False) for _ in range(layers)]
+            zeros = Tensor.zeros(*shape, dtype=dtype, device=device)
+            return [nn.Buffer(zeros, persistent=False) for _ in range(layers)]
 
-        seen = nn.Buffer(Tensor.zeros(slots, length, dtype="bool"), persistent=False)
+        seen = nn.Buffer(Tensor.zeros(slots, length, dtype="bool", device=device), persistent=False)
         return Memory(buffers(), buffers(), seen)
 
     def remember(

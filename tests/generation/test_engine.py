@@ -110,3 +110,12 @@ def test_gradients_are_not_kept() -> None:
     model.generate(hf_models.token_ids(4).tolist(), max_new_tokens=4)
     assert all(t.grad is None for t in model.weights().values())
     assert Tensor.is_grad_enabled()
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_model_writes_on_the_device_that_it_was_loaded_to(batch: int) -> None:
+    prompt, options = hf_models.token_ids(9).tolist(), {"temperature": 0.8, "repetition_penalty": 1.2}
+    expected = hf_models.ours("llama").generate(prompt, max_new_tokens=12, **options).tokens
+    model = hf_models.ours("llama", device="WASM", max_batch=batch)
+    assert model.generate(prompt, max_new_tokens=12, **options).tokens == expected
+    assert {t.device for t in model.weights().values()} == {"WASM"}
