@@ -1,7 +1,7 @@
 """Matrix products in kernels of their own (Halide's compute_root).
 
     sum((x @ w) * g)  ->  t = x @ w;  sum(t * g)
-    x @ w + h @ u     ->  t = h @ u;  x @ w + t
+    x @ w + h @ u     ->  t = h @ u;  x @ w + t    also where x and h are rows
 
 Tiles in registers, in shared memory and in tensor cores are for a kernel whose only sum is the product's.
 What is computed of a product element by element stays in its kernel; another reduction or a scan over it and
@@ -13,7 +13,7 @@ operands again and again.
 from __future__ import annotations
 
 from polygrad.schedule import cost
-from polygrad.schedule.products import is_large_product
+from polygrad.schedule.products import is_large_product, is_large_vector_product
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import max_numel
@@ -28,6 +28,7 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
     machine with workgroups, where they share none with padding, too, and maxima are no products."""
     ends = _SUMS | {Ops.PAD} if grid else _SUMS
     large = {n for n in order if is_large_product(n) and not (grid and n.arg.op is Ops.MAX)}
+    vectors = set() if grid else {n for n in order if is_large_vector_product(n)}
     flattened = {n: inner for n in order if (inner := _inner_sum(n)) is not None}
     windowed = set(flattened.values())
     sums_of: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
@@ -53,8 +54,9 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
             padded.add(node)
         if products and node.op in ends:
             points.update(products)
-        elif products and len(sums) > 1 and node.op in GroupOp.Elementwise and node not in padded:
+        elif len(sums) > 1 and node.op in GroupOp.Elementwise and node not in padded:
             # one may stay, if there is nothing but products
+            products = [total for total in sums if total in large or total in vectors]
             points.update(products if len(products) < len(sums) else products[:-1])
         elif node.op is Ops.SHRINK and cost.MIN_USED_SHARE * max_numel(node.shape) < max_numel(
             node.src[0].shape
@@ -70,6 +72,7 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
             if (is_positional and node.op in _EQUALITY) or not selections.isdisjoint(sources):
                 selections.add(node)
         sums_of[node] = tuple(total for total in sums if total is node or total not in points)
+    large |= points & vectors
     return {n for n in points if not large.isdisjoint(sums_of.get(n, ()))}
 
 

@@ -40,3 +40,24 @@ def is_large_product(node: UOp) -> bool:
     return (
         node.op is Ops.REDUCE_AXIS and max_numel(node.src[0].shape) >= cost.MIN_PRODUCT and is_product(node)
     )
+
+
+def is_large_vector_product(node: UOp) -> bool:
+    """Whether a node is a sum of products with a vector, each element of which is read often, that is worth a
+    kernel of its own: one row times a large matrix."""
+    if node.op is not Ops.REDUCE_AXIS or node.arg.op is not Ops.ADD or node.src[0].op is not Ops.MUL:
+        return False
+    terms = node.src[0]
+    if max_numel(terms.shape) < cost.MIN_VECTOR_PRODUCT:
+        return False
+    return any(_is_repeated(factor, node.arg.axes) for factor in terms.src)
+
+
+def _is_repeated(factor: UOp, reduced: tuple[int, ...]) -> bool:
+    """Whether a factor is repeated MIN_REUSE times or more, and along no reduced axis."""
+    if factor.op is not Ops.EXPAND:
+        return False
+    before, after = factor.src[0].shape, factor.shape
+    repeated = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b and a != b]
+    times = max_numel(after) // max(max_numel(before), 1)
+    return times >= cost.MIN_REUSE and not set(repeated) & set(reduced)

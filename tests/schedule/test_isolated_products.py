@@ -223,3 +223,23 @@ def test_products_of_sizes_that_vary_are_apart() -> None:
     for out, expected in (((x[:n] @ w).sum(), (a[:40] @ b).sum()), ((x @ w)[:n].sum(), (a @ b)[:40].sum())):
         assert sums_of_kernels(out) == [1, 1]
         np.testing.assert_allclose(out.item(), expected, rtol=1e-4)
+
+
+def _gated(rows: int, size: int) -> Tensor:
+    """Two products with the same rows, as in a gated feed-forward layer."""
+    x, w, u = (Tensor.empty(*shape).contiguous().realize() for shape in [(rows, size), *[(size, size)] * 2])
+    return (x @ w.transpose()).silu() * (x @ u.transpose())
+
+
+@pytest.mark.parametrize(("size", "sums"), [(64, [2]), (256, [2]), (512, [1, 1])])
+def test_large_products_with_one_row_have_kernels_of_their_own(size: int, sums: list[int]) -> None:
+    assert sums_of_kernels(_gated(1, size)) == sums
+
+
+def test_on_grids_products_with_one_row_share_a_kernel() -> None:
+    assert sums_of_kernels(_gated(1, 512), grid=True) == [2]
+
+
+def test_sums_of_squares_are_no_products_with_a_row() -> None:
+    x = Tensor.empty(512, 512).contiguous().realize()
+    assert sums_of_kernels((x * x).sum(1) * x.exp().sum(1)) == [2]
