@@ -66,7 +66,7 @@ def examples(count: int, rng: random.Random) -> tuple[Tensor, Tensor, list[str]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train a small Whisper on dialled numbers.")
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--epochs", type=int, default=80)
     parser.add_argument("--sounds", type=int, default=512, help="how many there are to learn from")
     arguments = parser.parse_args()
 
