@@ -112,6 +112,11 @@ def names_of(section: Section) -> list[str]:
     return sorted(filter(is_meant, dir(owner)))
 
 
+def names_of_package(package: str) -> dict[str, list[str]]:
+    """The public names of each section of an installed package, by place."""
+    return {s.place: names_of(s) for s in SECTIONS if s.package == package}
+
+
 def record() -> None:
     """Write down the names of the packages that are installed."""
     NAMES.mkdir(parents=True, exist_ok=True)
@@ -119,8 +124,7 @@ def record() -> None:
         module = importlib.import_module(package)
         version = importlib.metadata.version(package).split("+")[0]
         assert module is not None
-        found = {s.place: names_of(s) for s in SECTIONS if s.package == package}
-        text = json.dumps({"version": version, "names": found}, indent=1)
+        text = json.dumps({"version": version, "names": names_of_package(package)}, indent=1)
         (NAMES / f"{package}.json").write_text(text + "\n", encoding="utf-8")
 
 
