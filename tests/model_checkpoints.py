@@ -12,7 +12,7 @@ import torch
 
 from polygrad import Tensor, nn
 from polygrad.models.fields import Fields
-from polygrad.models.names import read_weights
+from polygrad.models.names import find_sources
 from polygrad.models.registry import architecture_of
 
 
@@ -49,9 +49,10 @@ def load(folder: Path) -> tuple[Any, dict[str, str]]:
     file = nn.state.safe_load(str(folder / "model.safetensors"))
     own = nn.state.get_state_dict(model)
     shapes = {name: tuple(t.shape) for name, t in file.items()}
-    for name, value in read_weights(own, architecture.names, shapes, file.__getitem__, "model.safetensors"):
-        own[name].replace(value.clone())
-    sources = architecture.names.found(architecture.names.sources({n: t.shape for n, t in own.items()}), file)
+    own_shapes = {name: tuple(t.shape) for name, t in own.items()}
+    sources = find_sources(own_shapes, architecture.names, shapes, "model.safetensors")
+    for name, source in sources.items():
+        own[name].replace(source.read([file[n] for n in source.names]).clone())
     return model, {own_name: source.names[0] for own_name, source in sources.items()}
 
 

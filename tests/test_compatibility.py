@@ -76,10 +76,12 @@ def test_the_page_is_current() -> None:
 
 @functools.cache
 def names_of(package: str) -> dict[str, list[str]]:
-    """The names of each section, seen by a process of its own: transformers adds methods to torch's classes."""
+    """The names of each section, seen by a fresh process: transformers adds methods to torch's classes."""
     program = f"import json, compatibility as c; print(json.dumps(c.names_of_package({package!r})))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), *sys.path])}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=True
+    )
     names: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
     return names
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,13 @@ def main(version: str, arguments: Sequence[str] | None = None) -> int:
     options.version = version
     try:
         status: int = options.run(options)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as e:
+        place = "" if e.filename is None else f"{e.filename}: "
+        print(f"polygrad: {place}{e.strerror or e}", file=sys.stderr)
+        return 1
     except PolygradError as e:
         print(f"polygrad: {e}", file=sys.stderr)
         return 1

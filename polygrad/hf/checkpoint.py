@@ -68,6 +68,11 @@ class SafetensorsCheckpoint:
         """The dtype in the file."""
         return self._entries[name].dtype
 
+    def stored(self, name: str) -> tuple[str, int]:
+        """How the file has the tensor: the name of its encoding, and its bytes."""
+        entry = self._entries[name]
+        return entry.dtype.name, len(entry.data)
+
     def _scaled(self, name: str, weight: Tensor, device: str | None) -> Tensor:
         """8-bit floats times their scales, which are for all, for rows, or for blocks of rows and columns."""
         scale_name = next((name + s for s in _SCALES if name + s in self._entries), None)
@@ -110,6 +115,11 @@ class TorchCheckpoint:
     def dtype(self, name: str) -> DType:
         """The dtype in the file."""
         return self._tensors[name].dtype
+
+    def stored(self, name: str) -> tuple[str, int]:
+        """How the file has the tensor: the name of its encoding, and its bytes."""
+        tensor = self._tensors[name]
+        return tensor.dtype.name, tensor.numel() * tensor.dtype.itemsize
 
 
 def open_checkpoint(folder: Path) -> SafetensorsCheckpoint | TorchCheckpoint:

@@ -24,6 +24,19 @@ _AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # of columns 0 to 7 in a word
 _PARTS = (".qweight", ".qzeros", ".scales", ".g_idx")
 
 
+def apply_quantization_config(config: Fields, checkpoint: Any) -> tuple[Fields, Any]:
+    """A configuration without `quantization_config`, which is about the file and not about the model, and the
+    checkpoint as that says. Raises ModelError."""
+    if "quantization_config" not in config:
+        return config, checkpoint
+    settings = config.section("quantization_config")
+    if settings.values.get("quant_method") in METHODS:
+        checkpoint = FourBitCheckpoint(checkpoint, settings)
+    return Fields(
+        {k: v for k, v in config.values.items() if k != "quantization_config"}, config.where
+    ), checkpoint
+
+
 @dataclass(frozen=True)
 class _Format:
     """`group`: how many numbers of a row share a scale; 0: all. `rows_are_joined`: words of `qweight` go

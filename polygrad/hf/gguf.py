@@ -41,6 +41,11 @@ class GGUFCheckpoint:
         """The dtype in the file; of blocks that of their numbers."""
         return self._tensors[name].encoding.dtype or dtypes.float32
 
+    def stored(self, name: str) -> tuple[str, int]:
+        """How the file has the tensor: the name of its encoding, and its bytes."""
+        tensor = self._tensors[name]
+        return tensor.encoding.name, len(tensor.data)
+
     def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
         """The tensor, in memory of its own."""
         found = self._tensors[name]

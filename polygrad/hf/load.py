@@ -15,13 +15,13 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, mapped, open_checkpoint
 from polygrad.hf.download import download_hf
 from polygrad.hf.files import json_fields, small_files
-from polygrad.hf.four_bits import METHODS, FourBitCheckpoint
+from polygrad.hf.four_bits import apply_quantization_config
 from polygrad.hf.gguf import GGUFModel, open_gguf
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.tasks import instance_class
 from polygrad.models.fields import Fields
 from polygrad.models.instance import NOT_QUANTIZED
-from polygrad.models.names import Names, read_weights
+from polygrad.models.names import Names, find_sources
 from polygrad.models.registry import architecture_of
 from polygrad.nn.quantize import find_places, find_places_to_pack
 from polygrad.tensor.core.base import DTypeLike
@@ -148,11 +148,7 @@ def _loaded(
     """`names`: the rulebook of the file; None: that of the architecture."""
     if architecture is not None:
         config = Fields({**config.values, "architectures": [architecture]}, config.where)
-    if "quantization_config" in config:  # what it says is of the file, not of the model
-        settings = config.section("quantization_config")
-        if settings.values.get("quant_method") in METHODS:
-            checkpoint = FourBitCheckpoint(checkpoint, settings)
-        config = Fields({k: v for k, v in config.values.items() if k != "quantization_config"}, config.where)
+    config, checkpoint = apply_quantization_config(config, checkpoint)
     kind = architecture_of(config)
     to = common_dtype(checkpoint) if dtype is None else to_dtype(dtype)
     if not to.is_float:
@@ -172,7 +168,11 @@ def _loaded(
 
     places = find_places(module)
     to_pack = {} if quantize is None else find_places_to_pack(module, quantize, NOT_QUANTIZED)
-    found: Iterable[tuple[str, Any]] = read_weights(own, names, checkpoint.shapes, read, checkpoint.where)
+    shapes = {name: tuple(t.shape) for name, t in own.items()}
+    sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
+    found: Iterable[tuple[str, Any]] = (
+        (name, source.read([read(n) for n in source.names])) for name, source in sources.items()
+    )
     pairs = found if not sys.stderr.isatty() else nn.data.progress(found, "loading", len(own))
     with Tensor.no_grad():
         for name, value in pairs:
@@ -189,8 +189,7 @@ def _loaded(
             value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
             own[name]._become(value if _is_own(value) else value.clone())
             own[name].realize()
-    sources = names.sources({k: tuple(t.shape) for k, t in own.items()})
-    used = {n for s in names.found(sources, checkpoint.shapes).values() for n in s.names}
+    used = {n for source in sources.values() for n in source.names}
     instance = instance_class(kind.task)(module, kind, config, files, device, max_batch, max_seq_len)
     instance.unused = sorted(set(checkpoint.shapes) - used)
     return instance

@@ -7,7 +7,7 @@ serves reading and writing: it says for each own name where the elements are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from polygrad.errors import ModelError
@@ -147,18 +147,11 @@ def _compiled(ours: str, theirs: str) -> tuple[re.Pattern[str], str]:
     )
 
 
-def read_weights(
-    own: Mapping[str, Tensor],
-    names: Names,
-    available: Mapping[str, Shape],
-    read: Callable[[str], Tensor],
-    where: str,
-) -> Iterable[tuple[str, Tensor]]:
-    """The value of each weight in `own`, from a checkpoint that has tensors of the shapes `available`.
-
-    Everything is checked before anything is read. Raises ModelError: what is missing, or has another shape.
-    """
-    shapes = {name: tuple(t.shape) for name, t in own.items()}
+def find_sources(
+    shapes: Mapping[str, Shape], names: Names, available: Mapping[str, Shape], where: str
+) -> dict[str, Source]:
+    """Where each weight is, for weights of `shapes`, in a checkpoint that has tensors of the shapes
+    `available`. Raises ModelError: what is missing, or has another shape."""
     sources = names.found(names.sources(shapes), available)
     missing = [n for source in sources.values() for n in source.names if n not in available]
     if missing:
@@ -173,5 +166,4 @@ def read_weights(
                 raise ModelError(
                     f"{where}: {theirs}: shape {available[theirs]}, but the configuration makes it {expected}"
                 )
-    for name, source in sources.items():
-        yield name, source.read([read(n) for n in source.names])
+    return sources

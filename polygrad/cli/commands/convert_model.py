@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 
+from polygrad.cli.descriptions import describe_ports
 from polygrad.cli.hosts import write
 from polygrad.errors import ArgumentError
-from polygrad.export import load as load_exported
 from polygrad.onnx.instance import load
 
 NAME = "convert"
@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     bounds = dict(map(_bounds, options.size))
     load(options.model, device=options.device).export(options.target, **bounds)
-    made = load_exported(options.target)
-    for what, specs in (("inputs", made.inputs), ("outputs", made.outputs)):
-        write("\n".join([f"{what}:", *(f"  {s.name}: {s.dtype.name} {s.shape}" for s in specs)]))
+    write(describe_ports(options.target))
     return 0
 
 

@@ -1,0 +1,163 @@
+"""What `polygrad inspect` says of each kind of file: as text for people, and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polygrad import export
+from polygrad.engine.report import table_of
+from polygrad.helpers import prod
+from polygrad.hf import inspection as checkpoints
+from polygrad.hf.checkpoint import mapped
+from polygrad.nn.safetensors import read_entries
+from polygrad.onnx import inspection as onnx_files
+from polygrad.onnx.elements import element_name
+from polygrad.onnx.ports import Port
+from polygrad.runtime.program import read_program
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """`runs`: whether polygrad runs what was described."""
+
+    text: str
+    json: dict[str, Any]
+    runs: bool = True
+
+
+# --- checkpoints
+
+
+def describe_checkpoint(path: Path) -> Description:
+    """Of a folder, or a GGUF file. Raises ModelError."""
+    found = checkpoints.inspect(path)
+    lines = [f"{found.architecture}, for {found.task}" if found.task else found.architecture]
+    lines += ["", *(f"  {name}: {value:,}" for name, value in found.sizes.items())]
+    counts = [(x.encoding, x.tensors, x.elements, x.nbytes) for x in found.tensors]
+    lines += ["", _counts_table("weights", counts)]
+    tokenizer = "a tokenizer" if found.has_tokenizer else "no tokenizer"
+    template = "a chat template" if found.has_chat_template else "no chat template"
+    lines += ["", f"{tokenizer}, {template}"]
+    if found.unused:
+        lines += ["", f"{len(found.unused)} tensors that the architecture has no place for:"]
+        lines += [f"  {name}" for name in found.unused[:20]]
+        lines += ["  ..."] if len(found.unused) > 20 else []
+    if found.problem:
+        lines += ["", f"it cannot be loaded: {found.problem}"]
+    return Description(
+        _ended(lines, found.runs), {**dataclasses.asdict(found), "runs": found.runs}, found.runs
+    )
+
+
+# --- ONNX files
+
+
+def describe_onnx(path: Path) -> Description:
+    """Raises OnnxError."""
+    found = onnx_files.inspect(path)
+    versions = ", ".join(f"{domain or 'ai.onnx'} {n}" for domain, n in found.opsets.items())
+    producer = f", made by {found.producer}" if found.producer else ""
+    lines = [f"ONNX, IR version {found.ir_version}, {versions}{producer}"]
+    for what, ports in (("inputs", found.inputs), ("outputs", found.outputs)):
+        lines += ["", f"{what}:", *(f"  {port}" for port in ports)]
+    functions = f", {found.functions} functions" if found.functions else ""
+    lines += ["", f"{sum(found.ops.values())} nodes of {len(found.ops)} ops{functions}"]
+    lines += ["", table_of(("op", "count"), [(name, str(n)) for name, n in found.ops.items()])]
+    if found.initializers:
+        counts = [(x.element, x.tensors, x.elements, x.nbytes) for x in found.initializers]
+        lines += ["", _counts_table("initializers", counts)]
+    if found.external:
+        lines += ["", "files of initializers: " + ", ".join(found.external)]
+    if found.missing:
+        lines += ["", "ops that do not exist here:", *(f"  {line}" for line in found.missing)]
+    if found.problem:
+        lines += ["", f"it cannot be loaded: {found.problem}"]
+    return Description(_ended(lines, found.runs), _onnx_json(found), found.runs)
+
+
+def _onnx_json(found: onnx_files.Inspection) -> dict[str, Any]:
+    """Sizes that are not known are null."""
+    out: dict[str, Any] = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
+    out["initializers"] = [dataclasses.asdict(x) for x in found.initializers]
+    for name in ("inputs", "outputs"):
+        out[name] = [_port(p) for p in out[name]]
+    return {**out, "runs": found.runs}
+
+
+def _port(port: Port) -> dict[str, object]:
+    element = element_name(port.element) if port.kind == "tensor" else None
+    return {"name": port.name, "kind": port.kind, "element": element, "shape": port.shape}
+
+
+# --- exported models, files of tensors
+
+
+def describe_exported(path: Path) -> Description:
+    """Of a .pgrd file. Raises ProgramError."""
+    program, values = read_program(bytes(mapped(path)))
+    roles = {
+        role: [(b.name, b.dtype, list(b.shape or ())) for b in program.buffers if b.role == role]
+        for role in ("input", "output", "param", "state")
+    }
+    code = sum(len(kernel.code) for kernel in program.kernels)
+    found = {
+        "device": program.device,
+        "target": program.target,
+        "kernels": len(program.kernels),
+        "launches": len(program.launches),
+        "code_bytes": code,
+        "weight_bytes": len(values),
+        "scratch_bytes": program.arena,
+        "variables": {v.name: [v.lo, v.hi] for v in program.variables},
+        **{role + "s": [dict(zip(("name", "dtype", "shape"), x)) for x in xs] for role, xs in roles.items()},
+    }
+    lines = [f"polygrad program for {program.device}: {len(program.launches)} launches of "
+             f"{len(program.kernels)} kernels"]  # fmt: skip
+    for role, what in (("input", "inputs"), ("output", "outputs"), ("state", "state")):
+        specs = [f"  {name}: {dtype} {tuple(shape)}" for name, dtype, shape in roles[role]]
+        lines += ["", f"{what}:", *specs] if specs else []
+    if program.variables:
+        lines += ["", "sizes:", *(f"  {v.name}: {v.lo} to {v.hi}" for v in program.variables)]
+    sizes = [("code", code), ("weights", len(values)), ("scratch", program.arena)]
+    lines += ["", table_of(("", "bytes"), [(name, f"{n:,}") for name, n in sizes])]
+    return Description("\n".join(lines), found)
+
+
+def describe_tensors(path: Path) -> Description:
+    """Of a safetensors file. Raises ArgumentError."""
+    entries = read_entries(mapped(path))
+    rows = [(name, e.dtype.name, str(tuple(e.shape)), f"{len(e.data):,}") for name, e in entries.items()]
+    counts: dict[str, tuple[int, int, int]] = {}
+    for e in entries.values():
+        n, elements, nbytes = counts.get(e.dtype.name, (0, 0, 0))
+        counts[e.dtype.name] = n + 1, elements + prod(e.shape), nbytes + len(e.data)
+    table = _counts_table("tensors", [(name, *numbers) for name, numbers in sorted(counts.items())])
+    text = "\n\n".join([table_of(("tensor", "dtype", "shape", "bytes"), rows, left=3), table])
+    tensors = [{"name": n, "dtype": e.dtype.name, "shape": list(e.shape)} for n, e in entries.items()]
+    return Description(text, {"tensors": tensors})
+
+
+def describe_ports(path: str) -> str:
+    """The inputs and outputs of a .pgrd file. Raises ProgramError."""
+    made = export.load(path)
+    lines = []
+    for what, specs in (("inputs", made.inputs), ("outputs", made.outputs)):
+        lines += [f"{what}:", *(f"  {s.name}: {s.dtype.name} {s.shape}" for s in specs)]
+    return "\n".join(lines)
+
+
+# --- what they have in common
+
+
+def _counts_table(what: str, counts: Iterable[tuple[str, int, int, int]]) -> str:
+    """Of each encoding how many tensors, elements and bytes."""
+    rows = [(name, str(n), f"{elements:,}", f"{nbytes:,}") for name, n, elements, nbytes in counts]
+    return table_of((what, "tensors", "elements", "bytes"), rows)
+
+
+def _ended(lines: list[str], runs: bool) -> str:
+    return "\n".join([*lines, "", "it runs here" if runs else "it does not run here"])

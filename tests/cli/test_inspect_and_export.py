@@ -1,0 +1,104 @@
+"""`polygrad inspect` of checkpoints, exported models and files of tensors; `polygrad export`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import gguf_models
+import numpy as np
+import pytest
+import tiny_text_models
+
+from polygrad import Device, Tensor, export, hf, nn
+from polygrad.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def same_device(monkeypatch):
+    monkeypatch.setattr(Device, "DEFAULT", Device.DEFAULT)
+
+
+def status(*arguments: str) -> int:
+    return main("1.2.3", arguments)
+
+
+def test_inspect_tells_a_folder_s_architecture_sizes_and_tokenizer(capsys):
+    folder = tiny_text_models.talker()
+    assert status("inspect", folder) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Qwen2ForCausalLM, for causal-lm\n") and text.endswith("it runs here\n")
+    assert "a tokenizer, a chat template" in text and "max_position_embeddings: 512" in text
+    assert status("inspect", folder, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    count = sum(t.numel() for t in hf.load_hf(folder).weights().values())
+    assert sum(x["elements"] for x in found["tensors"]) == count and found["runs"]
+    assert found["tensors"][0]["nbytes"] == 4 * count and found["unused"] == []
+
+
+def test_inspect_says_why_a_checkpoint_does_not_load(capsys, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_text_models.talker(), folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 9}))
+    assert status("inspect", str(folder)) == 1
+    assert "it cannot be loaded: model.safetensors: " in capsys.readouterr().out
+    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["NobodyKnows"]}))
+    assert status("inspect", str(folder)) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("NobodyKnows\n") and out.endswith("it does not run here\n")
+
+
+def test_inspect_names_tensors_that_have_no_place(capsys, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_text_models.talker(), folder)
+    weights = nn.state.safe_load(folder / "model.safetensors")
+    nn.state.safe_save({**weights, "another.weight": Tensor.zeros(3)}, folder / "model.safetensors")
+    assert status("inspect", str(folder)) == 0
+    assert "1 tensors that the architecture has no place for:\n  another.weight" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_inspect_counts_the_encodings_of_a_gguf_file(capsys, kind):
+    path = gguf_models.files("llama", kind)[0]
+    assert status("inspect", str(path), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    encodings = {x["encoding"]: x for x in found["tensors"]}
+    assert found["architecture"] == "LlamaForCausalLM" and {"F32", kind} <= set(encodings)
+    packed = encodings[kind]
+    assert packed["nbytes"] == packed["elements"] // 32 * {"Q8_0": 34, "Q4_0": 18}[kind]
+
+
+def test_inspect_lists_the_tensors_of_a_file(capsys, tmp_path):
+    path = tmp_path / "w.safetensors"
+    nn.state.safe_save({"a": Tensor.zeros(2, 3), "b": Tensor.zeros(4).half()}, path)
+    assert status("inspect", str(path)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "a       float32  (2, 3)     24" in lines and "b       float16  (4,)        8" in lines
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_export_writes_a_file_that_computes_the_same(capsys, tmp_path, device):
+    folder = tiny_text_models.classifier()[0]
+    path = str(tmp_path / "model.pgrd")
+    assert status("export", folder, path, "--batch", "2", "--length", "5", "--device", device) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("inputs:\n  input_ids: int32 (2, 5)\n  attention_mask: int32 (2, 5)\noutputs:\n")
+    ids, mask = np.int32([[2, 4, 5, 7, 3], [2, 4, 6, 3, 0]]), np.int32([[1] * 5, [1, 1, 1, 1, 0]])
+    got = export.load(path).run(input_ids=ids, attention_mask=mask)
+    expected = hf.load_hf(folder).forward(input_ids=ids, attention_mask=mask)
+    np.testing.assert_allclose(got["logits"].numpy(), expected["logits"].numpy(), atol=1e-6)
+    assert status("inspect", path) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"polygrad program for {device}: ") and "  input_ids: int32 (2, 5)" in text
+
+
+def test_export_to_no_folder_says_which(capsys, tmp_path):
+    target = str(tmp_path / "none" / "model.pgrd")
+    assert status("export", tiny_text_models.classifier()[0], target) == 1
+    assert capsys.readouterr().err == f"polygrad: {target}: No such file or directory\n"
+
+
+def test_export_of_no_tokens(capsys, tmp_path):
+    assert status("export", tiny_text_models.talker(), str(tmp_path / "m.pgrd"), "--length", "0") == 1
+    assert capsys.readouterr().err == "polygrad: length: expected at least 1, got 0\n"
