@@ -64,8 +64,8 @@ class Builder(ABC):
 
     @abstractmethod
     def dot(self, kinds: Dot, a: Value, b: Value, c: Value, lanes: int) -> Value:
-        """c + the sum of the products of what the words a and b hold, int32; `kinds` is one of the target's
-        `dots`. `lanes` is 1, or at least 4."""
+        """c + the sum of the products of what the words a and b hold; `kinds` is one of the target's `dots`.
+        `lanes` is 1, or at least 4. Sums of floats are added in any order, and subnormal numbers may be 0."""
 
     @abstractmethod
     def cast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:

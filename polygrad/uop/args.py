@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polygrad.dtype import DType
+from polygrad.dtype import DType, dtypes
 from polygrad.uop.ops import Ops
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Exponent(IntEnum):
 
 
 class Dot(NamedTuple):
-    """DOT: the integers that words of 32 bits hold, those of the first operand and those of the second."""
+    """DOT: the numbers that words of 32 bits hold, those of the first operand and those of the second."""
 
     a: DType
     b: DType
@@ -113,6 +113,11 @@ class Dot(NamedTuple):
     def elements(self) -> int:
         """How many a word holds."""
         return 4 // self.a.itemsize
+
+    @property
+    def total(self) -> DType:
+        """The dtype of the sums."""
+        return dtypes.float32 if self.a.is_float else dtypes.int32
 
 
 class Reg(NamedTuple):

@@ -96,7 +96,7 @@ class UOp(KernelNotation):
     *what must come first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a
     pointer to memory that holds `value` at `index` for all of the ranges, filled inside the loops that the
     value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
-    c: int32, arg=Dot) is c + the products of what a and b hold. SHUFFLE_XOR(value, arg=mask) is the value
+    c, arg=Dot) is c + the products of what a and b hold. SHUFFLE_XOR(value, arg=mask) is the value
     of the lane of a subgroup whose number differs by these bits. SPECIAL(size, arg=Special) is the number
     of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
     come to it. A STORE's gate says whether it is done. WMMA(a, b, c, *ranges of c's elements, *of a's and

@@ -132,8 +132,8 @@ _ELEMENTWISE = _table(
     ((Ops.DOT,), (
         _sources(3),
         _arg(Dot),
-        ("it adds products of what two uint32 hold to an int32",
-         lambda u: [s.dtype for s in u.src] == [dtypes.uint32, dtypes.uint32, u.dtype] and u.dtype is dtypes.int32),
+        ("it adds products of what two uint32 hold to a value of its dtype",
+         lambda u: [s.dtype for s in u.src] == [dtypes.uint32, dtypes.uint32, u.dtype] and u.dtype is u.arg.total),
     )),
     (_FLOAT_OPS, (_FLOAT,)),
     ((Ops.SIN,), (("its argument is None or a Magnitude", lambda u: isinstance(u.arg, Magnitude | None)),)),

@@ -1,4 +1,4 @@
-"""Dot products of narrow integers: what becomes of a product, and that random ones are exact."""
+"""Dot products of narrow numbers: what becomes of a product, and that random ones are exact."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from polygrad.uop.rewrite import graph_rewrite  # noqa: E402
 from polygrad.uop.spec import verify  # noqa: E402
 
 MIXED, WORDS = Dot(dtypes.uint8, dtypes.int8), Dot(dtypes.int16, dtypes.int16)
+HALVES = Dot(dtypes.bfloat16, dtypes.bfloat16)
 BOTH = Target("test", simd_bytes=64, registers=32, fma=True, dots=frozenset({MIXED, WORDS}))
 ONLY_WORDS = Target("test", simd_bytes=16, registers=15, dots=frozenset({WORDS}))
 NEITHER = Target("test", simd_bytes=64, registers=32, fma=True)
+WITH_HALVES = Target("test", simd_bytes=64, registers=32, fma=True, dots=frozenset({HALVES}))
 NARROW = ("int8", "uint8", "int16")
 
 
@@ -36,8 +38,8 @@ def empty(shape: tuple[int, int], dtype: str) -> Tensor:
     return Tensor.zeros(*shape, dtype=dtype).contiguous().realize()
 
 
-def kernels(a: str, b: str, target: Target, n: int = 128) -> list[KernelCall]:
-    out = empty((n, n), a).dot(empty((n, n), b), dtype="int32")
+def kernels(a: str, b: str, target: Target, n: int = 128, total: str = "int32") -> list[KernelCall]:
+    out = empty((n, n), a).dot(empty((n, n), b), dtype=total)
     calls = list(schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls)
     made = relayout(calls, target)
     for call in made:
@@ -73,6 +75,16 @@ def test_none_where_the_target_has_none_or_the_product_is_small_or_wider() -> No
     assert not kinds(kernels("int8", "int8", BOTH, n=8))
     for dtype in ("uint16", "int32", "float32"):
         assert not kinds(kernels(dtype, "int8", BOTH))
+
+
+def test_products_of_bfloat16_are_summed_in_float32() -> None:
+    made = kernels("bfloat16", "bfloat16", WITH_HALVES, total="float32")
+    assert kinds(made) == [HALVES] and len(made) == 3
+    (dot,) = [n for n in made[-1].ast.toposort() if n.op is Ops.DOT]
+    assert dot.dtype is dtypes.float32
+    assert not kinds(kernels("bfloat16", "bfloat16", BOTH, total="float32"))
+    for other in ("float32", "float16", "int16"):
+        assert not kinds(kernels("bfloat16", other, WITH_HALVES, total="float32"))
 
 
 def test_a_sum_takes_a_dot_product_in() -> None:
@@ -126,5 +138,35 @@ def test_random_products_are_exact(device: str, eager_copies: None) -> None:
         exact = x.astype(np.int64) @ y.astype(np.int64) * 3 - 1
         got = tensors[0].dot(tensors[1], dtype="int32") * 3 - 1
         np.testing.assert_array_equal(got.numpy(), exact.astype(np.int32))
+
+    check()
+
+
+def test_random_products_of_bfloat16(eager_copies: None) -> None:
+    """On a processor that has their dot products by these, on another by multiply-adds."""
+
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.tuples(*(st.integers(1, n) for n in (40, 70, 70))),
+        st.sampled_from([(False, False), (True, False), (False, True), (True, True)]),
+        st.sampled_from([None, np.inf, -np.inf, np.nan]),
+        st.integers(0, 2**31),
+    )
+    def check(shape, transposed, special, seed):
+        m, k, n = shape
+        rng = np.random.default_rng(seed)
+        sides, tensors = [], []
+        for size, swap in zip(((m, k), (k, n)), transposed, strict=True):
+            values = rng.standard_normal(size).astype(np.float32)
+            if special is not None:
+                values[rng.integers(0, size[0]), rng.integers(0, size[1])] = special
+            t = Tensor(np.ascontiguousarray(values.T) if swap else values, device="CPU")
+            t = t.cast("bfloat16").realize()
+            sides.append((t.T if swap else t).float().numpy().astype(np.float64))
+            tensors.append(t.T if swap else t)
+        with np.errstate(invalid="ignore"):
+            exact = sides[0] @ sides[1]
+        got = tensors[0].dot(tensors[1], dtype="float32").numpy()
+        np.testing.assert_allclose(got, exact, rtol=1e-5, atol=1e-5)
 
     check()

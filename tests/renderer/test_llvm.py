@@ -133,9 +133,14 @@ def test_mulacc_of_integers_wraps(dtype: DType) -> None:
         )
 
 
-@pytest.mark.skipif(not host_target().dots, reason="this processor has no dot products of integers")
-@pytest.mark.parametrize("kinds", X86_DOTS, ids=str)
+def need(kinds: Dot) -> None:
+    if kinds not in host_target().dots:
+        pytest.skip(f"this processor has no instruction {X86_DOTS[kinds].name}")
+
+
+@pytest.mark.parametrize("kinds", [k for k in X86_DOTS if not k.a.is_float], ids=str)
 def test_dot_products_are_exact_and_wrap(kinds: Dot) -> None:
+    need(kinds)
     rng = np.random.default_rng(3)
     a, b = (
         rng.choice([d.min, d.max, 0, 1, 77], COUNT * kinds.elements).astype(d.name)
@@ -148,6 +153,21 @@ def test_dot_products_are_exact_and_wrap(kinds: Dot) -> None:
     for lanes in LANES:
         got = elementwise(args, sums, lanes, lambda b, a, lanes: b.dot(kinds, a[0], a[1], a[2], lanes))
         same(got, want, sums)
+
+
+def test_dot_products_of_bfloat16_are_summed_in_float32() -> None:
+    kinds = Dot(dtypes.bfloat16, dtypes.bfloat16)
+    need(kinds)
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(COUNT * 2).astype(np.float32).view(np.uint32) >> 16 for _ in range(2))
+    c = rng.standard_normal(COUNT).astype(np.float32)
+    x, y = ((v << 16).view(np.float32).astype(np.float64) for v in (a, b))
+    args = [(dtypes.uint32, v.astype(np.uint16).view(np.uint32)) for v in (a, b)] + [(dtypes.float32, c)]
+    for lanes in LANES:
+        got = elementwise(
+            args, dtypes.float32, lanes, lambda b, v, lanes: b.dot(kinds, v[0], v[1], v[2], lanes)
+        )
+        np.testing.assert_allclose(got, (x * y).reshape(COUNT, 2).sum(1) + c, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -26,7 +26,7 @@ verifies them. Most passes are for a processor's caches.
   product decide the order of its axes. So forward convolutions of any stride and dilation, and both
   gradients, become the one case that product kernels are good at. With AVX-512 output channels are in the
   lanes and the weights are the panel; with WebAssembly's narrow vectors columns are in the lanes.
-- `dot_products.py`: products of narrow integers become sums of DOT: 32-bit words that hold 4 or 2 elements.
+- `dot_products.py`: products of narrow numbers become sums of DOT: 32-bit words that hold 4 or 2 elements.
   To tiles and panels a word is an element. `Target.dots` says which kinds a machine has.
 - `split_k.py`, for grids: sums of whose elements a grid has few workgroups become parts that two workgroups
   for each processor share, and the sums of the parts.

@@ -1,12 +1,15 @@
-"""Dot products: a sum of products of narrow integers, several of them in each 32-bit lane.
+"""Dot products: a sum of products of narrow numbers, several of them in each 32-bit lane.
 
     sum(int32(a[m, k]) * int32(b[k, n]) for k < K)  ->  sum(DOT(a'[m, k], b'[k, n], 0) for k < K / 4)
 
-DOT(x, y, z) is z + the sum of x[i] * y[i], over the elements that the words x and y hold: x86's VNNI, the
-dot products of WebAssembly; `Target.dots` says of which elements. The operands are copied to words first
-(relayout.py): one whose k are neighbours in memory as it is, another with the k of a word brought together.
-Where an instruction takes an unsigned operand by a signed one, a' = a + 128 is unsigned if a is signed, and
-128 times the sums of b are taken away again. All of it is exact modulo 2^32.
+DOT(x, y, z) is z + the sum of x[i] * y[i], over the elements that the words x and y hold: x86's VNNI and
+AVX512_BF16, the dot products of WebAssembly; `Target.dots` says of which elements. The operands are copied
+to words first (relayout.py): one whose k are neighbours in memory as it is, another with the k of a word
+brought together. Where an instruction takes an unsigned operand by a signed one, a' = a + 128 is unsigned if
+a is signed, and 128 times the sums of b are taken away again.
+
+Integers are exact modulo 2^32. Products of bfloat16 are exact in float32, so only the order of the sum
+differs; but AVX512_BF16 takes subnormal numbers for 0.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from polygrad.uop.ops import Ops
 _BYTES = (dtypes.int8, dtypes.uint8)
 _MIXED = Dot(dtypes.uint8, dtypes.int8)
 _WORDS = Dot(dtypes.int16, dtypes.int16)
+_HALVES = Dot(dtypes.bfloat16, dtypes.bfloat16)
+_NARROW = (*_BYTES, dtypes.int16, dtypes.bfloat16)
+_TOTALS = (dtypes.int32, dtypes.uint32, dtypes.float32)
 
 
 class Packed(NamedTuple):
@@ -45,7 +51,7 @@ class DotForm(NamedTuple):
 
 
 class _Operand(NamedTuple):
-    """A factor: a load of narrow integers. `outer`: its ranges without the summed one, in the order of its
+    """A factor: a load of narrow numbers. `outer`: its ranges without the summed one, in the order of its
     memory; `step`: elements from one value of the summed range to the next."""
 
     load: UOp
@@ -58,19 +64,17 @@ class _Operand(NamedTuple):
 
 
 def find_dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
-    """The sum `total` as a sum of DOTs; None if it is not of products of narrow integers, or the target has
-    no such DOT.
+    """The sum `total` as a sum of DOTs; None if it is not of products of narrow numbers, or the target has no
+    such DOT.
 
     `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM.
     """
     dtype = total.node.dtype
-    if lanes is None or len(total.loops) != 1 or dtype not in (dtypes.int32, dtypes.uint32):
-        return None
-    if total.factors is None:
+    if lanes is None or len(total.loops) != 1 or dtype not in _TOTALS or total.factors is None:
         return None
     (k,) = total.loops
     a, b = (_operand(factor, k) for factor in total.factors)
-    if a is None or b is None:
+    if a is None or b is None or a.dtype.is_float is not dtype.is_float:
         return None
     if a.dtype in _BYTES and b.dtype in _BYTES and _MIXED in target.dots:
         kinds = _MIXED
@@ -78,6 +82,8 @@ def find_dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> 
             a, b = b, a
     elif all(x.dtype in (*_BYTES, dtypes.int16) for x in (a, b)) and _WORDS in target.dots:
         kinds = _WORDS
+    elif a.dtype is b.dtype is dtypes.bfloat16 and _HALVES in target.dots:
+        kinds = _HALVES
     else:
         return None
     words = UOp.range(ceildiv(k.src[0].arg, kinds.elements), k.arg)
@@ -91,18 +97,18 @@ def find_dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> 
             outer = (*x.outer, words)
             packed.append(_pack_in_order(x, k, words, kind, kinds.elements))
         sides.append(_load_packed(first + len(packed) - 1, packed[-1], outer))
-    product = UOp(Ops.DOT, dtypes.int32, (*sides, UOp.const(dtypes.int32, 0)), kinds)
-    out = UOp(Ops.REDUCE, dtypes.int32, (product, words), Ops.ADD)
+    product = UOp(Ops.DOT, kinds.total, (*sides, UOp.const(kinds.total, 0)), kinds)
+    out = UOp(Ops.REDUCE, kinds.total, (product, words), Ops.ADD)
     if kinds is _MIXED and a.dtype.is_unsigned is b.dtype.is_unsigned:
         other, sign = (a, 128) if a.dtype.is_unsigned else (b, -128)
         packed.append(_pack_sums(other, k, sign))
         out = out + _load_packed(first + 2, packed[-1], other.outer)
-    return DotForm(out.bitcast(dtype) if dtype is not dtypes.int32 else out, tuple(packed))
+    return DotForm(out.bitcast(dtype) if dtype is not out.dtype else out, tuple(packed))
 
 
 def _operand(factor: UOp, k: UOp) -> _Operand | None:
     load = factor.src[0] if factor.op is Ops.CAST else factor
-    if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in (*_BYTES, dtypes.int16):
+    if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in _NARROW:
         return None
     terms = Access(load).terms
     if not terms.get(k) or any(r.op is not Ops.RANGE for r in terms):

@@ -56,9 +56,27 @@ _OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX
 
 
 # x86's, by kind: what they add is exact, and wraps
+class X86Dot(NamedTuple):
+    """A dot product of x86: LLVM's name for it without the number of bits, and the feature that has it. For
+    each lane it takes `per_lane` elements of a type."""
+
+    name: str
+    feature: str
+    total: str = "i32"
+    element: str = "i32"
+    per_lane: int = 1
+
+    def types(self, lanes: int) -> tuple[str, str]:
+        """Of the sums, and of an operand."""
+        return vector(self.total, lanes), vector(self.element, self.per_lane * lanes)
+
+
 X86_DOTS = {
-    Dot(dtypes.uint8, dtypes.int8): "llvm.x86.avx512.vpdpbusd",
-    Dot(dtypes.int16, dtypes.int16): "llvm.x86.avx512.vpdpwssd",
+    Dot(dtypes.uint8, dtypes.int8): X86Dot("llvm.x86.avx512.vpdpbusd", "avx512vnni"),
+    Dot(dtypes.int16, dtypes.int16): X86Dot("llvm.x86.avx512.vpdpwssd", "avx512vnni"),
+    Dot(dtypes.bfloat16, dtypes.bfloat16): X86Dot(
+        "llvm.x86.avx512bf16.dpbf16ps", "avx512bf16", "float", "bfloat", 2
+    ),
 }
 
 
@@ -206,12 +224,18 @@ class LLVMBuilder(Builder):
         raise InternalError(f"LLVMBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
 
     def dot(self, kinds: Dot, a: str, b: str, c: str, lanes: int) -> str:
+        dot = X86_DOTS[kinds]
         if lanes == 1:  # as the first of four
-            first = "insertelement <4 x i32> zeroinitializer, i32 {}, i64 0"
-            x, y, z = (self._emit(first.format(value)) for value in (a, b, c))
-            return self._emit(f"extractelement <4 x i32> {self.dot(kinds, x, y, z, 4)}, i64 0")
-        t, function = vector("i32", lanes), f"@{X86_DOTS[kinds]}.{32 * lanes}"
-        return self._emit(f"call {t} {function}({t} {c}, {t} {a}, {t} {b})")
+            x, y, z = (
+                self._emit(f"insertelement <4 x {t}> zeroinitializer, {t} {value}, i64 0")
+                for t, value in (("i32", a), ("i32", b), (dot.total, c))
+            )
+            return self._emit(f"extractelement <4 x {dot.total}> {self.dot(kinds, x, y, z, 4)}, i64 0")
+        total, operand = dot.types(lanes)
+        if dot.element != "i32":
+            words = vector("i32", lanes)
+            a, b = (self._emit(f"bitcast {words} {value} to {operand}") for value in (a, b))
+        return self._emit(f"call {total} @{dot.name}.{32 * lanes}({total} {c}, {operand} {a}, {operand} {b})")
 
     def _max(self, dtype: DType, a: str, b: str, lanes: int) -> str:
         t, mask = vector(_TYPE[dtype], lanes), vector("i1", lanes)

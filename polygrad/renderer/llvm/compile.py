@@ -32,7 +32,6 @@ from polygrad.renderer.llvm.builder import X86_DOTS
 
 _OPT_LEVEL = 2
 _ASSEMBLY, _OBJECT = 0, 1  # LLVMCodeGenFileType
-_DOT_CALL = re.compile(rf"((?:{'|'.join(map(re.escape, X86_DOTS.values()))})\.(\d+))")
 _RAW_FUNCTIONS = (
     "LLVMPY_ContextCreate", "LLVMPY_ContextDispose", "LLVMPY_ParseAssembly", "LLVMPY_VerifyModule",
     "LLVMPY_DisposeModule", "LLVMPY_TargetMachineEmitToMemory", "LLVMPY_GetBufferStart",
@@ -86,7 +85,9 @@ def host_target() -> Target:
         registers,
         fma,
         scalar_fma=fma,
-        dots=frozenset(X86_DOTS) if "avx512vnni" in host_features() and simd == 64 else frozenset(),
+        dots=frozenset(
+            kinds for kinds, dot in X86_DOTS.items() if simd == 64 and dot.feature in host_features()
+        ),
         threads=code_threads(),
         cache=cache_sizes(),
         processor=f"{triple}-{name}-{digest}-llvm{llvm_version()}-O{_OPT_LEVEL}",
@@ -163,11 +164,16 @@ def _emit(text: str, kind: int) -> bytes:
 def _declare(text: str) -> str:
     """`text` with declarations of the dot products in it. Later LLVMs have other operands for them: what is
     declared with the former ones is converted."""
-    if not any(name in text for name in X86_DOTS.values()):
-        return text
-    calls = sorted(set(_DOT_CALL.findall(text)))
-    types = [(name, f"<{int(bits) // 32} x i32>") for name, bits in calls]
-    return text + "".join(f"declare {t} @{name}({t}, {t}, {t})\n" for name, t in types)
+    called = {
+        dot: set(re.findall(rf"@{re.escape(dot.name)}\.(\d+)", text))
+        for dot in X86_DOTS.values()
+        if dot.name in text
+    }
+    for dot, widths in called.items():
+        for bits in sorted(widths):
+            total, operand = dot.types(int(bits) // 32)
+            text += f"declare {total} @{dot.name}.{bits}({total}, {operand}, {operand})\n"
+    return text
 
 
 def _explain_refusal(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> CompileError:
