@@ -15,6 +15,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -52,6 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("POLYGRAD_TEST_WHEEL") != "1":
         return
     found = importlib.util.find_spec("polygrad")
